@@ -1,0 +1,37 @@
+"""Libraries that the operating system's packages provide, found through pkg-config."""
+
+_PACKAGES = {
+    "absl": "absl_base absl_status absl_statusor absl_strings absl_str_format absl_time absl_span absl_flat_hash_map absl_synchronization absl_cord",
+    "benchmark": "benchmark",
+    "crypto": "libcrypto",
+    "gmp": "gmp",
+    "grpc": "grpc++",
+    "grpc_reflection": "grpc++",
+    "gtest": "gtest_main gmock",
+    "prometheus": "prometheus-cpp-pull",
+    "protobuf": "protobuf",
+    "sqlite3": "sqlite3",
+    "yaml_cpp": "yaml-cpp",
+}
+
+# Not in the package's pkg-config file, but part of the package.
+_MORE = {
+    "grpc_reflection": ["-lgrpc++_reflection"],
+}
+
+# Headers only, in /usr/include: a target to depend on, so that a BUILD file says what is used.
+_HEADER_ONLY = ["cli11", "nlohmann_json", "random123"]
+
+def _system_libraries_impl(ctx):
+    lines = ['package(default_visibility = ["//visibility:public"])']
+    for name, packages in _PACKAGES.items():
+        result = ctx.execute(["pkg-config", "--libs"] + packages.split(" "))
+        if result.return_code:
+            fail("pkg-config finds no %s (deploy/install.sh installs it): %s" % (packages, result.stderr))
+        flags = {flag: None for flag in result.stdout.strip().split(" ") + _MORE.get(name, []) if flag}.keys()
+        lines.append("cc_library(name = %r, linkopts = %r)" % (name, flags))
+    for name in _HEADER_ONLY:
+        lines.append("cc_library(name = %r)" % name)
+    ctx.file("BUILD.bazel", "\n".join(lines))
+
+system_libraries = repository_rule(implementation = _system_libraries_impl, local = True)
