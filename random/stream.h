@@ -1,0 +1,67 @@
+// Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011, from Debian's Random123).
+//
+// A trial is a pure function: every random number is addressed by (seed, purpose, step, row, index)
+// and nothing else, so a trial that was resumed, moved or trained in a pack sees the numbers of an
+// undisturbed one. No generator has state that must be saved.
+#ifndef LENGTHWISE_RANDOM_STREAM_H_
+#define LENGTHWISE_RANDOM_STREAM_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace lengthwise::random {
+
+// What a number is for. The values are part of what makes a trial repeatable: never reuse or
+// renumber one.
+enum class Purpose : uint8_t {
+  kWeights = 1,              // row: index of the parameter in its layout
+  kLengths = 2,              // the length of a training step
+  kTrainingSamples = 3,      // row: sequence in the batch
+  kTrainingPositions = 4,    // positions of a training step
+  kEvaluationSamples = 5,    // step: length evaluated; row: sequence
+  kEvaluationPositions = 6,  // step: length evaluated
+  kPreview = 7,              // `lengthwise sample`
+  kDropout = 8,              // row: layer and sequence (models/layers/dropout.h)
+  kEvaluationDropout = 9,    // step: length evaluated; row: as kDropout
+};
+
+// The numbers of one address. Copies continue independently from where the original stands. Not
+// thread-safe; different streams are independent of each other.
+class Stream {
+ public:
+  // `step` below 2^56.
+  Stream(uint64_t seed, Purpose purpose, uint64_t step, uint32_t row = 0);
+
+  uint32_t NextUint32();
+  uint64_t NextUint64();
+  // Uniform in {0, ..., bound - 1}, without bias; `bound` at least 1.
+  uint32_t Below(uint32_t bound);
+  // Uniform in {low, ..., high}, both included.
+  int64_t Between(int64_t low, int64_t high);
+  // Uniform in [0, 1), 53 bits.
+  double NextDouble();
+  // Standard normal (Box-Muller in double precision).
+  double NextNormal();
+
+ private:
+  void Refill();
+
+  std::array<uint32_t, 2> key_;
+  std::array<uint32_t, 4> counter_;
+  std::array<uint32_t, 4> block_;
+  int used_ = 4;
+  double spare_normal_ = 0;
+  bool has_spare_normal_ = false;
+};
+
+// Draws `count` different numbers of {0, ..., bound - 1}, all subsets equally likely, in ascending
+// order if `sorted` and otherwise in uniformly random order. `count` at most `bound`.
+std::vector<int64_t> SampleWithoutReplacement(Stream& stream, int64_t bound, int64_t count,
+                                              bool sorted);
+
+}  // namespace lengthwise::random
+
+#endif  // LENGTHWISE_RANDOM_STREAM_H_
