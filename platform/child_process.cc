@@ -1,0 +1,180 @@
+#include "platform/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+
+extern char** environ;
+
+namespace lengthwise::platform {
+namespace {
+
+// The parent's environment with `added` in front of what it replaces.
+std::vector<std::string> Environment(
+    const std::vector<std::pair<std::string, std::string>>& added) {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : added) result.push_back(absl::StrCat(name, "=", value));
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const absl::string_view text(*entry);
+    const absl::string_view name = text.substr(0, text.find('='));
+    const bool replaced = std::any_of(added.begin(), added.end(),
+                                      [&](const auto& pair) { return pair.first == name; });
+    if (!replaced) result.emplace_back(text);
+  }
+  return result;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Between fork and exec: only async-signal-safe calls, since other threads' locks may be held.
+// Reports errno through `error_pipe`, which closes by itself when exec succeeds.
+[[noreturn]] void BecomeProgram(char* const* arguments, char* const* environment, int input,
+                                int output, int death_signal, bool own_group, pid_t parent,
+                                int error_pipe) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGWINCH}) std::signal(signal, SIG_DFL);
+  if (own_group) setpgid(0, 0);
+  if (death_signal != 0) {
+    prctl(PR_SET_PDEATHSIG, death_signal);
+    // The parent may have died before the line above.
+    if (getppid() != parent) _exit(127);
+  }
+  if (dup2(input, STDIN_FILENO) >= 0 &&
+      (output < 0 || (dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0))) {
+    execvpe(arguments[0], arguments, environment);
+  }
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = write(error_pipe, &error, sizeof(error));
+  _exit(127);
+}
+
+}  // namespace
+
+std::string ChildProcess::Exit::ToString() const {
+  if (signal != 0) {
+    return absl::StrCat("was killed by signal ", signal, " (", strsignal(signal), ")");
+  }
+  return absl::StrCat("exited with code ", code);
+}
+
+ChildProcess::ChildProcess(pid_t pid) : pid_(pid) {
+#ifdef SYS_pidfd_open
+  pid_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+#endif
+}
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Options& options) {
+  if (options.arguments.empty()) return absl::InvalidArgumentError("no program to start");
+  std::vector<std::string> arguments = options.arguments;
+  std::vector<std::string> environment = Environment(options.environment);
+  const std::vector<char*> argument_pointers = Pointers(arguments);
+  const std::vector<char*> environment_pointers = Pointers(environment);
+
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot make a pipe");
+  }
+  const absl::Cleanup close_read_end = [&] { close(pipe_ends[0]); };
+  absl::Cleanup close_write_end = [&] { close(pipe_ends[1]); };
+
+  const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (input < 0) return absl::ErrnoToStatus(errno, "cannot open /dev/null");
+  const absl::Cleanup close_input = [&] { close(input); };
+  int output = -1;
+  if (!options.output_file.empty()) {
+    output = open(options.output_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (output < 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", options.output_file));
+    }
+  }
+  const absl::Cleanup close_output = [&] {
+    if (output >= 0) close(output);
+  };
+
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
+  if (pid == 0) {
+    BecomeProgram(argument_pointers.data(), environment_pointers.data(), input, output,
+                  options.parent_death_signal, options.own_process_group, parent, pipe_ends[1]);
+  }
+  std::unique_ptr<ChildProcess> child(new ChildProcess(pid));
+  std::move(close_write_end).Invoke();
+  int error = 0;
+  ssize_t got;
+  do {
+    got = read(pipe_ends[0], &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  if (got == sizeof(error)) {
+    child->WaitFor(absl::InfiniteDuration());
+    return absl::ErrnoToStatus(error, absl::StrCat("cannot execute ", options.arguments[0]));
+  }
+  return child;
+}
+
+ChildProcess::~ChildProcess() {
+  if (!Poll().has_value()) {
+    Signal(SIGKILL);
+    WaitFor(absl::InfiniteDuration());
+  }
+  if (pid_descriptor_ >= 0) close(pid_descriptor_);
+}
+
+std::optional<ChildProcess::Exit> ChildProcess::WaitFor(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (!exit_.has_value()) {
+    int status = 0;
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_) {
+      exit_ = WIFSIGNALED(status) ? Exit{.signal = WTERMSIG(status)}
+                                  : Exit{.code = WEXITSTATUS(status)};
+      break;
+    }
+    if (ended < 0 && errno != EINTR) {
+      exit_ = Exit{.code = 127};  // reaped by somebody else: nothing is known of its end
+      break;
+    }
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) return std::nullopt;
+    // Where the kernel has no descriptors of processes, look again after a moment.
+    const absl::Duration longest =
+        pid_descriptor_ >= 0 ? absl::Seconds(60) : absl::Milliseconds(10);
+    pollfd wait_for = {.fd = pid_descriptor_, .events = POLLIN};
+    poll(&wait_for, pid_descriptor_ >= 0 ? 1 : 0,
+         static_cast<int>(absl::ToInt64Milliseconds(std::min(left, longest))) + 1);
+  }
+  return exit_;
+}
+
+void ChildProcess::Signal(int signal) {
+  if (!exit_.has_value()) kill(pid_, signal);
+}
+
+ChildProcess::Exit ChildProcess::Terminate(absl::Duration grace) {
+  Signal(SIGTERM);
+  if (const auto exit = WaitFor(grace); exit.has_value()) return *exit;
+  Signal(SIGKILL);
+  return *WaitFor(absl::InfiniteDuration());
+}
+
+}  // namespace lengthwise::platform

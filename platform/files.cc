@@ -1,0 +1,176 @@
+#include "platform/files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::platform {
+namespace {
+
+constexpr size_t kChunk = size_t{1} << 20;
+
+std::string DirectoryOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+}  // namespace
+
+absl::Status FileError(int error, absl::string_view action, absl::string_view path) {
+  const std::string message = absl::StrCat("cannot ", action, " ", path, ": ", strerror(error));
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::NotFoundError(message);
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(message);
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(absl::StrCat(message, "; free some space"));
+    case EROFS:
+      return absl::FailedPreconditionError(message);
+    default:
+      return absl::UnavailableError(message);
+  }
+}
+
+absl::Status CreateDirectories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? FileError(error.value(), "make directory", path) : absl::OkStatus();
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return FileError(errno, "open directory", path);
+  const int result = fsync(descriptor);
+  const int error = errno;
+  close(descriptor);
+  return result == 0 ? absl::OkStatus() : FileError(error, "sync directory", path);
+}
+
+absl::StatusOr<FileStatus> GetFileStatus(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return FileError(errno, "read", path);
+  return FileStatus{.size = status.st_size, .modified = absl::TimeFromTimespec(status.st_mtim)};
+}
+
+absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return FileError(error.value(), "list directory", path);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::Status DeleteFile(const std::string& path) {
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  return FileError(errno, "delete", path);
+}
+
+absl::Status DeleteTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return error ? FileError(error.value(), "delete", path) : absl::OkStatus();
+}
+
+absl::Status ReadFileInChunks(const std::string& path,
+                              const std::function<bool(absl::string_view)>& take) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return FileError(errno, "open", path);
+  std::string buffer(kChunk, '\0');
+  absl::Status status;
+  while (true) {
+    const ssize_t count = read(descriptor, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) status = FileError(errno, "read", path);
+    if (count <= 0 || !take(absl::string_view(buffer.data(), count))) break;
+  }
+  close(descriptor);
+  return status;
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::string data;
+  absl::Status status = ReadFileInChunks(path, [&](absl::string_view chunk) {
+    data.append(chunk.data(), chunk.size());
+    return true;
+  });
+  if (!status.ok()) return status;
+  return data;
+}
+
+absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string& path) {
+  std::string temporary = absl::StrCat(path, ".XXXXXX", kTemporarySuffix);
+  const int descriptor =
+      mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC);
+  if (descriptor < 0) return FileError(errno, "create a temporary file beside", path);
+  return std::unique_ptr<AtomicFile>(new AtomicFile(descriptor, path, std::move(temporary)));
+}
+
+AtomicFile::AtomicFile(int descriptor, std::string path, std::string temporary)
+    : descriptor_(descriptor), path_(std::move(path)), temporary_(std::move(temporary)) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  unlink(temporary_.c_str());
+}
+
+absl::Status AtomicFile::Append(absl::string_view data) {
+  while (!data.empty()) {
+    const ssize_t count = write(descriptor_, data.data(), data.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError(errno, "write", path_);
+    data.remove_prefix(count);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFile::Commit() {
+  if (fsync(descriptor_) != 0) return FileError(errno, "sync", path_);
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) return FileError(errno, "rename", path_);
+  close(descriptor_);
+  descriptor_ = -1;
+  return SyncDirectory(DirectoryOf(path_));
+}
+
+absl::Status WriteFileAtomically(const std::string& path, absl::string_view data) {
+  absl::StatusOr<std::unique_ptr<AtomicFile>> file = AtomicFile::Create(path);
+  if (!file.ok()) return file.status();
+  if (absl::Status status = (*file)->Append(data); !status.ok()) return status;
+  return (*file)->Commit();
+}
+
+absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) return FileError(errno, "open", path);
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    close(descriptor);
+    if (error != EWOULDBLOCK) return FileError(error, "lock", path);
+    return absl::FailedPreconditionError(absl::StrCat(path, " is locked by another process"));
+  }
+  return std::unique_ptr<FileLock>(new FileLock(descriptor));
+}
+
+FileLock::~FileLock() { close(descriptor_); }
+
+}  // namespace lengthwise::platform

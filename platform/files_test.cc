@@ -1,0 +1,85 @@
+#include "platform/files.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::platform {
+namespace {
+
+class FilesTest : public testing::Test {
+ protected:
+  FilesTest()
+      : directory_(testing::TempDir() + "/files_" +
+                   testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(directory_);
+    EXPECT_TRUE(CreateDirectories(directory_ + "/inner").ok());
+  }
+
+  const std::string directory_;
+};
+
+TEST_F(FilesTest, AFileAppearsWholeAtCommit) {
+  const std::string path = directory_ + "/file";
+  auto file = AtomicFile::Create(path);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->Append("one ").ok());
+  ASSERT_TRUE((*file)->Append("two").ok());
+  EXPECT_EQ(ReadFile(path).status().code(), absl::StatusCode::kNotFound);
+  ASSERT_TRUE((*file)->Commit().ok());
+  EXPECT_EQ(*ReadFile(path), "one two");
+  EXPECT_EQ(GetFileStatus(path)->size, 7);
+}
+
+TEST_F(FilesTest, AnUncommittedFileLeavesNothing) {
+  ASSERT_TRUE(WriteFileAtomically(directory_ + "/file", "old").ok());
+  {
+    auto file = AtomicFile::Create(directory_ + "/file");
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Append("new").ok());
+  }
+  EXPECT_EQ(*ReadFile(directory_ + "/file"), "old");
+  EXPECT_THAT(*ListDirectory(directory_), testing::ElementsAre("file", "inner"));
+}
+
+TEST_F(FilesTest, ReadsInChunksUntilTold) {
+  ASSERT_TRUE(WriteFileAtomically(directory_ + "/file", std::string(3 << 20, 'x')).ok());
+  size_t bytes = 0;
+  ASSERT_TRUE(ReadFileInChunks(directory_ + "/file", [&](absl::string_view chunk) {
+                bytes += chunk.size();
+                return bytes < (2 << 20);
+              }).ok());
+  EXPECT_EQ(bytes, 2 << 20);
+}
+
+TEST_F(FilesTest, ErrorsNameThePath) {
+  const absl::Status status = ReadFile(directory_ + "/nothing").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr(directory_ + "/nothing"));
+  EXPECT_FALSE(AtomicFile::Create(directory_ + "/no/such/file").ok());
+  EXPECT_TRUE(DeleteFile(directory_ + "/nothing").ok());
+  EXPECT_TRUE(ListDirectory(directory_ + "/nothing")->empty());
+}
+
+TEST_F(FilesTest, ALockIsHeldOnceUntilReleased) {
+  auto first = FileLock::Acquire(directory_ + "/LOCK");
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(FileLock::Acquire(directory_ + "/LOCK").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  first->reset();
+  EXPECT_TRUE(FileLock::Acquire(directory_ + "/LOCK").ok());
+}
+
+TEST_F(FilesTest, DeletesTrees) {
+  ASSERT_TRUE(WriteFileAtomically(directory_ + "/inner/file", "x").ok());
+  ASSERT_TRUE(DeleteTree(directory_).ok());
+  EXPECT_FALSE(std::filesystem::exists(directory_));
+  EXPECT_TRUE(DeleteTree(directory_).ok());
+}
+
+}  // namespace
+}  // namespace lengthwise::platform

@@ -1,0 +1,35 @@
+#include "platform/log.h"
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::platform {
+namespace {
+
+TEST(Log, LineHasUtcTimeLevelAndText) {
+  // 1700000000 s after the epoch is 2023-11-14 22:13:20 UTC.
+  const absl::Time time = absl::FromUnixMillis(1'700'000'000'042);
+  EXPECT_EQ(FormatLogLine(LogLevel::kInfo, time, "ready"), "2023-11-14T22:13:20.042Z INFO ready\n");
+  EXPECT_EQ(FormatLogLine(LogLevel::kWarning, time, "x"), "2023-11-14T22:13:20.042Z WARNING x\n");
+  EXPECT_EQ(FormatLogLine(LogLevel::kError, time, ""), "2023-11-14T22:13:20.042Z ERROR \n");
+}
+
+TEST(Log, ControlCharactersBecomeSpacesSoThatAnEntryIsOneLine) {
+  EXPECT_EQ(FormatLogLine(LogLevel::kInfo, absl::UnixEpoch(), "a\nb\x1b[2Jc\x7f"),
+            "1970-01-01T00:00:00.000Z INFO a b [2Jc \n");
+}
+
+TEST(Log, OtherBytesStayAsTheyAre) {
+  EXPECT_EQ(FormatLogLine(LogLevel::kInfo, absl::UnixEpoch(), "α→β"),
+            "1970-01-01T00:00:00.000Z INFO α→β\n");
+}
+
+TEST(Log, WritesToStderr) {
+  testing::internal::CaptureStderr();
+  LogWarning("disk is nearly full");
+  const std::string written = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(written.ends_with("Z WARNING disk is nearly full\n")) << written;
+}
+
+}  // namespace
+}  // namespace lengthwise::platform

@@ -1,0 +1,31 @@
+#include "platform/sha256.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace lengthwise::platform {
+namespace {
+
+// Values of FIPS 180-4's examples.
+TEST(Sha256Test, AgreesWithTheStandardsExamples) {
+  EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Sha256Test, PiecesGiveTheHashOfTheWhole) {
+  Sha256 hash;
+  for (int i = 0; i < 1000; ++i) hash.Update(std::string(1000, 'a'));
+  EXPECT_EQ(hash.Finish(), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST(Sha256Test, KnowsWhatAHashLooksLike) {
+  EXPECT_TRUE(IsSha256Hex(Sha256Hex("abc")));
+  EXPECT_FALSE(IsSha256Hex(""));
+  EXPECT_FALSE(IsSha256Hex(std::string(64, 'A')));
+  EXPECT_FALSE(IsSha256Hex(std::string(63, 'a') + "/"));
+  EXPECT_FALSE(IsSha256Hex(std::string(65, 'a')));
+}
+
+}  // namespace
+}  // namespace lengthwise::platform

@@ -1,0 +1,85 @@
+#include "platform/signals.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <future>
+
+#include "gtest/gtest.h"
+
+namespace lengthwise::platform {
+namespace {
+
+// Runs `body` in a child process, where no other test's threads or signal masks are; returns its
+// wait status.
+template <typename Body>
+int StatusOfChild(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return status;
+}
+
+int WaitFor(std::future<int>& future) {
+  if (future.wait_for(std::chrono::seconds(30)) != std::future_status::ready) return -1;
+  return future.get();
+}
+
+TEST(TerminationSignals, FirstSignalReachesTheHandlerAndTheProgramGoesOn) {
+  const int status = StatusOfChild([] {
+    TerminationSignals signals;
+    std::promise<int> got;
+    std::future<int> future = got.get_future();
+    signals.OnFirst([&](int signal) { got.set_value(signal); });
+    kill(getpid(), SIGTERM);
+    _exit(WaitFor(future) == SIGTERM ? 42 : 1);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+}
+
+TEST(TerminationSignals, SecondSignalEndsTheProcessAtOnce) {
+  for (const int second : {SIGTERM, SIGINT}) {
+    const int status = StatusOfChild([second] {
+      TerminationSignals signals;
+      std::promise<int> got;
+      std::future<int> future = got.get_future();
+      signals.OnFirst([&](int signal) { got.set_value(signal); });
+      kill(getpid(), SIGINT);
+      WaitFor(future);
+      kill(getpid(), second);
+      while (true) pause();
+    });
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 128 + second);
+  }
+}
+
+TEST(TerminationSignals, SignalThatComesBeforeTheHandlerIsKept) {
+  const int status = StatusOfChild([] {
+    TerminationSignals signals;
+    kill(getpid(), SIGINT);
+    std::promise<int> got;
+    std::future<int> future = got.get_future();
+    signals.OnFirst([&](int signal) { got.set_value(signal); });
+    _exit(WaitFor(future) == SIGINT ? 42 : 1);
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
+}
+
+TEST(TerminationSignals, EndsWithoutASignal) {
+  const int status = StatusOfChild([] { TerminationSignals signals; });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace lengthwise::platform
