@@ -1,0 +1,42 @@
+#include "catalogue/suggestion.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace lengthwise::catalogue {
+namespace {
+
+TEST(NameDistanceTest, CountsEditsAndOneForATransposition) {
+  EXPECT_EQ(NameDistance("rope", "rope"), 0);
+  EXPECT_EQ(NameDistance("rotery", "rotary"), 1);
+  EXPECT_EQ(NameDistance("kitten", "sitting"), 3);
+  EXPECT_EQ(NameDistance("seeds", "sedes"), 1);
+  EXPECT_EQ(NameDistance("", "abc"), 3);
+}
+
+TEST(NameDistanceTest, IgnoresCaseAndSeparators) {
+  EXPECT_EQ(NameDistance("SinCos", "sin_cos"), 0);
+  EXPECT_EQ(NameDistance("bucket-sort", "bucket_sort"), 0);
+}
+
+TEST(SuggestionTest, NamesTheNearestOrListsWhatIsAccepted) {
+  const std::vector<std::string> accepted = {"rope", "alibi", "none"};
+  EXPECT_EQ(Suggestion("alibbi", accepted), "; did you mean \"alibi\"?");
+  EXPECT_EQ(Suggestion("rotery", accepted), "; did you mean \"rope\"?");
+  EXPECT_EQ(Suggestion("transformer_xl", accepted), "; accepted: alibi, none, rope");
+  EXPECT_EQ(Suggestion("", accepted), "; accepted: alibi, none, rope");
+  EXPECT_EQ(Suggestion("x", {}), "");
+}
+
+TEST(SuggestionTest, CutsALongList) {
+  std::vector<std::string> accepted;
+  for (int i = 0; i < 25; ++i) accepted.push_back("name_number_" + std::to_string(i));
+  const std::string text = Suggestion("zebra", accepted);
+  EXPECT_NE(text.find(", ..."), std::string::npos);
+  EXPECT_LT(text.size(), 400U);
+}
+
+}  // namespace
+}  // namespace lengthwise::catalogue
