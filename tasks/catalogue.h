@@ -1,0 +1,27 @@
+// All tasks by name. A new task is one file and one line in catalogue.cc (CONTRIBUTING.md has the
+// recipe).
+#ifndef LENGTHWISE_TASKS_CATALOGUE_H_
+#define LENGTHWISE_TASKS_CATALOGUE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "catalogue/entry.h"
+#include "tasks/entry.h"
+#include "tasks/task.h"
+
+namespace lengthwise::tasks {
+
+// Sorted by level (regular, deterministic context-free, context-sensitive, none), then name. Lives
+// forever.
+absl::Span<const TaskEntry* const> TaskEntries();
+
+// NOT_FOUND with a suggestion for an unknown name; INVALID_ARGUMENT for wrong parameters.
+absl::StatusOr<std::unique_ptr<Task>> CreateTask(absl::string_view name,
+                                                 const catalogue::Parameters& given);
+
+}  // namespace lengthwise::tasks
+
+#endif  // LENGTHWISE_TASKS_CATALOGUE_H_

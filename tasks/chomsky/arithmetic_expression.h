@@ -1,0 +1,59 @@
+// Fully bracketed expressions of digits, and equations made of them.
+//
+//   expression = digit | "-" digit | "(" digit ")" | "(" "-" digit ")"
+//              | "(" expression operator expression ")"
+//
+// Used by modular_arithmetic_brackets and solve_equation.
+#ifndef LENGTHWISE_TASKS_CHOMSKY_ARITHMETIC_EXPRESSION_H_
+#define LENGTHWISE_TASKS_CHOMSKY_ARITHMETIC_EXPRESSION_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "random/stream.h"
+
+namespace lengthwise::tasks::chomsky {
+
+// The tokens: the digits 0 to modulus - 1, then + and -, then * if `multiplication`, then
+// ( ) x =. The reference code's ids for modulus 5.
+class ExpressionAlphabet {
+ public:
+  ExpressionAlphabet(int32_t modulus, bool multiplication)
+      : modulus_(modulus), operators_(multiplication ? 3 : 2) {}
+
+  int32_t modulus() const { return modulus_; }
+  // Number of operators; their tokens are plus() to plus() + operators() - 1.
+  int32_t operators() const { return operators_; }
+  int32_t plus() const { return modulus_; }
+  int32_t minus() const { return modulus_ + 1; }
+  // No token of the alphabet where there is no multiplication.
+  int32_t times() const { return operators_ == 3 ? modulus_ + 2 : -1; }
+  int32_t open() const { return modulus_ + operators_; }
+  int32_t close() const { return open() + 1; }
+  int32_t unknown() const { return open() + 2; }
+  int32_t equals() const { return open() + 3; }
+
+ private:
+  int32_t modulus_;
+  int32_t operators_;
+};
+
+// Fills all of `expression`, at least one place, with an expression of exactly that length. Of two
+// joined expressions the left one's length is uniform over all that leave room for the right one;
+// digits and operators are uniform.
+void DrawExpression(const ExpressionAlphabet& alphabet, random::Stream& stream,
+                    absl::Span<int32_t> expression);
+
+// constant + coefficient * x, both in {0, ..., modulus - 1}.
+struct LinearValue {
+  int32_t constant = 0;
+  int32_t coefficient = 0;
+};
+
+// The value of `expression`, in which x occurs at most once. The value of what is no expression is
+// unspecified.
+LinearValue Evaluate(const ExpressionAlphabet& alphabet, absl::Span<const int32_t> expression);
+
+}  // namespace lengthwise::tasks::chomsky
+
+#endif  // LENGTHWISE_TASKS_CHOMSKY_ARITHMETIC_EXPRESSION_H_

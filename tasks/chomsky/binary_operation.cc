@@ -1,0 +1,121 @@
+#include "tasks/chomsky/binary_operation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tasks/chomsky/binary_number.h"
+#include "tasks/chomsky/terminator.h"
+#include "tasks/chomsky/uniform_tokens.h"
+
+namespace lengthwise::tasks::chomsky {
+namespace {
+
+constexpr int32_t kOperator = 2;
+
+class BinaryOperationTask : public TransductionTask {
+ public:
+  int32_t input_size() const final { return 3; }
+  int32_t output_size() const final { return 3; }
+
+  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
+              absl::Span<int32_t> target) const final {
+    if (n <= 2) {
+      DrawLoneNumber(stream, input);
+    } else {
+      const auto place = static_cast<size_t>(stream.Between(1, n - 2));
+      DrawPositive(stream, input.first(place));
+      input[place] = kOperator;
+      DrawPositive(stream, input.subspan(place + 1));
+    }
+    Solve(input, target);
+  }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const final {
+    const auto found = std::find(input.begin(), input.end(), kOperator);
+    const auto place = static_cast<size_t>(found - input.begin());
+    // Without an operator the second number is 0.
+    const Limbs second = found == input.end() ? Limbs() : FromLowFirst(input.subspan(place + 1));
+    const Limbs result = Calculate(FromLowFirst(input.first(place)), second);
+    // 0 is written as one bit where that leaves room for the terminator (a product of length 1 has
+    // none); every other result has room.
+    const size_t length = std::min(target.size() - 1, std::max<size_t>(BitLength(result), 1));
+    for (size_t i = 0; i < length; ++i) target[i] = Bit(result, i);
+    Terminate(target, target.begin() + static_cast<ptrdiff_t>(length));
+  }
+
+  void Mask(absl::Span<const int32_t> target, absl::Span<uint8_t> mask) const final {
+    MaskThroughTerminator(target, mask);
+  }
+
+ protected:
+  virtual Limbs Calculate(const Limbs& a, const Limbs& b) const = 0;
+
+ private:
+  // Uniform in {0, ..., 2^n - 2}: the reference code excludes its upper limit.
+  static void DrawLoneNumber(random::Stream& stream, absl::Span<int32_t> bits) {
+    DrawPositive(stream, bits);
+    for (int32_t& bit : bits) bit = 1 - bit;
+  }
+};
+
+class BinaryAdditionTask final : public BinaryOperationTask {
+ public:
+  int64_t OutputLength(int64_t n) const override { return n + 1; }
+
+ private:
+  Limbs Calculate(const Limbs& a, const Limbs& b) const override { return Sum(a, b); }
+};
+
+class BinaryMultiplicationTask final : public BinaryOperationTask {
+ public:
+  int64_t OutputLength(int64_t n) const override { return n; }
+
+ private:
+  Limbs Calculate(const Limbs& a, const Limbs& b) const override { return Product(a, b); }
+};
+
+}  // namespace
+
+const TaskEntry& BinaryAddition() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "binary_addition",
+       .title = "Binary Addition",
+       .documentation =
+           "The sum of two positive binary numbers joined by + (2), lowest bit first, then the "
+           "terminator 2, then zeros that do not count for accuracy. Ruoss et al. 2023, Table 1, "
+           "which puts guessing at 50 %: one of the two bits. The + is at a uniform place and the "
+           "numbers are uniform and exact at any length; at lengths 1 and 2 there is one number "
+           "and nothing is added."},
+      TaskKind::kTransduction,
+      "context-sensitive",
+      0.5,
+      /*permutation_invariant=*/false,
+      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
+        return std::make_unique<BinaryAdditionTask>();
+      }};
+  return entry;
+}
+
+const TaskEntry& BinaryMultiplication() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "binary_multiplication",
+       .title = "Binary Multiplication",
+       .documentation =
+           "The product of two positive binary numbers joined by * (2), lowest bit first, then the "
+           "terminator 2, then zeros that do not count for accuracy. Ruoss et al. 2023, Table 1, "
+           "which puts guessing at 50 %: one of the two bits. The * is at a uniform place and the "
+           "numbers are uniform and exact at any length; at lengths 1 and 2 there is one number "
+           "and the product is 0."},
+      TaskKind::kTransduction,
+      "context-sensitive",
+      0.5,
+      /*permutation_invariant=*/false,
+      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
+        return std::make_unique<BinaryMultiplicationTask>();
+      }};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::chomsky

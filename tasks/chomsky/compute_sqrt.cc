@@ -1,0 +1,50 @@
+#include "tasks/chomsky/compute_sqrt.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tasks/chomsky/binary_number.h"
+
+namespace lengthwise::tasks::chomsky {
+namespace {
+
+class ComputeSqrtTask final : public TransductionTask {
+ public:
+  int32_t input_size() const override { return 2; }
+  int32_t output_size() const override { return 2; }
+  int64_t OutputLength(int64_t n) const override { return (n + 1) / 2; }
+
+  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
+              absl::Span<int32_t> target) const override {
+    DrawPositive(stream, input);
+    Solve(input, target);
+  }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    const Limbs root = SquareRoot(FromHighFirst(input));
+    for (size_t i = 0; i < target.size(); ++i) target[i] = Bit(root, target.size() - 1 - i);
+  }
+};
+
+}  // namespace
+
+const TaskEntry& ComputeSqrt() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "compute_sqrt",
+       .title = "Compute Sqrt",
+       .documentation =
+           "The square root, rounded down, of a binary number; both have the highest bit first, "
+           "the root with zeros in front up to half the input's length, rounded up. Ruoss et al. "
+           "2023, Table 1; the number is uniform from 1 to 2^n - 1, and exact at any length."},
+      TaskKind::kTransduction,
+      "context-sensitive",
+      0.5,
+      /*permutation_invariant=*/false,
+      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
+        return std::make_unique<ComputeSqrtTask>();
+      }};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::chomsky

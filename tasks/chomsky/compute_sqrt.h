@@ -1,0 +1,13 @@
+// The integer square root of a binary number of any length.
+#ifndef LENGTHWISE_TASKS_CHOMSKY_COMPUTE_SQRT_H_
+#define LENGTHWISE_TASKS_CHOMSKY_COMPUTE_SQRT_H_
+
+#include "tasks/entry.h"
+
+namespace lengthwise::tasks::chomsky {
+
+const TaskEntry& ComputeSqrt();
+
+}  // namespace lengthwise::tasks::chomsky
+
+#endif  // LENGTHWISE_TASKS_CHOMSKY_COMPUTE_SQRT_H_

@@ -1,0 +1,54 @@
+#include "tasks/chomsky/cycle_navigation.h"
+
+#include <cstdint>
+#include <memory>
+
+#include "tasks/chomsky/uniform_tokens.h"
+
+namespace lengthwise::tasks::chomsky {
+namespace {
+
+class CycleNavigationTask final : public UniformInputTask {
+ public:
+  explicit CycleNavigationTask(int32_t cycle_length)
+      : UniformInputTask(3), cycle_length_(cycle_length) {}
+
+  int32_t output_size() const override { return cycle_length_; }
+  int64_t OutputLength(int64_t n) const override { return 1; }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    int32_t place = 0;
+    for (const int32_t move : input) place = (place + cycle_length_ + move - 1) % cycle_length_;
+    target[0] = place;
+  }
+
+ private:
+  const int32_t cycle_length_;
+};
+
+}  // namespace
+
+const TaskEntry& CycleNavigation() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "cycle_navigation",
+       .title = "Cycle Navigation",
+       .documentation = "The place where a walk from place 0 of a cycle ends; the moves are 0: a "
+                        "step back, 1: stay, 2: a step forward. Ruoss et al. 2023, Table 1; the "
+                        "input is independent uniform moves.",
+       .parameters = {{.name = "modulus",
+                       .default_value = int64_t{5},
+                       .documentation = "Number of places on the cycle.",
+                       .minimum = 2,
+                       .maximum = 1000}}},
+      TaskKind::kTransduction,
+      "regular",
+      0.2,
+      /*permutation_invariant=*/true,
+      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
+        return std::make_unique<CycleNavigationTask>(
+            static_cast<int32_t>(parameters.Int("modulus")));
+      }};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::chomsky

@@ -1,0 +1,46 @@
+#include "tasks/chomsky/even_pairs.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tasks/chomsky/uniform_tokens.h"
+
+namespace lengthwise::tasks::chomsky {
+namespace {
+
+class EvenPairsTask final : public UniformInputTask {
+ public:
+  EvenPairsTask() : UniformInputTask(2) {}
+
+  int32_t output_size() const override { return 2; }
+  int64_t OutputLength(int64_t n) const override { return 1; }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    int32_t unequal = 0;
+    for (size_t i = 1; i < input.size(); ++i) unequal += input[i - 1] != input[i];
+    target[0] = unequal % 2;
+  }
+};
+
+}  // namespace
+
+const TaskEntry& EvenPairs() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "even_pairs",
+       .title = "Even Pairs",
+       .documentation =
+           "0 where the number of neighbouring bits that differ (01 or 10) is even, 1 where it is "
+           "odd; the same as whether the first bit differs from the last. Ruoss et al. 2023, "
+           "Table 1; the input is independent uniform bits."},
+      TaskKind::kTransduction,
+      "regular",
+      0.5,
+      /*permutation_invariant=*/false,
+      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
+        return std::make_unique<EvenPairsTask>();
+      }};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::chomsky

@@ -1,0 +1,62 @@
+#include "tasks/chomsky/modular_arithmetic_brackets.h"
+
+#include <cstdint>
+#include <memory>
+
+#include "tasks/chomsky/arithmetic_expression.h"
+#include "tasks/chomsky/modulus.h"
+
+namespace lengthwise::tasks::chomsky {
+namespace {
+
+class ModularArithmeticBracketsTask final : public TransductionTask {
+ public:
+  ModularArithmeticBracketsTask(int32_t modulus, bool multiplication)
+      : alphabet_(modulus, multiplication) {}
+
+  // As the reference code counts; 10 never occurs with modulus 5.
+  int32_t input_size() const override { return alphabet_.modulus() + 6; }
+  int32_t output_size() const override { return alphabet_.modulus(); }
+  int64_t OutputLength(int64_t n) const override { return 1; }
+
+  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
+              absl::Span<int32_t> target) const override {
+    DrawExpression(alphabet_, stream, input);
+    Solve(input, target);
+  }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    target[0] = Evaluate(alphabet_, input).constant;
+  }
+
+ private:
+  const ExpressionAlphabet alphabet_;
+};
+
+}  // namespace
+
+const TaskEntry& ModularArithmeticBrackets() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "modular_arithmetic_brackets",
+       .title = "Modular Arithmetic",
+       .documentation =
+           "The value, modulo 5, of an expression of digits, + (5), - (6), * (7) and brackets (8 "
+           "and 9) around every operation. Ruoss et al. 2023, Table 1; of two joined expressions "
+           "the left one's length is uniform, as are digits and operators.",
+       .parameters = {ModulusParameter(),
+                      {.name = "multiplication",
+                       .default_value = true,
+                       .documentation = "Whether * is among the operators; without it the brackets "
+                                        "are one token lower."}}},
+      TaskKind::kTransduction,
+      "deterministic context-free",
+      0.2,
+      /*permutation_invariant=*/false,
+      [](const catalogue::Parameters& parameters) -> std::unique_ptr<Task> {
+        return std::make_unique<ModularArithmeticBracketsTask>(Modulus(parameters),
+                                                               parameters.Bool("multiplication"));
+      }};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::chomsky

@@ -1,0 +1,13 @@
+// The tokens at odd places, then those at even places.
+#ifndef LENGTHWISE_TASKS_CHOMSKY_ODDS_FIRST_H_
+#define LENGTHWISE_TASKS_CHOMSKY_ODDS_FIRST_H_
+
+#include "tasks/entry.h"
+
+namespace lengthwise::tasks::chomsky {
+
+const TaskEntry& OddsFirst();
+
+}  // namespace lengthwise::tasks::chomsky
+
+#endif  // LENGTHWISE_TASKS_CHOMSKY_ODDS_FIRST_H_

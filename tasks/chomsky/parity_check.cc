@@ -1,0 +1,42 @@
+#include "tasks/chomsky/parity_check.h"
+
+#include <cstdint>
+#include <memory>
+#include <numeric>
+
+#include "tasks/chomsky/uniform_tokens.h"
+
+namespace lengthwise::tasks::chomsky {
+namespace {
+
+class ParityCheckTask final : public UniformInputTask {
+ public:
+  ParityCheckTask() : UniformInputTask(2) {}
+
+  int32_t output_size() const override { return 2; }
+  int64_t OutputLength(int64_t n) const override { return 1; }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    target[0] = std::accumulate(input.begin(), input.end(), 0) % 2;
+  }
+};
+
+}  // namespace
+
+const TaskEntry& ParityCheck() {
+  static const auto& entry =
+      *new TaskEntry{{.name = "parity_check",
+                      .title = "Parity Check",
+                      .documentation = "The number of ones modulo 2. Ruoss et al. 2023, Table 1; "
+                                       "the input is independent uniform bits."},
+                     TaskKind::kTransduction,
+                     "regular",
+                     0.5,
+                     /*permutation_invariant=*/true,
+                     [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
+                       return std::make_unique<ParityCheckTask>();
+                     }};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::chomsky

@@ -1,0 +1,76 @@
+#include "tasks/chomsky/stack_manipulation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tasks/chomsky/terminator.h"
+#include "tasks/chomsky/uniform_tokens.h"
+
+namespace lengthwise::tasks::chomsky {
+namespace {
+
+// Input tokens after the bits of the initial stack.
+constexpr int32_t kPop = 2;
+constexpr int32_t kPushZero = 3;
+constexpr int32_t kInputSize = 5;
+
+class StackManipulationTask final : public TransductionTask {
+ public:
+  int32_t input_size() const override { return kInputSize; }
+  int32_t output_size() const override { return 3; }
+  int64_t OutputLength(int64_t n) const override { return n + 1; }
+
+  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
+              absl::Span<int32_t> target) const override {
+    const auto height = static_cast<size_t>(n == 1 ? 1 : stream.Between(1, n - 1));
+    DrawBits(stream, input.first(height));
+    for (int32_t& action : input.subspan(height)) {
+      action = kPop + static_cast<int32_t>(stream.Below(kInputSize - kPop));
+    }
+    Solve(input, target);
+  }
+
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    // The target has a place for every token of the input and serves as the stack, bottom first.
+    size_t height = 0;
+    for (const int32_t token : input) {
+      if (token == kPop) {
+        if (height > 0) --height;
+      } else {
+        target[height++] = token < kPop ? token : token - kPushZero;
+      }
+    }
+    const auto end = target.begin() + static_cast<ptrdiff_t>(height);
+    std::reverse(target.begin(), end);
+    Terminate(target, end);
+  }
+
+  void Mask(absl::Span<const int32_t> target, absl::Span<uint8_t> mask) const override {
+    MaskThroughTerminator(target, mask);
+  }
+};
+
+}  // namespace
+
+const TaskEntry& StackManipulation() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "stack_manipulation",
+       .title = "Stack Manipulation",
+       .documentation =
+           "The input is a stack of bits, bottom first, then actions (2: pop, 3: push 0, 4: push "
+           "1; popping an empty stack does nothing). The target is the resulting stack, top first, "
+           "then the terminator 2, then zeros that do not count for accuracy. Ruoss et al. 2023, "
+           "Table 1, which puts guessing at 50 %: one of the two bits."},
+      TaskKind::kTransduction,
+      "deterministic context-free",
+      0.5,
+      /*permutation_invariant=*/false,
+      [](const catalogue::Parameters&) -> std::unique_ptr<Task> {
+        return std::make_unique<StackManipulationTask>();
+      }};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::chomsky
