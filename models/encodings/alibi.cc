@@ -1,0 +1,60 @@
+#include "models/encodings/alibi.h"
+
+#include <bit>
+#include <cmath>
+
+#include "ATen/ops/arange.h"
+#include "ATen/ops/tensor.h"
+#include "models/encodings/encoding.h"
+
+namespace lengthwise::models {
+namespace {
+
+class Alibi : public Encoding {
+ public:
+  Alibi(const catalogue::Parameters& parameters, int64_t heads)
+      : offsets_(parameters.String("distances") == "offsets"),
+        half_step_(parameters.Bool("half_step")),
+        slopes_(AlibiSlopes(heads)) {}
+
+  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       const at::Tensor& queries, const at::Tensor& keys) const override {
+    const int64_t n = positions.size(1);
+    const at::Tensor places = at::arange(n, positions.options());
+    const at::Tensor steps = places.unsqueeze(0).sub(places.unsqueeze(1));  // j - i, [n, n]
+    at::Tensor distances = offsets_
+                               ? positions.index_select(1, steps.abs().flatten()).view({-1, n, n})
+                               : positions.unsqueeze(1).sub(positions.unsqueeze(2)).abs();
+    distances = distances.to(at::kDouble);
+    if (half_step_) distances = distances.sub(steps.lt(0).to(at::kDouble).mul(0.5));
+    const at::Tensor slopes = at::tensor(slopes_, distances.options())
+                                  .view({1, 1, static_cast<int64_t>(slopes_.size()), 1, 1});
+    return distances.unsqueeze(1).unsqueeze(1).mul(slopes.neg()).to(queries.scalar_type());
+  }
+
+ private:
+  bool offsets_;
+  bool half_step_;
+  std::vector<double> slopes_;
+};
+
+}  // namespace
+
+std::vector<double> AlibiSlopes(int64_t heads) {
+  const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
+  std::vector<double> slopes;
+  for (int64_t k = 1; k <= power; ++k) {
+    slopes.push_back(std::exp2(-8.0 * static_cast<double>(k) / static_cast<double>(power)));
+  }
+  for (int64_t k = 1; static_cast<int64_t>(slopes.size()) < heads; k += 2) {
+    slopes.push_back(std::exp2(-8.0 * static_cast<double>(k) / static_cast<double>(2 * power)));
+  }
+  return slopes;
+}
+
+std::unique_ptr<Encoding> CreateAlibi(const catalogue::Parameters& parameters,
+                                      const EncodingShape& shape, ParameterLayout& layout) {
+  return std::make_unique<Alibi>(parameters, shape.heads);
+}
+
+}  // namespace lengthwise::models

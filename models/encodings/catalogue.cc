@@ -1,0 +1,19 @@
+#include "models/encodings/catalogue.h"
+
+#include "models/encodings/alibi.h"
+#include "models/encodings/learned.h"
+#include "models/encodings/none.h"
+#include "models/encodings/relative.h"
+#include "models/encodings/rope.h"
+#include "models/encodings/sin_cos.h"
+
+namespace lengthwise::models {
+
+absl::Span<const EncodingEntry* const> EncodingEntries() {
+  static const auto& entries = *new std::vector<const EncodingEntry*>{
+      &NoneEntry(), &SinCosEntry(), &LearnedEntry(), &RelativeEntry(), &AlibiEntry(), &RopeEntry(),
+  };
+  return entries;
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,39 @@
+// All positional encodings by name, without LibTorch. A new encoding is an entry and, beside it,
+// its implementation, with one line in catalogue.cc and one in factory.cc (CONTRIBUTING.md has the
+// recipe); a test holds the two lists equal.
+#ifndef LENGTHWISE_MODELS_ENCODINGS_CATALOGUE_H_
+#define LENGTHWISE_MODELS_ENCODINGS_CATALOGUE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "catalogue/entry.h"
+
+namespace lengthwise::models {
+
+// What an encoding must fit.
+struct EncodingContext {
+  int64_t d_model = 0;
+  int64_t heads = 0;
+  int64_t blocks = 0;
+  // Most tokens (input and output) of any sequence in training or evaluation.
+  int64_t longest_sequence = 0;
+};
+
+struct EncodingEntry : catalogue::Entry {
+  // Whether it consumes positions; then it has the parameters of positions.h ("randomized",
+  // "max_position", "sorted").
+  bool uses_positions = false;
+  // Appends what is wrong with the combination, fields under `path`; may be null.
+  void (*check)(const catalogue::Parameters& parameters, const EncodingContext& context,
+                absl::string_view path, std::vector<catalogue::Problem>& problems) = nullptr;
+};
+
+// Lives forever.
+absl::Span<const EncodingEntry* const> EncodingEntries();
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_ENCODINGS_CATALOGUE_H_

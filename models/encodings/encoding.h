@@ -1,0 +1,67 @@
+// A positional encoding: at most an addition to the embeddings, a rotation of queries and keys, and
+// a term added to the attention logits. Networks ask for these three and never for the encoding's
+// name.
+#ifndef LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
+#define LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "catalogue/entry.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+
+namespace lengthwise::models {
+
+// Shapes: P members, B sequences, n tokens, H heads, d = d_model, dh = d / H.
+//
+// Immutable after construction; methods may be called from any thread. Positions are int64 [P, n],
+// at least 0, one draw for all sequences of a batch; a term or rotation of a block gets that
+// block's. Angles are computed in double precision.
+class Encoding {
+ public:
+  virtual ~Encoding() = default;
+
+  // What to add to the embeddings, [P, 1, n, d] in the parameters' type, or an undefined tensor for
+  // nothing.
+  virtual at::Tensor EmbeddingTerm(const ParameterSet& parameters,
+                                   const at::Tensor& positions) const {
+    return {};
+  }
+
+  // Rotates queries and keys [P, B, H, n, dh] in place of the originals.
+  virtual void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const {}
+
+  // What to add to the scaled logits q.k / sqrt(dh) of block `block`: broadcastable to [P, B, H, n,
+  // n] (rows are queries), or an undefined tensor for nothing. It is not scaled again.
+  virtual at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block,
+                               const at::Tensor& positions, const at::Tensor& queries,
+                               const at::Tensor& keys) const {
+    return {};
+  }
+};
+
+struct EncodingShape {
+  int64_t blocks = 0;
+  int64_t heads = 0;
+  int64_t d_model = 0;
+};
+
+// The names that CreateEncoding knows.
+std::vector<std::string> ImplementedEncodings();
+
+// Creates an encoding and adds its parameters to the layout, named "encoding." or
+// "blocks.{b}.encoding.". NOT_FOUND for an unknown name. `parameters` come from catalogue::Resolve.
+absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
+                                                         const catalogue::Parameters& parameters,
+                                                         const EncodingShape& shape,
+                                                         ParameterLayout& layout);
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_

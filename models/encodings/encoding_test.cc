@@ -1,0 +1,155 @@
+#include "models/encodings/encoding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ATen/ops/arange.h"
+#include "ATen/ops/full_like.h"
+#include "ATen/ops/randn.h"
+#include "ATen/ops/tensor.h"
+#include "ATen/ops/where.h"
+#include "ATen/ops/zeros.h"
+#include "gtest/gtest.h"
+#include "models/encodings/alibi.h"
+#include "models/encodings/catalogue.h"
+#include "models/encodings/sinusoids.h"
+
+namespace lengthwise::models {
+namespace {
+
+double LargestDifference(const at::Tensor& a, const at::Tensor& b) {
+  return a.sub(b).abs().max().item<double>();
+}
+
+TEST(CreateEncodingTest, KnowsExactlyTheEncodingsOfTheCatalogue) {
+  std::set<std::string> described;
+  for (const EncodingEntry* entry : EncodingEntries()) {
+    described.insert(entry->name);
+    std::vector<catalogue::Problem> problems;
+    ParameterLayout layout;
+    EXPECT_TRUE(CreateEncoding(entry->name, catalogue::Resolve(*entry, {}, "", problems),
+                               {.blocks = 2, .heads = 2, .d_model = 8}, layout)
+                    .ok());
+  }
+  const std::vector<std::string> implemented = ImplementedEncodings();
+  EXPECT_EQ(described, std::set<std::string>(implemented.begin(), implemented.end()));
+}
+
+TEST(CreateEncodingTest, UnknownNamesGetASuggestion) {
+  ParameterLayout layout;
+  const auto encoding = CreateEncoding("sin_co", {}, {}, layout);
+  EXPECT_EQ(encoding.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(encoding.status().message().find("sin_cos"), std::string::npos);
+}
+
+TEST(SinusoidsTest, AreTheFormula) {
+  const at::Tensor positions = at::tensor(std::vector<int64_t>{0, 3, -2047});
+  const at::Tensor sinusoids = Sinusoids(positions, 6, at::kDouble);
+  for (int64_t row = 0; row < 3; ++row) {
+    const double position = positions[row].item<double>();
+    for (int64_t i = 0; i < 3; ++i) {
+      const double angle = position * std::pow(10000, -2.0 * static_cast<double>(i) / 6);
+      EXPECT_NEAR(sinusoids[row][i].item<double>(), std::sin(angle), 1e-12);
+      EXPECT_NEAR(sinusoids[row][i + 3].item<double>(), std::cos(angle), 1e-12);
+    }
+  }
+}
+
+TEST(SinusoidsTest, Float32IsExactToRoundingAtLargePositions) {
+  const at::Tensor positions = at::arange(2000, 2048, at::kLong);
+  EXPECT_LT(LargestDifference(Sinusoids(positions, 64, at::kFloat).to(at::kDouble),
+                              Sinusoids(positions, 64, at::kDouble)),
+            6e-8);
+}
+
+TEST(SinusoidsTest, DifferencesAreTheSinusoidsOfTheDifferences) {
+  const at::Tensor positions = at::tensor(std::vector<int64_t>{2, 5, 90, 2040}).view({1, 4});
+  const at::Tensor expected =
+      Sinusoids(positions.unsqueeze(1).sub(positions.unsqueeze(2)), 16, at::kDouble);
+  EXPECT_LT(LargestDifference(SinusoidsOfDifferences(Sinusoids(positions, 16, at::kDouble), 1, 2),
+                              expected.narrow(1, 1, 2)),
+            1e-12);
+}
+
+TEST(AlibiSlopesTest, AreThoseOfTheAuthorsCode) {
+  EXPECT_EQ(AlibiSlopes(4), (std::vector<double>{0.25, 0.0625, 0.015625, 0.00390625}));
+  // For 6 heads: those of 4, then the first and the third of 8.
+  EXPECT_EQ(AlibiSlopes(6), (std::vector<double>{0.25, 0.0625, 0.015625, 0.00390625, 0.5, 0.125}));
+}
+
+// The relative encoding's term as its header defines it, one pair of tokens at a time.
+at::Tensor RelativeByDefinition(const ParameterSet& parameters, const at::Tensor& distances,
+                                const at::Tensor& queries, const at::Tensor& keys) {
+  const int64_t heads = queries.size(2), n = queries.size(3), size = queries.size(4);
+  at::Tensor term = at::zeros({1, queries.size(1), heads, n, n}, queries.options());
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const at::Tensor relative = Sinusoids(distances[i][j], heads * size, at::kDouble)
+                                      .matmul(parameters[2][0])
+                                      .view({heads, size});
+      for (int64_t h = 0; h < heads; ++h) {
+        const at::Tensor q = queries[0].select(1, h).select(1, i);  // [B, dh]
+        const at::Tensor k = keys[0].select(1, h).select(1, j);
+        term[0].select(1, h).select(1, i).select(1, j).copy_(
+            k.matmul(parameters[0][0][h])
+                .add(q.add(parameters[1][0][h]).matmul(relative[h]))
+                .div(std::sqrt(static_cast<double>(size))));
+      }
+    }
+  }
+  return term;
+}
+
+struct RelativeCase {
+  bool randomized;
+  std::string distances;
+  std::vector<int64_t> positions;
+  bool clamped_table = false;
+};
+
+class RelativeTest : public ::testing::TestWithParam<RelativeCase> {};
+
+TEST_P(RelativeTest, IsItsDefinition) {
+  catalogue::Parameters options;
+  options.Set("randomized", GetParam().randomized);
+  options.Set("distances", GetParam().distances);
+  options.Set("clamped_table", GetParam().clamped_table);
+  options.Set("max_position", int64_t{600});
+  ParameterLayout layout;
+  const auto encoding =
+      CreateEncoding("relative", options, {.blocks = 1, .heads = 2, .d_model = 8}, layout);
+  ASSERT_TRUE(encoding.ok()) << encoding.status();
+  ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.Initialize(0, 1);
+  const ParameterSet parameters = arena.Members(0, 1);
+
+  const auto n = static_cast<int64_t>(GetParam().positions.size());
+  const at::Tensor positions = at::tensor(GetParam().positions);
+  at::Tensor distances = positions.unsqueeze(0).sub(positions.unsqueeze(1));
+  if (GetParam().distances == "offsets") {
+    const at::Tensor steps = at::arange(n).unsqueeze(0).sub(at::arange(n).unsqueeze(1));
+    distances = positions.index_select(0, steps.abs().flatten()).view({n, n}).mul(steps.sign());
+    if (GetParam().clamped_table) {
+      distances = at::where(steps.lt(0), distances.add(600), at::full_like(distances, 599));
+    }
+  }
+  const at::Tensor queries = at::randn({1, 3, 2, n, 4}, at::kDouble);
+  const at::Tensor keys = at::randn({1, 3, 2, n, 4}, at::kDouble);
+  EXPECT_LT(LargestDifference(
+                (*encoding)->LogitTerm(parameters, 0, positions.unsqueeze(0), queries, keys),
+                RelativeByDefinition(parameters, distances, queries, keys)),
+            1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Distances, RelativeTest,
+                         ::testing::Values(RelativeCase{false, "positions", {0, 1, 2, 3, 4}},
+                                           RelativeCase{false, "positions", {0}},
+                                           RelativeCase{true, "positions", {3, 8, 40, 1000}},
+                                           RelativeCase{true, "offsets", {0, 7, 8, 500}},
+                                           RelativeCase{true, "offsets", {0, 7, 8, 500}, true}));
+
+}  // namespace
+}  // namespace lengthwise::models

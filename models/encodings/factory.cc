@@ -1,0 +1,53 @@
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "catalogue/suggestion.h"
+#include "models/encodings/alibi.h"
+#include "models/encodings/encoding.h"
+#include "models/encodings/learned.h"
+#include "models/encodings/none.h"
+#include "models/encodings/relative.h"
+#include "models/encodings/rope.h"
+#include "models/encodings/sin_cos.h"
+
+namespace lengthwise::models {
+namespace {
+
+struct Implementation {
+  const EncodingEntry& entry;
+  std::unique_ptr<Encoding> (*create)(const catalogue::Parameters& parameters,
+                                      const EncodingShape& shape, ParameterLayout& layout);
+};
+
+const std::vector<Implementation>& Implementations() {
+  static const auto& implementations = *new std::vector<Implementation>{
+      {NoneEntry(), CreateNone},       {SinCosEntry(), CreateSinCos},
+      {LearnedEntry(), CreateLearned}, {RelativeEntry(), CreateRelative},
+      {AlibiEntry(), CreateAlibi},     {RopeEntry(), CreateRope},
+  };
+  return implementations;
+}
+
+}  // namespace
+
+std::vector<std::string> ImplementedEncodings() {
+  std::vector<std::string> names;
+  for (const Implementation& implementation : Implementations()) {
+    names.push_back(implementation.entry.name);
+  }
+  return names;
+}
+
+absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
+                                                         const catalogue::Parameters& parameters,
+                                                         const EncodingShape& shape,
+                                                         ParameterLayout& layout) {
+  for (const Implementation& implementation : Implementations()) {
+    if (implementation.entry.name == name) {
+      return implementation.create(parameters, shape, layout);
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("unknown encoding \"", std::string(name), "\"",
+                                          catalogue::Suggestion(name, ImplementedEncodings())));
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,140 @@
+#include "models/encodings/relative.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ATen/ops/bmm.h"
+#include "ATen/ops/cat.h"
+#include "ATen/ops/full_like.h"
+#include "ATen/ops/matmul.h"
+#include "absl/strings/str_cat.h"
+#include "models/encodings/encoding.h"
+#include "models/encodings/sinusoids.h"
+
+namespace lengthwise::models {
+namespace {
+
+// Sinusoids of distances that exist at once, in elements: long sequences are evaluated some rows at
+// a time.
+constexpr int64_t kMaxElements = int64_t{1} << 22;
+
+class Relative : public Encoding {
+ public:
+  Relative(const catalogue::Parameters& parameters, const EncodingShape& shape,
+           ParameterLayout& layout)
+      : toeplitz_(!parameters.Bool("randomized") || parameters.String("distances") == "offsets"),
+        clamped_to_(parameters.Bool("clamped_table") ? parameters.Int("max_position") : 0),
+        heads_(shape.heads),
+        d_model_(shape.d_model),
+        head_size_(shape.d_model / shape.heads) {
+    const Initializer normal = {.kind = Initializer::Kind::kNormal, .stddev = 0.02};
+    const Initializer linear = {.kind = Initializer::Kind::kTruncatedNormal,
+                                .stddev = 1 / std::sqrt(static_cast<double>(d_model_))};
+    for (int64_t b = 0; b < shape.blocks; ++b) {
+      const std::string prefix = absl::StrCat("blocks.", b, ".encoding.");
+      blocks_.push_back(
+          {.content_bias = layout.Add(prefix + "content_bias", {heads_, head_size_}, normal),
+           .position_bias = layout.Add(prefix + "position_bias", {heads_, head_size_}, normal),
+           .projection = layout.Add(prefix + "projection", {d_model_, d_model_}, linear)});
+    }
+  }
+
+  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       const at::Tensor& queries, const at::Tensor& keys) const override {
+    const Block& ids = blocks_[static_cast<size_t>(block)];
+    const double scale = 1 / std::sqrt(static_cast<double>(head_size_));
+    // [P, 1, H, 1, dh]
+    const at::Tensor u = parameters[ids.content_bias].unsqueeze(1).unsqueeze(3).mul(scale);
+    const at::Tensor v = parameters[ids.position_bias].unsqueeze(1).unsqueeze(3);
+    const at::Tensor content = at::matmul(u, keys.transpose(-1, -2));  // [P, B, H, 1, n]
+    const at::Tensor biased = queries.add(v).mul(scale);               // [P, B, H, n, dh]
+    const at::Tensor& projection = parameters[ids.projection];
+    const at::Tensor position = toeplitz_ ? ToeplitzTerm(biased, positions, projection)
+                                          : DifferenceTerm(biased, positions, projection);
+    return position.add(content);
+  }
+
+ private:
+  struct Block {
+    ParameterId content_bias;   // u
+    ParameterId position_bias;  // v
+    ParameterId projection;     // W_R
+  };
+
+  // The logits' position part where the distance depends on j - i alone: one product with all 2n -
+  // 1 distances, whose row i is then shifted by i places.
+  at::Tensor ToeplitzTerm(const at::Tensor& biased, const at::Tensor& positions,
+                          const at::Tensor& projection) const {
+    const int64_t members = biased.size(0), sequences = biased.size(1), n = biased.size(3);
+    const at::Tensor relative =
+        at::bmm(Sinusoids(Distances(positions), d_model_, projection.scalar_type()), projection)
+            .view({members, 2 * n - 1, heads_, head_size_})
+            .permute({0, 2, 3, 1})
+            .reshape({members * heads_, head_size_, 2 * n - 1});
+    at::Tensor term = at::bmm(
+        biased.permute({0, 2, 1, 3, 4}).reshape({members * heads_, sequences * n, head_size_}),
+        relative);
+    // Row i of [n, 2n - 1] holds j - i = -(n - 1) .. n - 1; read as rows of 2n - 2 from place n - 1
+    // on, it begins at j = 0.
+    term = term.view({members, heads_, sequences, n * (2 * n - 1)});
+    if (n > 1) {
+      term = term.narrow(3, n - 1, n * (2 * n - 2)).unflatten(3, {n, 2 * n - 2}).narrow(4, 0, n);
+    } else {
+      term = term.unsqueeze(4);
+    }
+    return term.transpose(1, 2);
+  }
+
+  // Distances of tokens j - i = -(n - 1) .. n - 1 places apart, [P, 2n - 1].
+  at::Tensor Distances(const at::Tensor& positions) const {
+    at::Tensor before = positions.narrow(1, 1, positions.size(1) - 1).flip(1).neg();
+    if (clamped_to_ == 0) return at::cat({before, positions}, 1);
+    return at::cat({before.add(clamped_to_), at::full_like(positions, clamped_to_ - 1)}, 1);
+  }
+
+  // The logits' position part for distances p_j - p_i, all of which differ: for each query place i
+  // and head, one product of all sequences' queries with the projected distances from there.
+  at::Tensor DifferenceTerm(const at::Tensor& biased, const at::Tensor& positions,
+                            const at::Tensor& projection) const {
+    const int64_t members = biased.size(0), sequences = biased.size(1), n = biased.size(3);
+    const at::Tensor sinusoids = Sinusoids(positions, d_model_, projection.scalar_type());
+    const at::Tensor by_place = biased.permute({0, 3, 2, 1, 4});  // [P, n, H, B, dh]
+    const int64_t rows = std::clamp<int64_t>(kMaxElements / (members * n * d_model_), 1, n);
+    std::vector<at::Tensor> parts;
+    for (int64_t first = 0; first < n; first += rows) {
+      const int64_t count = std::min(rows, n - first);
+      const at::Tensor relative =
+          at::bmm(
+              SinusoidsOfDifferences(sinusoids, first, count).view({members, count * n, d_model_}),
+              projection)
+              .view({members, count, n, heads_, head_size_})
+              .permute({0, 1, 3, 4, 2})
+              .reshape({members * count * heads_, head_size_, n});
+      parts.push_back(at::bmm(by_place.narrow(1, first, count)
+                                  .reshape({members * count * heads_, sequences, head_size_}),
+                              relative)
+                          .view({members, count, heads_, sequences, n}));
+    }
+    const at::Tensor term = parts.size() == 1 ? parts[0] : at::cat(parts, 1);
+    return term.permute({0, 3, 2, 1, 4});
+  }
+
+  // Whether the distance of a pair depends only on how many places it is apart.
+  bool toeplitz_;
+  // L where the table is clamped, otherwise 0.
+  int64_t clamped_to_;
+  int64_t heads_;
+  int64_t d_model_;
+  int64_t head_size_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoding> CreateRelative(const catalogue::Parameters& parameters,
+                                         const EncodingShape& shape, ParameterLayout& layout) {
+  return std::make_unique<Relative>(parameters, shape, layout);
+}
+
+}  // namespace lengthwise::models

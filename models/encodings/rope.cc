@@ -1,0 +1,39 @@
+#include "models/encodings/rope.h"
+
+#include "ATen/ops/stack.h"
+#include "models/encodings/encoding.h"
+#include "models/encodings/sinusoids.h"
+
+namespace lengthwise::models {
+namespace {
+
+// Turns the pairs of `features` [P, B, H, n, dh] by the angles of `sin` and `cos` [P, 1, 1, n, dh /
+// 2].
+at::Tensor Turn(const at::Tensor& features, const at::Tensor& sin, const at::Tensor& cos) {
+  const at::Tensor pairs = features.unflatten(-1, {features.size(-1) / 2, 2});
+  const at::Tensor even = pairs.select(-1, 0), odd = pairs.select(-1, 1);
+  return at::stack({even.mul(cos).sub(odd.mul(sin)), odd.mul(cos).add(even.mul(sin))}, -1)
+      .flatten(-2);
+}
+
+class Rope : public Encoding {
+ public:
+  void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const override {
+    const int64_t size = queries.size(-1);
+    const at::Tensor sinusoids =
+        Sinusoids(positions, size, queries.scalar_type()).unsqueeze(1).unsqueeze(1);
+    const at::Tensor sin = sinusoids.narrow(-1, 0, size / 2);
+    const at::Tensor cos = sinusoids.narrow(-1, size / 2, size / 2);
+    queries = Turn(queries, sin, cos);
+    keys = Turn(keys, sin, cos);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Encoding> CreateRope(const catalogue::Parameters& parameters,
+                                     const EncodingShape& shape, ParameterLayout& layout) {
+  return std::make_unique<Rope>();
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,27 @@
+#include "models/encodings/sinusoids.h"
+
+#include "ATen/ops/arange.h"
+#include "ATen/ops/cat.h"
+#include "ATen/ops/pow.h"
+
+namespace lengthwise::models {
+
+at::Tensor Sinusoids(const at::Tensor& positions, int64_t d, at::ScalarType dtype) {
+  const auto options = positions.options().dtype(at::kDouble);
+  const at::Tensor exponents = at::arange(0, d, 2, options).div(-static_cast<double>(d));
+  const at::Tensor frequencies = at::pow(10000.0, exponents);
+  const at::Tensor angles = positions.to(at::kDouble).unsqueeze(-1).mul(frequencies);
+  return at::cat({angles.sin(), angles.cos()}, -1).to(dtype);
+}
+
+at::Tensor SinusoidsOfDifferences(const at::Tensor& sinusoids, int64_t first, int64_t count) {
+  const int64_t half = sinusoids.size(-1) / 2;
+  const at::Tensor columns = sinusoids.unsqueeze(1);                       // [P, 1, n, d]
+  const at::Tensor rows = sinusoids.narrow(1, first, count).unsqueeze(2);  // [P, count, 1, d]
+  const at::Tensor sin_j = columns.narrow(-1, 0, half), cos_j = columns.narrow(-1, half, half);
+  const at::Tensor sin_i = rows.narrow(-1, 0, half), cos_i = rows.narrow(-1, half, half);
+  return at::cat({sin_j.mul(cos_i).sub_(cos_j.mul(sin_i)), cos_j.mul(cos_i).add_(sin_j.mul(sin_i))},
+                 -1);
+}
+
+}  // namespace lengthwise::models

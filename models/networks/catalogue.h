@@ -1,0 +1,32 @@
+// All networks by name, without LibTorch. A new network is one file, one line in catalogue.cc and
+// one in factory.cc; a test holds the two lists equal.
+#ifndef LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
+#define LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
+
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "catalogue/entry.h"
+#include "models/encodings/catalogue.h"
+#include "tasks/task.h"
+
+namespace lengthwise::models {
+
+struct NetworkEntry : catalogue::Entry {
+  // Kinds of task it can learn.
+  std::vector<tasks::TaskKind> task_kinds;
+  // Appends what is wrong with the parameters taken together (heads must divide d_model), fields
+  // under `path`.
+  void (*check)(const catalogue::Parameters& parameters, absl::string_view path,
+                std::vector<catalogue::Problem>& problems) = nullptr;
+  // What an encoding in this network must fit; the caller sets longest_sequence.
+  EncodingContext (*encoding_context)(const catalogue::Parameters& parameters) = nullptr;
+};
+
+// Lives forever.
+absl::Span<const NetworkEntry* const> NetworkEntries();
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_

@@ -1,0 +1,66 @@
+// What learns: a network of a pack of models.
+#ifndef LENGTHWISE_MODELS_NETWORKS_NETWORK_H_
+#define LENGTHWISE_MODELS_NETWORKS_NETWORK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "catalogue/entry.h"
+#include "models/layers/dropout.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+
+namespace lengthwise::models {
+
+// What a forward pass should keep beside its result. Attention is [P, B, H, n, n], rows are
+// queries; layer outputs are those of each layer norm [P, B, n, d], in the order of computation.
+struct Capture {
+  std::vector<at::Tensor> attention_logits;
+  std::vector<at::Tensor> attention_probabilities;
+  std::vector<at::Tensor> layer_outputs;
+};
+
+// Immutable after construction; the parameters are in the arena. Forward may be called from any
+// thread.
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  // Logits [P, B, m, O] of the last m = output_length tokens. `tokens` is int64 [P, B, n] with
+  // values below the number of input columns, `positions` int64 [P, S, n]: S is 1, one draw for all
+  // blocks, or the number of blocks, each its own (PositionPolicy::DrawBatch). `dropout`
+  // decides what is dropped where the network has dropout; null drops nothing. `capture` may be
+  // null.
+  virtual at::Tensor Forward(const ParameterSet& parameters, const at::Tensor& tokens,
+                             const at::Tensor& positions, int64_t output_length,
+                             const DropoutNumbers* dropout, Capture* capture) const = 0;
+};
+
+// What a network is built for.
+struct NetworkShape {
+  // Width of the one-hot input: the task's input tokens and the empty token. A network may add
+  // columns.
+  int64_t input_columns = 0;
+  // Classes of the output.
+  int64_t output_columns = 0;
+};
+
+// The names that CreateNetwork knows.
+std::vector<std::string> ImplementedNetworks();
+
+// Creates a network with its encoding and adds their parameters to the layout (which must outlive
+// every arena made from it). NOT_FOUND for an unknown name; INVALID_ARGUMENT for parameters that do
+// not fit together. Parameters come from catalogue::Resolve.
+absl::StatusOr<std::unique_ptr<Network>> CreateNetwork(
+    absl::string_view name, const catalogue::Parameters& parameters,
+    absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
+    const NetworkShape& shape, ParameterLayout& layout);
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_NETWORKS_NETWORK_H_

@@ -1,0 +1,255 @@
+#include "models/networks/network.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ATen/ops/cross_entropy_loss.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/ones.h"
+#include "ATen/ops/stack.h"
+#include "ATen/ops/tensor.h"
+#include "gtest/gtest.h"
+#include "models/encodings/catalogue.h"
+#include "models/encodings/positions.h"
+#include "models/networks/catalogue.h"
+#include "models/optimizers/catalogue.h"
+#include "models/optimizers/optimizer.h"
+
+namespace lengthwise::models {
+namespace {
+
+constexpr int64_t kSequences = 4;
+constexpr int64_t kTokens = 9;
+constexpr int64_t kOutputs = 3;
+
+template <typename Entry>
+catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
+                               const catalogue::Parameters& given) {
+  std::vector<catalogue::Problem> problems;
+  for (const Entry* entry : entries) {
+    if (entry->name == name) return catalogue::Resolve(*entry, given, name, problems);
+  }
+  return {};
+}
+
+catalogue::Parameters SmallEncoder(catalogue::Parameters given = {}) {
+  given.Set("blocks", int64_t{2});
+  given.Set("heads", int64_t{2});
+  given.Set("d_model", int64_t{16});
+  return Resolved(NetworkEntries(), "encoder", given);
+}
+
+catalogue::Parameters EncodingParameters(const std::string& name, bool randomized,
+                                         bool per_block = false) {
+  catalogue::Parameters given;
+  if (randomized) given.Set("randomized", true);
+  if (per_block) given.Set("draws", std::string("per_block"));
+  return Resolved(EncodingEntries(), name, given);
+}
+
+// A small network and a batch for each member of a pack of three.
+class Pack {
+ public:
+  Pack(const catalogue::Parameters& encoder, const std::string& encoding,
+       const catalogue::Parameters& options, at::ScalarType dtype, int64_t size)
+      : network_(*CreateNetwork("encoder", encoder, encoding, options,
+                                {.input_columns = 4, .output_columns = 3}, layout_)),
+        arena_(layout_, size, dtype, at::kCPU) {
+    const PositionPolicy policy(options, /*blocks=*/2);
+    for (int64_t p = 0; p < 3; ++p) {
+      random::Stream stream(static_cast<uint64_t>(p), random::Purpose::kTrainingSamples, 0);
+      std::vector<int64_t> tokens, targets;
+      for (int64_t i = 0; i < kSequences * kTokens; ++i) tokens.push_back(stream.Below(4));
+      for (int64_t i = 0; i < kSequences * kOutputs; ++i) targets.push_back(stream.Below(3));
+      tokens_.push_back(at::tensor(tokens).view({kSequences, kTokens}));
+      targets_.push_back(at::tensor(targets));
+      positions_.push_back(
+          at::tensor(policy.DrawBatch(static_cast<uint64_t>(p), random::Purpose::kTrainingPositions,
+                                      0, kTokens))
+              .view({policy.draws(), kTokens}));
+    }
+  }
+
+  ParameterArena& arena() { return arena_; }
+
+  // Forward and backward of members [first, first + count) with the data of members from `data` on;
+  // the losses [count].
+  at::Tensor Step(int64_t first, int64_t count, int64_t data) {
+    const std::vector<at::Tensor> tokens(tokens_.begin() + data, tokens_.begin() + data + count);
+    const std::vector<at::Tensor> positions(positions_.begin() + data,
+                                            positions_.begin() + data + count);
+    DropoutNumbers dropout;
+    for (int64_t p = 0; p < count; ++p) dropout.seeds.push_back(static_cast<uint64_t>(data + p));
+    const at::Tensor logits = network_->Forward(arena_.Members(first, count), at::stack(tokens),
+                                                at::stack(positions), kOutputs, &dropout, nullptr);
+    EXPECT_EQ(logits.sizes(), (std::vector<int64_t>{count, kSequences, kOutputs, 3}));
+    std::vector<at::Tensor> losses;
+    for (int64_t p = 0; p < count; ++p) {
+      losses.push_back(
+          at::cross_entropy_loss(logits[p].flatten(0, 1), targets_[static_cast<size_t>(data + p)]));
+    }
+    const at::Tensor stacked = at::stack(losses);
+    stacked.sum().backward();
+    return stacked.detach();
+  }
+
+ private:
+  ParameterLayout layout_;
+  std::unique_ptr<Network> network_;
+  ParameterArena arena_;
+  std::vector<at::Tensor> tokens_, targets_, positions_;
+};
+
+struct PackCase {
+  std::string encoding;
+  bool randomized;
+  bool per_block = false;
+  std::string attention = "softmax";
+  double dropout = 0;
+};
+
+class PackTest : public ::testing::TestWithParam<PackCase> {
+ protected:
+  Pack Make(at::ScalarType dtype, int64_t size) {
+    catalogue::Parameters encoder;
+    encoder.Set("attention", GetParam().attention);
+    encoder.Set("dropout", GetParam().dropout);
+    return Pack(
+        SmallEncoder(encoder), GetParam().encoding,
+        EncodingParameters(GetParam().encoding, GetParam().randomized, GetParam().per_block), dtype,
+        size);
+  }
+};
+
+TEST_P(PackTest, BatchedMembersEqualTheModelsAlone) {
+  Pack pack = Make(at::kDouble, 3);
+  for (int64_t p = 0; p < 3; ++p) pack.arena().Initialize(p, static_cast<uint64_t>(10 + p));
+  const at::Tensor losses = pack.Step(0, 3, 0);
+  for (int64_t p = 0; p < 3; ++p) {
+    Pack alone = Make(at::kDouble, 1);
+    alone.arena().Initialize(0, static_cast<uint64_t>(10 + p));
+    const at::Tensor loss = alone.Step(0, 1, p);
+    EXPECT_NEAR(losses[p].item<double>(), loss[0].item<double>(), 1e-12);
+    EXPECT_LT(
+        pack.arena().gradients()[p].sub(alone.arena().gradients()[0]).abs().max().item<double>(),
+        1e-12);
+    EXPECT_GT(alone.arena().gradients().abs().max().item<double>(), 1e-3);
+  }
+}
+
+TEST_P(PackTest, MembersInTurnAreBitForBitTheModelsAlone) {
+  const auto adam =
+      CreateOptimizer("adam", Resolved(OptimizerEntries(), "adam", catalogue::Parameters()));
+  const at::Tensor rate = at::tensor(std::vector<double>{1e-3});
+  Pack pack = Make(at::kFloat, 3);
+  for (int64_t p = 0; p < 3; ++p) pack.arena().Initialize(p, static_cast<uint64_t>(10 + p));
+  for (int64_t step = 1; step <= 3; ++step) {
+    pack.arena().ZeroGradients();
+    for (int64_t p = 0; p < 3; ++p) {
+      pack.Step(p, 1, p);
+      ClipGradients(pack.arena(), p, 1, 1.0);
+      (*adam)->Step(pack.arena(), p, 1, step, rate);
+    }
+  }
+  for (int64_t p = 0; p < 3; ++p) {
+    Pack single = Make(at::kFloat, 1);
+    single.arena().Initialize(0, static_cast<uint64_t>(10 + p));
+    for (int64_t step = 1; step <= 3; ++step) {
+      single.arena().ZeroGradients();
+      single.Step(0, 1, p);
+      ClipGradients(single.arena(), 0, 1, 1.0);
+      (*adam)->Step(single.arena(), 0, 1, step, rate);
+    }
+    EXPECT_TRUE(at::equal(pack.arena().parameters()[p], single.arena().parameters()[0]));
+    EXPECT_TRUE(at::equal(pack.arena().second_moments()[p], single.arena().second_moments()[0]));
+  }
+}
+
+std::vector<PackCase> PackCases() {
+  std::vector<PackCase> cases;
+  for (const EncodingEntry* entry : EncodingEntries()) {
+    cases.push_back({entry->name, false});
+    if (entry->uses_positions) cases.push_back({entry->name, true});
+    for (const auto& parameter : entry->parameters) {
+      if (parameter.name == "draws") cases.push_back({entry->name, true, true});
+    }
+  }
+  cases.push_back({.encoding = "none", .attention = "geometric"});
+  cases.push_back({.encoding = "relative", .randomized = true, .attention = "geometric"});
+  cases.push_back({.encoding = "sin_cos", .randomized = true, .dropout = 0.1});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Encodings, PackTest, ::testing::ValuesIn(PackCases()),
+                         [](const auto& test) {
+                           return std::string(test.param.per_block ? "per_block_" : "") +
+                                  (test.param.attention == "geometric" ? "geometric_" : "") +
+                                  (test.param.dropout > 0 ? "dropout_" : "") +
+                                  (test.param.randomized ? "randomized_" : "") +
+                                  test.param.encoding;
+                         });
+
+TEST(CreateNetworkTest, KnowsExactlyTheNetworksOfTheCatalogue) {
+  std::set<std::string> described;
+  for (const NetworkEntry* entry : NetworkEntries()) described.insert(entry->name);
+  const std::vector<std::string> implemented = ImplementedNetworks();
+  EXPECT_EQ(described, std::set<std::string>(implemented.begin(), implemented.end()));
+}
+
+TEST(CreateNetworkTest, RefusesWhatDoesNotFitTogether) {
+  const NetworkShape shape = {.input_columns = 3, .output_columns = 2};
+  ParameterLayout layout;
+  EXPECT_EQ(CreateNetwork("encodr", {}, "none", {}, shape, layout).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(CreateNetwork("encoder", SmallEncoder(), "nothing", {}, shape, layout).status().code(),
+            absl::StatusCode::kNotFound);
+  catalogue::Parameters three_heads = SmallEncoder();
+  three_heads.Set("heads", int64_t{3});
+  const absl::Status refused =
+      CreateNetwork("encoder", three_heads, "none", {}, shape, layout).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("heads"), std::string::npos);
+}
+
+// Logits of a small network with dropout for a batch of equal tokens.
+at::Tensor LogitsWithDropout(const catalogue::Parameters& encoder, const DropoutNumbers* numbers) {
+  ParameterLayout layout;
+  const auto network = CreateNetwork("encoder", encoder, "none", {}, {3, 2}, layout);
+  EXPECT_TRUE(network.ok()) << network.status();
+  ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.Initialize(0, 1);
+  const at::Tensor ones = at::ones({1, 4, 5}, at::kLong);
+  return (*network)->Forward(arena.Members(0, 1), ones, ones.narrow(1, 0, 1), 2, numbers, nullptr);
+}
+
+TEST(EncoderTest, DropsInTrainingAndAtEvaluationIfAskedTo) {
+  const DropoutNumbers training = {.seeds = {1}, .step = 3};
+  const DropoutNumbers evaluation = {
+      .seeds = {1}, .purpose = random::Purpose::kEvaluationDropout, .step = 3};
+  catalogue::Parameters given;
+  const at::Tensor without = LogitsWithDropout(SmallEncoder(given), &training);
+  EXPECT_TRUE(at::equal(without, LogitsWithDropout(SmallEncoder(given), nullptr)));
+  given.Set("dropout", 0.5);
+  EXPECT_FALSE(at::equal(without, LogitsWithDropout(SmallEncoder(given), &training)));
+  EXPECT_TRUE(at::equal(without, LogitsWithDropout(SmallEncoder(given), &evaluation)));
+  given.Set("dropout_at_evaluation", true);
+  EXPECT_FALSE(at::equal(without, LogitsWithDropout(SmallEncoder(given), &evaluation)));
+}
+
+TEST(CreateNetworkTest, InitialWeightsOfTheNetworkDoNotDependOnTheEncoding) {
+  ParameterLayout none, relative;
+  ASSERT_TRUE(CreateNetwork("encoder", SmallEncoder(), "none", {}, {3, 2}, none).ok());
+  ASSERT_TRUE(CreateNetwork("encoder", SmallEncoder(), "relative",
+                            EncodingParameters("relative", false), {3, 2}, relative)
+                  .ok());
+  std::vector<float> a(static_cast<size_t>(none.row_size()));
+  std::vector<float> b(static_cast<size_t>(relative.row_size()));
+  InitializeRow(none, 3, absl::MakeSpan(a));
+  InitializeRow(relative, 3, absl::MakeSpan(b));
+  EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin()));
+}
+
+}  // namespace
+}  // namespace lengthwise::models

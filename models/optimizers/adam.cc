@@ -1,0 +1,63 @@
+#include "models/optimizers/adam.h"
+
+#include <cmath>
+
+#include "c10/util/Exception.h"
+#include "models/optimizers/adam_cuda.h"
+#include "models/optimizers/optimizer.h"
+
+namespace lengthwise::models {
+namespace {
+
+class Adam : public Optimizer {
+ public:
+  explicit Adam(const catalogue::Parameters& parameters)
+      : beta1_(parameters.Double("beta1")),
+        beta2_(parameters.Double("beta2")),
+        epsilon_(parameters.Double("epsilon")) {}
+
+  void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
+            const at::Tensor& learning_rates) const override {
+    at::Tensor parameters = arena.parameters().narrow(0, first, count);
+    const at::Tensor gradients = arena.gradients().narrow(0, first, count);
+    at::Tensor mean = arena.first_moments().narrow(0, first, count);
+    at::Tensor mean_square = arena.second_moments().narrow(0, first, count);
+
+    const double correction1 = 1 - std::pow(beta1_, static_cast<double>(step));
+    const double correction2 = 1 - std::pow(beta2_, static_cast<double>(step));
+    const at::Tensor rates = learning_rates.div(correction1).to(parameters.options());  // [count]
+
+    if (parameters.is_cuda() && parameters.scalar_type() == at::kFloat && HasAdamCuda()) {
+      const char* error = AdamStepCuda({.parameters = parameters.mutable_data_ptr<float>(),
+                                        .gradients = gradients.const_data_ptr<float>(),
+                                        .first_moments = mean.mutable_data_ptr<float>(),
+                                        .second_moments = mean_square.mutable_data_ptr<float>(),
+                                        .rates = rates.const_data_ptr<float>(),
+                                        .count = count,
+                                        .row_size = parameters.size(1)},
+                                       {.beta1 = static_cast<float>(beta1_),
+                                        .beta2 = static_cast<float>(beta2_),
+                                        .epsilon = static_cast<float>(epsilon_),
+                                        .second_correction = static_cast<float>(correction2)});
+      TORCH_CHECK(error == nullptr, "Adam's CUDA kernel could not be launched: ", error);
+      return;
+    }
+    mean.mul_(beta1_).add_(gradients, 1 - beta1_);
+    mean_square.mul_(beta2_).addcmul_(gradients, gradients, 1 - beta2_);
+    const at::Tensor root = mean_square.div(correction2).sqrt_().add_(epsilon_);
+    parameters.sub_(mean.div(root).mul_(rates.unsqueeze(1)));
+  }
+
+ private:
+  double beta1_;
+  double beta2_;
+  double epsilon_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> CreateAdam(const catalogue::Parameters& parameters) {
+  return std::make_unique<Adam>(parameters);
+}
+
+}  // namespace lengthwise::models

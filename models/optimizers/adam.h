@@ -1,0 +1,24 @@
+// Adam (Kingma and Ba 2015, algorithm 1):
+//
+//   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
+//   parameters -= rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+//
+// as optax.adam and torch.optim.Adam compute it, epsilon outside the root.
+#ifndef LENGTHWISE_MODELS_OPTIMIZERS_ADAM_H_
+#define LENGTHWISE_MODELS_OPTIMIZERS_ADAM_H_
+
+#include <memory>
+
+#include "catalogue/entry.h"
+
+namespace lengthwise::models {
+
+class Optimizer;
+
+const catalogue::Entry& AdamEntry();
+
+std::unique_ptr<Optimizer> CreateAdam(const catalogue::Parameters& parameters);
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_OPTIMIZERS_ADAM_H_

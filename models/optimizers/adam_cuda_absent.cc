@@ -1,0 +1,12 @@
+// What stands in for adam_cuda.cu in a build without nvcc.
+#include "models/optimizers/adam_cuda.h"
+
+namespace lengthwise::models {
+
+bool HasAdamCuda() { return false; }
+
+const char* AdamStepCuda(const AdamRows& /*rows*/, const AdamConstants& /*constants*/) {
+  return "built without nvcc";
+}
+
+}  // namespace lengthwise::models

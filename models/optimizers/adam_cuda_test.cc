@@ -1,0 +1,58 @@
+// The CUDA kernel against the plain operations on the CPU. Needs a GPU; says so where it is
+// skipped.
+#include "models/optimizers/adam_cuda.h"
+
+#include <dlfcn.h>
+
+#include <memory>
+#include <vector>
+
+#include "ATen/Context.h"
+#include "ATen/detail/CUDAHooksInterface.h"
+#include "ATen/ops/tensor.h"
+#include "gtest/gtest.h"
+#include "models/optimizers/catalogue.h"
+#include "models/optimizers/optimizer.h"
+
+namespace lengthwise::models {
+namespace {
+
+TEST(AdamCudaTest, MatchesThePlainOperationsForAPackWithDifferentRates) {
+  if (!HasAdamCuda()) GTEST_SKIP() << "built without nvcc";
+  // LibTorch's CUDA part registers itself when it is loaded; without a driver there is no device.
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr || !at::hasCUDA() ||
+      at::detail::getCUDAHooks().deviceCount() == 0) {
+    GTEST_SKIP() << "no CUDA device";
+  }
+  ParameterLayout layout;
+  // Sizes that are multiples of no block.
+  layout.Add("a", {1000, 7}, {.kind = Initializer::Kind::kNormal, .stddev = 1});
+  layout.Add("b", {3}, {.kind = Initializer::Kind::kNormal, .stddev = 1});
+  ParameterArena plain(layout, 3, at::kFloat, at::kCPU);
+  ParameterArena fused(layout, 3, at::kFloat, at::Device(at::kCUDA, 0));
+  for (int64_t member = 0; member < 3; ++member) {
+    plain.Initialize(member, 10 + static_cast<uint64_t>(member));
+    fused.Initialize(member, 10 + static_cast<uint64_t>(member));
+  }
+  std::vector<catalogue::Problem> problems;
+  const std::unique_ptr<Optimizer> adam =
+      *CreateOptimizer("adam", catalogue::Resolve(*OptimizerEntries()[0], {}, "", problems));
+  const at::Tensor rates = at::tensor(std::vector<double>{1e-3, 3e-4, 1e-1});
+  for (int64_t step = 1; step <= 5; ++step) {
+    // Gradients that differ in size by orders of magnitude, the same on both sides.
+    plain.gradients().copy_(plain.parameters().mul(1e-3).pow(static_cast<double>(step)));
+    fused.gradients().copy_(plain.gradients());
+    // Only members 1 and 2, so that a wrong offset shows.
+    adam->Step(plain, 1, 2, step, rates.narrow(0, 1, 2));
+    adam->Step(fused, 1, 2, step, rates.narrow(0, 1, 2));
+  }
+  auto difference = [](const at::Tensor& a, const at::Tensor& b) {
+    return a.sub(b.cpu()).abs().max().item().toDouble() / a.abs().max().item().toDouble();
+  };
+  EXPECT_LT(difference(plain.parameters(), fused.parameters()), 1e-5);
+  EXPECT_LT(difference(plain.first_moments(), fused.first_moments()), 1e-5);
+  EXPECT_LT(difference(plain.second_moments(), fused.second_moments()), 1e-5);
+}
+
+}  // namespace
+}  // namespace lengthwise::models

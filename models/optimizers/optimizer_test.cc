@@ -1,0 +1,115 @@
+#include "models/optimizers/optimizer.h"
+
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ATen/ops/equal.h"
+#include "ATen/ops/randn_like.h"
+#include "ATen/ops/tensor.h"
+#include "gtest/gtest.h"
+#include "models/optimizers/catalogue.h"
+
+namespace lengthwise::models {
+namespace {
+
+ParameterLayout OneParameter(int64_t size) {
+  ParameterLayout layout;
+  layout.Add("a", {size}, {.kind = Initializer::Kind::kNormal, .stddev = 1});
+  return layout;
+}
+
+catalogue::Parameters AdamDefaults() {
+  std::vector<catalogue::Problem> problems;
+  return catalogue::Resolve(*OptimizerEntries()[0], {}, "", problems);
+}
+
+TEST(CreateOptimizerTest, KnowsExactlyTheOptimizersOfTheCatalogue) {
+  std::set<std::string> described;
+  for (const catalogue::Entry* entry : OptimizerEntries()) {
+    described.insert(entry->name);
+    std::vector<catalogue::Problem> problems;
+    EXPECT_TRUE(CreateOptimizer(entry->name, catalogue::Resolve(*entry, {}, "", problems)).ok());
+  }
+  const std::vector<std::string> implemented = ImplementedOptimizers();
+  EXPECT_EQ(described, std::set<std::string>(implemented.begin(), implemented.end()));
+  EXPECT_EQ(CreateOptimizer("adm", {}).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ClipGradientsTest, ScalesOnlyTheMembersWhoseNormExceedsTheLimit) {
+  const ParameterLayout layout = OneParameter(2);
+  ParameterArena arena(layout, 3, at::kDouble, at::kCPU);
+  arena.gradients()[0].narrow(0, 0, 2).copy_(at::tensor(std::vector<double>{3, 4}));
+  arena.gradients()[1].narrow(0, 0, 2).copy_(at::tensor(std::vector<double>{0.3, 0.4}));
+  const at::Tensor norms = ClipGradients(arena, 0, 3, 2.0);
+  EXPECT_DOUBLE_EQ(norms[0].item<double>(), 5);
+  EXPECT_DOUBLE_EQ(norms[1].item<double>(), 0.5);
+  EXPECT_EQ(norms[2].item<double>(), 0);
+  EXPECT_DOUBLE_EQ(arena.gradients()[0][0].item<double>(), 1.2);
+  EXPECT_DOUBLE_EQ(arena.gradients()[0][1].item<double>(), 1.6);
+  EXPECT_EQ(arena.gradients()[1][0].item<double>(), 0.3);
+  EXPECT_EQ(arena.gradients()[2].abs().max().item<double>(), 0);
+}
+
+TEST(ClipGradientsTest, ZeroNeverClipsAndNaNStaysVisible) {
+  const ParameterLayout layout = OneParameter(2);
+  ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.gradients()[0][0].fill_(1e6);
+  EXPECT_EQ(ClipGradients(arena, 0, 1, 0).item<double>(), 1e6);
+  EXPECT_EQ(arena.gradients()[0][0].item<double>(), 1e6);
+  arena.gradients()[0][1].fill_(std::nan(""));
+  ClipGradients(arena, 0, 1, 1);
+  EXPECT_TRUE(std::isnan(arena.gradients()[0][0].item<double>()));
+}
+
+TEST(AdamTest, IsAlgorithm1WithEachMembersLearningRate) {
+  const ParameterLayout layout = OneParameter(3);
+  ParameterArena arena(layout, 2, at::kDouble, at::kCPU);
+  arena.Initialize(0, 1);
+  arena.Initialize(1, 2);
+  const auto adam = CreateOptimizer("adam", AdamDefaults());
+  ASSERT_TRUE(adam.ok()) << adam.status();
+  const std::vector<double> rates = {1e-3, 5e-2};
+  double w[2][3], m[2][3] = {}, v[2][3] = {};
+  for (int p = 0; p < 2; ++p) {
+    for (int i = 0; i < 3; ++i) w[p][i] = arena.parameters()[p][i].item<double>();
+  }
+  for (int64_t step = 1; step <= 4; ++step) {
+    for (int p = 0; p < 2; ++p) {
+      for (int i = 0; i < 3; ++i) {
+        const double g = std::sin(static_cast<double>(step) + 2.0 * p + 3.0 * i);
+        arena.gradients()[p][i].fill_(g);
+        m[p][i] = 0.9 * m[p][i] + 0.1 * g;
+        v[p][i] = 0.999 * v[p][i] + 0.001 * g * g;
+        const double mean = m[p][i] / (1 - std::pow(0.9, static_cast<double>(step)));
+        const double square = v[p][i] / (1 - std::pow(0.999, static_cast<double>(step)));
+        w[p][i] -= rates[static_cast<size_t>(p)] * mean / (std::sqrt(square) + 1e-8);
+      }
+    }
+    (*adam)->Step(arena, 0, 2, step, at::tensor(rates));
+  }
+  for (int p = 0; p < 2; ++p) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_NEAR(arena.parameters()[p][i].item<double>(), w[p][i], 1e-14);
+    }
+  }
+  // Padding stays zero.
+  EXPECT_EQ(arena.parameters().narrow(1, 3, 13).abs().max().item<double>(), 0);
+}
+
+TEST(AdamTest, LeavesOtherMembersAlone) {
+  const ParameterLayout layout = OneParameter(3);
+  ParameterArena arena(layout, 3, at::kFloat, at::kCPU);
+  arena.gradients().copy_(at::randn_like(arena.gradients()));
+  const at::Tensor before = arena.parameters().clone();
+  const auto adam = CreateOptimizer("adam", AdamDefaults());
+  (*adam)->Step(arena, 1, 1, 1, at::tensor(std::vector<double>{0.1}));
+  EXPECT_TRUE(at::equal(arena.parameters()[0], before[0]));
+  EXPECT_TRUE(at::equal(arena.parameters()[2], before[2]));
+  EXPECT_FALSE(at::equal(arena.parameters()[1], before[1]));
+  EXPECT_EQ(arena.first_moments()[0].abs().max().item<float>(), 0);
+}
+
+}  // namespace
+}  // namespace lengthwise::models

@@ -1,0 +1,85 @@
+#include "models/parameters/arena.h"
+
+#include <cstddef>
+
+#include "ATen/core/grad_mode.h"
+#include "ATen/ops/zeros.h"
+#include "absl/types/span.h"
+
+namespace lengthwise::models {
+namespace {
+
+// Lengths of a row's consecutive parts: each parameter, and the padding behind it where there is
+// any.
+struct Parts {
+  explicit Parts(const ParameterLayout& layout) {
+    int64_t end = 0;
+    for (const ParameterLayout::Slot& slot : layout.slots()) {
+      if (slot.offset > end) lengths.push_back(slot.offset - end);
+      slot_parts.push_back(lengths.size());
+      lengths.push_back(slot.size);
+      end = slot.offset + slot.size;
+    }
+    if (layout.row_size() > end) lengths.push_back(layout.row_size() - end);
+  }
+
+  std::vector<int64_t> lengths;
+  // The part of each parameter.
+  std::vector<size_t> slot_parts;
+};
+
+template <typename Number>
+void InitializeOnHost(const ParameterLayout& layout, uint64_t weight_seed, at::Tensor& row) {
+  InitializeRow(
+      layout, weight_seed,
+      absl::Span<Number>(row.mutable_data_ptr<Number>(), static_cast<size_t>(layout.row_size())));
+}
+
+}  // namespace
+
+ParameterArena::ParameterArena(const ParameterLayout& layout, int64_t pack_size,
+                               at::ScalarType dtype, at::Device device)
+    : layout_(layout) {
+  const auto options = at::TensorOptions().dtype(dtype).device(device);
+  for (at::Tensor* arena : {&parameters_, &gradients_, &first_moments_, &second_moments_}) {
+    *arena = at::zeros({pack_size, layout.row_size()}, options);
+  }
+}
+
+ParameterSet ParameterArena::Members(int64_t first, int64_t count) const {
+  at::AutoGradMode with_gradients(true);
+  // One leaf for all: backward then collects the parameters' gradients and adds them to the rows in
+  // one operation. Autograd adds to a gradient that is already there in place, so it stays this
+  // view of the arena. The leaf counts its own versions (variable_data), so that an optimizer may
+  // write to the arena between two passes of the same set.
+  at::Tensor rows =
+      at::Tensor(parameters_.narrow(0, first, count).variable_data()).set_requires_grad(true);
+  rows.mutable_grad() = gradients_.narrow(0, first, count);
+
+  const Parts parts(layout_);
+  const std::vector<at::Tensor> tensors = rows.split_with_sizes(parts.lengths, 1);
+  ParameterSet set;
+  set.members_ = count;
+  set.tensors_.reserve(layout_.slots().size());
+  for (size_t i = 0; i < layout_.slots().size(); ++i) {
+    std::vector<int64_t> shape = {count};
+    const std::vector<int64_t>& slot_shape = layout_.slots()[i].shape;
+    shape.insert(shape.end(), slot_shape.begin(), slot_shape.end());
+    set.tensors_.push_back(tensors[parts.slot_parts[i]].view(shape));
+  }
+  return set;
+}
+
+void ParameterArena::Initialize(int64_t member, uint64_t weight_seed) {
+  at::Tensor row = at::zeros({layout_.row_size()}, parameters_.options().device(at::kCPU));
+  if (row.scalar_type() == at::kDouble) {
+    InitializeOnHost<double>(layout_, weight_seed, row);
+  } else {
+    InitializeOnHost<float>(layout_, weight_seed, row);
+  }
+  parameters_.select(0, member).copy_(row);
+}
+
+void ParameterArena::ZeroGradients() { gradients_.zero_(); }
+
+}  // namespace lengthwise::models

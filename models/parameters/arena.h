@@ -1,0 +1,62 @@
+// The numbers of a pack: parameters, gradients and Adam moments, each one flat tensor [P, N].
+#ifndef LENGTHWISE_MODELS_PARAMETERS_ARENA_H_
+#define LENGTHWISE_MODELS_PARAMETERS_ARENA_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "models/parameters/layout.h"
+
+namespace lengthwise::models {
+
+// Parameters of members [first, first + count) of a pack, as tensors [count, shape...] that are
+// views into the arenas: a backward pass adds to the arena's gradient rows, in place. A set may
+// serve any number of passes, one at a time; what an optimizer writes to the arena in between shows
+// in it.
+class ParameterSet {
+ public:
+  const at::Tensor& operator[](ParameterId id) const { return tensors_[static_cast<size_t>(id)]; }
+  int64_t members() const { return members_; }
+
+ private:
+  friend class ParameterArena;
+  std::vector<at::Tensor> tensors_;
+  int64_t members_ = 0;
+};
+
+// Not thread-safe. The layout must outlive the arena.
+class ParameterArena {
+ public:
+  // All zeros. `dtype` is at::kFloat or at::kDouble.
+  ParameterArena(const ParameterLayout& layout, int64_t pack_size, at::ScalarType dtype,
+                 at::Device device);
+
+  const ParameterLayout& layout() const { return layout_; }
+  int64_t pack_size() const { return parameters_.size(0); }
+
+  // Views of `count` members' parameters. On a CPU members are trained one at a time (count 1), so
+  // that a pack is bit for bit its members; on a GPU all at once.
+  ParameterSet Members(int64_t first, int64_t count) const;
+
+  // [P, N] each; N = layout().row_size().
+  at::Tensor& parameters() { return parameters_; }
+  at::Tensor& gradients() { return gradients_; }
+  at::Tensor& first_moments() { return first_moments_; }
+  at::Tensor& second_moments() { return second_moments_; }
+
+  // Fills row `member` of the parameters from layout.h's InitializeRow.
+  void Initialize(int64_t member, uint64_t weight_seed);
+  void ZeroGradients();
+
+ private:
+  const ParameterLayout& layout_;
+  at::Tensor parameters_;
+  at::Tensor gradients_;
+  at::Tensor first_moments_;
+  at::Tensor second_moments_;
+};
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_PARAMETERS_ARENA_H_

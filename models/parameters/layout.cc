@@ -1,0 +1,73 @@
+#include "models/parameters/layout.h"
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "random/stream.h"
+
+namespace lengthwise::models {
+namespace {
+
+constexpr int64_t kAlignment = 16;  // elements
+
+int64_t RoundUp(int64_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
+
+double Draw(const Initializer& initializer, random::Stream& stream) {
+  switch (initializer.kind) {
+    case Initializer::Kind::kZeros:
+      return 0;
+    case Initializer::Kind::kOnes:
+      return 1;
+    case Initializer::Kind::kConstant:
+      return initializer.value;
+    case Initializer::Kind::kNormal:
+      return initializer.stddev * stream.NextNormal();
+    case Initializer::Kind::kTruncatedNormal: {
+      // One draw in 22 lies outside.
+      double value = stream.NextNormal();
+      while (std::abs(value) > 2) value = stream.NextNormal();
+      return initializer.stddev * value;
+    }
+  }
+  return 0;
+}
+
+template <typename Number>
+void Initialize(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<Number> row) {
+  for (size_t i = 0; i < layout.slots().size(); ++i) {
+    const ParameterLayout::Slot& slot = layout.slots()[i];
+    random::Stream stream(weight_seed, random::Purpose::kWeights, 0, static_cast<uint32_t>(i));
+    for (Number& element :
+         row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size))) {
+      element = static_cast<Number>(Draw(slot.initializer, stream));
+    }
+  }
+}
+
+}  // namespace
+
+ParameterId ParameterLayout::Add(std::string name, std::vector<int64_t> shape,
+                                 Initializer initializer) {
+  const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  slots_.push_back({.name = std::move(name),
+                    .shape = std::move(shape),
+                    .initializer = initializer,
+                    .offset = row_size_,
+                    .size = size});
+  row_size_ = RoundUp(row_size_ + size);
+  parameter_count_ += size;
+  return static_cast<ParameterId>(slots_.size()) - 1;
+}
+
+void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<float> row) {
+  Initialize(layout, weight_seed, row);
+}
+
+void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<double> row) {
+  Initialize(layout, weight_seed, row);
+}
+
+}  // namespace lengthwise::models
