@@ -1,0 +1,101 @@
+// Geometric attention agrees with values computed by independent formulas.
+
+#include <fstream>
+#include <string>
+
+#include "ATen/ops/cat.h"
+#include "ATen/ops/eye.h"
+#include "ATen/ops/zeros.h"
+#include "gtest/gtest.h"
+#include "models/attention/geometric.h"
+#include "models/encodings/encoding.h"
+#include "tests/golden/golden_folder.h"
+#include "tests/golden/reference_model.h"
+
+namespace lengthwise::golden {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kTolerance = 1e-9;
+
+json Golden() {
+  std::ifstream file(Folder("encodings_and_networks") + "/geometric_attention.json");
+  return file ? json::parse(file) : json();
+}
+
+double LargestDifference(const at::Tensor& actual, const at::Tensor& expected) {
+  return actual.flatten().sub(expected.flatten()).abs().max().item<double>();
+}
+
+// Logits with 0 for "-inf", which only the diagonal is.
+at::Tensor Logits(const json& rows) {
+  json numbers = rows;
+  for (json& row : numbers) {
+    for (json& value : row) {
+      if (value.is_string()) value = 0.0;
+    }
+  }
+  const auto n = static_cast<int64_t>(rows.size());
+  return Float64Values(numbers).view({n, n});
+}
+
+TEST(GeometricAttentionTest, ProbabilitiesMatch) {
+  const json golden = Golden();
+  if (golden.is_null()) GTEST_SKIP() << "no geometric_attention.json";
+  for (const json& reference : golden.at("cases")) {
+    const at::Tensor actual = models::GeometricProbabilities(Logits(reference.at("logits")));
+    EXPECT_LE(LargestDifference(actual, Float64Values(reference.at("probs_unnormalized"))),
+              kTolerance);
+    EXPECT_LE(LargestDifference(models::NormalizeRows(actual),
+                                Float64Values(reference.at("probs_normalized"))),
+              kTolerance);
+  }
+}
+
+// One head, whose directions are given: its features are [back, front, 0, ...], projected by a unit
+// matrix.
+TEST(GeometricAttentionTest, AttentionWithDirectionsMatches) {
+  const json golden = Golden();
+  if (golden.is_null()) GTEST_SKIP() << "no geometric_attention.json";
+  for (const json& reference : golden.at("directional")) {
+    const auto n = reference.at("T").get<int64_t>();
+    const auto d = reference.at("d").get<int64_t>();
+    const auto matrix = [&](const char* name) {
+      return Float64Values(reference.at(name)).view({1, 1, n, -1});
+    };
+    models::ParameterLayout layout;
+    const models::GeometricIds ids(layout, "", 1, d);
+    const auto encoding = models::CreateEncoding("none", {}, {}, layout);
+    ASSERT_TRUE(encoding.ok()) << encoding.status();
+    models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+    const auto set = [&](models::ParameterId id, const at::Tensor& values) {
+      const auto& slot = layout.slots()[static_cast<size_t>(id)];
+      arena.parameters()[0].narrow(0, slot.offset, slot.size).copy_(values.flatten());
+    };
+    set(ids.content_bias, Float64Values(reference.at("content_bias_u")));
+    set(ids.direction, at::eye(d, 2, at::kDouble));
+    set(ids.content_scale, Float64Values(reference.at("scale")));
+    set(ids.direction_scale, Float64Values(reference.at("scale_pos")));
+    set(ids.offset, Float64Values(reference.at("s_bias")));
+
+    const at::Tensor features =
+        at::cat({matrix("q_dir"), at::zeros({1, 1, n, d - 2}, at::kDouble)}, -1);
+    models::AttentionMaps maps;
+    const at::Tensor output = models::AttendGeometrically(
+        **encoding, arena.Members(0, 1), ids, 0, 1, at::zeros({1, n}, at::kLong), features,
+        matrix("q"), matrix("k"), matrix("v"), &maps);
+    const at::Tensor elsewhere = at::eye(n, at::kDouble).eq(0);
+    EXPECT_LE(
+        LargestDifference(maps.logits[0][0][0].mul(elsewhere), Logits(reference.at("logits"))),
+        kTolerance);
+    EXPECT_LE(
+        LargestDifference(maps.probabilities, Float64Values(reference.at("probs_normalized"))),
+        kTolerance);
+    EXPECT_LE(LargestDifference(output, Float64Values(reference.at("output_normalized"))),
+              kTolerance);
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::golden
