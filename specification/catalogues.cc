@@ -1,0 +1,16 @@
+#include "specification/catalogues.h"
+
+#include "models/optimizers/catalogue.h"
+
+namespace lengthwise::specification {
+
+Catalogues AllCatalogues() {
+  return {.tasks = tasks::TaskEntries(),
+          .networks = models::NetworkEntries(),
+          .encodings = models::EncodingEntries(),
+          .optimizers = models::OptimizerEntries(),
+          .schedules = models::ScheduleEntries(),
+          .protocols = ProtocolEntries()};
+}
+
+}  // namespace lengthwise::specification

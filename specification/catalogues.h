@@ -1,0 +1,29 @@
+// Everything that a specification can name.
+#ifndef LENGTHWISE_SPECIFICATION_CATALOGUES_H_
+#define LENGTHWISE_SPECIFICATION_CATALOGUES_H_
+
+#include "absl/types/span.h"
+#include "catalogue/entry.h"
+#include "models/encodings/catalogue.h"
+#include "models/networks/catalogue.h"
+#include "specification/protocols.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::specification {
+
+// What the spans view outlives this.
+struct Catalogues {
+  absl::Span<const tasks::TaskEntry* const> tasks;
+  absl::Span<const models::NetworkEntry* const> networks;
+  absl::Span<const models::EncodingEntry* const> encodings;
+  absl::Span<const catalogue::Entry* const> optimizers;
+  absl::Span<const catalogue::Entry* const> schedules;
+  absl::Span<const ProtocolEntry* const> protocols;
+};
+
+// The catalogues of this program.
+Catalogues AllCatalogues();
+
+}  // namespace lengthwise::specification
+
+#endif  // LENGTHWISE_SPECIFICATION_CATALOGUES_H_

@@ -1,0 +1,219 @@
+#include "specification/checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/numeric/int128.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "catalogue/entry.h"
+#include "catalogue/suggestion.h"
+
+namespace lengthwise::specification {
+namespace {
+
+constexpr size_t kMostName = 40;
+constexpr size_t kMostDescription = 10'000;
+constexpr int64_t kMostSteps = 1'000'000'000'000;
+
+// "1,000,000".
+std::string Grouped(absl::uint128 number) {
+  std::string digits;  // the last first
+  int count = 0;
+  do {
+    if (count > 0 && count % 3 == 0) digits.push_back(',');
+    digits.push_back(static_cast<char>('0' + static_cast<int>(number % 10)));
+    number /= 10;
+    ++count;
+  } while (number > 0);
+  std::reverse(digits.begin(), digits.end());
+  return digits;
+}
+
+void CheckInteger(absl::string_view field, int64_t value, int64_t min, int64_t max,
+                  Findings& findings) {
+  if (value >= min && value <= max) return;
+  findings.Add(std::string(field),
+               absl::StrCat("got ", value, ", expected an integer from ", min, " to ", max));
+}
+
+void CheckAtLeast(absl::string_view field, int64_t value, int64_t min, Findings& findings) {
+  if (value >= min) return;
+  findings.Add(std::string(field),
+               absl::StrCat("got ", value, ", expected an integer of at least ", min));
+}
+
+// The first value that stands twice.
+template <typename Values, typename Format>
+void CheckDistinct(absl::string_view field, const Values& values, Format format,
+                   Findings& findings) {
+  absl::flat_hash_set<typename Values::value_type> seen;
+  for (const auto& value : values) {
+    if (seen.insert(value).second) continue;
+    findings.Add(std::string(field), absl::StrCat(format(value), " is given twice"));
+    return;
+  }
+}
+
+template <typename Values>
+void CheckLengths(absl::string_view field, const Values& values, int32_t max, Findings& findings) {
+  for (const int32_t value : values) {
+    if (value >= 1 && value <= max) continue;
+    findings.Add(std::string(field),
+                 absl::StrCat("got ", value, ", expected lengths from 1 to ", max));
+    break;
+  }
+  CheckDistinct(
+      field, values, [](int32_t value) { return absl::StrCat(value); }, findings);
+}
+
+void CheckName(const std::string& name, Findings& findings) {
+  if (name.empty()) {
+    findings.AddMissing("name", "required: what the experiment is called");
+    return;
+  }
+  bool valid = name.size() <= kMostName && name[0] != '-' && name[0] != '_';
+  for (const char c : name) {
+    valid &= absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_' || c == '-';
+  }
+  if (valid) return;
+  findings.Add("name", absl::StrCat("got \"", name, "\", expected at most ", kMostName,
+                                    " characters of a-z, 0-9, \"_\" and \"-\", first a letter or "
+                                    "digit"));
+}
+
+void CheckLearningRates(const v1::ExperimentSpecification& specification, Findings& findings) {
+  std::vector<double> valid;
+  for (int i = 0; i < specification.learning_rates_size(); ++i) {
+    const double rate = specification.learning_rates(i);
+    if (std::isfinite(rate) && rate > 0) {
+      valid.push_back(rate);
+    } else {
+      findings.Add(absl::StrCat("learning_rates[", i, "]"),
+                   absl::StrCat("got ", rate, ", expected a finite number above 0"));
+    }
+  }
+  CheckDistinct(
+      "learning_rates", valid, [](double rate) { return catalogue::FormatValue(rate); }, findings);
+}
+
+void CheckSeeds(const v1::ExperimentSpecification& specification, Findings& findings) {
+  const bool weights = specification.weight_seeds_size() > 0;
+  const bool data = specification.data_seeds_size() > 0;
+  if (specification.seeds_size() > 0 && (weights || data)) {
+    findings.Add("seeds", "exclusive with weight_seeds and data_seeds: set seeds, or both others");
+  } else if (weights != data) {
+    findings.AddMissing(weights ? "data_seeds" : "weight_seeds",
+                        absl::StrCat("required with ", weights ? "weight_seeds" : "data_seeds"));
+  }
+  const auto text = [](uint64_t seed) { return absl::StrCat(seed); };
+  CheckDistinct("seeds", specification.seeds(), text, findings);
+  CheckDistinct("weight_seeds", specification.weight_seeds(), text, findings);
+  CheckDistinct("data_seeds", specification.data_seeds(), text, findings);
+}
+
+void CheckTraining(const v1::Training& training, Findings& findings) {
+  if (training.has_steps()) {
+    CheckInteger("training.steps", training.steps(), 1, kMostSteps, findings);
+  } else {
+    findings.AddMissing("training.steps",
+                        "required without a protocol: the number of optimizer steps");
+  }
+  CheckInteger("training.batch_size", training.batch_size(), 1, 65'536, findings);
+  const v1::LengthRange& lengths = training.lengths();
+  CheckInteger("training.lengths.min", lengths.min(), 1, kMostLength, findings);
+  CheckInteger("training.lengths.max", lengths.max(), 1, kMostLength, findings);
+  if (lengths.min() > lengths.max() && lengths.max() >= 1) {
+    findings.Add("training.lengths.min",
+                 absl::StrCat("got ", lengths.min(), ", expected at most training.lengths.max, ",
+                              lengths.max()));
+  }
+  if (!std::isfinite(training.clip_norm()) || training.clip_norm() < 0) {
+    findings.Add("training.clip_norm", absl::StrCat("got ", training.clip_norm(),
+                                                    ", expected a finite number of at least 0"));
+  }
+  CheckAtLeast("training.report_every_steps", training.report_every_steps(), 1, findings);
+  CheckAtLeast("training.checkpoint_every_steps", training.checkpoint_every_steps(), 0, findings);
+  if (training.precision() != "float32" && training.precision() != "float64") {
+    findings.Add("training.precision",
+                 absl::StrCat("unknown precision \"", training.precision(), "\"",
+                              catalogue::Suggestion(training.precision(), {"float32", "float64"})));
+  }
+}
+
+void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
+  if (evaluation.lengths_size() == 0) {
+    findings.AddMissing("evaluation.lengths",
+                        "required without a protocol: the lengths to evaluate, such as \"1..60\"");
+  }
+  CheckLengths("evaluation.lengths", evaluation.lengths(), kMostLength, findings);
+  CheckInteger("evaluation.sequences", evaluation.sequences(), 1, 1'000'000, findings);
+  CheckAtLeast("evaluation.every_steps", evaluation.every_steps(), 0, findings);
+  CheckLengths("evaluation.interval_lengths", evaluation.interval_lengths(), kMostLength, findings);
+  if (evaluation.has_interval_sequences()) {
+    CheckInteger("evaluation.interval_sequences", evaluation.interval_sequences(), 1, 1'000'000,
+                 findings);
+  }
+  CheckAtLeast("evaluation.seen_up_to", evaluation.seen_up_to(), 0, findings);
+  CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMostAttentionLength,
+               findings);
+}
+
+}  // namespace
+
+void CheckFields(const v1::ExperimentSpecification& specification, Findings& findings) {
+  CheckName(specification.name(), findings);
+  if (specification.description().size() > kMostDescription) {
+    findings.Add("description", absl::StrCat("got ", specification.description().size(),
+                                             " bytes, expected at most ", kMostDescription));
+  }
+  CheckInteger("priority", specification.priority(), -1000, 1000, findings);
+  CheckLearningRates(specification, findings);
+  CheckSeeds(specification, findings);
+  CheckTraining(specification.training(), findings);
+  CheckEvaluation(specification.evaluation(), findings);
+}
+
+void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max_trials,
+                   Findings& findings) {
+  struct Axis {
+    absl::string_view field;
+    int size;
+    bool required;
+  };
+  const Axis axes[] = {
+      {"tasks", specification.tasks_size(), true},
+      {"networks", specification.networks_size(), true},
+      {"encodings", specification.encodings_size(), true},
+      {"learning_rates", specification.learning_rates_size(), true},
+      {"seeds", specification.seeds_size(), false},
+      {"weight_seeds", specification.weight_seeds_size(), false},
+      {"data_seeds", specification.data_seeds_size(), false},
+  };
+  // Saturates far above every limit and far below overflow: an axis has less than 2^31 values.
+  const absl::uint128 saturated = absl::uint128(1) << 90;
+  absl::uint128 product = 1;
+  std::vector<std::string> factors;
+  for (const Axis& axis : axes) {
+    if (axis.size == 0) {
+      if (axis.required) {
+        findings.AddMissing(std::string(axis.field), "required: at least one value");
+      }
+      continue;
+    }
+    if (product < saturated) product *= static_cast<uint32_t>(axis.size);
+    if (axis.size > 1) factors.push_back(absl::StrCat(Grouped(axis.size), " ", axis.field));
+  }
+  if (product <= absl::uint128(static_cast<uint64_t>(max_trials))) return;
+  findings.Add("trials", absl::StrCat(absl::StrJoin(factors, " x "), " = ",
+                                      product < saturated ? Grouped(product) : "more than 10^27",
+                                      " trials; at most ", Grouped(max_trials),
+                                      ": give the grid fewer values or submit it in parts"));
+}
+
+}  // namespace lengthwise::specification

@@ -1,0 +1,206 @@
+#include "specification/components.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "catalogue/suggestion.h"
+
+namespace lengthwise::specification {
+namespace {
+
+using google::protobuf::Value;
+
+constexpr size_t kMostLabel = 48;
+
+google::protobuf::Value ToValue(const catalogue::ParameterValue& parameter) {
+  Value value;
+  if (const auto* flag = std::get_if<bool>(&parameter)) {
+    value.set_bool_value(*flag);
+  } else if (const auto* integer = std::get_if<int64_t>(&parameter)) {
+    value.set_number_value(static_cast<double>(*integer));
+  } else if (const auto* number = std::get_if<double>(&parameter)) {
+    value.set_number_value(*number);
+  } else {
+    value.set_string_value(std::get<std::string>(parameter));
+  }
+  return value;
+}
+
+// What the user set, in the catalogue's terms.
+catalogue::Parameters Given(const v1::Component& component, absl::string_view path,
+                            Findings& findings) {
+  catalogue::Parameters given;
+  for (const auto& [name, value] : component.parameters()) {
+    switch (value.kind_case()) {
+      case Value::kBoolValue:
+        given.Set(name, value.bool_value());
+        break;
+      case Value::kNumberValue:
+        if (std::isfinite(value.number_value())) {
+          given.Set(name, value.number_value());
+        } else {
+          findings.Add(absl::StrCat(path, ".", name),
+                       absl::StrCat("got ", value.number_value(), ", expected a finite value"));
+        }
+        break;
+      case Value::kStringValue:
+        given.Set(name, value.string_value());
+        break;
+      default:
+        findings.Add(absl::StrCat(path, ".", name), "expected a number, true, false or text");
+    }
+  }
+  return given;
+}
+
+std::optional<Choice> Resolve(absl::Span<const catalogue::Entry* const> entries,
+                              absl::string_view kind, const std::string& path,
+                              v1::Component& component, Findings& findings) {
+  std::vector<catalogue::Problem> problems;
+  if (component.name().empty()) {
+    std::vector<std::string> names;
+    for (const catalogue::Entry* entry : entries) names.push_back(entry->name);
+    findings.Add(absl::StrCat(path, ".name"),
+                 absl::StrCat("required", catalogue::Suggestion("", names)));
+    return std::nullopt;
+  }
+  const std::optional<size_t> index =
+      catalogue::Find(entries, component.name(), kind, path, problems);
+  if (!index) {
+    findings.AddAll(problems);
+    return std::nullopt;
+  }
+  const catalogue::Parameters given = Given(component, path, findings);
+  Choice choice{*index, catalogue::Resolve(*entries[*index], given, path, problems)};
+  findings.AddAll(problems);
+  component.clear_parameters();
+  for (const auto& [name, value] : choice.parameters.values()) {
+    (*component.mutable_parameters())[name] = ToValue(value);
+  }
+  return choice;
+}
+
+std::string BaseLabel(const catalogue::Entry& entry, const catalogue::Parameters& parameters) {
+  const auto randomized = parameters.values().find("randomized");
+  const bool* is_randomized =
+      randomized == parameters.values().end() ? nullptr : std::get_if<bool>(&randomized->second);
+  return absl::StrCat(is_randomized != nullptr && *is_randomized ? "randomized_" : "", entry.name);
+}
+
+// A value as a label may contain it.
+std::string LabelText(const catalogue::ParameterValue& value) {
+  std::string text = absl::AsciiStrToLower(catalogue::FormatValue(value));
+  for (char& c : text) {
+    if (!absl::ascii_islower(c) && !absl::ascii_isdigit(c) && c != '.') c = '_';
+  }
+  return text;
+}
+
+// The labels of the components that have none: of those that share one, the parameters in which
+// they differ are appended.
+void FillLabels(absl::Span<const catalogue::Entry* const> entries,
+                const std::vector<std::optional<Choice>>& choices, Components& components) {
+  std::map<std::string, std::vector<int>> groups;
+  for (int i = 0; i < components.size(); ++i) {
+    if (components[i].label().empty() && choices[i]) {
+      groups[BaseLabel(*entries[choices[i]->index], choices[i]->parameters)].push_back(i);
+    }
+  }
+  for (const auto& [base, members] : groups) {
+    std::map<int, std::string> labels;
+    for (const int i : members) labels[i] = base;
+    if (members.size() > 1) {
+      const auto& first = choices[members.front()]->parameters.values();
+      for (const auto& [name, value] : first) {
+        bool differs = false;
+        for (const int i : members) {
+          differs |= choices[i]->parameters.values().find(name)->second != value;
+        }
+        if (!differs) continue;
+        for (const int i : members) {
+          absl::StrAppend(&labels[i], "_", name, "=",
+                          LabelText(choices[i]->parameters.values().find(name)->second));
+        }
+      }
+    }
+    for (const auto& [i, label] : labels) components[i].set_label(label);
+  }
+}
+
+// What distinguishes two components of a kind.
+std::string Identity(const v1::Component& component, const catalogue::Parameters& parameters) {
+  std::string identity = component.name();
+  for (const auto& [name, value] : parameters.values()) {
+    absl::StrAppend(&identity, "\n", name, "=", catalogue::FormatValue(value));
+  }
+  return identity;
+}
+
+void CheckLabels(const std::vector<std::string>& paths, const std::set<int>& repeated,
+                 const Components& components, Findings& findings) {
+  std::map<std::string, int> first;
+  for (int i = 0; i < components.size(); ++i) {
+    const std::string& label = components[i].label();
+    if (label.empty() || repeated.count(i) > 0) continue;
+    const std::string field = absl::StrCat(paths[i], ".label");
+    bool valid = label.size() <= kMostLabel;
+    for (const char c : label) {
+      valid &= absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '_' || c == '.' || c == '=';
+    }
+    if (!valid) {
+      findings.Add(field, absl::StrCat("got \"", label, "\", expected at most ", kMostLabel,
+                                       " characters of a-z, 0-9, \"_\", \".\" and \"=\""));
+    }
+    const auto [found, is_new] = first.emplace(label, i);
+    if (!is_new) {
+      findings.Add(field, absl::StrCat("\"", label, "\" is the label of ", paths[found->second],
+                                       ", too; set another one"));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::optional<Choice>> ResolveComponents(
+    absl::Span<const catalogue::Entry* const> entries, absl::string_view kind,
+    absl::string_view path, Components& components, Findings& findings) {
+  std::vector<std::optional<Choice>> choices;
+  std::vector<std::string> paths;
+  std::map<std::string, int> identities;
+  std::set<int> repeated;
+  for (int i = 0; i < components.size(); ++i) {
+    paths.push_back(absl::StrCat(path, "[", i, "]"));
+    choices.push_back(findings.enough()
+                          ? std::nullopt
+                          : Resolve(entries, kind, paths[i], components[i], findings));
+    if (!choices[i]) continue;
+    const auto [found, is_new] =
+        identities.emplace(Identity(components[i], choices[i]->parameters), i);
+    if (is_new) continue;
+    repeated.insert(i);
+    findings.Add(paths[i], absl::StrCat("the same as ", paths[found->second]));
+  }
+  FillLabels(entries, choices, components);
+  CheckLabels(paths, repeated, components, findings);
+  return choices;
+}
+
+std::optional<Choice> ResolveComponent(absl::Span<const catalogue::Entry* const> entries,
+                                       absl::string_view kind, absl::string_view path,
+                                       v1::Component& component, Findings& findings) {
+  Components components;
+  components.Add()->Swap(&component);
+  std::vector<std::optional<Choice>> choices = {
+      Resolve(entries, kind, std::string(path), components[0], findings)};
+  FillLabels(entries, choices, components);
+  CheckLabels({std::string(path)}, {}, components, findings);
+  component.Swap(&components[0]);
+  return choices[0];
+}
+
+}  // namespace lengthwise::specification

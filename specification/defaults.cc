@@ -1,0 +1,152 @@
+#include "specification/defaults.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <vector>
+
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "specification/parse.h"
+
+namespace lengthwise::specification {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// As the comments of proto/specification.proto say.
+constexpr absl::string_view kStatedDefaults = R"yaml(
+networks: encoder
+seeds: 0
+training:
+  batch_size: 128
+  lengths: 1..40
+  optimizer: adam
+  schedule: constant
+  clip_norm: 1
+  schedule_seed: 0
+  report_every_steps: 100
+  checkpoint_every_steps: 1000
+  precision: float32
+evaluation:
+  sequences: 500
+  every_steps: 0
+  seed: 0
+)yaml";
+constexpr int kMostDefaultIntervals = 8;
+
+v1::ExperimentSpecification MustParse(absl::string_view yaml) {
+  Parsed parsed = Parse(v1::SpecificationText::YAML, yaml);
+  for (const catalogue::Problem& problem : parsed.problems) {
+    std::fprintf(stderr, "built-in specification: %s: %s\n", problem.field.c_str(),
+                 problem.description.c_str());
+  }
+  if (!parsed.problems.empty()) std::abort();
+  return parsed.specification;
+}
+
+void FillParameters(const v1::Component& defaults, v1::Component& component) {
+  for (const auto& [name, value] : defaults.parameters()) {
+    component.mutable_parameters()->insert({name, value});  // keeps what is there
+  }
+}
+
+void FillAxis(const google::protobuf::RepeatedPtrField<v1::Component>& defaults,
+              google::protobuf::RepeatedPtrField<v1::Component>& components) {
+  if (components.empty()) components = defaults;
+  for (v1::Component& component : components) {
+    const auto found = std::find_if(defaults.begin(), defaults.end(),
+                                    [&component](const v1::Component& candidate) {
+                                      return candidate.name() == component.name();
+                                    });
+    if (found != defaults.end()) FillParameters(*found, component);
+  }
+}
+
+// Moves into `message` what it lacks of `defaults`, at any depth. Lists of components are FillAxis'
+// affair.
+void FillFields(Message& defaults, Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> moved;
+  for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
+    const FieldDescriptor* field = message.GetDescriptor()->field(i);
+    const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (field->is_repeated()) {
+      if (!is_message && reflection.FieldSize(message, field) == 0) moved.push_back(field);
+    } else if (!field->has_presence() || !reflection.HasField(defaults, field)) {
+      // The user's alone, or nothing to give.
+    } else if (!reflection.HasField(message, field)) {
+      moved.push_back(field);
+    } else if (is_message) {
+      Message& from = *reflection.MutableMessage(&defaults, field);
+      Message& to = *reflection.MutableMessage(&message, field);
+      if (field->message_type() == v1::Component::descriptor()) {
+        const auto& component = static_cast<const v1::Component&>(from);
+        auto& own = static_cast<v1::Component&>(to);
+        if (own.name() == component.name()) FillParameters(component, own);
+      } else {
+        FillFields(from, to);
+      }
+    }
+  }
+  reflection.SwapFields(&defaults, &message, moved);
+}
+
+void Fill(const v1::ExperimentSpecification& defaults, v1::ExperimentSpecification& specification) {
+  v1::ExperimentSpecification own = defaults;
+  const bool has_seeds = specification.seeds_size() > 0 || specification.weight_seeds_size() > 0 ||
+                         specification.data_seeds_size() > 0;
+  if (has_seeds) {
+    own.clear_seeds();
+    own.clear_weight_seeds();
+    own.clear_data_seeds();
+  }
+  FillAxis(own.tasks(), *specification.mutable_tasks());
+  FillAxis(own.networks(), *specification.mutable_networks());
+  FillAxis(own.encodings(), *specification.mutable_encodings());
+  FillFields(own, specification);
+}
+
+// At most kMostDefaultIntervals of the sorted lengths, first and last among them, evenly spread.
+void FillIntervalLengths(v1::Evaluation& evaluation) {
+  if (evaluation.interval_lengths_size() > 0) return;
+  const std::set<int32_t> distinct(evaluation.lengths().begin(), evaluation.lengths().end());
+  const std::vector<int32_t> lengths(distinct.begin(), distinct.end());
+  const int64_t count = static_cast<int64_t>(lengths.size());
+  const int64_t wanted = std::min<int64_t>(count, kMostDefaultIntervals);
+  for (int64_t i = 0; i < wanted; ++i) {
+    const int64_t index = wanted == 1 ? 0 : (i * (count - 1) + (wanted - 1) / 2) / (wanted - 1);
+    evaluation.add_interval_lengths(lengths[index]);
+  }
+}
+
+}  // namespace
+
+v1::ExperimentSpecification ProtocolSpecification(const ProtocolEntry& protocol) {
+  return MustParse(protocol.yaml);
+}
+
+void FillDefaults(const v1::ExperimentSpecification& protocol,
+                  v1::ExperimentSpecification& specification) {
+  static const v1::ExperimentSpecification& stated =
+      *new v1::ExperimentSpecification(MustParse(kStatedDefaults));
+  Fill(protocol, specification);
+  Fill(stated, specification);
+}
+
+void FillDependent(v1::ExperimentSpecification& specification) {
+  v1::Evaluation& evaluation = *specification.mutable_evaluation();
+  FillIntervalLengths(evaluation);
+  if (!evaluation.has_interval_sequences()) {
+    evaluation.set_interval_sequences(std::max(1, evaluation.sequences() / 4));
+  }
+  if (!evaluation.has_seen_up_to()) {
+    evaluation.set_seen_up_to(specification.training().lengths().max());
+  }
+}
+
+}  // namespace lengthwise::specification

@@ -1,0 +1,97 @@
+#include "specification/expand.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "catalogue/entry.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "openssl/evp.h"
+
+namespace lengthwise::specification {
+namespace {
+
+std::string Sha256(const std::string& bytes) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  // Fails only where OpenSSL is broken.
+  if (EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) != 1)
+    std::abort();
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), static_cast<size_t>(size)));
+}
+
+struct Seeds {
+  uint64_t weights;
+  uint64_t data;
+  std::string id;  // its part of the trial's id
+};
+
+std::vector<Seeds> SeedsOf(const v1::ExperimentSpecification& specification) {
+  std::vector<Seeds> all;
+  for (const uint64_t seed : specification.seeds()) {
+    all.push_back({seed, seed, absl::StrCat("-seed", seed)});
+  }
+  for (const uint64_t weights : specification.weight_seeds()) {
+    for (const uint64_t data : specification.data_seeds()) {
+      all.push_back({weights, data, absl::StrCat("-weights", weights, "-data", data)});
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string PackKey(v1::TrialSpecification trial) {
+  trial.clear_learning_rate();
+  trial.clear_weight_seed();
+  trial.clear_data_seed();
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);  // parameters are a map
+    trial.SerializeToCodedStream(&coded);
+  }
+  return Sha256(bytes);
+}
+
+std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification) {
+  const std::vector<Seeds> seeds = SeedsOf(specification);
+  std::vector<GridTrial> trials;
+  trials.reserve(static_cast<size_t>(specification.tasks_size()) * specification.networks_size() *
+                 specification.encodings_size() * specification.learning_rates_size() *
+                 seeds.size());
+  GridTrial trial;
+  *trial.specification.mutable_training() = specification.training();
+  *trial.specification.mutable_evaluation() = specification.evaluation();
+  for (const v1::Component& task : specification.tasks()) {
+    *trial.specification.mutable_task() = task;
+    for (const v1::Component& network : specification.networks()) {
+      *trial.specification.mutable_network() = network;
+      for (const v1::Component& encoding : specification.encodings()) {
+        *trial.specification.mutable_encoding() = encoding;
+        trial.pack_key = PackKey(trial.specification);
+        for (const double learning_rate : specification.learning_rates()) {
+          trial.specification.set_learning_rate(learning_rate);
+          const std::string prefix =
+              absl::StrCat(task.label(), "-", network.label(), "-", encoding.label(), "-lr",
+                           catalogue::FormatValue(learning_rate));
+          for (const Seeds& seed : seeds) {
+            trial.specification.set_weight_seed(seed.weights);
+            trial.specification.set_data_seed(seed.data);
+            trial.id = absl::StrCat(prefix, seed.id);
+            trials.push_back(trial);
+          }
+        }
+      }
+    }
+  }
+  return trials;
+}
+
+}  // namespace lengthwise::specification

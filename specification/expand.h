@@ -1,0 +1,22 @@
+// The grid's points, in order.
+#ifndef LENGTHWISE_SPECIFICATION_EXPAND_H_
+#define LENGTHWISE_SPECIFICATION_EXPAND_H_
+
+#include <string>
+#include <vector>
+
+#include "proto/specification.pb.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::specification {
+
+// Expands a specification that is resolved and free of problems.
+std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification);
+
+// Lower-case hexadecimal SHA-256 of the trial without its seeds and learning rate, the same on
+// every machine.
+std::string PackKey(v1::TrialSpecification trial);
+
+}  // namespace lengthwise::specification
+
+#endif  // LENGTHWISE_SPECIFICATION_EXPAND_H_

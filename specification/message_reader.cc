@@ -1,0 +1,311 @@
+#include "specification/message_reader.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "specification/field_names.h"
+#include "specification/integer_ranges.h"
+#include "specification/scalars.h"
+
+namespace lengthwise::specification {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// An axis that is written as an empty list is an empty grid, not a wish for the default.
+bool MustNotBeEmpty(absl::string_view path) {
+  static constexpr absl::string_view kAxes[] = {"tasks",          "networks", "encodings",
+                                                "learning_rates", "seeds",    "evaluation.lengths"};
+  return absl::c_linear_search(kAxes, path);
+}
+
+struct IntegerLimits {
+  absl::int128 min;
+  absl::int128 max;
+};
+
+std::optional<IntegerLimits> LimitsOf(const FieldDescriptor& field) {
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return IntegerLimits{std::numeric_limits<int32_t>::min(),
+                           std::numeric_limits<int32_t>::max()};
+    case FieldDescriptor::CPPTYPE_INT64:
+      return IntegerLimits{std::numeric_limits<int64_t>::min(),
+                           std::numeric_limits<int64_t>::max()};
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return IntegerLimits{0, std::numeric_limits<uint64_t>::max()};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string Text(absl::int128 number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
+
+class Reader {
+ public:
+  explicit Reader(Parsed& parsed) : parsed_(parsed) {}
+
+  void ReadMessage(const Node& node, const std::string& path, Message& message) {
+    if (!Visit()) return;
+    if (node.kind == Node::Kind::kNull) return;
+    const google::protobuf::Descriptor& type = *message.GetDescriptor();
+    if (type.full_name() == "lengthwise.v1.Component") {
+      ReadComponent(node, path, static_cast<v1::Component&>(message));
+      return;
+    }
+    if (type.full_name() == "lengthwise.v1.LengthRange" && node.IsScalar()) {
+      ReadLengthRange(node, path, static_cast<v1::LengthRange&>(message));
+      return;
+    }
+    if (node.kind != Node::Kind::kMap) {
+      Unread(path, absl::StrCat("got ", Shown(node), ", expected fields and their values"));
+      return;
+    }
+    std::unordered_set<const FieldDescriptor*> seen;
+    for (const auto& [name, value] : node.children) {
+      if (parsed_.problems.size() >= kEnoughProblems) return;
+      const FieldDescriptor* field = type.FindFieldByName(name);
+      if (field == nullptr) field = type.FindFieldByCamelcaseName(name);
+      if (field == nullptr) {
+        const UnknownField unknown = DescribeUnknownField(type, name);
+        Unread(Below(path, name), absl::StrCat("unknown field", unknown.suggestion));
+        if (!unknown.probably.empty()) parsed_.unread.push_back(Below(path, unknown.probably));
+      } else if (!seen.insert(field).second) {
+        Unread(Below(path, field->name()), "given twice");
+      } else {
+        ReadField(*value, Below(path, field->name()), *field, message);
+      }
+    }
+  }
+
+ private:
+  // False when the budget of values is spent.
+  bool Visit() {
+    if (++visits_ == kMaxNodes + 1) {
+      Unread("", absl::StrCat("more than ", kMaxNodes, " values, counting those of aliases"));
+    }
+    return visits_ <= kMaxNodes;
+  }
+
+  void Unread(const std::string& path, std::string description) {
+    parsed_.problems.push_back({path, std::move(description)});
+    if (!path.empty()) parsed_.unread.push_back(path);
+  }
+
+  void ReadField(const Node& node, const std::string& path, const FieldDescriptor& field,
+                 Message& message) {
+    if (node.kind == Node::Kind::kNull) return;
+    if (!field.is_repeated()) {
+      ReadValue(node, path, field, message);
+      return;
+    }
+    if (node.kind != Node::Kind::kList) {
+      const bool is_message = field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+      ReadValue(node, is_message ? absl::StrCat(path, "[0]") : path, field, message);
+      return;
+    }
+    if (node.children.empty() && MustNotBeEmpty(path)) {
+      Unread(path, "got an empty list, expected at least one value");
+    }
+    for (size_t i = 0; i < node.children.size() && visits_ <= kMaxNodes; ++i) {
+      ReadValue(*node.children[i].second, absl::StrCat(path, "[", i, "]"), field, message);
+    }
+  }
+
+  // One value of a field; a repeated field gets it appended.
+  void ReadValue(const Node& node, const std::string& path, const FieldDescriptor& field,
+                 Message& message) {
+    if (!Visit()) return;
+    const auto& reflection = *message.GetReflection();
+    if (const auto limits = LimitsOf(field)) {
+      ReadIntegers(node, path, field, *limits, message);
+    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      Message* value = field.is_repeated() ? reflection.AddMessage(&message, &field)
+                                           : reflection.MutableMessage(&message, &field);
+      if (field.is_repeated() && node.kind == Node::Kind::kNull) {
+        Unread(path, "got nothing, expected a name");
+      }
+      ReadMessage(node, path, *value);
+    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
+      std::optional<double> number;
+      if (node.IsScalar()) number = ParseNumber(node.text);
+      if (!number) Unread(path, absl::StrCat("got ", Shown(node), ", expected a number"));
+      if (field.is_repeated()) {
+        reflection.AddDouble(&message, &field, number.value_or(0));
+      } else if (number) {
+        reflection.SetDouble(&message, &field, *number);
+      }
+    } else if (!node.IsScalar()) {
+      Unread(path, absl::StrCat("got ", Shown(node), ", expected text"));
+    } else {
+      reflection.SetString(&message, &field, node.text);
+    }
+  }
+
+  void ReadIntegers(const Node& node, const std::string& path, const FieldDescriptor& field,
+                    const IntegerLimits& limits, Message& message) {
+    const bool list = field.is_repeated();
+    std::optional<IntegerRange> range;
+    if (node.IsScalar()) {
+      if (const auto integer = ParseInteger(node.text)) {
+        range = IntegerRange{*integer, *integer, 1};
+      } else if (list) {
+        range = ParseRange(node.text);
+      }
+    }
+    if (!range) {
+      const bool wrong_range = list && node.IsScalar() && LooksLikeRange(node.text);
+      Unread(path, absl::StrCat("got ", Shown(node), ", expected ",
+                                wrong_range ? "a range such as \"0..9\" or \"5..60 step 5\""
+                                : list      ? "an integer or a range such as \"0..9\""
+                                            : "an integer"));
+      return;
+    }
+    if (range->first < limits.min || range->last > limits.max) {
+      Unread(path,
+             absl::StrCat("got ", Shown(node), ", expected ", list ? "integers" : "an integer",
+                          " from ", Text(limits.min), " to ", Text(limits.max)));
+      return;
+    }
+    const auto& reflection = *message.GetReflection();
+    const int64_t present = list ? reflection.FieldSize(message, &field) : 0;
+    if (list && range->size() + present > kMaxListValues) {
+      Unread(path, absl::StrCat("got ", Shown(node), ": ", Text(range->size()),
+                                " values, expected a list of at most ", kMaxListValues));
+      return;
+    }
+    for (absl::int128 value = range->first; value <= range->last; value += range->step) {
+      switch (field.cpp_type()) {
+        case FieldDescriptor::CPPTYPE_INT32:
+          list ? reflection.AddInt32(&message, &field, static_cast<int32_t>(value))
+               : reflection.SetInt32(&message, &field, static_cast<int32_t>(value));
+          break;
+        case FieldDescriptor::CPPTYPE_INT64:
+          list ? reflection.AddInt64(&message, &field, static_cast<int64_t>(value))
+               : reflection.SetInt64(&message, &field, static_cast<int64_t>(value));
+          break;
+        default:
+          list ? reflection.AddUInt64(&message, &field, static_cast<uint64_t>(value))
+               : reflection.SetUInt64(&message, &field, static_cast<uint64_t>(value));
+      }
+    }
+  }
+
+  void ReadLengthRange(const Node& node, const std::string& path, v1::LengthRange& lengths) {
+    std::optional<IntegerRange> range;
+    if (const auto integer = ParseInteger(node.text)) {
+      range = IntegerRange{*integer, *integer, 1};
+    } else {
+      range = ParseRange(node.text);
+    }
+    constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+    if (!range || range->step != 1 || range->first < -kMost || range->last > kMost) {
+      Unread(path, absl::StrCat("got ", Shown(node), ", expected a range such as \"1..20\""));
+      return;
+    }
+    lengths.set_min(static_cast<int32_t>(range->first));
+    lengths.set_max(static_cast<int32_t>(range->last));
+  }
+
+  void ReadComponent(const Node& node, const std::string& path, v1::Component& component) {
+    if (node.IsScalar()) {
+      component.set_name(node.text);
+      return;
+    }
+    if (node.kind != Node::Kind::kMap) {
+      Unread(path,
+             absl::StrCat("got ", Shown(node), ", expected a name, or a name with parameters"));
+      return;
+    }
+    std::unordered_set<std::string> seen;
+    for (const auto& [name, value] : node.children) {
+      const std::string field = Below(path, name);
+      if (!Visit()) return;
+      if (!seen.insert(name).second) {
+        Unread(field, "given twice");
+      } else if (value->kind == Node::Kind::kNull) {
+        // As if it were not there.
+      } else if (name == "parameters") {
+        ReadParameters(*value, path, component);
+      } else if (name != "name" && name != "label") {
+        ReadParameter(*value, field, name, component);
+      } else if (!value->IsScalar()) {
+        Unread(field, absl::StrCat("got ", Shown(*value), ", expected text"));
+      } else if (name == "name") {
+        component.set_name(value->text);
+      } else {
+        component.set_label(value->text);
+      }
+    }
+  }
+
+  void ReadParameters(const Node& node, const std::string& path, v1::Component& component) {
+    if (node.kind != Node::Kind::kMap) {
+      Unread(Below(path, "parameters"),
+             absl::StrCat("got ", Shown(node), ", expected parameters and their values"));
+      return;
+    }
+    for (const auto& [name, value] : node.children) {
+      if (!Visit()) return;
+      if (value->kind != Node::Kind::kNull) {
+        ReadParameter(*value, Below(path, name), name, component);
+      }
+    }
+  }
+
+  void ReadParameter(const Node& node, const std::string& path, const std::string& name,
+                     v1::Component& component) {
+    if (component.parameters().contains(name)) {
+      Unread(path, "given twice");
+      return;
+    }
+    google::protobuf::Value value;
+    if (!node.IsScalar()) {
+      Unread(path, absl::StrCat("got ", Shown(node), ", expected a number, true, false or text"));
+      return;
+    }
+    const bool plain = node.kind == Node::Kind::kPlain;
+    if (const auto number = ParseNumber(node.text); plain && number) {
+      value.set_number_value(*number);
+    } else if (const auto flag = ParseBool(node.text); plain && flag) {
+      value.set_bool_value(*flag);
+    } else {
+      value.set_string_value(node.text);
+    }
+    (*component.mutable_parameters())[name] = std::move(value);
+  }
+
+  Parsed& parsed_;
+  int64_t visits_ = 0;
+};
+
+}  // namespace
+
+Parsed ReadSpecification(const Document& document) {
+  Parsed parsed;
+  if (document.root == nullptr || document.root->kind == Node::Kind::kNull) {
+    parsed.readable = false;
+    parsed.problems.push_back({"", "the specification is empty; it needs at least a name"});
+    return parsed;
+  }
+  if (document.root->kind != Node::Kind::kMap) parsed.readable = false;
+  Reader(parsed).ReadMessage(*document.root, "", parsed.specification);
+  return parsed;
+}
+
+}  // namespace lengthwise::specification

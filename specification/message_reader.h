@@ -1,0 +1,20 @@
+// From a document's tree to the message, by reflection, so that a new field of the proto needs no
+// code here.
+#ifndef LENGTHWISE_SPECIFICATION_MESSAGE_READER_H_
+#define LENGTHWISE_SPECIFICATION_MESSAGE_READER_H_
+
+#include "specification/document.h"
+#include "specification/parse.h"
+
+namespace lengthwise::specification {
+
+// Most values of one list, after its ranges are expanded.
+inline constexpr int64_t kMaxListValues = 1'000'000;
+
+// Reads at most kMaxNodes values, so that a text whose aliases multiply is refused and not
+// followed.
+Parsed ReadSpecification(const Document& document);
+
+}  // namespace lengthwise::specification
+
+#endif  // LENGTHWISE_SPECIFICATION_MESSAGE_READER_H_

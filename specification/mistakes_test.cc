@@ -1,0 +1,312 @@
+// What users are told about their mistakes, word for word.
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "catalogue/suggestion.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "models/encodings/catalogue.h"
+#include "proto/rpc_details.pb.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::specification {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+absl::Status StatusOf(std::string text,
+                      v1::SpecificationText::Format format = v1::SpecificationText::YAML) {
+  v1::SpecificationText message;
+  message.set_format(format);
+  message.set_text(std::move(text));
+  return Resolve(message, Limits()).status();
+}
+
+std::string MessageOf(std::string text,
+                      v1::SpecificationText::Format format = v1::SpecificationText::YAML) {
+  const absl::Status status = StatusOf(std::move(text), format);
+  EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kInvalidArgument) << status;
+  return std::string(status.message());
+}
+
+// Messages that list what is accepted follow the catalogue and the API; the tests of Suggestion say
+// what such a list looks like.
+std::vector<std::string> EncodingNames() {
+  std::vector<std::string> names;
+  for (const models::EncodingEntry* entry : models::EncodingEntries()) names.push_back(entry->name);
+  return names;
+}
+
+std::vector<std::string> FieldNames() {
+  const google::protobuf::Descriptor& specification = *v1::ExperimentSpecification::descriptor();
+  std::vector<std::string> names;
+  for (int i = 0; i < specification.field_count(); ++i) {
+    names.push_back(specification.field(i)->name());
+  }
+  return names;
+}
+
+struct Mistake {
+  std::string name;
+  // Replaces the line of kRight that begins with the same field, or comes after its last line.
+  std::string line;
+  std::string message;
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
+
+constexpr char kRight[] = R"yaml(name: right
+tasks: [bucket_sort]
+networks: [{name: encoder, blocks: 1, heads: 2, d_model: 16}]
+encodings: [none, sin_cos]
+learning_rates: [0.001]
+seeds: [0]
+training: {steps: 10, lengths: {min: 1, max: 20}}
+evaluation: {lengths: [5, 10], sequences: 20}
+)yaml";
+
+std::string With(const std::string& line) {
+  const std::string field = line.substr(0, line.find(':') + 1);
+  std::string text = absl::StrCat("\n", kRight);
+  const size_t start = text.find("\n" + field);
+  if (field.empty() || start == std::string::npos) return absl::StrCat(kRight, line, "\n");
+  const size_t end = text.find('\n', start + 1);
+  return text.replace(start + 1, end - start - 1, line);
+}
+
+TEST(MistakesTest, TheBaseOfTheseTestsHasNone) { EXPECT_EQ(MessageOf(kRight), ""); }
+
+class OneMistakeTest : public testing::TestWithParam<Mistake> {};
+
+TEST_P(OneMistakeTest, IsNamedWithWhatIsAccepted) {
+  EXPECT_EQ(MessageOf(With(GetParam().line)), GetParam().message) << With(GetParam().line);
+}
+
+const Mistake kMistakes[] = {
+    {"MissingName", "name:", "name: required: what the experiment is called"},
+    {"BadName", "name: Über uns",
+     "name: got \"Über uns\", expected at most 40 characters of a-z, 0-9, \"_\" and \"-\", first a "
+     "letter or digit"},
+    {"NameThatIsAPath", "name: ../../etc",
+     "name: got \"../../etc\", expected at most 40 characters of a-z, 0-9, \"_\" and \"-\", first "
+     "a "
+     "letter or digit"},
+    {"UnknownField", "training: {stepz: 10}",
+     "training.stepz: unknown field; did you mean \"steps\"?"},
+    {"UnknownFieldAtTheTop", "optimizers: adam",
+     absl::StrCat("optimizers: unknown field", catalogue::Suggestion("", FieldNames()))},
+    {"DuplicateField", "training: {steps: 1, steps: 2}", "training.steps: given twice"},
+    {"TextForInteger", "training: {steps: 10, batch_size: many}",
+     "training.batch_size: got \"many\", expected an integer"},
+    {"FractionForInteger", "training: {steps: 10.5}",
+     "training.steps: got 10.5, expected an integer"},
+    {"ListForInteger", "training: {steps: [10]}",
+     "training.steps: got a list, expected an integer"},
+    {"IntegerTooLargeForItsField", "training: {steps: 10, batch_size: 3000000000}",
+     "training.batch_size: got 3000000000, expected an integer from -2147483648 to 2147483647"},
+    {"NegativeSeed", "seeds: -1",
+     "seeds: got -1, expected integers from 0 to 18446744073709551615"},
+    {"TextForMessage", "training: long",
+     "training: got \"long\", expected fields and their values"},
+    {"MapForText", "name: {a: b}", "name: got a map, expected text"},
+    {"EmptyGrid", "encodings: []", "encodings: got an empty list, expected at least one value"},
+    {"EmptySeeds", "seeds: []", "seeds: got an empty list, expected at least one value"},
+    {"NoEncodings", "encodings:", "encodings: required: at least one value"},
+    {"UnknownEncoding", "encodings: [none, sincoz]",
+     "encodings[1]: unknown encoding \"sincoz\"; did you mean \"sin_cos\"?"},
+    {"UnknownTask", "tasks: bucketsorted",
+     "tasks[0]: unknown task \"bucketsorted\"; did you mean \"bucket_sort\"?"},
+    {"UnknownNetwork", "networks: [encodre]",
+     "networks[0]: unknown network \"encodre\"; did you mean \"encoder\"?"},
+    {"UnknownOptimizer", "training: {steps: 1, optimizer: adan}",
+     "training.optimizer: unknown optimizer \"adan\"; did you mean \"adam\"?"},
+    {"UnknownSchedule", "training: {steps: 1, schedule: constnat}",
+     "training.schedule: unknown schedule \"constnat\"; did you mean \"constant\"?"},
+    {"UnknownProtocol", "protocol: randomised_positional_encodings",
+     "protocol: unknown protocol \"randomised_positional_encodings\"; did you mean "
+     "\"randomized_positional_encodings\"?"},
+    {"UnknownParameter", "encodings: [none, {name: sin_cos, randomised: true}]",
+     "encodings[1].randomised: \"sin_cos\" has no such parameter; did you mean \"randomized\"?"},
+    {"ParameterOfTheWrongType", "encodings: [{name: sin_cos, randomized: 3}]",
+     "encodings[0].randomized: got 3, expected true or false"},
+    {"ListForParameter", "encodings: [{name: sin_cos, randomized: [true]}]",
+     "encodings[0].randomized: got a list, expected a number, true, false or text"},
+    {"InfiniteParameter", "encodings: [{name: sin_cos, max_position: .inf}]",
+     "encodings[0].max_position: got inf, expected a finite value"},
+    {"ComponentWithoutName", "encodings: [{label: a}]",
+     absl::StrCat("encodings[0].name: required", catalogue::Suggestion("", EncodingNames()))},
+    {"ListForComponent", "encodings: [none, [sin_cos]]",
+     "encodings[1]: got a list, expected a name, or a name with parameters"},
+    {"TooFewPositions", "encodings: [{name: sin_cos, randomized: true, max_position: 39}]",
+     "encodings[0].max_position: 39 positions cannot be given to the longest sequence, 40 tokens "
+     "of "
+     "input and output; use a larger max_position or shorter lengths"},
+    {"HeadsThatDoNotDivide", "networks: [{name: encoder, heads: 3, d_model: 16}]",
+     "networks[0].heads: 3 heads do not divide d_model = 16; use a divisor of it"},
+    {"SameComponentTwice", "encodings: [sin_cos, none, {name: sin_cos, randomized: false}]",
+     "encodings[2]: the same as encodings[0]"},
+    {"SameLabelTwice", "encodings: [{name: none, label: x}, {name: sin_cos, label: x}]",
+     "encodings[1].label: \"x\" is the label of encodings[0], too; set another one"},
+    {"BadLabel", "encodings: [{name: none, label: No Encoding}]",
+     "encodings[0].label: got \"No Encoding\", expected at most 48 characters of a-z, 0-9, \"_\", "
+     "\".\" and \"=\""},
+    {"NanLearningRate", "learning_rates: [0.1, .nan]",
+     "learning_rates[1]: got nan, expected a finite number above 0"},
+    {"InfiniteLearningRate", "learning_rates: .inf",
+     "learning_rates[0]: got inf, expected a finite number above 0"},
+    {"NegativeLearningRate", "learning_rates: [-0.1]",
+     "learning_rates[0]: got -0.1, expected a finite number above 0"},
+    {"TextForLearningRate", "learning_rates: [0.1, fast]",
+     "learning_rates[1]: got \"fast\", expected a number"},
+    {"LearningRateTwice", "learning_rates: [0.1, 1e-1]", "learning_rates: 0.1 is given twice"},
+    {"SeedTwice", "seeds: [0..9, 5]", "seeds: 5 is given twice"},
+    {"SeedsAndDataSeeds", "data_seeds: 1",
+     "seeds: exclusive with weight_seeds and data_seeds: set seeds, or both others"},
+    {"RangeBackwards", "seeds: 9..0",
+     "seeds: got \"9..0\", expected a range such as \"0..9\" or \"5..60 step 5\""},
+    {"RangeWithoutEnd", "seeds: [1, 5..]",
+     "seeds[1]: got \"5..\", expected a range such as \"0..9\" or \"5..60 step 5\""},
+    {"RangeStandingStill", "seeds: 0..9 step 0",
+     "seeds: got \"0..9 step 0\", expected a range such as \"0..9\" or \"5..60 step 5\""},
+    {"RangeTooLong", "seeds: 0..18446744073709551615",
+     "seeds: got \"0..18446744073709551615\": 18446744073709551616 values, expected a list of at "
+     "most 1000000"},
+    {"NoSteps", "training: {batch_size: 3}",
+     "training.steps: required without a protocol: the number of optimizer steps"},
+    {"ZeroSteps", "training: {steps: 0}",
+     "training.steps: got 0, expected an integer from 1 to 1000000000000"},
+    {"ZeroBatch", "training: {steps: 1, batch_size: 0}",
+     "training.batch_size: got 0, expected an integer from 1 to 65536"},
+    {"NegativeLength", "training: {steps: 1, lengths: {min: -3}}",
+     "training.lengths.min: got -3, expected an integer from 1 to 100000"},
+    {"LengthsBackwards", "training: {steps: 1, lengths: {min: 30, max: 20}}",
+     "training.lengths.min: got 30, expected at most training.lengths.max, 20"},
+    {"LengthsAsText", "training: {steps: 1, lengths: short}",
+     "training.lengths: got \"short\", expected a range such as \"1..20\""},
+    {"NegativeClipNorm", "training: {steps: 1, clip_norm: -1}",
+     "training.clip_norm: got -1, expected a finite number of at least 0"},
+    {"NanClipNorm", "training: {steps: 1, clip_norm: .nan}",
+     "training.clip_norm: got nan, expected a finite number of at least 0"},
+    {"NeverReporting", "training: {steps: 1, report_every_steps: 0}",
+     "training.report_every_steps: got 0, expected an integer of at least 1"},
+    {"NegativeCheckpointing", "training: {steps: 1, checkpoint_every_steps: -1}",
+     "training.checkpoint_every_steps: got -1, expected an integer of at least 0"},
+    {"UnknownPrecision", "training: {steps: 1, precision: float23}",
+     "training.precision: unknown precision \"float23\"; did you mean \"float32\"?"},
+    {"NoEvaluationLengths", "evaluation: {sequences: 3}",
+     "evaluation.lengths: required without a protocol: the lengths to evaluate, such as \"1..60\""},
+    {"NegativeEvaluationLength", "evaluation: {lengths: [5, -5]}",
+     "evaluation.lengths: got -5, expected lengths from 1 to 100000"},
+    {"HugeEvaluationLength", "evaluation: {lengths: 100001}",
+     "evaluation.lengths: got 100001, expected lengths from 1 to 100000"},
+    {"EvaluationLengthTwice", "evaluation: {lengths: [5, 5]}",
+     "evaluation.lengths: 5 is given twice"},
+    {"BadIntervalLength", "evaluation: {lengths: 5, interval_lengths: 0}",
+     "evaluation.interval_lengths: got 0, expected lengths from 1 to 100000"},
+    {"NegativeSeenUpTo", "evaluation: {lengths: 5, seen_up_to: -1}",
+     "evaluation.seen_up_to: got -1, expected an integer of at least 0"},
+    {"HugeAttentionMap", "evaluation: {lengths: 5, attention_lengths: 1001}",
+     "evaluation.attention_lengths: got 1001, expected lengths from 1 to 1000"},
+    {"NoSequences", "evaluation: {lengths: 5, sequences: 0}",
+     "evaluation.sequences: got 0, expected an integer from 1 to 1000000"},
+    {"PriorityOutOfRange", "priority: 1001",
+     "priority: got 1001, expected an integer from -1000 to 1000"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, OneMistakeTest, testing::ValuesIn(kMistakes),
+                         [](const testing::TestParamInfo<Mistake>& info) {
+                           return info.param.name;
+                         });
+
+TEST(MistakesTest, FiveMistakesGetOneAnswerThatNamesAllFive) {
+  const absl::Status status = StatusOf(R"yaml(
+name: five
+taskz: bucket_sort
+encodings: [none, rellative]
+learning_rates: [.nan]
+training: {steps: many, lengths: {min: -1}}
+evaluation: {lengths: 1..10}
+)yaml");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(),
+            "taskz: unknown field; did you mean \"tasks\"?\n"
+            "training.steps: got \"many\", expected an integer\n"
+            "learning_rates[0]: got nan, expected a finite number above 0\n"
+            "training.lengths.min: got -1, expected an integer from 1 to 100000\n"
+            "encodings[1]: unknown encoding \"rellative\"; did you mean \"relative\"?");
+
+  const auto payload =
+      status.GetPayload(absl::string_view(kBadRequestTypeUrl.data(), kBadRequestTypeUrl.size()));
+  ASSERT_TRUE(payload.has_value());
+  google::rpc::BadRequest details;
+  ASSERT_TRUE(details.ParseFromString(std::string(*payload)));
+  ASSERT_THAT(details.field_violations(), SizeIs(5));
+  EXPECT_EQ(details.field_violations(1).field(), "training.steps");
+  EXPECT_EQ(details.field_violations(1).description(), "got \"many\", expected an integer");
+}
+
+TEST(MistakesTest, AGridOfTenMillionTrialsIsCountedAndNotExpanded) {
+  EXPECT_EQ(MessageOf("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
+                      "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], encodings: none, "
+                      "weight_seeds: 1..1000, data_seeds: 1..1000}"),
+            "trials: 10 learning_rates x 1,000 weight_seeds x 1,000 data_seeds = 10,000,000 "
+            "trials; at most 100,000: give the grid fewer values or submit it in parts");
+}
+
+TEST(MistakesTest, AProductBeyond64BitsIsTooManyToo) {
+  EXPECT_THAT(MessageOf("{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, "
+                        "learning_rates: [1, 2, 3, 4, 5, 6, 7, 8], encodings: none, "
+                        "weight_seeds: 1..1000000, data_seeds: 1..1000000}"),
+              HasSubstr("= 8,000,000,000,000 trials; at most 100,000"));
+}
+
+TEST(MistakesTest, TheLimitOfTrialsIsTheCallers) {
+  v1::SpecificationText text;
+  text.set_format(v1::SpecificationText::YAML);
+  text.set_text(kRight);
+  EXPECT_TRUE(Resolve(text, {.max_trials = 2}).ok());
+  EXPECT_THAT(Resolve(text, {.max_trials = 1}).status().message(),
+              HasSubstr("2 encodings = 2 trials; at most 1:"));
+}
+
+TEST(MistakesTest, ATextOfFiveMegabytesIsRefusedUnread) {
+  EXPECT_EQ(MessageOf(std::string(5 << 20, '[')),
+            "text: got 5242880 bytes, expected at most 1048576");
+}
+
+TEST(MistakesTest, AMessageWithoutTextIsCheckedTheSame) {
+  v1::ExperimentSpecification specification;
+  specification.set_protocol("randomized_positional_encodings");
+  specification.add_learning_rates(std::numeric_limits<double>::quiet_NaN());
+  specification.add_encodings()->set_name("none");
+  (*specification.mutable_encodings(0)->mutable_parameters())["x"].mutable_list_value();
+  EXPECT_EQ(Resolve(specification, Limits()).status().message(),
+            "name: required: what the experiment is called\n"
+            "learning_rates[0]: got nan, expected a finite number above 0\n"
+            "encodings[0].x: expected a number, true, false or text");
+}
+
+TEST(MistakesTest, ThousandsOfMistakesStillFitIntoAnAnswer) {
+  std::string text = "name: x\n";
+  for (int i = 0; i < 5'000; ++i) absl::StrAppend(&text, "unknown", i, ": 1\n");
+  const absl::Status status = StatusOf(text);
+  EXPECT_THAT(std::string(status.message()), StartsWith("unknown0: unknown field"));
+  EXPECT_THAT(std::string(status.message()), testing::ContainsRegex("\nand at least [0-9]+ more$"));
+  EXPECT_LT(status.message().size(), 3'000);
+}
+
+TEST(MistakesTest, TextProtoNamesAllUnknownFieldsWithTheirPlace) {
+  EXPECT_EQ(MessageOf("name: \"x\"\nprotocol: \"randomized_positional_encodings\"\n"
+                      "training {\n  stepz: 10\n  batchsize: 3\n}\n",
+                      v1::SpecificationText::TEXT_PROTO),
+            "training.stepz: unknown field (line 4); did you mean \"steps\"?\n"
+            "training.batchsize: unknown field (line 5); did you mean \"batch_size\"?");
+}
+
+}  // namespace
+}  // namespace lengthwise::specification

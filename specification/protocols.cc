@@ -1,0 +1,14 @@
+#include "specification/protocols.h"
+
+#include "specification/protocols/randomized_positional_encodings.h"
+
+namespace lengthwise::specification {
+
+absl::Span<const ProtocolEntry* const> ProtocolEntries() {
+  static const ProtocolEntry* const kEntries[] = {
+      &RandomizedPositionalEncodings(),
+  };
+  return kEntries;
+}
+
+}  // namespace lengthwise::specification

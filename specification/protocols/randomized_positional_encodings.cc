@@ -1,0 +1,39 @@
+#include "specification/protocols/randomized_positional_encodings.h"
+
+namespace lengthwise::specification {
+
+const ProtocolEntry& RandomizedPositionalEncodings() {
+  static const ProtocolEntry& entry = *new ProtocolEntry{
+      {.name = "randomized_positional_encodings",
+       .title = "Randomized Positional Encodings",
+       .documentation =
+           "Ruoss et al., \"Randomized Positional Encodings Boost Length Generalization of "
+           "Transformers\", ACL 2023, section 4: trained on lengths 1 to 40 for 2,000,000 steps, "
+           "evaluated on lengths up to 500, three learning rates, ten seeds. The paper reports the "
+           "best over learning rates and seeds."},
+      R"yaml(
+tasks: [even_pairs, reverse_string, bucket_sort]
+networks: {name: encoder, blocks: 5, heads: 8, d_model: 64}
+encodings:
+  - none
+  - {name: sin_cos, max_position: 2048}
+  - {name: sin_cos, max_position: 2048, randomized: true}
+  - {name: relative, max_position: 2048}
+  - {name: relative, max_position: 2048, randomized: true}
+learning_rates: [1e-4, 3e-4, 5e-4]
+seeds: 0..9
+training:
+  steps: 2000000
+  batch_size: 128
+  lengths: 1..40
+  optimizer: adam
+  schedule: constant
+  clip_norm: 1
+evaluation:
+  lengths: 1..500
+  sequences: 500
+)yaml"};
+  return entry;
+}
+
+}  // namespace lengthwise::specification

@@ -1,0 +1,210 @@
+#include "specification/resolve.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "proto/rpc_details.pb.h"
+#include "specification/checks.h"
+#include "specification/components.h"
+#include "specification/defaults.h"
+#include "specification/expand.h"
+#include "specification/findings.h"
+#include "specification/resolve_with.h"
+
+namespace lengthwise::specification {
+namespace {
+
+// A status travels in HTTP/2 headers, for which gRPC allows 8 KiB in all; the problems are in it
+// twice.
+constexpr size_t kMostProblems = 50;
+constexpr size_t kMostProblemBytes = 2'400;
+constexpr size_t kMostFieldBytes = 120;
+constexpr size_t kMostDescriptionBytes = 400;
+
+std::string Shortened(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  size_t cut = most;  // not within a character
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
+  return absl::StrCat(text.substr(0, cut), "...");
+}
+
+template <typename T>
+std::vector<const catalogue::Entry*> Entries(absl::Span<const T* const> entries) {
+  return {entries.begin(), entries.end()};
+}
+
+// Input and output tokens of the longest sequence that a task makes of the specification's lengths.
+int64_t LongestSequence(const tasks::TaskEntry& entry, const catalogue::Parameters& parameters,
+                        const v1::ExperimentSpecification& specification) {
+  const std::unique_ptr<tasks::Task> task = entry.create(parameters);
+  const auto* transduction = dynamic_cast<const tasks::TransductionTask*>(task.get());
+  if (transduction == nullptr) return 0;
+  int64_t longest = 0;
+  const auto take = [&](int32_t n) {
+    if (n < 1) return;  // a problem of its own
+    longest = std::max(longest, transduction->InputLength(n) + transduction->OutputLength(n));
+  };
+  const v1::LengthRange& lengths = specification.training().lengths();
+  take(lengths.max());
+  // Some tasks shorten every second length.
+  if (lengths.min() < lengths.max()) take(lengths.max() - 1);
+  const v1::Evaluation& evaluation = specification.evaluation();
+  for (const int32_t n : evaluation.lengths()) take(n);
+  for (const int32_t n : evaluation.interval_lengths()) take(n);
+  for (const int32_t n : evaluation.attention_lengths()) take(n);
+  return longest;
+}
+
+// What must fit together across the axes.
+void CheckTogether(const Catalogues& catalogues, const v1::ExperimentSpecification& specification,
+                   const std::vector<std::optional<Choice>>& tasks,
+                   const std::vector<std::optional<Choice>>& networks,
+                   const std::vector<std::optional<Choice>>& encodings, Findings& findings) {
+  int64_t longest = 0;
+  for (const std::optional<Choice>& task : tasks) {
+    if (!task) continue;
+    longest = std::max(
+        longest, LongestSequence(*catalogues.tasks[task->index], task->parameters, specification));
+  }
+  for (size_t i = 0; i < networks.size(); ++i) {
+    if (!networks[i]) continue;
+    const models::NetworkEntry& network = *catalogues.networks[networks[i]->index];
+    const std::string path = absl::StrCat("networks[", i, "]");
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      if (!tasks[t]) continue;
+      const tasks::TaskEntry& task = *catalogues.tasks[tasks[t]->index];
+      if (std::count(network.task_kinds.begin(), network.task_kinds.end(), task.kind) == 0) {
+        findings.Add(path, absl::StrCat("\"", network.name, "\" cannot learn \"", task.name,
+                                        "\" (tasks[", t, "])"));
+      }
+    }
+    std::vector<catalogue::Problem> problems;
+    if (network.check != nullptr) network.check(networks[i]->parameters, path, problems);
+    const bool network_is_sound = problems.empty();
+    findings.AddAll(problems);
+    if (!network_is_sound || network.encoding_context == nullptr) continue;
+    models::EncodingContext context = network.encoding_context(networks[i]->parameters);
+    context.longest_sequence = longest;
+    for (size_t e = 0; e < encodings.size(); ++e) {
+      if (!encodings[e]) continue;
+      const models::EncodingEntry& encoding = *catalogues.encodings[encodings[e]->index];
+      if (encoding.check == nullptr) continue;
+      problems.clear();
+      encoding.check(encodings[e]->parameters, context, absl::StrCat("encodings[", e, "]"),
+                     problems);
+      findings.AddAll(problems);
+    }
+  }
+}
+
+// Lengths in ascending order, so that the order in which they were written makes no other trial.
+void SortLengths(v1::Evaluation& evaluation) {
+  for (auto* lengths : {evaluation.mutable_lengths(), evaluation.mutable_interval_lengths(),
+                        evaluation.mutable_attention_lengths()}) {
+    std::sort(lengths->begin(), lengths->end());
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
+                                 const Limits& limits) {
+  if (!parsed.readable) return ToStatus(parsed.problems);
+  Findings findings(parsed);
+  Grid grid;
+  v1::ExperimentSpecification& specification = grid.specification;
+  specification.Swap(&parsed.specification);
+
+  v1::ExperimentSpecification protocol;
+  if (!specification.protocol().empty()) {
+    std::vector<catalogue::Problem> problems;
+    const std::optional<size_t> index = catalogue::Find(
+        Entries(catalogues.protocols), specification.protocol(), "protocol", "protocol", problems);
+    if (index) protocol = ProtocolSpecification(*catalogues.protocols[*index]);
+    if (!index) findings.IgnoreMissing();
+    findings.AddAll(problems);
+  }
+  FillDefaults(protocol, specification);
+  CheckFields(specification, findings);
+  FillDependent(specification);
+  SortLengths(*specification.mutable_evaluation());
+
+  const auto tasks = ResolveComponents(Entries(catalogues.tasks), "task", "tasks",
+                                       *specification.mutable_tasks(), findings);
+  const auto networks = ResolveComponents(Entries(catalogues.networks), "network", "networks",
+                                          *specification.mutable_networks(), findings);
+  const auto encodings = ResolveComponents(Entries(catalogues.encodings), "encoding", "encodings",
+                                           *specification.mutable_encodings(), findings);
+  v1::Training& training = *specification.mutable_training();
+  ResolveComponent(catalogues.optimizers, "optimizer", "training.optimizer",
+                   *training.mutable_optimizer(), findings);
+  ResolveComponent(catalogues.schedules, "schedule", "training.schedule",
+                   *training.mutable_schedule(), findings);
+  const size_t before = findings.problems().size();
+  CheckGridSize(specification, limits.max_trials, findings);
+  // Every combination is looked at only where there are not too many.
+  if (findings.problems().size() == before) {
+    CheckTogether(catalogues, specification, tasks, networks, encodings, findings);
+  }
+  if (!findings.empty()) return ToStatus(findings.problems());
+  grid.trials = Expand(specification);
+  return grid;
+}
+
+absl::StatusOr<Grid> Resolve(const v1::SpecificationText& text, const Limits& limits) {
+  const int64_t size = static_cast<int64_t>(text.text().size());
+  if (size > limits.max_text_bytes) {
+    return ToStatus(
+        {{"text", absl::StrCat("got ", size, " bytes, expected at most ", limits.max_text_bytes)}});
+  }
+  return ResolveWith(AllCatalogues(), Parse(text.format(), text.text()), limits);
+}
+
+absl::StatusOr<Grid> Resolve(const v1::ExperimentSpecification& specification,
+                             const Limits& limits) {
+  Parsed parsed;
+  parsed.specification = specification;
+  return ResolveWith(AllCatalogues(), std::move(parsed), limits);
+}
+
+absl::StatusOr<v1::SpecificationText::Format> FormatOfFile(absl::string_view path) {
+  if (absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml")) {
+    return v1::SpecificationText::YAML;
+  }
+  if (absl::EndsWith(path, ".json")) return v1::SpecificationText::JSON;
+  if (absl::EndsWith(path, ".textproto") || absl::EndsWith(path, ".txtpb")) {
+    return v1::SpecificationText::TEXT_PROTO;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot tell the format of \"", path,
+                   "\" from its name: expected .yaml, .yml, .json, .textproto or .txtpb"));
+}
+
+absl::Status ToStatus(const std::vector<catalogue::Problem>& problems) {
+  if (problems.empty()) return absl::OkStatus();
+  google::rpc::BadRequest details;
+  std::string message;
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const std::string field = Shortened(problems[i].field, kMostFieldBytes);
+    const std::string description = Shortened(problems[i].description, kMostDescriptionBytes);
+    const std::string line = field.empty() ? description : absl::StrCat(field, ": ", description);
+    if (i == kMostProblems || message.size() + line.size() > kMostProblemBytes) {
+      absl::StrAppend(&message, "\nand at least ", problems.size() - i, " more");
+      break;
+    }
+    absl::StrAppend(&message, message.empty() ? "" : "\n", line);
+    google::rpc::BadRequest::FieldViolation& violation = *details.add_field_violations();
+    violation.set_field(field);
+    violation.set_description(description);
+  }
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(absl::string_view(kBadRequestTypeUrl.data(), kBadRequestTypeUrl.size()),
+                    absl::Cord(details.SerializeAsString()));
+  return status;
+}
+
+}  // namespace lengthwise::specification
