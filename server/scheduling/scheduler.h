@@ -1,0 +1,226 @@
+// Decides which worker runs which trials, and what becomes of them: a pure state machine. Commands
+// and the time go in, decisions come out; no threads, no clock, no input or output. The coordinator
+// records every decision in the store before anyone hears of it, and rebuilds a scheduler from
+// these records (Add, RestoreLease).
+//
+// Only trials that have not ended are known here. A trial waits (QUEUED) or belongs to exactly one
+// lease (RUNNING). Waiting trials that may train together form packs: same pack key, same
+// checkpoint step. Packs are leased by priority, then in the order of their first trial's key,
+// which is the order of submission and of the grid. To pick one costs O(log n).
+#ifndef LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
+#define LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "proto/event.pb.h"
+
+namespace lengthwise::server {
+
+// A trial's number in the store; ascending in the order of submission and grid.
+using TrialKey = int64_t;
+// A lease's fencing token: ascending over all leases, from 1; 0 for none.
+using Token = int64_t;
+
+// What the scheduler keeps of a trial that has not ended.
+struct ScheduledTrial {
+  TrialKey key = 0;
+  // Trials with the same number differ only in seeds and learning rate.
+  int64_t pack = 0;
+  // Higher is leased first; the same for all trials of a pack.
+  int32_t priority = 0;
+  // Leases so far.
+  int32_t attempt = 0;
+  // Attempts that failed temporarily.
+  int32_t failures = 0;
+  int64_t checkpoint_step = 0;
+  // Not leased before; the past for at once.
+  absl::Time not_before = absl::InfinitePast();
+};
+
+// A trial changed its state. What a store must keep of it to rebuild the scheduler is all here.
+struct TrialChange {
+  TrialKey trial = 0;
+  v1::TrialState from = v1::TRIAL_STATE_UNSPECIFIED;
+  v1::TrialState to = v1::TRIAL_STATE_UNSPECIFIED;
+  // Who or what caused it, and why, as a sentence.
+  std::string reason;
+  // Of the lease that was given, or was lost; empty and 0 for a trial without one.
+  std::string worker;
+  Token token = 0;
+  int32_t attempt = 0;
+  int32_t failures = 0;
+  absl::Time not_before = absl::InfinitePast();
+  // When `to` is RUNNING: where the attempt goes on.
+  int64_t resumed_from_step = 0;
+};
+
+// A lease began (`granted`) or ended.
+struct LeaseChange {
+  Token token = 0;
+  std::string worker;
+  bool granted = false;
+};
+
+// In the order in which they must be recorded.
+struct Decisions {
+  std::vector<LeaseChange> leases;
+  std::vector<TrialChange> trials;
+};
+
+// What a worker is told of a lease that it says it holds.
+struct LeaseDirective {
+  Token token = 0;
+  bool lost = false;
+  std::vector<TrialKey> cancelled;
+};
+
+// Not thread-safe. Time never goes backwards between calls.
+class Scheduler {
+ public:
+  struct Options {
+    // A lease ends when no heartbeat came for so long.
+    absl::Duration lease_duration = absl::Seconds(30);
+    // A trial fails for good with its failure of this number; at least 1.
+    int32_t max_failed_attempts = 3;
+    // Wait after the first temporary failure; doubled at each further one up to the maximum.
+    absl::Duration first_back_off = absl::Seconds(2);
+    absl::Duration max_back_off = absl::Minutes(5);
+    // A worker is forgotten after so long a silence.
+    absl::Duration worker_memory = absl::Hours(1);
+  };
+
+  // Tokens begin at `next_token`.
+  Scheduler(const Options& options, Token next_token);
+
+  // Queues a trial that is not yet known here.
+  void Add(const ScheduledTrial& trial);
+
+  // Brings a lease back after a restart, with a full duration from now: `running` are its live
+  // trials, `cancelled` those whose cancellation the worker may not have heard of. Not both empty.
+  void RestoreLease(Token token, std::string worker, const std::vector<ScheduledTrial>& running,
+                    const std::vector<TrialKey>& cancelled, absl::Time now);
+
+  // Registers a worker that trains up to `max_pack_size` (at least 1) trials at once, or renews its
+  // registration. Its leases stay.
+  void Register(absl::string_view worker, int32_t max_pack_size, absl::Time now);
+  bool IsRegistered(absl::string_view worker) const { return workers_.contains(worker); }
+  // Takes over another scheduler's registrations.
+  void CopyWorkers(const Scheduler& other) { workers_ = other.workers_; }
+
+  // Renews leases. NOT_FOUND: the worker is not registered.
+  absl::StatusOr<std::vector<LeaseDirective>> Heartbeat(absl::string_view worker,
+                                                        absl::Span<const Token> leases,
+                                                        absl::Time now);
+
+  // The trials that Grant would lease to the worker now; empty when there are none, or the worker
+  // is not registered.
+  std::vector<TrialKey> NextPack(absl::string_view worker, absl::Time now);
+  // Leases them: one lease, or no decision when there are none. NOT_FOUND: not registered.
+  absl::StatusOr<Decisions> Grant(absl::string_view worker, absl::Time now);
+
+  // The worker gives a lease back: its live trials are queued again. No decisions for a lease that
+  // is not its.
+  Decisions Release(absl::string_view worker, Token token, absl::string_view reason,
+                    absl::Time now);
+
+  // An attempt told its outcome. FAILED_PRECONDITION when the trial does not belong to the lease.
+  absl::StatusOr<Decisions> Finish(TrialKey trial, Token token, v1::Outcome::Kind kind,
+                                   absl::string_view reason, absl::Time now);
+
+  // No decisions for a trial that is not known (any more).
+  Decisions Cancel(TrialKey trial, absl::string_view reason);
+
+  // The trial can go on from this step. A waiting trial moves to the pack of that step.
+  void SetCheckpoint(TrialKey trial, int64_t step);
+
+  // Ends leases whose time is over, forgets workers that are silent for long.
+  Decisions Tick(absl::Time now);
+  // When a lease expires or a back-off is over; nothing in sight: InfiniteFuture.
+  absl::Time NextDeadline() const;
+
+  // True if some trial could be leased now.
+  bool HasRunnable(absl::Time now);
+
+  // What a waiting trial waits for, as a sentence; empty for one that is not waiting.
+  std::string WhyWaiting(TrialKey trial, absl::Time now) const;
+  // Why a worker that asked got nothing.
+  std::string WhyNothing() const;
+
+  Token next_token() const { return next_token_; }
+  int64_t queued() const { return static_cast<int64_t>(trials_.size()) - running_; }
+  int64_t running() const { return running_; }
+  int64_t leases() const { return static_cast<int64_t>(leases_.size()); }
+  int64_t LiveWorkers(absl::Time now) const;
+  // True if the worker was heard of within a lease's duration.
+  bool IsAlive(absl::string_view worker, absl::Time now) const;
+  // The live trials of a worker's leases.
+  std::vector<TrialKey> TrialsOf(absl::string_view worker) const;
+  // The lease that a trial belongs to; 0 for none.
+  Token LeaseOf(TrialKey trial) const;
+
+  // Compares all that is kept twice; INTERNAL names what does not fit. For tests: O(n).
+  absl::Status CheckInvariants() const;
+
+ private:
+  struct Trial {
+    ScheduledTrial data;
+    Token lease = 0;
+    bool delayed = false;
+  };
+  struct Lease {
+    std::string worker;
+    std::vector<TrialKey> live;
+    std::vector<TrialKey> cancelled;
+    absl::Time expires;
+  };
+  struct Worker {
+    int32_t max_pack_size = 1;
+    absl::Time last_seen;
+  };
+  // (pack, checkpoint step)
+  using PackId = std::pair<int64_t, int64_t>;
+  // (-priority, first trial)
+  using Turn = std::pair<int32_t, TrialKey>;
+  using Pack = absl::btree_set<TrialKey>;
+
+  static Turn TurnOf(int32_t priority, TrialKey first) { return {-priority, first}; }
+  void Enqueue(Trial& trial);
+  void Dequeue(Trial& trial);
+  void InsertRunnable(const ScheduledTrial& trial);
+  void RemoveRunnable(const ScheduledTrial& trial);
+  void MatureDelayed(absl::Time now);
+  void Renew(Token token, Lease& lease, absl::Time now);
+  // Takes the trial from its lease back into the queue.
+  TrialChange Requeue(Trial& trial, std::string reason);
+  // Takes the trial from its lease, or the queue, and forgets it.
+  TrialChange End(TrialKey key, v1::TrialState to, std::string reason);
+  void EndLease(Token token, Decisions& decisions);
+  void EndLeaseIfDone(Token token, Decisions& decisions);
+  absl::Duration BackOff(int32_t failures) const;
+
+  const Options options_;
+  Token next_token_;
+  int64_t running_ = 0;
+  absl::flat_hash_map<TrialKey, Trial> trials_;
+  absl::flat_hash_map<PackId, Pack> packs_;  // trials that may be leased now
+  absl::btree_map<Turn, PackId> ready_;      // packs_ in the order of leasing
+  absl::btree_set<std::pair<absl::Time, TrialKey>> delayed_;
+  absl::btree_map<Token, Lease> leases_;
+  absl::btree_set<std::pair<absl::Time, Token>> expiries_;
+  absl::btree_map<std::string, Worker> workers_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
