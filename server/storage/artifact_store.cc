@@ -1,0 +1,227 @@
+#include "server/storage/artifact_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
+#include "platform/files.h"
+#include "platform/sha256.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr absl::string_view kSuffix = ".safetensors";
+constexpr absl::string_view kManifestSuffix = ".json";
+
+bool IsFileName(absl::string_view id) {
+  return !id.empty() && id.size() <= 200 && id[0] != '.' &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.' || c == '+';
+         });
+}
+
+}  // namespace
+
+class ArtifactFileWriter : public ArtifactStore::Writer {
+ public:
+  ArtifactFileWriter(ArtifactStore& store, ArtifactId id, std::string path,
+                     std::unique_ptr<platform::AtomicFile> file, int64_t size_bytes, int64_t step)
+      : store_(store),
+        id_(std::move(id)),
+        path_(std::move(path)),
+        file_(std::move(file)),
+        size_bytes_(size_bytes),
+        step_(step) {}
+
+  absl::Status Append(absl::string_view data) override {
+    received_ += static_cast<int64_t>(data.size());
+    if (received_ > size_bytes_) return WrongSize();
+    hash_.Update(data);
+    return file_->Append(data);
+  }
+
+  absl::Status Finish() override {
+    if (received_ != size_bytes_) return WrongSize();
+    const std::string sha256 = hash_.Finish();
+    if (sha256 != id_.sha256) {
+      return absl::DataLossError(absl::StrCat("the artifact's bytes have SHA-256 ", sha256,
+                                              ", announced was ", id_.sha256, "; send it again"));
+    }
+    const nlohmann::json manifest = {
+        {"trial", absl::StrCat("experiments/", id_.experiment, "/trials/", id_.trial)},
+        {"step", step_},
+        {"size_bytes", size_bytes_},
+        {"sha256", id_.sha256}};
+    const std::string manifest_path =
+        absl::StrCat(absl::StripSuffix(path_, kSuffix), kManifestSuffix);
+    absl::Status status = platform::WriteFileAtomically(manifest_path, manifest.dump(2) + "\n");
+    if (status.ok()) status = file_->Commit();
+    if (status.ok()) status = store_.Remember(path_);
+    return status;
+  }
+
+ private:
+  absl::Status WrongSize() const {
+    return absl::DataLossError(absl::StrCat("the artifact has ", received_,
+                                            " bytes so far, announced were ", size_bytes_,
+                                            "; send it again"));
+  }
+
+  ArtifactStore& store_;
+  const ArtifactId id_;
+  const std::string path_;
+  const std::unique_ptr<platform::AtomicFile> file_;
+  const int64_t size_bytes_;
+  const int64_t step_;
+  int64_t received_ = 0;
+  platform::Sha256 hash_;
+};
+
+absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::string& directory) {
+  if (absl::Status status = platform::CreateDirectories(directory); !status.ok()) return status;
+  const auto experiments = platform::ListDirectory(directory);
+  if (!experiments.ok()) return experiments.status();
+  for (const std::string& experiment : *experiments) {
+    const std::string experiment_path = absl::StrCat(directory, "/", experiment);
+    const auto trials = platform::ListDirectory(experiment_path);
+    if (!trials.ok()) continue;  // not a directory: not ours
+    for (const std::string& trial : *trials) {
+      const std::string trial_path = absl::StrCat(experiment_path, "/", trial);
+      const auto files = platform::ListDirectory(trial_path);
+      if (!files.ok()) continue;
+      for (const std::string& file : *files) {
+        if (!absl::EndsWith(file, platform::kTemporarySuffix)) continue;
+        absl::Status status = platform::DeleteFile(absl::StrCat(trial_path, "/", file));
+        if (!status.ok()) return status;
+      }
+    }
+  }
+  return std::unique_ptr<ArtifactStore>(new ArtifactStore(directory));
+}
+
+absl::StatusOr<std::string> ArtifactStore::DirectoryOf(absl::string_view experiment,
+                                                       absl::string_view trial) const {
+  if (!IsFileName(experiment) || !IsFileName(trial)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", experiment, "/", trial, "\" cannot name a directory of artifacts"));
+  }
+  return absl::StrCat(directory_, "/", experiment, "/", trial);
+}
+
+absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
+  if (!platform::IsSha256Hex(id.sha256)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sha256: \"", id.sha256, "\" is not 64 lower-case hexadecimal digits"));
+  }
+  absl::StatusOr<std::string> directory = DirectoryOf(id.experiment, id.trial);
+  if (!directory.ok()) return directory;
+  return absl::StrCat(*directory, "/", id.sha256, kSuffix);
+}
+
+absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::Write(const ArtifactId& id,
+                                                                            int64_t size_bytes,
+                                                                            int64_t step) {
+  const absl::StatusOr<std::string> path = PathOf(id);
+  if (!path.ok()) return path.status();
+  const std::string experiment = absl::StrCat(directory_, "/", id.experiment);
+  absl::Status status = platform::CreateDirectories(absl::StrCat(experiment, "/", id.trial));
+  // The new directories' names must be durable, too.
+  if (status.ok()) status = platform::SyncDirectory(experiment);
+  if (status.ok()) status = platform::SyncDirectory(directory_);
+  if (!status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<platform::AtomicFile>> file = platform::AtomicFile::Create(*path);
+  if (!file.ok()) return file.status();
+  return std::make_unique<ArtifactFileWriter>(*this, id, *path, *std::move(file), size_bytes, step);
+}
+
+absl::Status ArtifactStore::Remember(const std::string& path) {
+  const auto status = platform::GetFileStatus(path);
+  if (!status.ok()) return status.status();
+  platform::MutexLock lock(mutex_);
+  verified_[path] = {.size = status->size, .modified = status->modified};
+  return absl::OkStatus();
+}
+
+absl::Status ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
+  const absl::StatusOr<std::string> path = PathOf(id);
+  if (!path.ok()) return path.status();
+  const auto status = platform::GetFileStatus(*path);
+  if (!status.ok()) return status.status();
+  if (size_bytes > 0 && status->size != size_bytes) {
+    return absl::DataLossError(
+        absl::StrCat(*path, " has ", status->size, " bytes instead of ", size_bytes));
+  }
+  {
+    platform::MutexLock lock(mutex_);
+    const auto known = verified_.find(*path);
+    if (known != verified_.end() && known->second.size == status->size &&
+        known->second.modified == status->modified) {
+      return absl::OkStatus();
+    }
+  }
+  platform::Sha256 hash;
+  absl::Status read = platform::ReadFileInChunks(*path, [&](absl::string_view chunk) {
+    hash.Update(chunk);
+    return true;
+  });
+  if (!read.ok()) return read;
+  if (hash.Finish() != id.sha256) {
+    return absl::DataLossError(absl::StrCat(*path, " is damaged: its SHA-256 is another"));
+  }
+  return Remember(*path);
+}
+
+absl::Status ArtifactStore::Read(const ArtifactId& id,
+                                 const std::function<bool(absl::string_view)>& take) {
+  const absl::StatusOr<std::string> path = PathOf(id);
+  if (!path.ok()) return path.status();
+  return platform::ReadFileInChunks(*path, take);
+}
+
+absl::Status ArtifactStore::Delete(const ArtifactId& id) {
+  const absl::StatusOr<std::string> path = PathOf(id);
+  if (!path.ok()) return path.status();
+  {
+    platform::MutexLock lock(mutex_);
+    verified_.erase(*path);
+  }
+  absl::Status status = platform::DeleteFile(*path);
+  if (!status.ok()) return status;
+  return platform::DeleteFile(absl::StrCat(absl::StripSuffix(*path, kSuffix), kManifestSuffix));
+}
+
+absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::string& trial,
+                                     const std::vector<std::string>& sha256s) {
+  const absl::StatusOr<std::string> directory = DirectoryOf(experiment, trial);
+  if (!directory.ok()) return directory.status();
+  const auto files = platform::ListDirectory(*directory);
+  if (!files.ok()) return files.status();
+  for (const std::string& file : *files) {
+    const std::string sha256 = file.substr(0, 64);
+    if (absl::EndsWith(file, platform::kTemporarySuffix)) continue;  // its writer deletes it
+    if (std::find(sha256s.begin(), sha256s.end(), sha256) != sha256s.end()) continue;
+    const std::string path = absl::StrCat(*directory, "/", file);
+    if (absl::Status status = platform::DeleteFile(path); !status.ok()) return status;
+    platform::MutexLock lock(mutex_);
+    verified_.erase(path);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
+  const absl::StatusOr<std::string> any = DirectoryOf(experiment, "any");
+  if (!any.ok()) return any.status();
+  {
+    const std::string prefix = absl::StrCat(directory_, "/", experiment, "/");
+    platform::MutexLock lock(mutex_);
+    absl::erase_if(verified_,
+                   [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
+  }
+  return platform::DeleteTree(absl::StrCat(directory_, "/", experiment));
+}
+
+}  // namespace lengthwise::server

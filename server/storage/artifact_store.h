@@ -1,0 +1,85 @@
+// Checkpoints' bytes: <directory>/<experiment>/<trial>/<sha256>.safetensors, each with a manifest
+// <sha256>.json that says whose it is: {"trial", "step", "size_bytes", "sha256"}. Files appear
+// whole and durable or not at all. Names are ids that the server made; anything else is refused, so
+// that no name leads out of the directory.
+#ifndef LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
+#define LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+
+namespace lengthwise::server {
+
+struct ArtifactId {
+  std::string experiment;  // ids, not names
+  std::string trial;
+  std::string sha256;
+};
+
+// Thread-safe.
+class ArtifactStore {
+ public:
+  // One artifact on its way in. Dropped without Finish it leaves nothing.
+  class Writer {
+   public:
+    virtual ~Writer() = default;
+    // DATA_LOSS: more bytes than announced.
+    virtual absl::Status Append(absl::string_view data) = 0;
+    // DATA_LOSS: size or checksum are not those announced.
+    virtual absl::Status Finish() = 0;
+  };
+
+  // Makes the directory and deletes what interrupted writers left.
+  static absl::StatusOr<std::unique_ptr<ArtifactStore>> Open(const std::string& directory);
+
+  // INVALID_ARGUMENT: ids that cannot be names.
+  absl::StatusOr<std::unique_ptr<Writer>> Write(const ArtifactId& id, int64_t size_bytes,
+                                                int64_t step);
+
+  // Checks that an artifact is there, whole and undamaged. What this object has checked before (or
+  // written) is not read again while its size and time of change stay. `size_bytes` 0: any size.
+  // NOT_FOUND; DATA_LOSS.
+  absl::Status Verify(const ArtifactId& id, int64_t size_bytes = 0);
+
+  // Calls `take` with chunks of at most 1 MiB; stops early when it returns false. NOT_FOUND.
+  absl::Status Read(const ArtifactId& id, const std::function<bool(absl::string_view)>& take);
+
+  // OK also for one that is not there.
+  absl::Status Delete(const ArtifactId& id);
+  // Deletes a trial's artifacts but these.
+  absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
+                        const std::vector<std::string>& sha256s);
+  absl::Status DeleteExperiment(const std::string& experiment);
+
+ private:
+  struct Verified {
+    int64_t size = 0;
+    absl::Time modified;
+  };
+
+  explicit ArtifactStore(std::string directory) : directory_(std::move(directory)) {}
+  absl::StatusOr<std::string> DirectoryOf(absl::string_view experiment,
+                                          absl::string_view trial) const;
+  absl::StatusOr<std::string> PathOf(const ArtifactId& id) const;
+  absl::Status Remember(const std::string& path);
+
+  friend class ArtifactFileWriter;
+
+  const std::string directory_;
+  platform::Mutex mutex_;
+  absl::flat_hash_map<std::string, Verified> verified_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_

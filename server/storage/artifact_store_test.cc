@@ -1,0 +1,99 @@
+#include "server/storage/artifact_store.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "platform/files.h"
+#include "platform/sha256.h"
+
+namespace lengthwise::server {
+namespace {
+
+class ArtifactStoreTest : public testing::Test {
+ protected:
+  ArtifactStoreTest()
+      : directory_(testing::TempDir() + "/artifacts_" +
+                   testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(directory_);
+    store_ = *ArtifactStore::Open(directory_);
+  }
+
+  static ArtifactId IdOf(const std::string& bytes) {
+    return {.experiment = "sort-1", .trial = "lr0.1-seed0", .sha256 = platform::Sha256Hex(bytes)};
+  }
+  std::string PathOf(const std::string& bytes) const {
+    return directory_ + "/sort-1/lr0.1-seed0/" + platform::Sha256Hex(bytes);
+  }
+  absl::Status Write(const std::string& bytes) {
+    auto writer = store_->Write(IdOf(bytes), bytes.size(), 100);
+    if (!writer.ok()) return writer.status();
+    if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
+    return (*writer)->Finish();
+  }
+
+  const std::string directory_;
+  std::unique_ptr<ArtifactStore> store_;
+};
+
+TEST_F(ArtifactStoreTest, AnArtifactHasAManifestThatSaysWhoseItIs) {
+  ASSERT_EQ(Write("weights"), absl::OkStatus());
+  EXPECT_EQ(*platform::ReadFile(PathOf("weights") + ".safetensors"), "weights");
+  const auto manifest = nlohmann::json::parse(*platform::ReadFile(PathOf("weights") + ".json"));
+  EXPECT_EQ(manifest["trial"], "experiments/sort-1/trials/lr0.1-seed0");
+  EXPECT_EQ(manifest["step"], 100);
+  EXPECT_EQ(manifest["size_bytes"], 7);
+  EXPECT_EQ(manifest["sha256"], platform::Sha256Hex("weights"));
+  EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
+}
+
+TEST_F(ArtifactStoreTest, DamageIsFoundAlsoAfterItWasVerified) {
+  ASSERT_EQ(Write("weights"), absl::OkStatus());
+  ASSERT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
+  const std::string path = PathOf("weights") + ".safetensors";
+  std::ofstream(path) << "weighty";
+  std::filesystem::last_write_time(
+      path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+  EXPECT_EQ(store_->Verify(IdOf("weights"), 7).code(), absl::StatusCode::kDataLoss);
+  std::ofstream(path) << "short";
+  EXPECT_EQ(store_->Verify(IdOf("weights"), 7).code(), absl::StatusCode::kDataLoss);
+  std::filesystem::remove(path);
+  EXPECT_EQ(store_->Verify(IdOf("weights"), 7).code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ArtifactStoreTest, NoNameLeadsOutOfTheDirectory) {
+  for (const std::string name : {"..", "../x", "a/b", "", ".hidden", "a b"}) {
+    ArtifactId id = IdOf("weights");
+    id.trial = name;
+    EXPECT_EQ(store_->Write(id, 7, 1).status().code(), absl::StatusCode::kInvalidArgument) << name;
+    id = IdOf("weights");
+    id.experiment = name;
+    EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+  EXPECT_EQ(store_->DeleteExperiment("..").code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(ArtifactStoreTest, WhatInterruptedWritersLeftGoesAtTheNextStart) {
+  ASSERT_EQ(Write("weights"), absl::OkStatus());
+  std::ofstream(PathOf("other") + ".safetensors.abc123.tmp") << "half";
+  store_ = *ArtifactStore::Open(directory_);
+  EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 2u);
+  EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
+}
+
+TEST_F(ArtifactStoreTest, KeepsWhatIsNamedAndDeletesTheRest) {
+  for (const std::string bytes : {"one", "two", "three"}) ASSERT_EQ(Write(bytes), absl::OkStatus());
+  ASSERT_EQ(store_->KeepOnly("sort-1", "lr0.1-seed0", {platform::Sha256Hex("two")}),
+            absl::OkStatus());
+  EXPECT_EQ(store_->Verify(IdOf("two")), absl::OkStatus());
+  EXPECT_EQ(store_->Verify(IdOf("one")).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(platform::ListDirectory(directory_ + "/sort-1/lr0.1-seed0")->size(), 2u);
+  ASSERT_EQ(store_->DeleteExperiment("sort-1"), absl::OkStatus());
+  EXPECT_TRUE(platform::ListDirectory(directory_)->empty());
+}
+
+}  // namespace
+}  // namespace lengthwise::server

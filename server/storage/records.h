@@ -1,0 +1,106 @@
+// What the store keeps. Keys are the store's own numbers; ids are what users see.
+#ifndef LENGTHWISE_SERVER_STORAGE_RECORDS_H_
+#define LENGTHWISE_SERVER_STORAGE_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "proto/event.pb.h"
+#include "proto/experiment_service.pb.h"
+
+namespace lengthwise::server {
+
+// Times are kept in microseconds; this one means "not yet".
+inline absl::Time NoTime() { return absl::UnixEpoch(); }
+
+struct ExperimentRecord {
+  int64_t key = 0;
+  // "<name>-<number>", given by the store: numbers count from 1 for each name and never come again.
+  std::string id;
+  std::string name;
+  // Unique where it is not empty.
+  std::string request_id;
+  // What the request asked for, hashed: tells a repeated request from another with its id.
+  std::string request_fingerprint;
+  std::string owner;
+  int32_t priority = 0;
+  // Serialized v1::ExperimentSpecification with all defaults.
+  std::string specification;
+  // Serialized v1::SpecificationText as its author wrote it; empty where there was none.
+  std::string source;
+  absl::Time create_time = NoTime();
+  absl::Time end_time = NoTime();
+  v1::TrialCounts counts;
+};
+
+// What the trials of one pack key share.
+struct PackRecord {
+  int64_t key = 0;
+  int64_t experiment = 0;
+  std::string pack_key;
+  // Serialized v1::TrialSpecification without learning rate and seeds.
+  std::string specification;
+  // Labels, for filters.
+  std::string task;
+  std::string network;
+  std::string encoding;
+};
+
+struct TrialRecord {
+  int64_t key = 0;
+  int64_t experiment = 0;
+  std::string experiment_id;  // read only
+  int32_t index = 0;
+  std::string id;
+  int64_t pack = 0;
+  double learning_rate = 0;
+  uint64_t weight_seed = 0;
+  uint64_t data_seed = 0;
+  v1::TrialState state = v1::QUEUED;
+  std::string reason;
+  int32_t attempt = 0;
+  int32_t failures = 0;
+  absl::Time not_before = NoTime();
+  std::string worker;
+  // Fencing token of the newest lease; 0 before the first.
+  int64_t token = 0;
+  int64_t checkpoint_step = 0;
+  absl::Time create_time = NoTime();  // the experiment's; read only
+  absl::Time start_time = NoTime();
+  absl::Time end_time = NoTime();
+  // Serialized v1::Outcome of a trial that succeeded.
+  std::string outcome;
+};
+
+// Empty fields accept everything.
+struct TrialFilter {
+  v1::TrialState state = v1::TRIAL_STATE_UNSPECIFIED;
+  std::string task;
+  std::string network;
+  std::string encoding;
+};
+
+struct EventRecord {
+  int64_t position = 0;  // given by the store
+  int64_t experiment = 0;
+  int64_t trial = 0;
+  int32_t attempt = 0;
+  // 0 for events that the server adds.
+  int64_t sequence = 0;
+  int64_t step = 0;
+  // Field number of the fact in v1::Event's oneof.
+  int kind = 0;
+  // Serialized v1::Event without the fields above and without the trial's name.
+  std::string payload;
+};
+
+struct LeaseRecord {
+  int64_t token = 0;
+  std::string worker;
+  absl::Time grant_time = NoTime();
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_STORAGE_RECORDS_H_

@@ -1,0 +1,118 @@
+#include "server/storage/sqlite_connection.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::server {
+
+absl::Status SqliteError(int code, absl::string_view message, absl::string_view path) {
+  const std::string text = absl::StrCat(path, ": ", message);
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return absl::ResourceExhaustedError(
+          absl::StrCat("disk full: ", text, "; free some space, nothing stored is lost"));
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::DataLossError(
+          absl::StrCat(text,
+                       "; restore the data directory from a backup, or move it away to "
+                       "start anew"));
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return absl::FailedPreconditionError(
+          absl::StrCat(text, "; make the data directory writable for the server"));
+    default:
+      return absl::UnavailableError(absl::StrCat(text, " (SQLite code ", code, ")"));
+  }
+}
+
+SqliteStatement::~SqliteStatement() {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+}
+
+void SqliteStatement::Check(int code) {
+  if (code != SQLITE_OK && status_.ok()) status_ = connection_->Error(code);
+}
+
+void SqliteStatement::BindText(int index, absl::string_view text) {
+  // An empty view may have no address, which SQLite would take for NULL.
+  const char* data = text.empty() ? "" : text.data();
+  Check(sqlite3_bind_text64(statement_, index, data, text.size(), SQLITE_STATIC, SQLITE_UTF8));
+}
+
+bool SqliteStatement::Step() {
+  if (!status_.ok()) return false;
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) status_ = connection_->Error(code);
+  return false;
+}
+
+absl::Status SqliteStatement::Run() {
+  while (Step()) {
+  }
+  return status_;
+}
+
+absl::string_view SqliteStatement::Bytes(int column) const {
+  const void* data = sqlite3_column_blob(statement_, column);
+  const int size = sqlite3_column_bytes(statement_, column);
+  return absl::string_view(static_cast<const char*>(data), data == nullptr ? 0 : size);
+}
+
+absl::StatusOr<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const std::string& path,
+                                                                         bool read_only) {
+  const int flags =
+      (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
+      SQLITE_OPEN_NOMUTEX;
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  std::unique_ptr<SqliteConnection> connection(new SqliteConnection(path, database));
+  if (code != SQLITE_OK) return connection->Error(code);
+  sqlite3_extended_result_codes(database, 1);
+  sqlite3_busy_timeout(database, 5000);
+  return connection;
+}
+
+SqliteConnection::SqliteConnection(std::string path, sqlite3* database)
+    : path_(std::move(path)), database_(database) {}
+
+SqliteConnection::~SqliteConnection() {
+  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+  sqlite3_close(database_);
+}
+
+absl::Status SqliteConnection::Error(int code) {
+  absl::Status status = SqliteError(code, sqlite3_errmsg(database_), path_);
+  if (first_error_.ok()) first_error_ = status;
+  return status;
+}
+
+sqlite3_stmt* SqliteConnection::Prepare(const char* sql, absl::Status& status) {
+  const auto found = statements_.find(sql);
+  if (found != statements_.end()) return found->second;
+  sqlite3_stmt* statement = nullptr;
+  const int code =
+      sqlite3_prepare_v3(database_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (code != SQLITE_OK) {
+    status = Error(code);
+    return nullptr;
+  }
+  statements_.emplace(sql, statement);
+  return statement;
+}
+
+void SqliteConnection::BindBlob(SqliteStatement& statement, int index, const SqliteBlob& blob) {
+  const char* data = blob.bytes.empty() ? "" : blob.bytes.data();
+  statement.Check(
+      sqlite3_bind_blob64(statement.statement_, index, data, blob.bytes.size(), SQLITE_STATIC));
+}
+
+absl::Status SqliteConnection::Execute(const std::string& sql) {
+  const int code = sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : Error(code);
+}
+
+}  // namespace lengthwise::server

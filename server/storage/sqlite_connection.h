@@ -1,0 +1,141 @@
+// A thin layer over the SQLite C API: connections that keep their prepared statements, and
+// absl::Status.
+#ifndef LENGTHWISE_SERVER_STORAGE_SQLITE_CONNECTION_H_
+#define LENGTHWISE_SERVER_STORAGE_SQLITE_CONNECTION_H_
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace lengthwise::server {
+
+class SqliteConnection;
+
+// A running statement. The first error ends it and stays: check status() after the last Step().
+class SqliteStatement {
+ public:
+  ~SqliteStatement();
+  SqliteStatement(SqliteStatement&& other) noexcept
+      : connection_(other.connection_),
+        statement_(std::exchange(other.statement_, nullptr)),
+        status_(std::move(other.status_)) {}
+  SqliteStatement& operator=(SqliteStatement&&) = delete;
+
+  // True: there is a row. False: the end, or an error.
+  bool Step();
+  // Steps to the end.
+  absl::Status Run();
+  const absl::Status& status() const { return status_; }
+
+  // Columns of the row, from 0. Views hold until the next Step.
+  int64_t Int(int column) const { return sqlite3_column_int64(statement_, column); }
+  double Double(int column) const { return sqlite3_column_double(statement_, column); }
+  absl::string_view Bytes(int column) const;
+  std::string String(int column) const { return std::string(Bytes(column)); }
+  absl::Time Time(int column) const { return absl::FromUnixMicros(Int(column)); }
+
+ private:
+  friend class SqliteConnection;
+  SqliteStatement(SqliteConnection* connection, sqlite3_stmt* statement, absl::Status status)
+      : connection_(connection), statement_(statement), status_(std::move(status)) {}
+
+  template <typename T>
+  void Bind(int index, const T& value) {
+    if constexpr (std::is_same_v<T, absl::Time>) {
+      Check(sqlite3_bind_int64(statement_, index, absl::ToUnixMicros(value)));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      Check(sqlite3_bind_double(statement_, index, value));
+    } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
+      Check(sqlite3_bind_int64(statement_, index, static_cast<int64_t>(value)));
+    } else {
+      BindText(index, value);
+    }
+  }
+  void BindText(int index, absl::string_view text);
+  void Check(int code);
+
+  SqliteConnection* connection_;
+  sqlite3_stmt* statement_;
+  absl::Status status_;
+};
+
+// Bytes that are not text. Must outlive the statement's last Step.
+struct SqliteBlob {
+  absl::string_view bytes;
+};
+
+// Not thread-safe.
+class SqliteConnection {
+ public:
+  // Opens, or for writing makes, a database file.
+  static absl::StatusOr<std::unique_ptr<SqliteConnection>> Open(const std::string& path,
+                                                                bool read_only);
+  ~SqliteConnection();
+  SqliteConnection(const SqliteConnection&) = delete;
+  SqliteConnection& operator=(const SqliteConnection&) = delete;
+
+  // Starts a statement with parameters ?1, ?2, ... `sql` must be a literal: it is kept, prepared,
+  // under its address. Text given must outlive the statement's last Step.
+  template <typename... Parameters>
+  SqliteStatement Query(const char* sql, const Parameters&... parameters);
+
+  // Runs statements without results, unprepared.
+  absl::Status Execute(const std::string& sql);
+
+  int64_t LastInsertRowId() const { return sqlite3_last_insert_rowid(database_); }
+  int64_t TotalChanges() const { return sqlite3_total_changes64(database_); }
+  bool InTransaction() const { return sqlite3_get_autocommit(database_) == 0; }
+
+  // The first error since ClearError.
+  const absl::Status& first_error() const { return first_error_; }
+  void ClearError() { first_error_ = absl::OkStatus(); }
+
+ private:
+  friend class SqliteStatement;
+  SqliteConnection(std::string path, sqlite3* database);
+  absl::Status Error(int code);
+  sqlite3_stmt* Prepare(const char* sql, absl::Status& status);
+  void BindBlob(SqliteStatement& statement, int index, const SqliteBlob& blob);
+
+  const std::string path_;
+  sqlite3* const database_;
+  absl::Status first_error_;
+  absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
+};
+
+// The status for an SQLite result code: RESOURCE_EXHAUSTED, DATA_LOSS, FAILED_PRECONDITION or
+// UNAVAILABLE, with the file's name and what to do next.
+absl::Status SqliteError(int code, absl::string_view message, absl::string_view path);
+
+template <typename... Parameters>
+SqliteStatement SqliteConnection::Query(const char* sql, const Parameters&... parameters) {
+  absl::Status status;
+  sqlite3_stmt* prepared = Prepare(sql, status);
+  SqliteStatement statement(this, prepared, std::move(status));
+  if (prepared == nullptr) return statement;
+  [[maybe_unused]] int index = 0;
+  [[maybe_unused]] const auto bind = [&](const auto& parameter) {
+    ++index;
+    if constexpr (std::is_same_v<std::decay_t<decltype(parameter)>, SqliteBlob>) {
+      BindBlob(statement, index, parameter);
+    } else {
+      statement.Bind(index, parameter);
+    }
+  };
+  (bind(parameters), ...);
+  return statement;
+}
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_STORAGE_SQLITE_CONNECTION_H_

@@ -1,0 +1,328 @@
+#include "server/storage/sqlite_reader.h"
+
+namespace lengthwise::server {
+namespace {
+
+#define LENGTHWISE_EXPERIMENT_COLUMNS                                                            \
+  "SELECT key, id, name, coalesce(request_id, ''), request_fingerprint, owner, priority, "       \
+  "specification, source, create_time, end_time, queued, running, succeeded, failed, cancelled " \
+  "FROM experiments "
+
+ExperimentRecord ReadExperiment(const SqliteStatement& row) {
+  ExperimentRecord record;
+  record.key = row.Int(0);
+  record.id = row.String(1);
+  record.name = row.String(2);
+  record.request_id = row.String(3);
+  record.request_fingerprint = row.String(4);
+  record.owner = row.String(5);
+  record.priority = static_cast<int32_t>(row.Int(6));
+  record.specification = row.String(7);
+  record.source = row.String(8);
+  record.create_time = row.Time(9);
+  record.end_time = row.Time(10);
+  record.counts.set_queued(row.Int(11));
+  record.counts.set_running(row.Int(12));
+  record.counts.set_succeeded(row.Int(13));
+  record.counts.set_failed(row.Int(14));
+  record.counts.set_cancelled(row.Int(15));
+  return record;
+}
+
+#define LENGTHWISE_TRIAL_COLUMNS                                                             \
+  "SELECT t.key, t.experiment, x.id, t.idx, t.id, t.pack, t.learning_rate, t.weight_seed, "  \
+  "t.data_seed, t.state, t.reason, t.attempt, t.failures, t.not_before, t.worker, t.token, " \
+  "t.checkpoint_step, x.create_time, t.start_time, t.end_time, t.outcome, x.priority "
+
+TrialRecord ReadTrial(const SqliteStatement& row) {
+  TrialRecord record;
+  record.key = row.Int(0);
+  record.experiment = row.Int(1);
+  record.experiment_id = row.String(2);
+  record.index = static_cast<int32_t>(row.Int(3));
+  record.id = row.String(4);
+  record.pack = row.Int(5);
+  record.learning_rate = row.Double(6);
+  record.weight_seed = static_cast<uint64_t>(row.Int(7));
+  record.data_seed = static_cast<uint64_t>(row.Int(8));
+  record.state = static_cast<v1::TrialState>(row.Int(9));
+  record.reason = row.String(10);
+  record.attempt = static_cast<int32_t>(row.Int(11));
+  record.failures = static_cast<int32_t>(row.Int(12));
+  record.not_before = row.Time(13);
+  record.worker = row.String(14);
+  record.token = row.Int(15);
+  record.checkpoint_step = row.Int(16);
+  record.create_time = row.Time(17);
+  record.start_time = row.Time(18);
+  record.end_time = row.Time(19);
+  record.outcome = row.String(20);
+  return record;
+}
+
+#define LENGTHWISE_EVENT_COLUMNS                                                      \
+  "SELECT e.position, e.experiment, e.trial, e.attempt, e.sequence, e.step, e.kind, " \
+  "e.payload, t.id "
+
+EventRecord ReadEvent(const SqliteStatement& row) {
+  EventRecord record;
+  record.position = row.Int(0);
+  record.experiment = row.Int(1);
+  record.trial = row.Int(2);
+  record.attempt = static_cast<int32_t>(row.Int(3));
+  record.sequence = row.Int(4);
+  record.step = row.Int(5);
+  record.kind = static_cast<int>(row.Int(6));
+  record.payload = row.String(7);
+  return record;
+}
+
+absl::Status TakeEvents(SqliteStatement& query, const StorageReader::TakeEvent& take) {
+  while (query.Step()) {
+    if (!take(ReadEvent(query), query.Bytes(8))) break;
+  }
+  return query.status();
+}
+
+template <typename T, typename Read>
+absl::StatusOr<std::optional<T>> First(SqliteStatement query, Read read) {
+  std::optional<T> record;
+  if (query.Step()) record = read(query);
+  if (!query.status().ok()) return query.status();
+  return record;
+}
+
+template <typename T, typename Read>
+absl::StatusOr<std::vector<T>> All(SqliteStatement query, Read read) {
+  std::vector<T> records;
+  while (query.Step()) records.push_back(read(query));
+  if (!query.status().ok()) return query.status();
+  return records;
+}
+
+int64_t ReadKey(const SqliteStatement& row) { return row.Int(0); }
+
+}  // namespace
+
+template <typename Base>
+absl::StatusOr<std::optional<ExperimentRecord>> SqliteReader<Base>::FindExperiment(
+    absl::string_view id) {
+  return First<ExperimentRecord>(
+      connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE id = ?1", id), ReadExperiment);
+}
+
+template <typename Base>
+absl::StatusOr<std::optional<ExperimentRecord>> SqliteReader<Base>::FindRequest(
+    absl::string_view request_id) {
+  return First<ExperimentRecord>(
+      connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE request_id = ?1", request_id),
+      ReadExperiment);
+}
+
+template <typename Base>
+absl::StatusOr<std::optional<TrialRecord>> SqliteReader<Base>::FindTrial(
+    absl::string_view experiment_id, absl::string_view trial_id) {
+  return First<TrialRecord>(
+      connection_.Query(LENGTHWISE_TRIAL_COLUMNS
+                        "FROM experiments x JOIN trials t ON t.experiment = x.key "
+                        "WHERE x.id = ?1 AND t.id = ?2",
+                        experiment_id, trial_id),
+      ReadTrial);
+}
+
+template <typename Base>
+absl::StatusOr<std::optional<TrialRecord>> SqliteReader<Base>::FindTrial(int64_t key) {
+  return First<TrialRecord>(
+      connection_.Query(LENGTHWISE_TRIAL_COLUMNS
+                        "FROM trials t JOIN experiments x ON x.key = t.experiment "
+                        "WHERE t.key = ?1",
+                        key),
+      ReadTrial);
+}
+
+template <typename Base>
+absl::StatusOr<std::optional<PackRecord>> SqliteReader<Base>::FindPack(int64_t key) {
+  return First<PackRecord>(
+      connection_.Query("SELECT key, experiment, pack_key, specification, task, network, encoding "
+                        "FROM packs WHERE key = ?1",
+                        key),
+      [](const SqliteStatement& row) {
+        PackRecord record;
+        record.key = row.Int(0);
+        record.experiment = row.Int(1);
+        record.pack_key = row.String(2);
+        record.specification = row.String(3);
+        record.task = row.String(4);
+        record.network = row.String(5);
+        record.encoding = row.String(6);
+        return record;
+      });
+}
+
+template <typename Base>
+absl::StatusOr<std::vector<ExperimentRecord>> SqliteReader<Base>::ListExperiments(int64_t before,
+                                                                                  int64_t limit) {
+  const int64_t bound = before > 0 ? before : INT64_MAX;
+  return All<ExperimentRecord>(
+      connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE key < ?1 ORDER BY key DESC LIMIT ?2",
+                        bound, limit),
+      ReadExperiment);
+}
+
+template <typename Base>
+absl::StatusOr<std::vector<TrialRecord>> SqliteReader<Base>::ListTrials(int64_t experiment,
+                                                                        int32_t first_index,
+                                                                        const TrialFilter& filter,
+                                                                        int64_t limit) {
+  return All<TrialRecord>(
+      connection_.Query(LENGTHWISE_TRIAL_COLUMNS
+                        "FROM trials t JOIN experiments x ON x.key = t.experiment "
+                        "JOIN packs p ON p.key = t.pack "
+                        "WHERE t.experiment = ?1 AND t.idx >= ?2 "
+                        "AND (?3 = 0 OR t.state = ?3) AND (?4 = '' OR p.task = ?4) "
+                        "AND (?5 = '' OR p.network = ?5) AND (?6 = '' OR p.encoding = ?6) "
+                        "ORDER BY t.idx LIMIT ?7",
+                        experiment, first_index, filter.state, filter.task, filter.network,
+                        filter.encoding, limit),
+      ReadTrial);
+}
+
+template <typename Base>
+absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListUnendedTrials(int64_t experiment) {
+  return All<int64_t>(
+      connection_.Query("SELECT key FROM trials WHERE experiment = ?1 AND state IN (1, 2) "
+                        "ORDER BY key",
+                        experiment),
+      ReadKey);
+}
+
+template <typename Base>
+absl::Status SqliteReader<Base>::ForEachUnendedTrial(
+    const std::function<void(const TrialRecord&, int32_t priority)>& take) {
+  for (const v1::TrialState state : {v1::QUEUED, v1::RUNNING}) {
+    SqliteStatement query =
+        state == v1::QUEUED
+            ? connection_.Query(LENGTHWISE_TRIAL_COLUMNS
+                                "FROM trials t JOIN experiments x ON x.key = t.experiment "
+                                "WHERE t.state = 1 ORDER BY t.key")
+            : connection_.Query(LENGTHWISE_TRIAL_COLUMNS
+                                "FROM trials t JOIN experiments x ON x.key = t.experiment "
+                                "WHERE t.state = 2 ORDER BY t.key");
+    while (query.Step()) take(ReadTrial(query), static_cast<int32_t>(query.Int(21)));
+    if (!query.status().ok()) return query.status();
+  }
+  return absl::OkStatus();
+}
+
+template <typename Base>
+absl::StatusOr<std::vector<LeaseRecord>> SqliteReader<Base>::ListLeases() {
+  return All<LeaseRecord>(
+      connection_.Query("SELECT token, worker, grant_time FROM leases ORDER BY token"),
+      [](const SqliteStatement& row) {
+        LeaseRecord record;
+        record.token = row.Int(0);
+        record.worker = row.String(1);
+        record.grant_time = row.Time(2);
+        return record;
+      });
+}
+
+template <typename Base>
+absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListCancelledTrials(int64_t token) {
+  return All<int64_t>(
+      connection_.Query(
+          "SELECT key FROM trials WHERE state = 5 AND token > 0 AND token = ?1 ORDER BY key",
+          token),
+      ReadKey);
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::NextToken() {
+  SqliteStatement query = connection_.Query(
+      "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'leases'), 0) + 1");
+  const int64_t token = query.Step() ? query.Int(0) : 0;
+  if (!query.status().ok()) return query.status();
+  return token;
+}
+
+template <typename Base>
+absl::Status SqliteReader<Base>::ForEachEvent(int64_t experiment, int64_t start_position,
+                                              const StorageReader::TakeEvent& take) {
+  SqliteStatement query =
+      connection_.Query(LENGTHWISE_EVENT_COLUMNS
+                        "FROM events e JOIN trials t ON t.key = e.trial "
+                        "WHERE e.experiment = ?1 AND e.position >= ?2 ORDER BY e.position",
+                        experiment, start_position);
+  return TakeEvents(query, take);
+}
+
+template <typename Base>
+absl::Status SqliteReader<Base>::ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
+                                                    const StorageReader::TakeEvent& take) {
+  // CROSS JOIN keeps the order of the loops, and so the order of the result, without sorting.
+  SqliteStatement query =
+      trial > 0 ? connection_.Query(LENGTHWISE_EVENT_COLUMNS
+                                    "FROM trials t CROSS JOIN events e ON e.trial = t.key "
+                                    "WHERE t.key = ?1 AND e.kind = ?2 ORDER BY e.position",
+                                    trial, kind)
+                : connection_.Query(LENGTHWISE_EVENT_COLUMNS
+                                    "FROM trials t CROSS JOIN events e ON e.trial = t.key "
+                                    "WHERE t.experiment = ?1 AND e.kind = ?2 "
+                                    "ORDER BY t.idx, e.position",
+                                    experiment, kind);
+  return TakeEvents(query, take);
+}
+
+template <typename Base>
+absl::StatusOr<std::vector<EventRecord>> SqliteReader<Base>::NewestEvents(int64_t trial, int kind,
+                                                                          int64_t limit) {
+  return All<EventRecord>(
+      connection_.Query(LENGTHWISE_EVENT_COLUMNS
+                        "FROM events e JOIN trials t ON t.key = e.trial "
+                        "WHERE e.trial = ?1 AND e.kind = ?2 ORDER BY e.position DESC LIMIT ?3",
+                        trial, kind, limit),
+      ReadEvent);
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::LastSequence(int64_t trial, int32_t attempt) {
+  SqliteStatement query = connection_.Query(
+      "SELECT coalesce(max(sequence), 0) FROM events "
+      "WHERE trial = ?1 AND attempt = ?2 AND sequence > 0",
+      trial, attempt);
+  const int64_t sequence = query.Step() ? query.Int(0) : 0;
+  if (!query.status().ok()) return query.status();
+  return sequence;
+}
+
+template <typename Base>
+absl::StatusOr<v1::TrialCounts> SqliteReader<Base>::TotalCounts() {
+  SqliteStatement query = connection_.Query(
+      "SELECT coalesce(sum(queued), 0), coalesce(sum(running), 0), coalesce(sum(succeeded), 0), "
+      "coalesce(sum(failed), 0), coalesce(sum(cancelled), 0) FROM experiments");
+  v1::TrialCounts counts;
+  if (query.Step()) {
+    counts.set_queued(query.Int(0));
+    counts.set_running(query.Int(1));
+    counts.set_succeeded(query.Int(2));
+    counts.set_failed(query.Int(3));
+    counts.set_cancelled(query.Int(4));
+  }
+  if (!query.status().ok()) return query.status();
+  return counts;
+}
+
+template <typename Base>
+absl::StatusOr<absl::Time> SqliteReader<Base>::OldestQueued() {
+  SqliteStatement query = connection_.Query(
+      "SELECT x.create_time FROM trials t JOIN experiments x ON x.key = t.experiment "
+      "WHERE t.state = 1 ORDER BY t.key LIMIT 1");
+  const absl::Time time = query.Step() ? query.Time(0) : NoTime();
+  if (!query.status().ok()) return query.status();
+  return time;
+}
+
+template class SqliteReader<StorageReader>;
+template class SqliteReader<StorageWriter>;
+
+}  // namespace lengthwise::server

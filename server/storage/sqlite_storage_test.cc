@@ -1,0 +1,88 @@
+#include "server/storage/sqlite_storage.h"
+
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/storage/storage_conformance.h"
+
+namespace lengthwise::server {
+namespace {
+
+using testing::HasSubstr;
+
+std::string NewPath(const std::string& name) {
+  const std::string path = testing::TempDir() + "/" + name + ".db";
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
+  return path;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sqlite, StorageConformanceTest,
+                         testing::Values(StorageFactory([](bool fresh) {
+                           static const std::string* const path =
+                               new std::string(testing::TempDir() + "/conformance.db");
+                           if (fresh) NewPath("conformance");
+                           auto storage = OpenSqliteStorage(*path);
+                           EXPECT_TRUE(storage.ok()) << storage.status();
+                           return *std::move(storage);
+                         })));
+
+void Execute(const std::string& path, const std::string& sql) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(database);
+  sqlite3_close(database);
+}
+
+TEST(SqliteStorageTest, ADatabaseOfANewerProgramIsRefused) {
+  const std::string path = NewPath("newer");
+  ASSERT_TRUE(OpenSqliteStorage(path).ok());
+  Execute(path, "INSERT INTO schema_migrations VALUES (1000, 0)");
+  const absl::Status status = OpenSqliteStorage(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("schema version 1000"));
+}
+
+TEST(SqliteStorageTest, AnothersDatabaseIsRefused) {
+  const std::string path = NewPath("anothers");
+  Execute(path, "CREATE TABLE theirs (x)");
+  EXPECT_EQ(OpenSqliteStorage(path).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(SqliteStorageTest, APathThatCannotBeOpenedIsNamed) {
+  const absl::Status status = OpenSqliteStorage("/no/such/directory/file.db").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/directory/file.db"));
+}
+
+TEST(SqliteStorageTest, AFullDatabaseSaysSoAndKeepsWhatItHad) {
+  auto storage = OpenSqliteStorage(NewPath("full"), {.max_bytes = 300'000});
+  ASSERT_TRUE(storage.ok());
+  StorageWriter& writer = (*storage)->writer();
+  ExperimentRecord experiment;
+  experiment.name = "sort";
+  ASSERT_TRUE(writer.Begin().ok());
+  ASSERT_TRUE(writer.InsertExperiment(experiment).ok());
+  ASSERT_TRUE(writer.Commit().ok());
+
+  ASSERT_TRUE(writer.Begin().ok());
+  ExperimentRecord large;
+  large.name = "large";
+  large.specification = std::string(1'000'000, 'x');
+  EXPECT_EQ(writer.InsertExperiment(large).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(writer.Commit().code(), absl::StatusCode::kResourceExhausted);
+
+  ASSERT_TRUE(writer.Begin().ok());
+  EXPECT_TRUE((*writer.FindExperiment("sort-1")).has_value());
+  EXPECT_FALSE((*writer.FindExperiment("large-1")).has_value());
+  EXPECT_TRUE(writer.Commit().ok());
+}
+
+}  // namespace
+}  // namespace lengthwise::server

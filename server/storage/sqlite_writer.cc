@@ -1,0 +1,168 @@
+#include "server/storage/sqlite_writer.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::server {
+
+absl::Status SqliteWriter::Begin() {
+  if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
+  connection_.ClearError();
+  changes_at_begin_ = connection_.TotalChanges();
+  return connection_.Query("BEGIN IMMEDIATE").Run();
+}
+
+bool SqliteWriter::HasChanges() const { return connection_.TotalChanges() != changes_at_begin_; }
+
+absl::Status SqliteWriter::Commit() {
+  absl::Status status = connection_.first_error();
+  if (status.ok()) status = connection_.Query("COMMIT").Run();
+  // A failed COMMIT can leave the transaction open; some errors have rolled it back already.
+  if (!status.ok() && connection_.InTransaction()) {
+    connection_.Query("ROLLBACK").Run().IgnoreError();
+  }
+  return status;
+}
+
+absl::Status SqliteWriter::InsertExperiment(ExperimentRecord& experiment) {
+  int64_t number = 0;
+  {
+    SqliteStatement query = connection_.Query(
+        "INSERT INTO experiment_names VALUES (?1, 1) "
+        "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number",
+        experiment.name);
+    if (query.Step()) number = query.Int(0);
+    if (absl::Status status = query.Run(); !status.ok()) return status;
+  }
+  experiment.id = absl::StrCat(experiment.name, "-", number);
+  absl::Status status =
+      connection_
+          .Query(
+              "INSERT INTO experiments (id, name, request_id, request_fingerprint, owner, "
+              "priority, specification, source, create_time, queued) "
+              "VALUES (?1, ?2, nullif(?3, ''), ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+              experiment.id, experiment.name, experiment.request_id, experiment.request_fingerprint,
+              experiment.owner, experiment.priority, SqliteBlob{experiment.specification},
+              SqliteBlob{experiment.source}, experiment.create_time, experiment.counts.queued())
+          .Run();
+  experiment.key = connection_.LastInsertRowId();
+  return status;
+}
+
+absl::Status SqliteWriter::InsertPack(PackRecord& pack) {
+  absl::Status status =
+      connection_
+          .Query(
+              "INSERT INTO packs (experiment, pack_key, specification, task, network, encoding) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+              pack.experiment, pack.pack_key, SqliteBlob{pack.specification}, pack.task,
+              pack.network, pack.encoding)
+          .Run();
+  pack.key = connection_.LastInsertRowId();
+  return status;
+}
+
+absl::Status SqliteWriter::InsertTrial(TrialRecord& trial) {
+  absl::Status status =
+      connection_
+          .Query(
+              "INSERT INTO trials (experiment, idx, id, pack, learning_rate, weight_seed, "
+              "data_seed, state, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+              trial.experiment, trial.index, trial.id, trial.pack, trial.learning_rate,
+              trial.weight_seed, trial.data_seed, trial.state, trial.reason)
+          .Run();
+  trial.key = connection_.LastInsertRowId();
+  return status;
+}
+
+absl::Status SqliteWriter::CountTrial(int64_t experiment, v1::TrialState state, int by) {
+  switch (state) {
+    case v1::QUEUED:
+      return connection_
+          .Query("UPDATE experiments SET queued = queued + ?2 WHERE key = ?1", experiment, by)
+          .Run();
+    case v1::RUNNING:
+      return connection_
+          .Query("UPDATE experiments SET running = running + ?2 WHERE key = ?1", experiment, by)
+          .Run();
+    case v1::SUCCEEDED:
+      return connection_
+          .Query("UPDATE experiments SET succeeded = succeeded + ?2 WHERE key = ?1", experiment, by)
+          .Run();
+    case v1::FAILED:
+      return connection_
+          .Query("UPDATE experiments SET failed = failed + ?2 WHERE key = ?1", experiment, by)
+          .Run();
+    default:
+      return connection_
+          .Query("UPDATE experiments SET cancelled = cancelled + ?2 WHERE key = ?1", experiment, by)
+          .Run();
+  }
+}
+
+absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState previous) {
+  absl::Status status =
+      connection_
+          .Query(
+              "UPDATE trials SET state = ?2, reason = ?3, attempt = ?4, failures = ?5, "
+              "not_before = ?6, worker = ?7, token = ?8, checkpoint_step = ?9, start_time = ?10, "
+              "end_time = ?11, outcome = ?12 WHERE key = ?1",
+              trial.key, trial.state, trial.reason, trial.attempt, trial.failures, trial.not_before,
+              trial.worker, trial.token, trial.checkpoint_step, trial.start_time, trial.end_time,
+              SqliteBlob{trial.outcome})
+          .Run();
+  if (!status.ok() || trial.state == previous) return status;
+  if (status = CountTrial(trial.experiment, previous, -1); !status.ok()) return status;
+  if (status = CountTrial(trial.experiment, trial.state, 1); !status.ok()) return status;
+  if (trial.state == v1::QUEUED || trial.state == v1::RUNNING) return status;
+  return connection_
+      .Query("UPDATE experiments SET end_time = ?2 WHERE key = ?1 AND queued = 0 AND running = 0",
+             trial.experiment, trial.end_time)
+      .Run();
+}
+
+absl::Status SqliteWriter::AppendEvent(EventRecord& event) {
+  absl::Status status =
+      connection_
+          .Query(
+              "INSERT INTO events (experiment, trial, attempt, sequence, step, kind, payload) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+              event.experiment, event.trial, event.attempt, event.sequence, event.step, event.kind,
+              SqliteBlob{event.payload})
+          .Run();
+  event.position = connection_.LastInsertRowId();
+  return status;
+}
+
+absl::Status SqliteWriter::DeleteWorkerEvents(int64_t trial, int64_t after_position) {
+  return connection_
+      .Query("DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0", trial,
+             after_position)
+      .Run();
+}
+
+absl::Status SqliteWriter::InsertLease(const LeaseRecord& lease) {
+  return connection_
+      .Query("INSERT INTO leases (token, worker, grant_time) VALUES (?1, ?2, ?3)", lease.token,
+             lease.worker, lease.grant_time)
+      .Run();
+}
+
+absl::Status SqliteWriter::DeleteLease(int64_t token) {
+  return connection_.Query("DELETE FROM leases WHERE token = ?1", token).Run();
+}
+
+absl::Status SqliteWriter::DeleteExperiment(int64_t key) {
+  absl::Status status = connection_.Query("DELETE FROM events WHERE experiment = ?1", key).Run();
+  if (status.ok()) {
+    status = connection_.Query("DELETE FROM trials WHERE experiment = ?1", key).Run();
+  }
+  if (status.ok()) {
+    status = connection_.Query("DELETE FROM packs WHERE experiment = ?1", key).Run();
+  }
+  if (!status.ok()) return status;
+  return connection_.Query("DELETE FROM experiments WHERE key = ?1", key).Run();
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,116 @@
+// Where the server's state lives: records in, records out. One writer, many readers.
+//
+// Errors of all calls: RESOURCE_EXHAUSTED (disk full), DATA_LOSS (damaged), FAILED_PRECONDITION
+// (read-only, cannot be opened), UNAVAILABLE (otherwise); each names the file.
+#ifndef LENGTHWISE_SERVER_STORAGE_STORAGE_H_
+#define LENGTHWISE_SERVER_STORAGE_STORAGE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/storage/records.h"
+
+namespace lengthwise::server {
+
+// Reads of one consistent state. Not thread-safe; each thread has its own.
+class StorageReader {
+ public:
+  virtual ~StorageReader() = default;
+
+  // Find... return nullopt for what is not there.
+  virtual absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) = 0;
+  virtual absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
+      absl::string_view request_id) = 0;
+  virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,
+                                                               absl::string_view trial_id) = 0;
+  virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(int64_t key) = 0;
+  virtual absl::StatusOr<std::optional<PackRecord>> FindPack(int64_t key) = 0;
+
+  // Newest first: keys below `before` (0: all).
+  virtual absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
+                                                                        int64_t limit) = 0;
+  // In the order of the grid, from an index on.
+  virtual absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment,
+                                                              int32_t first_index,
+                                                              const TrialFilter& filter,
+                                                              int64_t limit) = 0;
+  // Keys of the trials that are QUEUED or RUNNING, ascending.
+  virtual absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) = 0;
+
+  // All QUEUED and RUNNING trials of all experiments, keys ascending, and their priorities.
+  virtual absl::Status ForEachUnendedTrial(
+      const std::function<void(const TrialRecord&, int32_t priority)>& take) = 0;
+  virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
+  // CANCELLED trials whose newest lease is this one.
+  virtual absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) = 0;
+  // One more than any token ever recorded.
+  virtual absl::StatusOr<int64_t> NextToken() = 0;
+
+  // Called with an event and its trial's id; reading ends when it returns false.
+  using TakeEvent = std::function<bool(const EventRecord&, absl::string_view trial_id)>;
+  // Events of an experiment, positions ascending, from one on.
+  virtual absl::Status ForEachEvent(int64_t experiment, int64_t start_position,
+                                    const TakeEvent& take) = 0;
+  // Events of one kind, by the trials' index and then position; of one trial where it is not 0.
+  virtual absl::Status ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
+                                          const TakeEvent& take) = 0;
+  // The newest events of a kind of a trial, newest first.
+  virtual absl::StatusOr<std::vector<EventRecord>> NewestEvents(int64_t trial, int kind,
+                                                                int64_t limit) = 0;
+  // Largest sequence number stored of an attempt; 0 for none.
+  virtual absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt) = 0;
+
+  // Over all experiments.
+  virtual absl::StatusOr<v1::TrialCounts> TotalCounts() = 0;
+  // When the oldest queued trial was created; NoTime() when none is queued.
+  virtual absl::StatusOr<absl::Time> OldestQueued() = 0;
+};
+
+// Writes between Begin and Commit. The first failure of the store makes all further calls and the
+// Commit fail with it; nothing of the transaction is stored then.
+class StorageWriter : public StorageReader {
+ public:
+  virtual absl::Status Begin() = 0;
+  // Durable when it returns OK. Otherwise the transaction was rolled back.
+  virtual absl::Status Commit() = 0;
+
+  // Gives key and id. `counts.queued` trials, all QUEUED, must follow.
+  virtual absl::Status InsertExperiment(ExperimentRecord& experiment) = 0;
+  virtual absl::Status InsertPack(PackRecord& pack) = 0;
+  virtual absl::Status InsertTrial(TrialRecord& trial) = 0;
+  // Stores what can change of a trial and keeps the experiment's counts, which had it in state
+  // `previous`; sets the experiment's end time when its last trial ended.
+  virtual absl::Status UpdateTrial(const TrialRecord& trial, v1::TrialState previous) = 0;
+  // Gives the position.
+  virtual absl::Status AppendEvent(EventRecord& event) = 0;
+  // Deletes a trial's events behind a position that a worker made.
+  virtual absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position) = 0;
+  virtual absl::Status InsertLease(const LeaseRecord& lease) = 0;
+  virtual absl::Status DeleteLease(int64_t token) = 0;
+  // With its trials and events.
+  virtual absl::Status DeleteExperiment(int64_t key) = 0;
+  // True when the transaction has changed something.
+  virtual bool HasChanges() const = 0;
+};
+
+// Thread-safe, but for the writer.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  // The only one; for one thread.
+  virtual StorageWriter& writer() = 0;
+  // What is committed now. Keep it for short: it holds resources of the store.
+  virtual absl::StatusOr<std::unique_ptr<StorageReader>> Read() = 0;
+  virtual int64_t SizeBytes() const = 0;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_STORAGE_STORAGE_H_

@@ -1,0 +1,218 @@
+#include "server/storage/storage_conformance.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+
+namespace lengthwise::server {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+
+ExperimentRecord StorageConformanceTest::Insert(const std::string& name, int trials) {
+  EXPECT_TRUE(writer().Begin().ok());
+  ExperimentRecord experiment;
+  experiment.name = name;
+  experiment.request_fingerprint = "fingerprint";
+  experiment.owner = "owner";
+  experiment.priority = 3;
+  experiment.specification = std::string("\0binary", 7);
+  experiment.create_time = absl::FromUnixSeconds(1000);
+  experiment.counts.set_queued(trials);
+  EXPECT_TRUE(writer().InsertExperiment(experiment).ok());
+  PackRecord pack;
+  pack.experiment = experiment.key;
+  pack.pack_key = "key";
+  pack.specification = "shared";
+  pack.task = "parity";
+  EXPECT_TRUE(writer().InsertPack(pack).ok());
+  for (int i = 0; i < trials; ++i) {
+    TrialRecord trial;
+    trial.experiment = experiment.key;
+    trial.index = i;
+    trial.id = absl::StrCat("trial", i);
+    trial.pack = pack.key;
+    trial.learning_rate = 0.1;
+    trial.weight_seed = ~uint64_t{0} - i;
+    trial.reason = "submitted";
+    EXPECT_TRUE(writer().InsertTrial(trial).ok());
+  }
+  EXPECT_TRUE(writer().Commit().ok());
+  return experiment;
+}
+
+TrialRecord StorageConformanceTest::Trial(const ExperimentRecord& experiment, int index) {
+  const auto reader = storage_->Read();
+  return **(*reader)->FindTrial(experiment.id, absl::StrCat("trial", index));
+}
+
+EventRecord StorageConformanceTest::Append(const TrialRecord& trial, int32_t attempt,
+                                           int64_t sequence, int64_t step, int kind) {
+  EventRecord event;
+  event.experiment = trial.experiment;
+  event.trial = trial.key;
+  event.attempt = attempt;
+  event.sequence = sequence;
+  event.step = step;
+  event.kind = kind;
+  event.payload = absl::StrCat("payload ", sequence);
+  EXPECT_TRUE(writer().AppendEvent(event).ok());
+  return event;
+}
+
+void StorageConformanceTest::Change(TrialRecord& trial, v1::TrialState state) {
+  const v1::TrialState previous = trial.state;
+  trial.state = state;
+  EXPECT_TRUE(writer().UpdateTrial(trial, previous).ok());
+}
+
+TEST_P(StorageConformanceTest, KeepsWhatWasCommitted) {
+  const ExperimentRecord experiment = Insert("sort", 2);
+  EXPECT_EQ(experiment.id, "sort-1");
+  Reopen();
+  const auto reader = storage_->Read();
+  const auto found = *(*reader)->FindExperiment("sort-1");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->specification, std::string("\0binary", 7));
+  EXPECT_EQ(found->create_time, absl::FromUnixSeconds(1000));
+  EXPECT_EQ(found->end_time, NoTime());
+  EXPECT_EQ(found->counts.queued(), 2);
+  const auto trial = *(*reader)->FindTrial("sort-1", "trial1");
+  ASSERT_TRUE(trial.has_value());
+  EXPECT_EQ(trial->learning_rate, 0.1);
+  EXPECT_EQ(trial->weight_seed, ~uint64_t{0} - 1);
+  EXPECT_EQ(trial->experiment_id, "sort-1");
+  EXPECT_EQ((*(*reader)->FindPack(trial->pack))->specification, "shared");
+  EXPECT_FALSE((*(*reader)->FindTrial("sort-1", "trial2")).has_value());
+  EXPECT_FALSE((*(*reader)->FindExperiment("sort-2")).has_value());
+}
+
+TEST_P(StorageConformanceTest, KeepsNothingOfATransactionThatWasNotCommitted) {
+  Insert("sort", 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  ExperimentRecord lost;
+  lost.name = "sort";
+  ASSERT_TRUE(writer().InsertExperiment(lost).ok());
+  ASSERT_TRUE(writer().Begin().ok());  // gives the open one up
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ(Insert("sort", 1).id, "sort-2");
+}
+
+TEST_P(StorageConformanceTest, AReaderSeesOneStateWhileTheWriterGoesOn) {
+  Insert("sort", 1);
+  const auto reader = storage_->Read();
+  ASSERT_THAT(*(*reader)->ListExperiments(0, 10), SizeIs(1));
+  Insert("sort", 1);
+  EXPECT_THAT(*(*reader)->ListExperiments(0, 10), SizeIs(1));
+  EXPECT_THAT(*(*storage_->Read())->ListExperiments(0, 10), SizeIs(2));
+}
+
+TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLast) {
+  const ExperimentRecord experiment = Insert("sort", 2);
+  TrialRecord first = Trial(experiment, 0);
+  TrialRecord second = Trial(experiment, 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  Change(first, v1::RUNNING);
+  first.end_time = absl::FromUnixSeconds(2000);
+  Change(first, v1::SUCCEEDED);
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ((*(*storage_->Read())->FindExperiment("sort-1"))->end_time, NoTime());
+  ASSERT_TRUE(writer().Begin().ok());
+  second.end_time = absl::FromUnixSeconds(3000);
+  Change(second, v1::CANCELLED);
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto ended = *(*storage_->Read())->FindExperiment("sort-1");
+  EXPECT_EQ(ended->end_time, absl::FromUnixSeconds(3000));
+  EXPECT_EQ(ended->counts.queued() + ended->counts.running(), 0);
+  EXPECT_EQ(ended->counts.succeeded(), 1);
+  EXPECT_EQ((*storage_->Read())->TotalCounts()->cancelled(), 1);
+}
+
+TEST_P(StorageConformanceTest, AnAttemptsSequenceNumberIsStoredOnce) {
+  const TrialRecord trial = Trial(Insert("sort", 1), 0);
+  ASSERT_TRUE(writer().Begin().ok());
+  Append(trial, 1, 1, 10, 11);
+  Append(trial, 1, 2, 20, 11);
+  Append(trial, 2, 1, 10, 11);
+  Append(trial, 1, 0, 0, 10);
+  Append(trial, 1, 0, 0, 10);
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ(*(*storage_->Read())->LastSequence(trial.key, 1), 2);
+  ASSERT_TRUE(writer().Begin().ok());
+  EventRecord twice;
+  twice.experiment = trial.experiment;
+  twice.trial = trial.key;
+  twice.attempt = 1;
+  twice.sequence = 2;
+  EXPECT_FALSE(writer().AppendEvent(twice).ok());
+  EXPECT_FALSE(writer().Commit().ok());
+}
+
+TEST_P(StorageConformanceTest, DeletesAWorkersEventsBehindAPositionAndNeverReusesPositions) {
+  const ExperimentRecord experiment = Insert("sort", 2);
+  const TrialRecord trial = Trial(experiment, 0);
+  ASSERT_TRUE(writer().Begin().ok());
+  const EventRecord checkpoint = Append(trial, 1, 1, 10, 14);
+  Append(trial, 1, 2, 10, 12);
+  Append(trial, 1, 0, 0, 10);
+  Append(Trial(experiment, 1), 1, 1, 10, 12);
+  const EventRecord last = Append(trial, 1, 3, 20, 11);
+  ASSERT_TRUE(writer().DeleteWorkerEvents(trial.key, checkpoint.position).ok());
+  EXPECT_GT(Append(trial, 2, 1, 20, 11).position, last.position);
+  ASSERT_TRUE(writer().Commit().ok());
+  std::vector<std::string> kept;
+  ASSERT_TRUE((*storage_->Read())
+                  ->ForEachEvent(experiment.key, 0,
+                                 [&](const EventRecord& event, absl::string_view id) {
+                                   kept.push_back(
+                                       absl::StrCat(id, " ", event.attempt, ".", event.sequence));
+                                   return true;
+                                 })
+                  .ok());
+  EXPECT_THAT(kept, ElementsAre("trial0 1.1", "trial0 1.0", "trial1 1.1", "trial0 2.1"));
+}
+
+TEST_P(StorageConformanceTest, FindsTheNewestEventsOfAKind) {
+  const TrialRecord trial = Trial(Insert("sort", 1), 0);
+  ASSERT_TRUE(writer().Begin().ok());
+  for (int64_t sequence = 1; sequence <= 4; ++sequence) {
+    Append(trial, 1, sequence, sequence * 10, sequence % 2 == 0 ? 14 : 11);
+  }
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto newest = *(*storage_->Read())->NewestEvents(trial.key, 14, 5);
+  ASSERT_THAT(newest, SizeIs(2));
+  EXPECT_EQ(newest[0].step, 40);
+  EXPECT_EQ(newest[1].step, 20);
+}
+
+TEST_P(StorageConformanceTest, TokensAscendAlsoAfterTheirLeasesAreGone) {
+  EXPECT_EQ(*(*storage_->Read())->NextToken(), 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  for (const int64_t token : {1, 2}) {
+    ASSERT_TRUE(writer().InsertLease({.token = token, .worker = "w"}).ok());
+    ASSERT_TRUE(writer().DeleteLease(token).ok());
+  }
+  ASSERT_TRUE(writer().Commit().ok());
+  Reopen();
+  EXPECT_EQ(*(*storage_->Read())->NextToken(), 3);
+  EXPECT_THAT(*(*storage_->Read())->ListLeases(), SizeIs(0));
+}
+
+TEST_P(StorageConformanceTest, DeletesAnExperimentWithAllItHas) {
+  const ExperimentRecord deleted = Insert("sort", 2);
+  const ExperimentRecord other = Insert("sort", 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  Append(Trial(deleted, 0), 1, 1, 10, 11);
+  Append(Trial(other, 0), 1, 1, 10, 11);
+  ASSERT_TRUE(writer().DeleteExperiment(deleted.key).ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto reader = storage_->Read();
+  EXPECT_FALSE((*(*reader)->FindExperiment("sort-1")).has_value());
+  EXPECT_THAT(*(*reader)->ListTrials(deleted.key, 0, {}, 10), SizeIs(0));
+  EXPECT_THAT(*(*reader)->ListTrials(other.key, 0, {}, 10), SizeIs(1));
+  EXPECT_EQ(*(*reader)->LastSequence(Trial(other, 0).key, 1), 1);
+}
+
+}  // namespace lengthwise::server
