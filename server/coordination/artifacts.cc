@@ -1,0 +1,79 @@
+// Checkpoints in and out, on callers' threads.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/coordination/coordinator_impl.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+
+absl::StatusOr<TrialPath> CoordinatorImpl::CheckToken(absl::string_view name,
+                                                      absl::string_view lease_id, int64_t token) {
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, name);
+  if (!trial.ok()) return trial.status();
+  if (token == 0 || trial->token != token || lease_id != LeaseId(token) ||
+      trial->state != v1::RUNNING) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("lease \"", lease_id, "\" is not the newest of ", name, ", which is ",
+                     v1::TrialState_Name(trial->state), ": ", trial->reason));
+  }
+  return TrialPath{.experiment = trial->experiment_id, .trial = trial->id};
+}
+
+class CoordinatorImpl::CheckedArtifactWriter : public ArtifactWriter {
+ public:
+  CheckedArtifactWriter(CoordinatorImpl& coordinator, v1::UploadArtifactRequest::Header header,
+                        std::unique_ptr<ArtifactStore::Writer> writer)
+      : coordinator_(coordinator), header_(std::move(header)), writer_(std::move(writer)) {}
+
+  absl::Status Append(absl::string_view data) override { return writer_->Append(data); }
+
+  absl::Status Finish() override {
+    // The lease may have ended during the upload.
+    const absl::StatusOr<TrialPath> path =
+        coordinator_.CheckToken(header_.trial(), header_.lease_id(), header_.fencing_token());
+    if (!path.ok()) return path.status();
+    return writer_->Finish();
+  }
+
+ private:
+  CoordinatorImpl& coordinator_;
+  const v1::UploadArtifactRequest::Header header_;
+  const std::unique_ptr<ArtifactStore::Writer> writer_;
+};
+
+absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> CoordinatorImpl::WriteArtifact(
+    const v1::UploadArtifactRequest::Header& header) {
+  if (header.size_bytes() < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 and more"));
+  }
+  if (header.size_bytes() > options_.max_artifact_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("size_bytes: got ", header.size_bytes(),
+                                                     ", this server accepts up to ",
+                                                     options_.max_artifact_bytes));
+  }
+  const absl::StatusOr<TrialPath> path =
+      CheckToken(header.trial(), header.lease_id(), header.fencing_token());
+  if (!path.ok()) return path.status();
+  auto writer = artifacts_->Write(
+      {.experiment = path->experiment, .trial = path->trial, .sha256 = header.sha256()},
+      header.size_bytes(), header.step());
+  if (!writer.ok()) return writer.status();
+  return std::make_unique<CheckedArtifactWriter>(*this, header, *std::move(writer));
+}
+
+absl::Status CoordinatorImpl::ReadArtifact(const v1::DownloadArtifactRequest& request,
+                                           const std::function<bool(absl::string_view)>& take) {
+  const absl::StatusOr<TrialPath> path =
+      CheckToken(request.trial(), request.lease_id(), request.fencing_token());
+  if (!path.ok()) return path.status();
+  const ArtifactId id = {
+      .experiment = path->experiment, .trial = path->trial, .sha256 = request.sha256()};
+  if (absl::Status status = artifacts_->Verify(id); !status.ok()) return status;
+  return artifacts_->Read(id, take);
+}
+
+}  // namespace lengthwise::server

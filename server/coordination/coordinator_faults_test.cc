@@ -1,0 +1,211 @@
+// What happens when processes die, disks fill up, files are damaged and many talk at once.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "server/coordination/test_coordinator.h"
+
+namespace lengthwise::server {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+std::string NewDirectory() {
+  const std::string path = testing::TempDir() + "/faults_" +
+                           testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::remove_all(path);
+  return path;
+}
+
+TEST(CoordinatorFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
+  const std::string directory = NewDirectory();
+  int acknowledgements[2];
+  ASSERT_EQ(pipe(acknowledgements), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    TestCoordinator coordinator(directory);
+    if (!coordinator.Open().ok() || !coordinator.Register("w", 100).ok()) _exit(1);
+    coordinator.Create("sort", 1, 1);
+    const v1::Lease lease = coordinator.Acquire("w");
+    for (int64_t sequence = 1;; ++sequence) {
+      const auto response = coordinator.Send(lease, {PointsEvent(lease, 0, sequence, sequence)});
+      const int64_t acknowledged = response.ok() ? response->acknowledged_sequence() : 0;
+      if (write(acknowledgements[1], &acknowledged, sizeof(acknowledged)) < 0) _exit(1);
+    }
+  }
+  int64_t acknowledged = 0;
+  while (acknowledged < 50) {
+    ASSERT_EQ(read(acknowledgements[0], &acknowledged, sizeof(acknowledged)),
+              static_cast<ssize_t>(sizeof(acknowledged)));
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(acknowledgements[1]);
+  for (int64_t more = 0; read(acknowledgements[0], &more, sizeof(more)) > 0;) acknowledged = more;
+
+  TestCoordinator coordinator(directory);
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  int64_t stored = 0;
+  for (const v1::Event& event : coordinator.History("experiments/sort-1")) {
+    if (event.sequence() > 0) {
+      EXPECT_EQ(event.sequence(), ++stored);
+    }
+  }
+  EXPECT_GE(stored, acknowledged);
+  // The lease lives on: the worker registers again and continues.
+  EXPECT_EQ(coordinator->GetStatistics().leases, 1);
+  EXPECT_EQ(coordinator.Heartbeat("w", {}).status().code(), absl::StatusCode::kNotFound);
+  ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  v1::Lease lease;
+  lease.set_lease_id("lease-1");
+  lease.set_fencing_token(1);
+  lease.add_trials()->set_trial("experiments/sort-1/trials/lr0-seed0");
+  lease.mutable_trials(0)->set_attempt(1);
+  EXPECT_FALSE(coordinator.Heartbeat("w", {lease})->leases(0).lost());
+  EXPECT_EQ(coordinator.Send(lease, {PointsEvent(lease, 0, stored + 1, stored + 1)})
+                ->acknowledged_sequence(),
+            stored + 1);
+}
+
+TEST(CoordinatorFaultsTest, ARestartedServerGoesOnWithBackOffsTokensAndCancellations) {
+  TestCoordinator coordinator(NewDirectory());
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w", 2), absl::OkStatus());
+  const std::string experiment = coordinator.Create("sort", 2, 2);
+  const v1::Lease lease = coordinator.Acquire("w");
+  ASSERT_THAT(lease.trials(), SizeIs(2));
+  coordinator
+      .Send(lease, {OutcomeEvent(lease, 0, 1, 0, v1::Outcome::FAILED_TEMPORARILY, "no memory")})
+      .IgnoreError();
+  ASSERT_TRUE(coordinator.CancelTrial(lease.trials(1).trial()).ok());
+
+  coordinator.Close();
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w", 2), absl::OkStatus());
+  EXPECT_THAT(coordinator->GetTrial(lease.trials(0).trial())->reason(),
+              HasSubstr("after failure 1 of 3"));
+  EXPECT_EQ(coordinator.Heartbeat("w", {lease})->leases(0).cancelled_trials(0),
+            lease.trials(1).trial());
+  const v1::Lease next = coordinator.Acquire("w");
+  EXPECT_GT(next.fencing_token(), lease.fencing_token());
+  EXPECT_EQ(next.trials(0).trial(), experiment + "/trials/lr1-seed0");
+  EXPECT_THAT(coordinator.Acquire("w").trials(), SizeIs(0));
+  coordinator.Advance(absl::Seconds(3));
+  EXPECT_EQ(coordinator.Acquire("w").trials(0).attempt(), 2);
+}
+
+TEST(CoordinatorFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
+  const std::string directory = NewDirectory();
+  {
+    TestCoordinator small(directory, /*max_database_bytes=*/400'000);
+    ASSERT_EQ(small.Open(), absl::OkStatus());
+    ASSERT_EQ(small.Register("w"), absl::OkStatus());
+    small.Create("sort", 1, 1);
+    v1::CreateExperimentRequest request;
+    request.mutable_specification()->set_name("large");
+    request.mutable_specification()->add_learning_rates(0.1);
+    for (int seed = 0; seed < 5000; ++seed) request.mutable_specification()->add_seeds(seed);
+    const absl::Status status = small.TryCreate(request).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("disk full"));
+    // The scheduler forgot it, too, and everything else works.
+    EXPECT_EQ(small->GetStatistics().trials.queued(), 1);
+    const v1::Lease lease = small.Acquire("w");
+    EXPECT_EQ(lease.trials(0).trial(), "experiments/sort-1/trials/lr0-seed0");
+    EXPECT_THAT(small.Acquire("w").trials(), SizeIs(0));
+    EXPECT_EQ(small.Send(lease, {PointsEvent(lease, 0, 1, 1)})->acknowledged_sequence(), 1);
+  }
+  TestCoordinator coordinator(directory);
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  EXPECT_EQ(coordinator.Create("large", 1, 5000), "experiments/large-1");
+}
+
+TEST(CoordinatorFaultsTest, ASecondServerOnADirectoryIsRefused) {
+  const std::string directory = NewDirectory();
+  TestCoordinator first(directory);
+  ASSERT_EQ(first.Open(), absl::OkStatus());
+  TestCoordinator second(directory);
+  const absl::Status status = second.Open();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("another server"));
+  first.Close();
+  EXPECT_EQ(second.Open(), absl::OkStatus());
+}
+
+TEST(CoordinatorFaultsTest, ADamagedDatabaseIsNamedAndNotTouched) {
+  const std::string directory = NewDirectory();
+  ASSERT_EQ(platform::CreateDirectories(directory), absl::OkStatus());
+  const std::string path = directory + "/lengthwise.db";
+  std::ofstream(path) << std::string(10'000, 'x');
+  TestCoordinator coordinator(directory);
+  const absl::Status status = coordinator.Open();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  EXPECT_EQ(*platform::ReadFile(path), std::string(10'000, 'x'));
+}
+
+TEST(CoordinatorFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
+  TestCoordinator coordinator(NewDirectory());
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  const std::string experiment = coordinator.Create("sort", 20, 20);
+  std::atomic<int> ended = 0;
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 6; ++i) {
+    workers.emplace_back([&, name = absl::StrCat("w", i)] {
+      EXPECT_EQ(coordinator.Register(name, 3), absl::OkStatus());
+      for (v1::Lease lease = coordinator.Acquire(name); lease.trials_size() > 0;
+           lease = coordinator.Acquire(name)) {
+        for (int trial = 0; trial < lease.trials_size(); ++trial) {
+          const auto response = coordinator.Send(
+              lease, {PointsEvent(lease, trial, 1, 5), PointsEvent(lease, trial, 2, 10),
+                      OutcomeEvent(lease, trial, 3, 10, v1::Outcome::COMPLETED)});
+          EXPECT_TRUE(response.ok() && response->acknowledged_sequence() == 3);
+          EXPECT_TRUE(coordinator->GetTrial(lease.trials(trial).trial()).ok());
+          ++ended;
+        }
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  EXPECT_EQ(ended, 400);
+  EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().succeeded(), 400);
+  const std::vector<v1::Event> history = coordinator.History(experiment);
+  EXPECT_EQ(history.size(), 400u * 5);
+  std::set<std::pair<std::string, int64_t>> seen;
+  for (const v1::Event& event : history) {
+    if (event.sequence() > 0) {
+      EXPECT_TRUE(seen.insert({event.trial(), event.sequence()}).second);
+    }
+  }
+}
+
+TEST(CoordinatorFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
+  TestCoordinator coordinator(NewDirectory());
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id("w");
+  request.mutable_wait()->set_seconds(60);
+  std::promise<absl::Status> waiting;
+  coordinator->AcquireLease(request,
+                            [&](const auto& response) { waiting.set_value(response.status()); });
+  coordinator->Stop();
+  EXPECT_EQ(waiting.get_future().get().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(coordinator.Register("w").code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,226 @@
+#include "server/coordination/coordinator_impl.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+
+#include "absl/strings/str_cat.h"
+#include "server/storage/sqlite_storage.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Bounds of a group: how long its commit may keep others waiting.
+constexpr size_t kMaxGroupCommands = 512;
+constexpr int64_t kMaxGroupBytes = 8 << 20;
+// How often a store that failed is tried again.
+constexpr absl::Duration kRetryStore = absl::Seconds(1);
+
+Engine::Options EngineOptions(const Coordinator::Options& options) {
+  Engine::Options engine;
+  engine.scheduler.lease_duration = options.lease_duration;
+  engine.scheduler.max_failed_attempts = options.max_failed_attempts;
+  engine.heartbeat_interval = options.heartbeat_interval;
+  return engine;
+}
+
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping; try again"); }
+
+absl::Status NotStored(const absl::Status& cause) {
+  return absl::UnavailableError(
+      absl::StrCat("nothing was stored: ", cause.message(), "; try again"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Options& options,
+                                                                       Dependencies dependencies) {
+  if (absl::Status status = platform::CreateDirectories(options.data_dir); !status.ok()) {
+    return absl::FailedPreconditionError(status.message());
+  }
+  auto lock = platform::FileLock::Acquire(options.data_dir + "/LOCK");
+  if (!lock.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(lock.status().message(), "; another server may be using ", options.data_dir,
+                     ": stop it or choose another data directory"));
+  }
+  SqliteOptions sqlite_options;
+  sqlite_options.max_bytes = dependencies.max_database_bytes;
+  auto storage = OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options);
+  if (!storage.ok()) return storage.status();
+  auto artifacts = ArtifactStore::Open(options.data_dir + "/artifacts");
+  if (!artifacts.ok()) return artifacts.status();
+  std::unique_ptr<CoordinatorImpl> coordinator(
+      new CoordinatorImpl(options, std::move(dependencies), *std::move(lock), *std::move(storage),
+                          *std::move(artifacts)));
+  {
+    platform::MutexLock engine_lock(coordinator->engine_mutex_);
+    if (absl::Status status = coordinator->engine_.Rebuild(); !status.ok()) return status;
+  }
+  platform::MutexLock stop_lock(coordinator->stop_mutex_);
+  coordinator->thread_ = std::thread([raw = coordinator.get()] { raw->Run(); });
+  return coordinator;
+}
+
+CoordinatorImpl::CoordinatorImpl(const Options& options, Dependencies dependencies,
+                                 std::unique_ptr<platform::FileLock> lock,
+                                 std::unique_ptr<Storage> storage,
+                                 std::unique_ptr<ArtifactStore> artifacts)
+    : options_(options),
+      dependencies_(std::move(dependencies)),
+      lock_(std::move(lock)),
+      storage_(std::move(storage)),
+      artifacts_(std::move(artifacts)),
+      engine_(EngineOptions(options), *storage_, *artifacts_, fleet_, dependencies_.clock) {}
+
+CoordinatorImpl::~CoordinatorImpl() { Stop(); }
+
+void CoordinatorImpl::Stop() {
+  {
+    platform::MutexLock lock(queue_mutex_);
+    stopping_ = true;
+  }
+  queue_changed_.NotifyAll();
+  platform::MutexLock lock(stop_mutex_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void CoordinatorImpl::PostCommand(Command command) {
+  {
+    platform::MutexLock lock(queue_mutex_);
+    if (!stopping_) {
+      queue_.push_back(std::move(command));
+      queue_changed_.NotifyOne();
+      return;
+    }
+  }
+  command.fail(Stopping());
+}
+
+std::vector<CoordinatorImpl::Command> CoordinatorImpl::TakeGroup(bool& last) {
+  const absl::Time deadline = broken_ ? dependencies_.clock.steady() + kRetryStore : NextDeadline();
+  std::vector<Command> group;
+  platform::MutexLock lock(queue_mutex_);
+  while (queue_.empty() && !stopping_) {
+    const absl::Duration wait = deadline - dependencies_.clock.steady();
+    if (wait <= absl::ZeroDuration()) break;
+    // At most an hour, so that no sum overflows.
+    queue_changed_.WaitUntil(queue_mutex_,
+                             std::chrono::steady_clock::now() +
+                                 absl::ToChronoNanoseconds(std::min(wait, absl::Hours(1))));
+  }
+  int64_t bytes = 0;
+  while (!queue_.empty() && group.size() < kMaxGroupCommands && bytes < kMaxGroupBytes) {
+    bytes += queue_.front().bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  last = stopping_ && queue_.empty();
+  return group;
+}
+
+absl::Time CoordinatorImpl::NextDeadline() {
+  absl::Time deadline = engine_.scheduler().NextDeadline();
+  for (const Waiter& waiter : waiters_) deadline = std::min(deadline, waiter.deadline);
+  return deadline;
+}
+
+void CoordinatorImpl::Run() {
+  bool last = false;
+  while (!last) ProcessGroup(TakeGroup(last));
+  for (Waiter& waiter : waiters_) waiter.done(Stopping());
+  waiters_.clear();
+}
+
+void CoordinatorImpl::ProcessGroup(std::vector<Command> group) {
+  std::vector<Answer> answers;
+  std::vector<Waiter> served;
+  absl::Status status;
+  {
+    platform::MutexLock lock(engine_mutex_);
+    if (broken_) status = engine_.Rebuild();
+    if (status.ok()) {
+      broken_ = false;
+      status = engine_.Begin();
+    }
+    if (status.ok()) {
+      for (const Command& command : group) answers.push_back(command.apply());
+      // After the commands: heartbeats that waited in the queue came in time.
+      engine_.Tick().IgnoreError();  // an error of the store shows at the commit
+      ServeWaiters(answers, served);
+    }
+  }
+  const auto start = std::chrono::steady_clock::now();
+  bool changed = false;
+  if (status.ok()) {
+    changed = engine_.HasChanges();
+    status = engine_.Commit();
+  }
+  if (!status.ok()) {
+    {
+      platform::MutexLock lock(engine_mutex_);
+      broken_ = !engine_.Rebuild().ok();
+    }
+    const absl::Status failure = NotStored(status);
+    for (const Command& command : group) command.fail(failure);
+    for (const Waiter& waiter : served) waiter.done(failure);
+    waiters_.remove_if([](const Waiter& waiter) { return *waiter.answered; });
+    return;
+  }
+  const absl::Duration commit_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
+  Publish(engine_.TakeEffects(), commit_time, changed);
+  for (const Answer& answer : answers) {
+    if (answer) answer();
+  }
+}
+
+void CoordinatorImpl::ServeWaiters(std::vector<Answer>& answers, std::vector<Waiter>& served) {
+  const absl::Time now = engine_.Now();
+  for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+    const bool late = waiter->deadline <= now || waiter->superseded;
+    if (!late && !engine_.scheduler().HasRunnable(now)) {
+      ++waiter;
+      continue;
+    }
+    absl::StatusOr<v1::AcquireLeaseResponse> response = v1::AcquireLeaseResponse();
+    if (waiter->superseded) {
+      response->set_no_lease_reason("the worker asked again");
+    } else {
+      response = engine_.AcquireLease(waiter->worker);
+    }
+    if (!late && response.ok() && !response->has_lease()) {
+      ++waiter;
+      continue;
+    }
+    answers.push_back([done = waiter->done, response = std::move(response)] { done(response); });
+    served.push_back(std::move(*waiter));
+    waiter = waiters_.erase(waiter);
+  }
+}
+
+void CoordinatorImpl::Publish(Effects effects, absl::Duration commit_time, bool changed) {
+  {
+    platform::MutexLock lock(statistics_mutex_);
+    statistics_.events_stored += effects.events;
+    statistics_.points_stored += effects.points;
+    statistics_.lease_expiries += effects.lease_expiries;
+    if (changed) {
+      ++statistics_.commits;
+      statistics_.commit_seconds += absl::ToDoubleSeconds(commit_time);
+    }
+  }
+  for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);
+  for (const auto& [experiment, progress] : effects.progress) {
+    subscriptions_.Progress(experiment, progress);
+  }
+  for (const std::function<void()>& action : effects.actions) action();
+}
+
+void CoordinatorImpl::Flush() {
+  std::promise<void> acted;
+  PostCommand({.apply = [&acted]() -> Answer { return [&acted] { acted.set_value(); }; },
+               .fail = [&acted](const absl::Status&) { acted.set_value(); }});
+  acted.get_future().wait();
+}
+
+}  // namespace lengthwise::server

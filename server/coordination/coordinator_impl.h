@@ -1,0 +1,166 @@
+// The coordinator: a thread, a queue of commands, group commit, subscriptions, reads.
+#ifndef LENGTHWISE_SERVER_COORDINATION_COORDINATOR_IMPL_H_
+#define LENGTHWISE_SERVER_COORDINATION_COORDINATOR_IMPL_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/files.h"
+#include "platform/mutex.h"
+#include "server/coordination/engine.h"
+#include "server/coordination/fleet.h"
+#include "server/coordination/names.h"
+#include "server/coordination/subscriptions.h"
+#include "server/coordinator.h"
+#include "server/storage/artifact_store.h"
+#include "server/storage/storage.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::server {
+
+// Makes a grid of a request's source; runs on callers' threads.
+using GridResolver =
+    std::function<absl::StatusOr<specification::Grid>(const v1::CreateExperimentRequest&)>;
+
+class CoordinatorImpl : public Coordinator {
+ public:
+  struct Dependencies {
+    GridResolver resolve;
+    Clock clock = SystemClock();
+    // Largest size of the database, bytes; 0: no limit.
+    int64_t max_database_bytes = 0;
+  };
+
+  // Errors of Coordinator::Open.
+  static absl::StatusOr<std::unique_ptr<CoordinatorImpl>> Open(const Options& options,
+                                                               Dependencies dependencies);
+  ~CoordinatorImpl() override;
+  void Stop() override;
+
+  void CreateExperiment(v1::CreateExperimentRequest request,
+                        Callback<v1::CreateExperimentResponse> done) override;
+  void CancelExperiment(v1::CancelExperimentRequest request,
+                        Callback<v1::Experiment> done) override;
+  void DeleteExperiment(v1::DeleteExperimentRequest request,
+                        Callback<v1::DeleteExperimentResponse> done) override;
+  void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) override;
+  void RegisterWorker(v1::RegisterWorkerRequest request,
+                      Callback<v1::RegisterWorkerResponse> done) override;
+  void AcquireLease(v1::AcquireLeaseRequest request,
+                    Callback<v1::AcquireLeaseResponse> done) override;
+  void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) override;
+  void ReleaseLease(v1::ReleaseLeaseRequest request,
+                    Callback<v1::ReleaseLeaseResponse> done) override;
+  void StoreEvents(v1::StreamEventsRequest request,
+                   Callback<v1::StreamEventsResponse> done) override;
+
+  absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteArtifact(
+      const v1::UploadArtifactRequest::Header& header) override;
+  absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
+                            const std::function<bool(absl::string_view)>& take) override;
+
+  absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) override;
+  absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
+      const v1::ListExperimentsRequest& request) override;
+  absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
+  absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
+  v1::ListWorkersResponse ListWorkers() override;
+  Statistics GetStatistics() override;
+  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment, int64_t start_position,
+                                       int64_t max_events) override;
+  absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
+                            const std::function<void(const v1::Event&)>& take) override;
+  std::unique_ptr<Subscription> Subscribe(
+      absl::string_view experiment, std::function<void()> wake,
+      std::function<void(const v1::TrialProgress&)> progress) override;
+
+  // Makes the thread look at an injected clock that was moved, and waits until it has acted on it.
+  void Flush();
+
+ private:
+  class CheckedArtifactWriter;
+  using Answer = std::function<void()>;
+
+  struct Command {
+    // Runs inside a transaction; what it returns runs after the commit. Nothing: answered later.
+    std::function<Answer()> apply;
+    std::function<void(absl::Status)> fail;
+    int64_t bytes = 0;
+  };
+  // A worker that waits for a pack.
+  struct Waiter {
+    std::string worker;
+    absl::Time deadline;
+    // Also set by a failed group, for a caller that waits no more.
+    std::shared_ptr<bool> answered;
+    Callback<v1::AcquireLeaseResponse> done;
+    // The worker asked again: its caller gave this call up, a lease would only expire.
+    bool superseded = false;
+  };
+
+  CoordinatorImpl(const Options& options, Dependencies dependencies,
+                  std::unique_ptr<platform::FileLock> lock, std::unique_ptr<Storage> storage,
+                  std::unique_ptr<ArtifactStore> artifacts);
+
+  // Queues a command whose answer is what `apply` returns.
+  template <typename T>
+  void Post(int64_t bytes, std::function<absl::StatusOr<T>()> apply, Callback<T> done);
+  void PostCommand(Command command);
+
+  // On the coordinator's thread.
+  void Run();
+  std::vector<Command> TakeGroup(bool& last);
+  void ProcessGroup(std::vector<Command> group);
+  void ServeWaiters(std::vector<Answer>& answers, std::vector<Waiter>& served);
+  void Publish(Effects effects, absl::Duration commit_time, bool changed);
+  absl::Time NextDeadline();
+
+  // NOT_FOUND with the name.
+  absl::StatusOr<ExperimentRecord> FindExperiment(StorageReader& reader, absl::string_view name);
+  absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view name);
+  // PERMISSION_DENIED unless the token is the trial's newest and the trial runs. NOT_FOUND.
+  absl::StatusOr<TrialPath> CheckToken(absl::string_view trial, absl::string_view lease_id,
+                                       int64_t token);
+  std::string WhyWaiting(int64_t trial);
+
+  const Options options_;
+  const Dependencies dependencies_;
+  const std::unique_ptr<platform::FileLock> lock_;
+  const std::unique_ptr<Storage> storage_;
+  const std::unique_ptr<ArtifactStore> artifacts_;
+  Fleet fleet_;
+  Subscriptions subscriptions_;
+
+  platform::Mutex engine_mutex_;  // not held while committing
+  Engine engine_ ABSL_GUARDED_BY(engine_mutex_);
+
+  // Of the coordinator's thread.
+  std::list<Waiter> waiters_;
+  bool broken_ = false;
+
+  platform::Mutex queue_mutex_;
+  platform::ConditionVariable queue_changed_;
+  std::deque<Command> queue_ ABSL_GUARDED_BY(queue_mutex_);
+  bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;
+
+  platform::Mutex statistics_mutex_;
+  Statistics statistics_ ABSL_GUARDED_BY(statistics_mutex_);
+
+  platform::Mutex stop_mutex_;
+  std::thread thread_ ABSL_GUARDED_BY(stop_mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_COORDINATOR_IMPL_H_

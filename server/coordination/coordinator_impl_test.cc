@@ -1,0 +1,424 @@
+#include "server/coordination/coordinator_impl.h"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "server/coordination/test_coordinator.h"
+
+namespace lengthwise::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class CoordinatorImplTest : public testing::Test {
+ protected:
+  CoordinatorImplTest()
+      : coordinator_(testing::TempDir() + "/coordinator_" +
+                     testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(coordinator_.data_dir());
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  }
+
+  v1::StreamEventsResponse Send(const v1::Lease& lease, const std::vector<v1::Event>& events) {
+    const auto response = coordinator_.Send(lease, events);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return *response;
+  }
+
+  // Facts that workers measured: (step, kind), in the order of the history.
+  std::vector<std::pair<int64_t, int>> Measured(const std::string& experiment) {
+    std::vector<std::pair<int64_t, int>> facts;
+    for (const v1::Event& event : coordinator_.History(experiment)) {
+      if (event.sequence() > 0) facts.emplace_back(event.step(), event.fact_case());
+    }
+    return facts;
+  }
+
+  std::string ArtifactPath(const v1::Lease& lease, const std::string& bytes) {
+    std::string trial = lease.trials(0).trial().substr(std::string("experiments/").size());
+    trial.replace(trial.find("/trials"), 7, "");
+    return absl::StrCat(coordinator_.data_dir(), "/artifacts/", trial, "/",
+                        platform::Sha256Hex(bytes), ".safetensors");
+  }
+
+  TestCoordinator coordinator_;
+};
+
+TEST_F(CoordinatorImplTest, ATrialGoesFromSubmissionToItsOutcome) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  EXPECT_EQ(experiment, "experiments/sort-1");
+  const std::string name = experiment + "/trials/lr0-seed0";
+  EXPECT_THAT(coordinator_->GetTrial(name)->reason(), HasSubstr("is next; 1 worker"));
+
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_THAT(lease.trials(), SizeIs(1));
+  EXPECT_EQ(lease.trials(0).trial(), name);
+  EXPECT_EQ(lease.trials(0).specification().learning_rate(), 0.001);
+  EXPECT_EQ(lease.trials(0).attempt(), 1);
+  EXPECT_EQ(coordinator_->GetTrial(name)->state(), v1::RUNNING);
+
+  EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 1, 10), PointsEvent(lease, 0, 2, 20)})
+                .acknowledged_sequence(),
+            2);
+  Send(lease, {OutcomeEvent(lease, 0, 3, 20, v1::Outcome::COMPLETED)});
+
+  const v1::Trial trial = *coordinator_->GetTrial(name);
+  EXPECT_EQ(trial.state(), v1::SUCCEEDED);
+  EXPECT_EQ(trial.reason(), "completed by w in attempt 1");
+  EXPECT_EQ(trial.outcome().kind(), v1::Outcome::COMPLETED);
+  const v1::Experiment ended = *coordinator_->GetExperiment(experiment);
+  EXPECT_EQ(ended.trials().succeeded(), 1);
+  EXPECT_TRUE(ended.has_end_time());
+
+  const std::vector<v1::Event> history = coordinator_.History(experiment);
+  ASSERT_THAT(history, SizeIs(5));
+  EXPECT_EQ(history[0].state_change().worker(), "w");
+  EXPECT_EQ(history[1].training_points().steps(0), 10);
+  EXPECT_EQ(history[1].trial(), name);
+  EXPECT_EQ(history[4].state_change().to(), v1::SUCCEEDED);
+  for (size_t i = 1; i < history.size(); ++i) {
+    EXPECT_GT(history[i].position(), history[i - 1].position());
+  }
+  EXPECT_EQ(coordinator_->ReadEvents(experiment, 0, 100)->unfinished_trials, 0);
+}
+
+TEST_F(CoordinatorImplTest, EventsAreStoredOnceAndGapsAreRefused) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  const std::vector<v1::Event> events = {PointsEvent(lease, 0, 1, 10),
+                                         PointsEvent(lease, 0, 2, 20)};
+  Send(lease, events);
+  EXPECT_EQ(Send(lease, events).acknowledged_sequence(), 2);
+  EXPECT_EQ(Send(lease, {events[1], PointsEvent(lease, 0, 3, 30)}).acknowledged_sequence(), 3);
+  const v1::StreamEventsResponse gap = Send(lease, {PointsEvent(lease, 0, 5, 50)});
+  EXPECT_EQ(gap.refusal(), v1::StreamEventsResponse::SEQUENCE_GAP);
+  EXPECT_EQ(gap.acknowledged_sequence(), 3);
+  EXPECT_THAT(Measured(experiment), SizeIs(3));
+  // Also when the trial has ended: the acknowledgement of the outcome may have been lost.
+  const std::vector<v1::Event> outcome = {OutcomeEvent(lease, 0, 4, 30, v1::Outcome::COMPLETED)};
+  Send(lease, outcome);
+  EXPECT_EQ(Send(lease, outcome).acknowledged_sequence(), 4);
+  EXPECT_EQ(Send(lease, outcome).refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED);
+  EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 5, 40)}).refusal(),
+            v1::StreamEventsResponse::STALE_LEASE);
+}
+
+TEST_F(CoordinatorImplTest, MalformedEventsAreRefusedWhole) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  v1::Event bent = PointsEvent(lease, 0, 2, 20);
+  bent.mutable_training_points()->add_losses(1);
+  v1::Event server_made = PointsEvent(lease, 0, 2, 20);
+  server_made.mutable_state_change()->set_to(v1::SUCCEEDED);
+  for (const v1::Event& event : {bent, server_made, PointsEvent(lease, 0, 3, 20),
+                                 CheckpointEvent(lease, 0, 2, 20, "never uploaded")}) {
+    const v1::StreamEventsResponse response = Send(lease, {PointsEvent(lease, 0, 1, 10), event});
+    EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::INVALID) << event.DebugString();
+    EXPECT_NE(response.detail(), "");
+  }
+  EXPECT_THAT(Measured(experiment), IsEmpty());
+}
+
+TEST_F(CoordinatorImplTest, AnExpiredLeaseCannotWriteAndTheNextAttemptCan) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease old_lease = coordinator_.Acquire("w");
+  coordinator_.Advance(absl::Seconds(31));
+  const v1::Trial waiting = *coordinator_->GetTrial(old_lease.trials(0).trial());
+  EXPECT_EQ(waiting.state(), v1::QUEUED);
+  EXPECT_EQ(Send(old_lease, {PointsEvent(old_lease, 0, 1, 10)}).refusal(),
+            v1::StreamEventsResponse::STALE_LEASE);
+  ASSERT_EQ(coordinator_.Register("other"), absl::OkStatus());
+  const v1::Lease lease = coordinator_.Acquire("other");
+  EXPECT_GT(lease.fencing_token(), old_lease.fencing_token());
+  EXPECT_EQ(Send(old_lease, {PointsEvent(old_lease, 0, 1, 10)}).refusal(),
+            v1::StreamEventsResponse::STALE_LEASE);
+  EXPECT_EQ(coordinator_.Upload(old_lease, 0, 10, "bytes").code(),
+            absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(coordinator_.Heartbeat("w", {old_lease})->leases(0).lost());
+  EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 1, 10)}).acknowledged_sequence(), 1);
+  EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 1);
+}
+
+TEST_F(CoordinatorImplTest, ATokenOfAnotherLeaseCannotWrite) {
+  const std::string experiment = coordinator_.Create("sort", 1, 2);
+  v1::Lease lease = coordinator_.Acquire("w");
+  const v1::Lease other = coordinator_.Acquire("w");
+  lease.set_lease_id(other.lease_id());
+  lease.set_fencing_token(other.fencing_token());
+  EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 1, 10)}).refusal(),
+            v1::StreamEventsResponse::STALE_LEASE);
+  EXPECT_EQ(coordinator_.Upload(lease, 0, 10, "bytes").code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(Measured(experiment), IsEmpty());
+}
+
+TEST_F(CoordinatorImplTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+  // The final evaluation stands at the checkpoint's step, but behind it: it comes again.
+  const auto run = [&](const v1::Lease& lease, int64_t from_step) {
+    std::vector<v1::Event> events;
+    for (const int64_t step : {10, 20, 30}) {
+      if (step > from_step) events.push_back(PointsEvent(lease, 0, events.size() + 1, step));
+    }
+    return events;
+  };
+  const std::string disturbed = coordinator_.Create("disturbed", 1, 1);
+  const v1::Lease first = coordinator_.Acquire("w");
+  std::vector<v1::Event> events = run(first, 0);
+  ASSERT_EQ(coordinator_.Upload(first, 0, 20, "weights"), absl::OkStatus());
+  events.insert(events.begin() + 2, CheckpointEvent(first, 0, 3, 20, "weights"));
+  events[3].set_sequence(4);
+  v1::Event evaluation = PointsEvent(first, 0, 5, 20);
+  evaluation.mutable_length_accuracies()->set_final(true);
+  events.push_back(evaluation);
+  Send(first, events);
+  coordinator_.Release("w", first);
+
+  const v1::Lease second = coordinator_.Acquire("w");
+  EXPECT_EQ(second.trials(0).checkpoint_step(), 20);
+  EXPECT_EQ(second.trials(0).checkpoint().sha256(), platform::Sha256Hex("weights"));
+  EXPECT_EQ(second.trials(0).attempt(), 2);
+  Send(second,
+       {PointsEvent(second, 0, 1, 30), OutcomeEvent(second, 0, 2, 30, v1::Outcome::COMPLETED)});
+
+  const int points = v1::Event::kTrainingPoints;
+  EXPECT_THAT(Measured(disturbed),
+              ElementsAre(std::pair<int64_t, int>(10, points), std::pair<int64_t, int>(20, points),
+                          std::pair<int64_t, int>(20, v1::Event::kCheckpoint),
+                          std::pair<int64_t, int>(30, points),
+                          std::pair<int64_t, int>(30, v1::Event::kOutcome)));
+  std::vector<int64_t> resumed;
+  for (const v1::Event& event : coordinator_.History(disturbed)) {
+    if (event.state_change().to() == v1::RUNNING) {
+      resumed.push_back(event.state_change().resumed_from_step());
+      EXPECT_EQ(event.step(), event.state_change().resumed_from_step());
+    }
+  }
+  EXPECT_THAT(resumed, ElementsAre(0, 20));
+}
+
+TEST_F(CoordinatorImplTest, ADamagedCheckpointFallsBackToTheOneBeforeAndThenToTheStart) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  for (const int64_t step : {10, 20, 30}) {
+    const std::string bytes = absl::StrCat("weights of step ", step);
+    ASSERT_EQ(coordinator_.Upload(lease, 0, step, bytes), absl::OkStatus());
+    Send(lease, {CheckpointEvent(lease, 0, step / 10, step, bytes)});
+  }
+  coordinator_.Release("w", lease);
+  // Two are kept.
+  EXPECT_FALSE(std::filesystem::exists(ArtifactPath(lease, "weights of step 10")));
+  std::ofstream(ArtifactPath(lease, "weights of step 30")) << "weights of step 3x";
+
+  const v1::Lease second = coordinator_.Acquire("w");
+  EXPECT_EQ(second.trials(0).checkpoint_step(), 20);
+  std::string warning;
+  for (const v1::Event& event : coordinator_.History(experiment)) {
+    if (event.has_log_line()) warning = event.log_line().text();
+  }
+  EXPECT_THAT(warning, HasSubstr("the checkpoint of step 30 cannot be used"));
+  EXPECT_THAT(warning, HasSubstr("going on from the one of step 20"));
+  coordinator_.Release("w", second);
+
+  std::filesystem::remove(ArtifactPath(lease, "weights of step 20"));
+  const v1::Lease third = coordinator_.Acquire("w");
+  EXPECT_EQ(third.trials(0).checkpoint_step(), 0);
+  EXPECT_FALSE(third.trials(0).has_checkpoint());
+  EXPECT_THAT(Measured(experiment), IsEmpty());
+}
+
+TEST_F(CoordinatorImplTest, AnUploadMustBeWhatItsHeaderSays) {
+  coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  v1::UploadArtifactRequest::Header header;
+  header.set_lease_id(lease.lease_id());
+  header.set_fencing_token(lease.fencing_token());
+  header.set_trial(lease.trials(0).trial());
+  header.set_sha256(platform::Sha256Hex("weights"));
+  header.set_size_bytes(7);
+  auto writer = coordinator_->WriteArtifact(header);
+  ASSERT_TRUE((*writer)->Append("weighty").ok());
+  EXPECT_EQ((*writer)->Finish().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ((*writer)->Append("more").code(), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(std::filesystem::exists(ArtifactPath(lease, "weights")));
+
+  ASSERT_EQ(coordinator_.Upload(lease, 0, 10, "weights"), absl::OkStatus());
+  v1::DownloadArtifactRequest download;
+  download.set_lease_id(lease.lease_id());
+  download.set_fencing_token(lease.fencing_token());
+  download.set_trial(lease.trials(0).trial());
+  download.set_sha256(platform::Sha256Hex("weights"));
+  std::string bytes;
+  const auto take = [&](absl::string_view chunk) {
+    absl::StrAppend(&bytes, chunk);
+    return true;
+  };
+  ASSERT_EQ(coordinator_->ReadArtifact(download, take), absl::OkStatus());
+  EXPECT_EQ(bytes, "weights");
+  download.set_sha256("../../../../etc/passwd");
+  EXPECT_EQ(coordinator_->ReadArtifact(download, take).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(CoordinatorImplTest, ARepeatedRequestIdCreatesNothingTwice) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("id");
+  request.mutable_specification()->set_name("sort");
+  request.mutable_specification()->add_learning_rates(0.1);
+  request.mutable_specification()->add_seeds(0);
+  EXPECT_EQ(coordinator_.TryCreate(request)->experiment().name(), "experiments/sort-1");
+  EXPECT_EQ(coordinator_.TryCreate(request)->experiment().name(), "experiments/sort-1");
+  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), SizeIs(1));
+  request.mutable_specification()->add_seeds(1);
+  EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(CoordinatorImplTest, ValidationStoresNothingAndMistakesKeepTheirDetails) {
+  v1::CreateExperimentRequest request;
+  request.set_validate_only(true);
+  request.mutable_specification()->set_name("sort");
+  request.mutable_specification()->add_learning_rates(0.1);
+  for (int seed = 0; seed < 3; ++seed) request.mutable_specification()->add_seeds(seed);
+  const auto response = coordinator_.TryCreate(request);
+  ASSERT_TRUE(response.ok());
+  EXPECT_EQ(response->experiment().name(), "");
+  EXPECT_EQ(response->trial_count(), 3);
+  EXPECT_EQ(response->pack_count(), 1);
+  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), IsEmpty());
+
+  request.mutable_specification()->set_name("wrong");
+  const absl::Status status = coordinator_.TryCreate(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(status.GetPayload(specification::kBadRequestTypeUrl).has_value());
+}
+
+TEST_F(CoordinatorImplTest, CancelReachesARunningTrialAtTheNextHeartbeat) {
+  const std::string experiment = coordinator_.Create("sort", 1, 2);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  EXPECT_EQ(coordinator_.Delete(experiment).code(), absl::StatusCode::kFailedPrecondition);
+  const v1::Experiment cancelled = *coordinator_.Cancel(experiment, "wrong task");
+  EXPECT_EQ(cancelled.trials().cancelled(), 2);
+  EXPECT_TRUE(cancelled.has_end_time());
+  EXPECT_THAT(coordinator_.Heartbeat("w", {lease})->leases(0).cancelled_trials(),
+              ElementsAre(lease.trials(0).trial()));
+  EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 1, 10)}).refusal(),
+            v1::StreamEventsResponse::STALE_LEASE);
+  EXPECT_EQ(coordinator_->GetTrial(lease.trials(0).trial())->reason(), "wrong task");
+  EXPECT_TRUE(coordinator_.Cancel(experiment).ok());
+  EXPECT_TRUE(coordinator_.CancelTrial(lease.trials(0).trial()).ok());
+
+  EXPECT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  EXPECT_EQ(coordinator_.Delete(experiment).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(coordinator_->ReadEvents(experiment, 0, 10).status().code(),
+            absl::StatusCode::kNotFound);
+  // A number never comes again.
+  EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-2");
+}
+
+TEST_F(CoordinatorImplTest, ListsPageByPageAndFilters) {
+  const std::string experiment = coordinator_.Create("sort", 4, 3);
+  coordinator_.Create("sort", 1, 1);
+  v1::ListTrialsRequest request;
+  request.set_parent(experiment);
+  request.set_page_size(5);
+  std::vector<std::string> names;
+  do {
+    const auto page = coordinator_->ListTrials(request);
+    ASSERT_TRUE(page.ok()) << page.status();
+    for (const v1::Trial& trial : page->trials()) names.push_back(trial.name());
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  ASSERT_THAT(names, SizeIs(12));
+  EXPECT_EQ(names[0], experiment + "/trials/lr0-seed0");
+  EXPECT_EQ(names[11], experiment + "/trials/lr3-seed2");
+
+  request.set_page_size(0);
+  request.set_filter("state = QUEUED AND encoding = \"sines\"");
+  EXPECT_THAT(coordinator_->ListTrials(request)->trials(), SizeIs(6));
+  request.set_filter("state = RUNNING");
+  EXPECT_THAT(coordinator_->ListTrials(request)->trials(), IsEmpty());
+  for (const std::string wrong : {"colour = red", "state = MAYBE", "state", "state=RUNNING AND "}) {
+    request.set_filter(wrong);
+    EXPECT_EQ(coordinator_->ListTrials(request).status().code(), absl::StatusCode::kInvalidArgument)
+        << wrong;
+  }
+  request.set_filter("");
+  request.set_page_token("bm9uc2Vuc2U");
+  EXPECT_EQ(coordinator_->ListTrials(request).status().code(), absl::StatusCode::kInvalidArgument);
+
+  v1::ListExperimentsRequest list;
+  list.set_page_size(1);
+  const auto newest = coordinator_->ListExperiments(list);
+  EXPECT_EQ(newest->experiments(0).name(), "experiments/sort-2");
+  list.set_page_token(newest->next_page_token());
+  EXPECT_EQ(coordinator_->ListExperiments(list)->experiments(0).name(), experiment);
+}
+
+TEST_F(CoordinatorImplTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTimeIsUp) {
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id("w");
+  request.mutable_wait()->set_seconds(20);
+  std::promise<v1::AcquireLeaseResponse> first, second;
+  coordinator_->AcquireLease(request, [&](auto response) { first.set_value(*response); });
+  coordinator_->Flush();
+  coordinator_.Advance(absl::Seconds(21));
+  const v1::AcquireLeaseResponse nothing = first.get_future().get();
+  EXPECT_FALSE(nothing.has_lease());
+  EXPECT_EQ(nothing.no_lease_reason(), "no trials are queued");
+  coordinator_->AcquireLease(request, [&](auto response) { second.set_value(*response); });
+  coordinator_.Create("sort", 1, 1);
+  EXPECT_TRUE(second.get_future().get().has_lease());
+}
+
+TEST_F(CoordinatorImplTest, WatchersHearOfEventsAndProgressUntilTheyLeave) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  std::atomic<int> wakes = 0;
+  std::atomic<int> progress = 0;
+  auto subscription = coordinator_->Subscribe(
+      experiment, [&] { ++wakes; }, [&](const v1::TrialProgress&) { ++progress; });
+  const v1::Lease lease = coordinator_.Acquire("w");
+  coordinator_.Heartbeat("w", {lease}).IgnoreError();
+  Send(lease, {PointsEvent(lease, 0, 1, 10)});
+  coordinator_->Flush();
+  EXPECT_EQ(wakes, 2);
+  EXPECT_EQ(progress, 1);
+  subscription.reset();
+  Send(lease, {PointsEvent(lease, 0, 2, 20)});
+  coordinator_->Flush();
+  EXPECT_EQ(wakes, 2);
+}
+
+TEST_F(CoordinatorImplTest, ReadsEventsOfOneKindInTheOrderOfTheGrid) {
+  const std::string experiment = coordinator_.Create("sort", 2, 1);
+  const v1::Lease first = coordinator_.Acquire("w");
+  const v1::Lease second = coordinator_.Acquire("w");
+  Send(second, {PointsEvent(second, 0, 1, 10)});
+  Send(first, {PointsEvent(first, 0, 1, 10), PointsEvent(first, 0, 2, 20)});
+  std::vector<std::string> seen;
+  const auto take = [&](const v1::Event& event) {
+    seen.push_back(
+        absl::StrCat(event.trial().substr(event.trial().rfind('/') + 1), " ", event.step()));
+  };
+  ASSERT_EQ(coordinator_->ForEachEvent(experiment, v1::Event::kTrainingPoints, take),
+            absl::OkStatus());
+  EXPECT_THAT(seen, ElementsAre("lr0-seed0 10", "lr0-seed0 20", "lr1-seed0 10"));
+  seen.clear();
+  ASSERT_EQ(coordinator_->ForEachEvent(experiment + "/trials/lr1-seed0", v1::Event::kTrainingPoints,
+                                       take),
+            absl::OkStatus());
+  EXPECT_THAT(seen, ElementsAre("lr1-seed0 10"));
+  EXPECT_EQ(coordinator_->ForEachEvent("experiments/none-1", 11, take).code(),
+            absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

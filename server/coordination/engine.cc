@@ -1,0 +1,195 @@
+#include "server/coordination/engine.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/time_util.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+
+Clock SystemClock() {
+  const absl::Time start = absl::Now();
+  const auto origin = std::chrono::steady_clock::now();
+  return {.steady =
+              [start, origin] {
+                return start + absl::FromChrono(std::chrono::steady_clock::now() - origin);
+              },
+          .wall = [] { return absl::Now(); }};
+}
+
+Engine::Engine(const Options& options, Storage& storage, ArtifactStore& artifacts, Fleet& fleet,
+               Clock clock)
+    : options_(options),
+      storage_(storage),
+      writer_(storage.writer()),
+      artifacts_(artifacts),
+      fleet_(fleet),
+      clock_(std::move(clock)) {}
+
+absl::Status Engine::Rebuild() {
+  effects_ = Effects();
+  absl::StatusOr<std::unique_ptr<StorageReader>> opened = storage_.Read();
+  if (!opened.ok()) return opened.status();
+  StorageReader& reader = **opened;
+  const absl::StatusOr<int64_t> next_token = reader.NextToken();
+  if (!next_token.ok()) return next_token.status();
+  auto scheduler = std::make_unique<Scheduler>(options_.scheduler, *next_token);
+
+  struct Held {
+    std::string worker;
+    std::vector<ScheduledTrial> running;
+    std::vector<TrialKey> cancelled;
+  };
+  absl::btree_map<Token, Held> held;
+  absl::Status status =
+      reader.ForEachUnendedTrial([&](const TrialRecord& record, int32_t priority) {
+        ScheduledTrial trial;
+        trial.key = record.key;
+        trial.pack = record.pack;
+        trial.priority = priority;
+        trial.attempt = record.attempt;
+        trial.failures = record.failures;
+        trial.checkpoint_step = record.checkpoint_step;
+        if (record.state == v1::RUNNING) {
+          Held& lease = held[record.token];
+          lease.worker = record.worker;
+          lease.running.push_back(trial);
+          return;
+        }
+        if (record.not_before != NoTime()) {
+          // A clock that was set back must not make a trial wait for years.
+          trial.not_before = std::min(record.not_before, Now() + options_.scheduler.max_back_off);
+        }
+        scheduler->Add(trial);
+      });
+  if (!status.ok()) return status;
+  const absl::StatusOr<std::vector<LeaseRecord>> leases = reader.ListLeases();
+  if (!leases.ok()) return leases.status();
+  for (const LeaseRecord& lease : *leases) {
+    absl::StatusOr<std::vector<int64_t>> cancelled = reader.ListCancelledTrials(lease.token);
+    if (!cancelled.ok()) return cancelled.status();
+    if (cancelled->empty() && !held.contains(lease.token)) continue;
+    held[lease.token].worker = lease.worker;
+    held[lease.token].cancelled = *std::move(cancelled);
+  }
+  for (auto& [token, lease] : held) {
+    scheduler->RestoreLease(token, lease.worker, lease.running, lease.cancelled, Now());
+  }
+  if (scheduler_ != nullptr) scheduler->CopyWorkers(*scheduler_);
+  scheduler_ = std::move(scheduler);
+  return absl::OkStatus();
+}
+
+absl::Status Engine::Begin() { return writer_.Begin(); }
+
+absl::Status Engine::Commit() { return writer_.Commit(); }
+
+absl::Status Engine::Tick() {
+  const Decisions decisions = scheduler_->Tick(Now());
+  absl::flat_hash_set<Token> expired;
+  for (const TrialChange& change : decisions.trials) expired.insert(change.token);
+  effects_.lease_expiries += static_cast<int64_t>(expired.size());
+  return Record(decisions);
+}
+
+absl::StatusOr<TrialRecord> Engine::GetTrial(int64_t key) {
+  absl::StatusOr<std::optional<TrialRecord>> found = writer_.FindTrial(key);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) {
+    return absl::InternalError(absl::StrCat("trial number ", key, " is not in the store"));
+  }
+  return **std::move(found);
+}
+
+absl::Status Engine::Append(const TrialRecord& trial, v1::Event event) {
+  if (!event.has_time()) {
+    *event.mutable_time() = google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(
+        absl::ToUnixMicros(clock_.wall()));
+  }
+  EventRecord record = ToEventRecord(std::move(event));
+  record.experiment = trial.experiment;
+  record.trial = trial.key;
+  ++effects_.events;
+  effects_.experiments.insert(trial.experiment_id);
+  return writer_.AppendEvent(record);
+}
+
+absl::Status Engine::Record(const Decisions& decisions, int64_t step, const v1::Outcome* outcome) {
+  for (const LeaseChange& change : decisions.leases) {
+    absl::Status status =
+        change.granted
+            ? writer_.InsertLease(
+                  {.token = change.token, .worker = change.worker, .grant_time = clock_.wall()})
+            : writer_.DeleteLease(change.token);
+    if (!status.ok()) return status;
+  }
+  for (const TrialChange& change : decisions.trials) {
+    absl::Status status = RecordChange(change, step, outcome);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
+                                  const v1::Outcome* outcome) {
+  absl::StatusOr<TrialRecord> found = GetTrial(change.trial);
+  if (!found.ok()) return found.status();
+  TrialRecord& trial = *found;
+  const v1::TrialState previous = trial.state;
+  trial.state = change.to;
+  trial.reason = change.reason;
+  trial.attempt = change.attempt;
+  trial.failures = change.failures;
+  trial.not_before = change.not_before == absl::InfinitePast() ? NoTime() : change.not_before;
+  const bool running = change.to == v1::RUNNING;
+  const bool ended = !running && change.to != v1::QUEUED;
+  if (running) {
+    trial.worker = change.worker;
+    trial.token = change.token;
+    if (trial.start_time == NoTime()) trial.start_time = clock_.wall();
+    if (change.attempt > 1) {
+      // What earlier attempts measured behind the checkpoint comes again. By position and not by
+      // step: the final evaluation stands at the last step, behind the checkpoint of that step.
+      const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(trial);
+      if (!checkpoint.ok()) return checkpoint.status();
+      absl::Status status = writer_.DeleteWorkerEvents(trial.key, checkpoint->position);
+      if (!status.ok()) return status;
+    }
+  }
+  if (ended) trial.end_time = clock_.wall();
+  if (change.to == v1::SUCCEEDED && outcome != nullptr) {
+    trial.outcome = outcome->SerializeAsString();
+  }
+  if (absl::Status status = writer_.UpdateTrial(trial, previous); !status.ok()) return status;
+
+  if (ended && trial.checkpoint_step > 0) {
+    // The last two checkpoints stay; what was uploaded beside them goes.
+    const auto checkpoints = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 2);
+    if (!checkpoints.ok()) return checkpoints.status();
+    std::vector<std::string> keep;
+    for (const EventRecord& checkpoint : *checkpoints) {
+      keep.push_back(ToEvent(checkpoint, "", "").checkpoint().sha256());
+    }
+    effects_.actions.push_back(
+        [this, experiment = trial.experiment_id, id = trial.id, keep = std::move(keep)] {
+          artifacts_.KeepOnly(experiment, id, keep).IgnoreError();
+        });
+  }
+
+  v1::Event event;
+  event.set_attempt(change.attempt);
+  event.set_step(running ? change.resumed_from_step : step >= 0 ? step : trial.checkpoint_step);
+  v1::StateChange& state_change = *event.mutable_state_change();
+  state_change.set_from(change.from);
+  state_change.set_to(change.to);
+  state_change.set_reason(change.reason);
+  if (running) state_change.set_worker(change.worker);
+  state_change.set_resumed_from_step(change.resumed_from_step);
+  return Append(trial, std::move(event));
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,130 @@
+// What each command does to the scheduler and the store: one thread, no queue, no waiting. A group
+// of commands is applied between Begin and Commit; what must wait for the commit (waking watchers,
+// deleting files) is collected in Effects.
+#ifndef LENGTHWISE_SERVER_COORDINATION_ENGINE_H_
+#define LENGTHWISE_SERVER_COORDINATION_ENGINE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/worker_service.pb.h"
+#include "server/coordination/fleet.h"
+#include "server/scheduling/scheduler.h"
+#include "server/storage/artifact_store.h"
+#include "server/storage/storage.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::server {
+
+// Two clocks: `steady` never jumps and decides about leases, `wall` is what histories show.
+struct Clock {
+  std::function<absl::Time()> steady;
+  std::function<absl::Time()> wall;
+};
+// The machine's. Its steady clock starts at the wall's time.
+Clock SystemClock();
+
+// What follows a commit.
+struct Effects {
+  absl::flat_hash_set<std::string> experiments;  // ids of those whose history grew or ended
+  std::vector<std::pair<std::string, v1::TrialProgress>> progress;  // by experiment id
+  std::vector<std::function<void()>> actions;
+  int64_t events = 0;
+  int64_t points = 0;
+  int64_t lease_expiries = 0;
+};
+
+// A grid on its way into the store.
+struct Submission {
+  // All but key, id, counts.
+  ExperimentRecord experiment;
+  specification::Grid grid;
+};
+
+// Not thread-safe. Errors other than of the store leave everything as it was; after an error of the
+// store Commit fails, and Rebuild must follow.
+class Engine {
+ public:
+  struct Options {
+    Scheduler::Options scheduler;
+    absl::Duration heartbeat_interval = absl::Seconds(1);
+  };
+
+  // All must outlive it. Rebuild comes first.
+  Engine(const Options& options, Storage& storage, ArtifactStore& artifacts, Fleet& fleet,
+         Clock clock);
+
+  // Makes the scheduler from what the store has. Registered workers stay registered.
+  absl::Status Rebuild();
+
+  absl::Status Begin();
+  absl::Status Commit();
+  bool HasChanges() const { return writer_.HasChanges(); }
+  // What has gathered since the last call.
+  Effects TakeEffects() { return std::exchange(effects_, Effects()); }
+
+  absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Submission& submission);
+  // What CreateExperiment would answer, without a name.
+  static absl::StatusOr<v1::CreateExperimentResponse> Preview(const Submission& submission);
+  absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request);
+  absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(
+      const v1::DeleteExperimentRequest& request);
+  absl::StatusOr<v1::Trial> CancelTrial(const v1::CancelTrialRequest& request);
+
+  absl::StatusOr<v1::RegisterWorkerResponse> RegisterWorker(
+      const v1::RegisterWorkerRequest& request);
+  // Grants at once, or answers without lease and reason.
+  absl::StatusOr<v1::AcquireLeaseResponse> AcquireLease(const std::string& worker);
+  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request);
+  absl::StatusOr<v1::ReleaseLeaseResponse> ReleaseLease(const v1::ReleaseLeaseRequest& request);
+  absl::StatusOr<v1::StreamEventsResponse> StoreEvents(const v1::StreamEventsRequest& request);
+
+  // Ends leases whose time is over.
+  absl::Status Tick();
+
+  Scheduler& scheduler() { return *scheduler_; }
+  absl::Time Now() const { return clock_.steady(); }
+
+ private:
+  // Stores decisions: trials, leases, changes of state as events that belong to `step` (-1: the
+  // trial's checkpoint). `outcome` is what the trial that succeeds told.
+  absl::Status Record(const Decisions& decisions, int64_t step = -1,
+                      const v1::Outcome* outcome = nullptr);
+  absl::Status RecordChange(const TrialChange& change, int64_t step, const v1::Outcome* outcome);
+  absl::Status Append(const TrialRecord& trial, v1::Event event);
+  absl::StatusOr<TrialRecord> GetTrial(int64_t key);
+
+  absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions);
+  // Makes sure that the trial's checkpoint can be read; otherwise goes back to the one before, or
+  // the start, and says so in the trial's history. True if nothing changed.
+  absl::StatusOr<bool> CheckCheckpoint(int64_t trial);
+  // The event of the trial's checkpoint at its checkpoint step; position 0 for the start.
+  absl::StatusOr<EventRecord> CheckpointEvent(const TrialRecord& trial);
+
+  absl::Status StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRequest& request,
+                              int64_t last_sequence);
+  absl::Status StoreCheckpoint(TrialRecord& trial, int64_t step);
+
+  const Options options_;
+  Storage& storage_;
+  StorageWriter& writer_;
+  ArtifactStore& artifacts_;
+  Fleet& fleet_;
+  const Clock clock_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Effects effects_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_ENGINE_H_

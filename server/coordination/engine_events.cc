@@ -1,0 +1,118 @@
+// The intake of workers' events: each stored at most once, and only from the trial's newest lease.
+#include "absl/strings/str_cat.h"
+#include "server/coordination/engine.h"
+#include "server/coordination/event_checks.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+
+absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
+    const v1::StreamEventsRequest& request) {
+  v1::StreamEventsResponse response;
+  response.set_lease_id(request.lease_id());
+  const auto refuse = [&](v1::StreamEventsResponse::Refusal refusal, absl::string_view detail) {
+    response.set_refusal(refusal);
+    response.set_detail(std::string(detail));
+    return response;
+  };
+  if (!request.events().empty()) response.set_trial(request.events(0).trial());
+  if (absl::Status status = CheckEvents(request); !status.ok()) {
+    return refuse(v1::StreamEventsResponse::INVALID, status.message());
+  }
+  const v1::Event& first = request.events(0);
+  const absl::StatusOr<TrialPath> path = ParseTrialName(first.trial());
+  if (!path.ok()) return refuse(v1::StreamEventsResponse::INVALID, path.status().message());
+  const Token token = request.fencing_token();
+  if (request.lease_id() != LeaseId(token)) {
+    return refuse(v1::StreamEventsResponse::INVALID, "lease_id and fencing_token do not fit");
+  }
+
+  absl::StatusOr<std::optional<TrialRecord>> found =
+      writer_.FindTrial(path->experiment, path->trial);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) {
+    return refuse(v1::StreamEventsResponse::STALE_LEASE, "there is no such trial");
+  }
+  TrialRecord& trial = **found;
+  if (trial.token != token || trial.attempt != first.attempt()) {
+    return refuse(v1::StreamEventsResponse::STALE_LEASE,
+                  absl::StrCat("the trial's newest is attempt ", trial.attempt, " with ",
+                               LeaseId(trial.token)));
+  }
+  const absl::StatusOr<int64_t> last = writer_.LastSequence(trial.key, trial.attempt);
+  if (!last.ok()) return last.status();
+  response.set_acknowledged_sequence(*last);
+  const int64_t end = first.sequence() + request.events_size() - 1;
+  if (end <= *last) return response;  // all known
+  if (trial.state != v1::RUNNING) {
+    return refuse(
+        v1::StreamEventsResponse::STALE_LEASE,
+        absl::StrCat("the trial is ", v1::TrialState_Name(trial.state), ": ", trial.reason));
+  }
+  if (first.sequence() > *last + 1) {
+    return refuse(v1::StreamEventsResponse::SEQUENCE_GAP,
+                  absl::StrCat("expected ", *last + 1, ", got ", first.sequence()));
+  }
+  for (const v1::Event& event : request.events()) {
+    if (!event.has_checkpoint() || event.sequence() <= *last) continue;
+    const absl::Status stored = artifacts_.Verify({.experiment = path->experiment,
+                                                   .trial = path->trial,
+                                                   .sha256 = event.checkpoint().sha256()},
+                                                  event.checkpoint().size_bytes());
+    if (!stored.ok()) {
+      return refuse(v1::StreamEventsResponse::INVALID,
+                    absl::StrCat("upload the checkpoint before its event: ", stored.message()));
+    }
+  }
+  if (absl::Status status = StoreNewEvents(trial, request, *last); !status.ok()) return status;
+  response.set_acknowledged_sequence(end);
+  return response;
+}
+
+absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRequest& request,
+                                    int64_t last_sequence) {
+  for (const v1::Event& event : request.events()) {
+    if (event.sequence() <= last_sequence) continue;
+    if (absl::Status status = Append(trial, event); !status.ok()) return status;
+    effects_.points += event.training_points().steps_size();
+    if (event.has_checkpoint()) {
+      absl::Status status = StoreCheckpoint(trial, event.step());
+      if (!status.ok()) return status;
+    }
+    if (event.has_outcome()) {
+      const v1::Outcome& outcome = event.outcome();
+      const absl::StatusOr<Decisions> decisions =
+          scheduler_->Finish(trial.key, trial.token, outcome.kind(), outcome.reason(), Now());
+      if (!decisions.ok()) return decisions.status();
+      absl::Status status = Record(*decisions, event.step(), &outcome);
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::StoreCheckpoint(TrialRecord& trial, int64_t step) {
+  trial.checkpoint_step = step;
+  if (absl::Status status = writer_.UpdateTrial(trial, trial.state); !status.ok()) return status;
+  scheduler_->SetCheckpoint(trial.key, step);
+  const auto checkpoints = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 3);
+  if (!checkpoints.ok()) return checkpoints.status();
+  if (checkpoints->size() < 3) return absl::OkStatus();
+  // Two stay. Only this one is deleted, not all others: the next may be uploaded already.
+  const auto sha256_of = [](const EventRecord& record) {
+    return ToEvent(record, "", "").checkpoint().sha256();
+  };
+  const std::string oldest = sha256_of((*checkpoints)[2]);
+  if (oldest == sha256_of((*checkpoints)[0]) || oldest == sha256_of((*checkpoints)[1])) {
+    return absl::OkStatus();
+  }
+  effects_.actions.push_back(
+      [this,
+       id = ArtifactId{.experiment = trial.experiment_id, .trial = trial.id, .sha256 = oldest}] {
+        artifacts_.Delete(id).IgnoreError();
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace lengthwise::server

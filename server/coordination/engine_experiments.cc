@@ -1,0 +1,157 @@
+// The clients' commands.
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "server/coordination/engine.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int kMaxAnsweredIds = 1000;
+
+absl::Status NoExperiment(absl::string_view name) {
+  return absl::NotFoundError(absl::StrCat("there is no ", name));
+}
+
+v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
+                                          const specification::Grid& grid) {
+  v1::CreateExperimentResponse response;
+  *response.mutable_experiment() = ToExperiment(record);
+  absl::flat_hash_set<absl::string_view> packs;
+  for (const specification::GridTrial& trial : grid.trials) {
+    if (response.trial_ids_size() < kMaxAnsweredIds) response.add_trial_ids(trial.id);
+    packs.insert(trial.pack_key);
+  }
+  response.set_trial_count(static_cast<int32_t>(grid.trials.size()));
+  response.set_pack_count(static_cast<int32_t>(packs.size()));
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::CreateExperimentResponse> Engine::CreateExperiment(
+    const Submission& submission) {
+  ExperimentRecord record = submission.experiment;
+  if (!record.request_id.empty()) {
+    absl::StatusOr<std::optional<ExperimentRecord>> known = writer_.FindRequest(record.request_id);
+    if (!known.ok()) return known.status();
+    if (known->has_value()) {
+      if ((*known)->request_fingerprint != record.request_fingerprint) {
+        return absl::AlreadyExistsError(absl::StrCat("request_id: \"", record.request_id,
+                                                     "\" created ", ExperimentName((*known)->id),
+                                                     " from another specification; use a new "
+                                                     "request_id"));
+      }
+      return MakeResponse(**known, submission.grid);
+    }
+  }
+  record.counts.set_queued(static_cast<int32_t>(submission.grid.trials.size()));
+  if (absl::Status status = writer_.InsertExperiment(record); !status.ok()) return status;
+  absl::flat_hash_map<absl::string_view, int64_t> packs;
+  const std::string reason = absl::StrCat("submitted by ", record.owner);
+  int32_t index = 0;
+  for (const specification::GridTrial& grid_trial : submission.grid.trials) {
+    const auto [pack, is_new] = packs.try_emplace(grid_trial.pack_key, 0);
+    if (is_new) {
+      PackRecord pack_record = ToPack(grid_trial);
+      pack_record.experiment = record.key;
+      if (absl::Status status = writer_.InsertPack(pack_record); !status.ok()) return status;
+      pack->second = pack_record.key;
+    }
+    TrialRecord trial;
+    trial.experiment = record.key;
+    trial.index = index++;
+    trial.id = grid_trial.id;
+    trial.pack = pack->second;
+    trial.learning_rate = grid_trial.specification.learning_rate();
+    trial.weight_seed = grid_trial.specification.weight_seed();
+    trial.data_seed = grid_trial.specification.data_seed();
+    trial.state = v1::QUEUED;
+    trial.reason = reason;
+    if (absl::Status status = writer_.InsertTrial(trial); !status.ok()) return status;
+    ScheduledTrial scheduled;
+    scheduled.key = trial.key;
+    scheduled.pack = trial.pack;
+    scheduled.priority = record.priority;
+    scheduler_->Add(scheduled);
+  }
+  return MakeResponse(record, submission.grid);
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> Engine::Preview(const Submission& submission) {
+  ExperimentRecord record = submission.experiment;
+  record.counts.set_queued(static_cast<int32_t>(submission.grid.trials.size()));
+  return MakeResponse(record, submission.grid);
+}
+
+absl::StatusOr<v1::Experiment> Engine::CancelExperiment(
+    const v1::CancelExperimentRequest& request) {
+  const absl::StatusOr<std::string> id = ParseExperimentName(request.name());
+  if (!id.ok()) return id.status();
+  absl::StatusOr<std::optional<ExperimentRecord>> found = writer_.FindExperiment(*id);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return NoExperiment(request.name());
+  const std::string reason =
+      request.reason().empty() ? absl::StrCat("cancelled by ", (*found)->owner) : request.reason();
+  const absl::StatusOr<std::vector<int64_t>> trials = writer_.ListUnendedTrials((*found)->key);
+  if (!trials.ok()) return trials.status();
+  for (const int64_t trial : *trials) {
+    absl::Status status = Record(scheduler_->Cancel(trial, reason));
+    if (!status.ok()) return status;
+  }
+  found = writer_.FindExperiment(*id);
+  if (!found.ok()) return found.status();
+  return ToExperiment(**found);
+}
+
+absl::StatusOr<v1::DeleteExperimentResponse> Engine::DeleteExperiment(
+    const v1::DeleteExperimentRequest& request) {
+  const absl::StatusOr<std::string> id = ParseExperimentName(request.name());
+  if (!id.ok()) return id.status();
+  absl::StatusOr<std::optional<ExperimentRecord>> found = writer_.FindExperiment(*id);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return NoExperiment(request.name());
+  const v1::TrialCounts& counts = (*found)->counts;
+  if (counts.queued() + counts.running() > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(request.name(), " has ", counts.queued(),
+                                                      " queued and ", counts.running(),
+                                                      " running trials; cancel it first"));
+  }
+  if (absl::Status status = writer_.DeleteExperiment((*found)->key); !status.ok()) return status;
+  effects_.experiments.insert(*id);
+  effects_.actions.push_back([this, id = *id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
+  return v1::DeleteExperimentResponse();
+}
+
+absl::StatusOr<v1::Trial> Engine::CancelTrial(const v1::CancelTrialRequest& request) {
+  const absl::StatusOr<TrialPath> path = ParseTrialName(request.name());
+  if (!path.ok()) return path.status();
+  absl::StatusOr<std::optional<TrialRecord>> found =
+      writer_.FindTrial(path->experiment, path->trial);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return NoExperiment(request.name());
+  const v1::TrialState state = (*found)->state;
+  if (state == v1::SUCCEEDED || state == v1::FAILED) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(request.name(), " has ended: ", v1::TrialState_Name(state)));
+  }
+  const int64_t key = (*found)->key;
+  if (state != v1::CANCELLED) {
+    absl::StatusOr<std::optional<ExperimentRecord>> experiment =
+        writer_.FindExperiment(path->experiment);
+    if (!experiment.ok()) return experiment.status();
+    const std::string reason = request.reason().empty()
+                                   ? absl::StrCat("cancelled by ", (*experiment)->owner)
+                                   : request.reason();
+    absl::Status status = Record(scheduler_->Cancel(key, reason));
+    if (!status.ok()) return status;
+  }
+  const absl::StatusOr<TrialRecord> trial = GetTrial(key);
+  if (!trial.ok()) return trial.status();
+  const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial->pack);
+  if (!pack.ok()) return pack.status();
+  return ToTrial(*trial, **pack);
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,184 @@
+// The workers' commands, but for their events.
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/time_util.h"
+#include "platform/version.h"
+#include "server/coordination/engine.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+namespace {
+
+google::protobuf::Duration ToDuration(absl::Duration duration) {
+  return google::protobuf::util::TimeUtil::MicrosecondsToDuration(
+      absl::ToInt64Microseconds(duration));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::RegisterWorkerResponse> Engine::RegisterWorker(
+    const v1::RegisterWorkerRequest& request) {
+  const v1::WorkerDescription& worker = request.worker();
+  if (worker.worker_id().empty()) {
+    return absl::InvalidArgumentError("worker.worker_id: is empty");
+  }
+  if (worker.max_pack_size() < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "worker.max_pack_size: got ", worker.max_pack_size(), ", accepted is 1 and more"));
+  }
+  if (worker.api_version() != platform::kWorkerApiVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the worker was built with version ", worker.api_version(),
+                     " of the worker API, the "
+                     "server with ",
+                     platform::kWorkerApiVersion, "; build both from the same source"));
+  }
+  scheduler_->Register(worker.worker_id(), worker.max_pack_size(), Now());
+  fleet_.Register(worker, clock_.wall());
+  v1::RegisterWorkerResponse response;
+  *response.mutable_heartbeat_interval() = ToDuration(options_.heartbeat_interval);
+  *response.mutable_lease_duration() = ToDuration(options_.scheduler.lease_duration);
+  return response;
+}
+
+absl::StatusOr<EventRecord> Engine::CheckpointEvent(const TrialRecord& trial) {
+  if (trial.checkpoint_step == 0) return EventRecord();
+  const auto events = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 4);
+  if (!events.ok()) return events.status();
+  for (const EventRecord& event : *events) {
+    if (event.step == trial.checkpoint_step) return event;
+  }
+  return EventRecord();
+}
+
+absl::StatusOr<bool> Engine::CheckCheckpoint(int64_t key) {
+  absl::StatusOr<TrialRecord> trial = GetTrial(key);
+  if (!trial.ok()) return trial.status();
+  if (trial->checkpoint_step == 0) return true;
+  // Of the two that are kept; a third may be a damaged one that was passed over before.
+  const auto events = writer_.NewestEvents(key, v1::Event::kCheckpoint, 3);
+  if (!events.ok()) return events.status();
+  const int64_t wanted = trial->checkpoint_step;
+  int64_t usable = 0;
+  std::string problem = "it is not in the history";
+  for (const EventRecord& record : *events) {
+    if (record.step > wanted) continue;
+    const v1::Checkpoint checkpoint = ToEvent(record, "", "").checkpoint();
+    const absl::Status status = artifacts_.Verify(
+        {.experiment = trial->experiment_id, .trial = trial->id, .sha256 = checkpoint.sha256()},
+        checkpoint.size_bytes());
+    if (status.ok()) {
+      usable = record.step;
+      break;
+    }
+    if (record.step == wanted) problem = std::string(status.message());
+  }
+  if (usable == wanted) return true;
+
+  trial->checkpoint_step = usable;
+  if (absl::Status status = writer_.UpdateTrial(*trial, trial->state); !status.ok()) return status;
+  v1::Event event;
+  event.set_attempt(trial->attempt);
+  event.set_step(usable);
+  event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
+  event.mutable_log_line()->set_text(absl::StrCat(
+      "the checkpoint of step ", wanted, " cannot be used (", problem, "); going on from ",
+      usable > 0 ? absl::StrCat("the one of step ", usable) : "the beginning"));
+  if (absl::Status status = Append(*trial, std::move(event)); !status.ok()) return status;
+  scheduler_->SetCheckpoint(key, usable);
+  return false;
+}
+
+absl::StatusOr<v1::AcquireLeaseResponse> Engine::AcquireLease(const std::string& worker) {
+  // A trial whose checkpoint turns out damaged moves to another pack: look again then.
+  while (true) {
+    bool sound = true;
+    for (const TrialKey trial : scheduler_->NextPack(worker, Now())) {
+      const absl::StatusOr<bool> unchanged = CheckCheckpoint(trial);
+      if (!unchanged.ok()) return unchanged.status();
+      sound = sound && *unchanged;
+    }
+    if (sound) break;
+  }
+  const absl::StatusOr<Decisions> decisions = scheduler_->Grant(worker, Now());
+  if (!decisions.ok()) return decisions.status();
+  v1::AcquireLeaseResponse response;
+  if (decisions->trials.empty()) {
+    response.set_no_lease_reason(scheduler_->WhyNothing());
+    return response;
+  }
+  if (absl::Status status = Record(*decisions); !status.ok()) return status;
+  absl::StatusOr<v1::Lease> lease = MakeLease(*decisions);
+  if (!lease.ok()) return lease.status();
+  *response.mutable_lease() = *std::move(lease);
+  return response;
+}
+
+absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions) {
+  const Token token = decisions.trials.front().token;
+  v1::Lease lease;
+  lease.set_lease_id(LeaseId(token));
+  lease.set_fencing_token(token);
+  std::optional<PackRecord> pack;
+  for (const TrialChange& change : decisions.trials) {
+    const absl::StatusOr<TrialRecord> trial = GetTrial(change.trial);
+    if (!trial.ok()) return trial.status();
+    if (!pack.has_value()) {
+      absl::StatusOr<std::optional<PackRecord>> found = writer_.FindPack(trial->pack);
+      if (!found.ok()) return found.status();
+      pack = *std::move(found);
+    }
+    v1::LeasedTrial& leased = *lease.add_trials();
+    leased.set_trial(TrialName(trial->experiment_id, trial->id));
+    *leased.mutable_specification() = ToTrialSpecification(*trial, *pack);
+    leased.set_attempt(trial->attempt);
+    leased.set_checkpoint_step(trial->checkpoint_step);
+    if (trial->checkpoint_step == 0) continue;
+    const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(*trial);
+    if (!checkpoint.ok()) return checkpoint.status();
+    *leased.mutable_checkpoint() = ToEvent(*checkpoint, "", "").checkpoint();
+  }
+  return lease;
+}
+
+absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatRequest& request) {
+  std::vector<Token> tokens;
+  for (const v1::HeldLease& lease : request.leases()) {
+    // An id that does not fit its token is no lease of this server.
+    const bool fits = lease.lease_id() == LeaseId(lease.fencing_token());
+    tokens.push_back(fits ? lease.fencing_token() : 0);
+  }
+  const absl::StatusOr<std::vector<LeaseDirective>> directives =
+      scheduler_->Heartbeat(request.worker_id(), tokens, Now());
+  if (!directives.ok()) return directives.status();
+  fleet_.Heartbeat(request.worker_id(), request.measurements(), clock_.wall());
+  v1::HeartbeatResponse response;
+  for (int i = 0; i < request.leases_size(); ++i) {
+    v1::HeartbeatResponse::LeaseDirective& directive = *response.add_leases();
+    directive.set_lease_id(request.leases(i).lease_id());
+    directive.set_lost((*directives)[i].lost);
+    for (const TrialKey key : (*directives)[i].cancelled) {
+      const absl::StatusOr<std::optional<TrialRecord>> trial = writer_.FindTrial(key);
+      if (!trial.ok()) return trial.status();
+      if (!trial->has_value()) continue;  // its experiment was deleted
+      directive.add_cancelled_trials(TrialName((*trial)->experiment_id, (*trial)->id));
+    }
+  }
+  for (const v1::TrialProgress& progress : request.progress()) {
+    const absl::StatusOr<TrialPath> path = ParseTrialName(progress.trial());
+    if (path.ok()) effects_.progress.emplace_back(path->experiment, progress);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::ReleaseLeaseResponse> Engine::ReleaseLease(
+    const v1::ReleaseLeaseRequest& request) {
+  if (request.lease_id() == LeaseId(request.fencing_token())) {
+    absl::Status status = Record(
+        scheduler_->Release(request.worker_id(), request.fencing_token(), request.reason(), Now()));
+    if (!status.ok()) return status;
+  }
+  return v1::ReleaseLeaseResponse();
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,17 @@
+// What a worker's events must fulfil whatever the state of their trial.
+#ifndef LENGTHWISE_SERVER_COORDINATION_EVENT_CHECKS_H_
+#define LENGTHWISE_SERVER_COORDINATION_EVENT_CHECKS_H_
+
+#include "absl/status/status.h"
+#include "proto/worker_service.pb.h"
+
+namespace lengthwise::server {
+
+// Events of one trial and attempt, sequence numbers consecutive from at least 1, each with a fact
+// that a worker may tell, columns of equal length, an outcome only at the end. INVALID_ARGUMENT
+// says which event is wrong.
+absl::Status CheckEvents(const v1::StreamEventsRequest& request);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_EVENT_CHECKS_H_

@@ -1,0 +1,38 @@
+// What workers said of themselves; whether they are alive, the scheduler knows.
+#ifndef LENGTHWISE_SERVER_COORDINATION_FLEET_H_
+#define LENGTHWISE_SERVER_COORDINATION_FLEET_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "proto/fleet_service.pb.h"
+#include "proto/worker_service.pb.h"
+
+namespace lengthwise::server {
+
+// Thread-safe. Times are of the wall.
+class Fleet {
+ public:
+  void Register(const v1::WorkerDescription& description, absl::Time now);
+  void Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
+                 absl::Time now);
+  // Workers heard of in the last hour, by id; forgets the others. Alive and trials are not set.
+  std::vector<v1::Worker> List(absl::Time now);
+
+ private:
+  struct Entry {
+    v1::Worker worker;
+    absl::Time last_heard;
+  };
+
+  platform::Mutex mutex_;
+  absl::btree_map<std::string, Entry> workers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_FLEET_H_

@@ -1,0 +1,97 @@
+#include "server/coordination/names.h"
+
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "platform/sha256.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int64_t kDefaultPageSize = 100;
+constexpr int64_t kMaxPageSize = 1000;
+
+// Ties a token to its list; not a secret.
+std::string Seal(absl::string_view scope, absl::string_view start) {
+  return platform::Sha256Hex(absl::StrCat(start, "\n", scope)).substr(0, 16);
+}
+
+}  // namespace
+
+std::string ExperimentName(absl::string_view experiment) {
+  return absl::StrCat("experiments/", experiment);
+}
+
+std::string TrialName(absl::string_view experiment, absl::string_view trial) {
+  return absl::StrCat("experiments/", experiment, "/trials/", trial);
+}
+
+absl::StatusOr<TrialPath> ParseExperimentOrTrialName(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  const bool experiment = parts.size() == 2 && parts[0] == "experiments" && !parts[1].empty();
+  const bool trial = parts.size() == 4 && parts[0] == "experiments" && !parts[1].empty() &&
+                     parts[2] == "trials" && !parts[3].empty();
+  if (experiment) return TrialPath{.experiment = std::string(parts[1]), .trial = ""};
+  if (trial) {
+    return TrialPath{.experiment = std::string(parts[1]), .trial = std::string(parts[3])};
+  }
+  return absl::InvalidArgumentError(absl::StrCat("name: \"", absl::CHexEscape(name.substr(0, 300)),
+                                                 "\" is neither experiments/{experiment} nor "
+                                                 "experiments/{experiment}/trials/{trial}"));
+}
+
+absl::StatusOr<std::string> ParseExperimentName(absl::string_view name) {
+  absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(name);
+  if (!path.ok()) return path.status();
+  if (!path->trial.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("name: \"", name, "\" names a trial, wanted is experiments/{experiment}"));
+  }
+  return path->experiment;
+}
+
+absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name) {
+  absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(name);
+  if (path.ok() && path->trial.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("name: \"", name,
+                     "\" names an experiment, wanted is experiments/{experiment}/trials/{trial}"));
+  }
+  return path;
+}
+
+std::string LeaseId(int64_t token) { return absl::StrCat("lease-", token); }
+
+std::string EncodePageToken(absl::string_view scope, int64_t start) {
+  const std::string text = absl::StrCat(start);
+  return absl::WebSafeBase64Escape(absl::StrCat(text, ":", Seal(scope, text)));
+}
+
+absl::StatusOr<int64_t> DecodePageToken(absl::string_view scope, absl::string_view token) {
+  if (token.empty()) return 0;
+  std::string text;
+  int64_t start = 0;
+  if (token.size() <= 100 && absl::WebSafeBase64Unescape(token, &text)) {
+    const std::vector<std::string> parts = absl::StrSplit(text, ':');
+    if (parts.size() == 2 && absl::SimpleAtoi(parts[0], &start) && start >= 0 &&
+        parts[1] == Seal(scope, parts[0])) {
+      return start;
+    }
+  }
+  return absl::InvalidArgumentError(
+      "page_token: not one that this list, with this filter, returned; start without a token");
+}
+
+absl::StatusOr<int64_t> PageSize(int32_t requested) {
+  if (requested == 0) return kDefaultPageSize;
+  if (requested < 0 || requested > kMaxPageSize) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("page_size: got ", requested, ", accepted are 0 to ", kMaxPageSize));
+  }
+  return requested;
+}
+
+}  // namespace lengthwise::server

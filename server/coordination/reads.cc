@@ -1,0 +1,259 @@
+// The coordinator's reads: on the caller's thread, from a snapshot of what is committed.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/coordination/coordinator_impl.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+#include "server/coordination/trial_filter.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int64_t kMaxPageBytes = 1 << 20;
+
+absl::Status NotThere(absl::string_view name) {
+  return absl::NotFoundError(absl::StrCat("there is no ", name));
+}
+
+}  // namespace
+
+absl::StatusOr<ExperimentRecord> CoordinatorImpl::FindExperiment(StorageReader& reader,
+                                                                 absl::string_view name) {
+  const absl::StatusOr<std::string> id = ParseExperimentName(name);
+  if (!id.ok()) return id.status();
+  absl::StatusOr<std::optional<ExperimentRecord>> found = reader.FindExperiment(*id);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return NotThere(name);
+  return **std::move(found);
+}
+
+absl::StatusOr<TrialRecord> CoordinatorImpl::FindTrial(StorageReader& reader,
+                                                       absl::string_view name) {
+  const absl::StatusOr<TrialPath> path = ParseTrialName(name);
+  if (!path.ok()) return path.status();
+  absl::StatusOr<std::optional<TrialRecord>> found =
+      reader.FindTrial(path->experiment, path->trial);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return NotThere(name);
+  return **std::move(found);
+}
+
+std::string CoordinatorImpl::WhyWaiting(int64_t trial) {
+  platform::MutexLock lock(engine_mutex_);
+  return engine_.scheduler().WhyWaiting(trial, engine_.Now());
+}
+
+absl::StatusOr<v1::Experiment> CoordinatorImpl::GetExperiment(absl::string_view name) {
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, name);
+  if (!record.ok()) return record.status();
+  return ToExperiment(*record);
+}
+
+absl::StatusOr<v1::ListExperimentsResponse> CoordinatorImpl::ListExperiments(
+    const v1::ListExperimentsRequest& request) {
+  constexpr absl::string_view kScope = "experiments";
+  const absl::StatusOr<int64_t> size = PageSize(request.page_size());
+  if (!size.ok()) return size.status();
+  const absl::StatusOr<int64_t> before = DecodePageToken(kScope, request.page_token());
+  if (!before.ok()) return before.status();
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  auto records = (*reader)->ListExperiments(*before, *size + 1);
+  if (!records.ok()) return records.status();
+  v1::ListExperimentsResponse response;
+  if (static_cast<int64_t>(records->size()) > *size) {
+    records->pop_back();
+    response.set_next_page_token(EncodePageToken(kScope, records->back().key));
+  }
+  for (const ExperimentRecord& record : *records) {
+    *response.add_experiments() = ToExperiment(record);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::Trial> CoordinatorImpl::GetTrial(absl::string_view name) {
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  const absl::StatusOr<TrialRecord> record = FindTrial(**reader, name);
+  if (!record.ok()) return record.status();
+  const auto pack = (*reader)->FindPack(record->pack);
+  if (!pack.ok()) return pack.status();
+  v1::Trial trial = ToTrial(*record, **pack);
+  if (record->state == v1::QUEUED) {
+    const std::string why = WhyWaiting(record->key);
+    if (!why.empty()) trial.set_reason(why);
+  }
+  return trial;
+}
+
+absl::StatusOr<v1::ListTrialsResponse> CoordinatorImpl::ListTrials(
+    const v1::ListTrialsRequest& request) {
+  const absl::StatusOr<int64_t> size = PageSize(request.page_size());
+  if (!size.ok()) return size.status();
+  const absl::StatusOr<TrialFilter> filter = ParseTrialFilter(request.filter());
+  if (!filter.ok()) return filter.status();
+  const std::string scope = absl::StrCat("trials\n", request.parent(), "\n", request.filter());
+  const absl::StatusOr<int64_t> start = DecodePageToken(scope, request.page_token());
+  if (!start.ok()) return start.status();
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  const absl::StatusOr<ExperimentRecord> experiment = FindExperiment(**reader, request.parent());
+  if (!experiment.ok()) return experiment.status();
+  auto records =
+      (*reader)->ListTrials(experiment->key, static_cast<int32_t>(*start), *filter, *size + 1);
+  if (!records.ok()) return records.status();
+  v1::ListTrialsResponse response;
+  if (static_cast<int64_t>(records->size()) > *size) {
+    response.set_next_page_token(EncodePageToken(scope, records->back().index));
+    records->pop_back();
+  }
+  std::map<int64_t, PackRecord> packs;
+  for (const TrialRecord& record : *records) {
+    auto pack = packs.find(record.pack);
+    if (pack == packs.end()) {
+      auto found = (*reader)->FindPack(record.pack);
+      if (!found.ok()) return found.status();
+      pack = packs.emplace(record.pack, **std::move(found)).first;
+    }
+    *response.add_trials() = ToTrial(record, pack->second);
+  }
+  platform::MutexLock lock(engine_mutex_);
+  for (int i = 0; i < response.trials_size(); ++i) {
+    const TrialRecord& record = (*records)[i];
+    if (record.state != v1::QUEUED) continue;
+    const std::string why = engine_.scheduler().WhyWaiting(record.key, engine_.Now());
+    if (!why.empty()) response.mutable_trials(i)->set_reason(why);
+  }
+  return response;
+}
+
+v1::ListWorkersResponse CoordinatorImpl::ListWorkers() {
+  std::vector<v1::Worker> workers = fleet_.List(dependencies_.clock.wall());
+  std::vector<std::vector<TrialKey>> trials;
+  {
+    platform::MutexLock lock(engine_mutex_);
+    for (v1::Worker& worker : workers) {
+      worker.set_alive(engine_.scheduler().IsAlive(worker.worker_id(), engine_.Now()));
+      trials.push_back(engine_.scheduler().TrialsOf(worker.worker_id()));
+    }
+  }
+  v1::ListWorkersResponse response;
+  const auto reader = storage_->Read();
+  for (size_t i = 0; i < workers.size(); ++i) {
+    for (const TrialKey key : trials[i]) {
+      if (!reader.ok()) break;
+      const auto trial = (*reader)->FindTrial(key);
+      if (!trial.ok() || !trial->has_value()) continue;
+      workers[i].add_trials(TrialName((*trial)->experiment_id, (*trial)->id));
+    }
+    if (!workers[i].alive()) {
+      workers[i].clear_steps_per_second();
+      workers[i].clear_model_steps_per_second();
+    }
+    *response.add_workers() = std::move(workers[i]);
+  }
+  return response;
+}
+
+Coordinator::Statistics CoordinatorImpl::GetStatistics() {
+  Statistics statistics;
+  {
+    platform::MutexLock lock(statistics_mutex_);
+    statistics = statistics_;
+  }
+  std::vector<v1::Worker> workers = fleet_.List(dependencies_.clock.wall());
+  {
+    platform::MutexLock lock(engine_mutex_);
+    const Scheduler& scheduler = engine_.scheduler();
+    statistics.leases = scheduler.leases();
+    statistics.workers_alive = scheduler.LiveWorkers(engine_.Now());
+    std::erase_if(workers, [&](const v1::Worker& worker) {
+      return !scheduler.IsAlive(worker.worker_id(), engine_.Now());
+    });
+  }
+  for (const v1::Worker& worker : workers) {
+    statistics.steps_per_second += worker.steps_per_second();
+    statistics.model_steps_per_second += worker.model_steps_per_second();
+  }
+  statistics.database_bytes = storage_->SizeBytes();
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return statistics;
+  const auto counts = (*reader)->TotalCounts();
+  if (counts.ok()) statistics.trials = *counts;
+  const auto oldest = (*reader)->OldestQueued();
+  if (oldest.ok() && *oldest != NoTime()) {
+    statistics.oldest_queued_seconds =
+        std::max(0.0, absl::ToDoubleSeconds(dependencies_.clock.wall() - *oldest));
+  }
+  return statistics;
+}
+
+absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadEvents(absl::string_view experiment,
+                                                                   int64_t start_position,
+                                                                   int64_t max_events) {
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, experiment);
+  if (!record.ok()) return record.status();
+  EventPage page;
+  page.at_end = true;
+  page.next_position = std::max<int64_t>(start_position, 1);
+  page.unfinished_trials = record->counts.queued() + record->counts.running();
+  int64_t bytes = 0;
+  absl::Status status = (*reader)->ForEachEvent(
+      record->key, start_position, [&](const EventRecord& event, absl::string_view trial_id) {
+        const bool full =
+            static_cast<int64_t>(page.events.size()) >= max_events ||
+            (bytes > 0 && bytes + static_cast<int64_t>(event.payload.size()) > kMaxPageBytes);
+        if (full) {
+          page.at_end = false;
+          return false;
+        }
+        bytes += static_cast<int64_t>(event.payload.size());
+        page.next_position = event.position + 1;
+        page.events.push_back(ToEvent(event, record->id, trial_id));
+        return true;
+      });
+  if (!status.ok()) return status;
+  return page;
+}
+
+absl::Status CoordinatorImpl::ForEachEvent(absl::string_view experiment_or_trial,
+                                           int fact_field_number,
+                                           const std::function<void(const v1::Event&)>& take) {
+  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
+  if (!path.ok()) return path.status();
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  int64_t experiment = 0;
+  int64_t trial = 0;
+  if (path->trial.empty()) {
+    const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, experiment_or_trial);
+    if (!record.ok()) return record.status();
+    experiment = record->key;
+  } else {
+    const absl::StatusOr<TrialRecord> record = FindTrial(**reader, experiment_or_trial);
+    if (!record.ok()) return record.status();
+    trial = record->key;
+  }
+  return (*reader)->ForEachEventOfKind(experiment, trial, fact_field_number,
+                                       [&](const EventRecord& event, absl::string_view trial_id) {
+                                         take(ToEvent(event, path->experiment, trial_id));
+                                         return true;
+                                       });
+}
+
+std::unique_ptr<Coordinator::Subscription> CoordinatorImpl::Subscribe(
+    absl::string_view experiment, std::function<void()> wake,
+    std::function<void(const v1::TrialProgress&)> progress) {
+  // A malformed name gets a subscription that never hears anything; reads tell what is wrong.
+  const absl::StatusOr<std::string> id = ParseExperimentName(experiment);
+  return subscriptions_.Subscribe(id.ok() ? *id : "", std::move(wake), std::move(progress));
+}
+
+}  // namespace lengthwise::server

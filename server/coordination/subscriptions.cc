@@ -1,0 +1,64 @@
+#include "server/coordination/subscriptions.h"
+
+#include <utility>
+
+namespace lengthwise::server {
+
+class Subscriptions::Handle : public Coordinator::Subscription {
+ public:
+  Handle(Subscriptions& owner, std::string experiment, std::shared_ptr<Subscriber> subscriber)
+      : owner_(owner), experiment_(std::move(experiment)), subscriber_(std::move(subscriber)) {}
+
+  ~Handle() override {
+    {
+      platform::MutexLock lock(owner_.mutex_);
+      const auto list = owner_.subscribers_.find(experiment_);
+      std::erase(list->second, subscriber_);
+      if (list->second.empty()) owner_.subscribers_.erase(list);
+    }
+    // Waits for a callback that runs now.
+    platform::MutexLock lock(subscriber_->mutex);
+    subscriber_->active = false;
+  }
+
+ private:
+  Subscriptions& owner_;
+  const std::string experiment_;
+  const std::shared_ptr<Subscriber> subscriber_;
+};
+
+std::unique_ptr<Coordinator::Subscription> Subscriptions::Subscribe(
+    absl::string_view experiment, std::function<void()> wake,
+    std::function<void(const v1::TrialProgress&)> progress) {
+  auto subscriber = std::make_shared<Subscriber>();
+  subscriber->wake = std::move(wake);
+  subscriber->progress = std::move(progress);
+  {
+    platform::MutexLock lock(mutex_);
+    subscribers_[std::string(experiment)].push_back(subscriber);
+  }
+  return std::make_unique<Handle>(*this, std::string(experiment), std::move(subscriber));
+}
+
+std::vector<std::shared_ptr<Subscriptions::Subscriber>> Subscriptions::SubscribersOf(
+    absl::string_view experiment) {
+  platform::MutexLock lock(mutex_);
+  const auto found = subscribers_.find(experiment);
+  return found == subscribers_.end() ? std::vector<std::shared_ptr<Subscriber>>() : found->second;
+}
+
+void Subscriptions::Wake(absl::string_view experiment) {
+  for (const std::shared_ptr<Subscriber>& subscriber : SubscribersOf(experiment)) {
+    platform::MutexLock lock(subscriber->mutex);
+    if (subscriber->active && subscriber->wake) subscriber->wake();
+  }
+}
+
+void Subscriptions::Progress(absl::string_view experiment, const v1::TrialProgress& progress) {
+  for (const std::shared_ptr<Subscriber>& subscriber : SubscribersOf(experiment)) {
+    platform::MutexLock lock(subscriber->mutex);
+    if (subscriber->active && subscriber->progress) subscriber->progress(progress);
+  }
+}
+
+}  // namespace lengthwise::server

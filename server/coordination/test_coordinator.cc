@@ -1,0 +1,213 @@
+#include "server/coordination/test_coordinator.h"
+
+#include "absl/strings/str_cat.h"
+#include "platform/sha256.h"
+#include "platform/version.h"
+
+namespace lengthwise::server {
+
+absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequest& request) {
+  const v1::ExperimentSpecification& specification = request.specification();
+  if (specification.name() == "wrong") {
+    absl::Status status = absl::InvalidArgumentError("name: \"wrong\" is wrong");
+    status.SetPayload(specification::kBadRequestTypeUrl, absl::Cord("details"));
+    return status;
+  }
+  specification::Grid grid;
+  grid.specification = specification;
+  for (int rate = 0; rate < specification.learning_rates_size(); ++rate) {
+    for (const uint64_t seed : specification.seeds()) {
+      specification::GridTrial& trial = grid.trials.emplace_back();
+      trial.id = absl::StrCat("lr", rate, "-seed", seed);
+      trial.pack_key = absl::StrCat("pack", rate);
+      trial.specification.mutable_task()->set_name("bucket_sort");
+      trial.specification.mutable_network()->set_name("encoder");
+      trial.specification.mutable_encoding()->set_name(rate % 2 == 0 ? "none" : "sin_cos");
+      trial.specification.mutable_encoding()->set_label(rate % 2 == 0 ? "" : "sines");
+      trial.specification.set_learning_rate(specification.learning_rates(rate));
+      trial.specification.set_weight_seed(seed);
+      trial.specification.set_data_seed(seed);
+    }
+  }
+  return grid;
+}
+
+TestCoordinator::TestCoordinator(std::string data_dir, int64_t max_database_bytes)
+    : max_database_bytes_(max_database_bytes),
+      microseconds_(std::make_shared<std::atomic<int64_t>>(1'700'000'000'000'000)) {
+  options_.data_dir = std::move(data_dir);
+}
+
+absl::Status TestCoordinator::Open() {
+  const auto now = [microseconds = microseconds_] {
+    return absl::FromUnixMicros(microseconds->load());
+  };
+  auto opened = CoordinatorImpl::Open(options_, {.resolve = ResolveSimply,
+                                                 .clock = {.steady = now, .wall = now},
+                                                 .max_database_bytes = max_database_bytes_});
+  if (opened.ok()) coordinator_ = *std::move(opened);
+  return opened.status();
+}
+
+void TestCoordinator::Advance(absl::Duration time) {
+  *microseconds_ += absl::ToInt64Microseconds(time);
+  coordinator_->Flush();
+}
+
+std::string TestCoordinator::Create(const std::string& name, int rates, int seeds) {
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_name(name);
+  for (int i = 0; i < rates; ++i) {
+    request.mutable_specification()->add_learning_rates(0.001 * (i + 1));
+  }
+  for (int i = 0; i < seeds; ++i) request.mutable_specification()->add_seeds(i);
+  const auto response = TryCreate(request);
+  return response.ok() ? response->experiment().name() : response.status().ToString();
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::TryCreate(
+    const v1::CreateExperimentRequest& request) {
+  return Call<v1::CreateExperimentResponse>(&CoordinatorImpl::CreateExperiment, request);
+}
+
+absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pack_size) {
+  v1::RegisterWorkerRequest request;
+  request.mutable_worker()->set_worker_id(worker);
+  request.mutable_worker()->set_max_pack_size(max_pack_size);
+  request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  return Call<v1::RegisterWorkerResponse>(&CoordinatorImpl::RegisterWorker, request).status();
+}
+
+v1::Lease TestCoordinator::Acquire(const std::string& worker) {
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id(worker);
+  const auto response =
+      Call<v1::AcquireLeaseResponse>(&CoordinatorImpl::AcquireLease, std::move(request));
+  return response.ok() ? response->lease() : v1::Lease();
+}
+
+absl::StatusOr<v1::HeartbeatResponse> TestCoordinator::Heartbeat(
+    const std::string& worker, const std::vector<v1::Lease>& leases) {
+  v1::HeartbeatRequest request;
+  request.set_worker_id(worker);
+  for (const v1::Lease& lease : leases) {
+    v1::HeldLease& held = *request.add_leases();
+    held.set_lease_id(lease.lease_id());
+    held.set_fencing_token(lease.fencing_token());
+    for (const v1::LeasedTrial& trial : lease.trials()) {
+      request.add_progress()->set_trial(trial.trial());
+    }
+  }
+  return Call<v1::HeartbeatResponse>(&CoordinatorImpl::Heartbeat, std::move(request));
+}
+
+void TestCoordinator::Release(const std::string& worker, const v1::Lease& lease) {
+  v1::ReleaseLeaseRequest request;
+  request.set_worker_id(worker);
+  request.set_lease_id(lease.lease_id());
+  request.set_fencing_token(lease.fencing_token());
+  request.set_reason("draining");
+  Call<v1::ReleaseLeaseResponse>(&CoordinatorImpl::ReleaseLease, std::move(request))
+      .status()
+      .IgnoreError();
+}
+
+absl::StatusOr<v1::StreamEventsResponse> TestCoordinator::Send(
+    const v1::Lease& lease, const std::vector<v1::Event>& events) {
+  v1::StreamEventsRequest request;
+  request.set_lease_id(lease.lease_id());
+  request.set_fencing_token(lease.fencing_token());
+  request.mutable_events()->Assign(events.begin(), events.end());
+  return Call<v1::StreamEventsResponse>(&CoordinatorImpl::StoreEvents, std::move(request));
+}
+
+absl::Status TestCoordinator::Upload(const v1::Lease& lease, int trial, int64_t step,
+                                     const std::string& bytes) {
+  v1::UploadArtifactRequest::Header header;
+  header.set_lease_id(lease.lease_id());
+  header.set_fencing_token(lease.fencing_token());
+  header.set_trial(lease.trials(trial).trial());
+  header.set_sha256(platform::Sha256Hex(bytes));
+  header.set_size_bytes(static_cast<int64_t>(bytes.size()));
+  header.set_step(step);
+  auto writer = coordinator_->WriteArtifact(header);
+  if (!writer.ok()) return writer.status();
+  if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
+  return (*writer)->Finish();
+}
+
+std::vector<v1::Event> TestCoordinator::History(absl::string_view experiment) {
+  std::vector<v1::Event> history;
+  int64_t start = 0;
+  while (true) {
+    auto page = coordinator_->ReadEvents(experiment, start, 7);
+    if (!page.ok()) return {};
+    history.insert(history.end(), page->events.begin(), page->events.end());
+    if (page->at_end) return history;
+    start = page->next_position;
+  }
+}
+
+absl::StatusOr<v1::Experiment> TestCoordinator::Cancel(const std::string& name,
+                                                       const std::string& reason) {
+  v1::CancelExperimentRequest request;
+  request.set_name(name);
+  request.set_reason(reason);
+  return Call<v1::Experiment>(&CoordinatorImpl::CancelExperiment, std::move(request));
+}
+
+absl::StatusOr<v1::Trial> TestCoordinator::CancelTrial(const std::string& name) {
+  v1::CancelTrialRequest request;
+  request.set_name(name);
+  return Call<v1::Trial>(&CoordinatorImpl::CancelTrial, std::move(request));
+}
+
+absl::Status TestCoordinator::Delete(const std::string& name) {
+  v1::DeleteExperimentRequest request;
+  request.set_name(name);
+  return Call<v1::DeleteExperimentResponse>(&CoordinatorImpl::DeleteExperiment, std::move(request))
+      .status();
+}
+
+namespace {
+
+v1::Event EventOf(const v1::Lease& lease, int trial, int64_t sequence, int64_t step) {
+  v1::Event event;
+  event.set_trial(lease.trials(trial).trial());
+  event.set_attempt(lease.trials(trial).attempt());
+  event.set_sequence(sequence);
+  event.set_step(step);
+  event.mutable_time()->set_seconds(1'700'000'000);
+  return event;
+}
+
+}  // namespace
+
+v1::Event PointsEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step) {
+  v1::Event event = EventOf(lease, trial, sequence, step);
+  v1::TrainingPoints& points = *event.mutable_training_points();
+  points.add_steps(step);
+  points.add_losses(1.0f / static_cast<float>(step));
+  points.add_accuracies(0.5f);
+  points.add_gradient_norms(2.0f);
+  points.add_lengths(7);
+  return event;
+}
+
+v1::Event CheckpointEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
+                          const std::string& bytes) {
+  v1::Event event = EventOf(lease, trial, sequence, step);
+  event.mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
+  event.mutable_checkpoint()->set_size_bytes(static_cast<int64_t>(bytes.size()));
+  return event;
+}
+
+v1::Event OutcomeEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
+                       v1::Outcome::Kind kind, const std::string& reason) {
+  v1::Event event = EventOf(lease, trial, sequence, step);
+  event.mutable_outcome()->set_kind(kind);
+  event.mutable_outcome()->set_reason(reason);
+  return event;
+}
+
+}  // namespace lengthwise::server

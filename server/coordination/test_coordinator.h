@@ -1,0 +1,86 @@
+// For tests: a real coordinator on a real store, with a small grid resolver and a clock that stands
+// still until it is moved; and calls that wait for their answers.
+#ifndef LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_
+#define LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/coordination/coordinator_impl.h"
+
+namespace lengthwise::server {
+
+// One trial for each learning rate and seed, ids "lr<i>-seed<s>"; a learning rate is a pack. A name
+// of "wrong" is refused.
+absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequest& request);
+
+class TestCoordinator {
+ public:
+  explicit TestCoordinator(std::string data_dir, int64_t max_database_bytes = 0);
+
+  // Opens, or opens again after the one before is gone.
+  absl::Status Open();
+  void Close() { coordinator_.reset(); }
+  CoordinatorImpl& operator*() { return *coordinator_; }
+  CoordinatorImpl* operator->() { return coordinator_.get(); }
+
+  // Moves the clock and waits until the coordinator has acted on it.
+  void Advance(absl::Duration time);
+
+  // "experiments/<name>-<number>" of a new experiment of `rates` times `seeds` trials.
+  std::string Create(const std::string& name, int rates, int seeds);
+  absl::StatusOr<v1::CreateExperimentResponse> TryCreate(
+      const v1::CreateExperimentRequest& request);
+  absl::StatusOr<v1::Experiment> Cancel(const std::string& name, const std::string& reason = "");
+  absl::StatusOr<v1::Trial> CancelTrial(const std::string& name);
+  absl::Status Delete(const std::string& name);
+  absl::Status Register(const std::string& worker, int32_t max_pack_size = 1);
+  // The lease, or one without trials.
+  v1::Lease Acquire(const std::string& worker);
+  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const std::string& worker,
+                                                  const std::vector<v1::Lease>& leases);
+  void Release(const std::string& worker, const v1::Lease& lease);
+  absl::StatusOr<v1::StreamEventsResponse> Send(const v1::Lease& lease,
+                                                const std::vector<v1::Event>& events);
+  absl::Status Upload(const v1::Lease& lease, int trial, int64_t step, const std::string& bytes);
+  // All events of an experiment.
+  std::vector<v1::Event> History(absl::string_view experiment);
+
+  const std::string& data_dir() const { return options_.data_dir; }
+
+ private:
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> Call(void (CoordinatorImpl::*method)(Request,
+                                                                Coordinator::Callback<Response>),
+                                Request request) {
+    auto answer = std::make_shared<std::promise<absl::StatusOr<Response>>>();
+    (coordinator_.get()->*method)(std::move(request), [answer](absl::StatusOr<Response> response) {
+      answer->set_value(std::move(response));
+    });
+    return answer->get_future().get();
+  }
+
+  Coordinator::Options options_;
+  const int64_t max_database_bytes_;
+  std::shared_ptr<std::atomic<int64_t>> microseconds_;
+  std::unique_ptr<CoordinatorImpl> coordinator_;
+};
+
+// Events of the lease's trial `trial`, with sequence numbers from `sequence` on.
+v1::Event PointsEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step);
+v1::Event CheckpointEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
+                          const std::string& bytes);
+v1::Event OutcomeEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
+                       v1::Outcome::Kind kind, const std::string& reason = "");
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_

@@ -1,0 +1,17 @@
+// The filter language of ListTrials.
+#ifndef LENGTHWISE_SERVER_COORDINATION_TRIAL_FILTER_H_
+#define LENGTHWISE_SERVER_COORDINATION_TRIAL_FILTER_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/storage/records.h"
+
+namespace lengthwise::server {
+
+// Conditions `field = value` joined by " AND ", over state, task, network and encoding, each at
+// most once; values may stand in double quotes. Empty: all trials. INVALID_ARGUMENT otherwise.
+absl::StatusOr<TrialFilter> ParseTrialFilter(absl::string_view text);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_TRIAL_FILTER_H_

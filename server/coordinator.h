@@ -1,0 +1,154 @@
+// The heart of the server: every change of state goes through one thread, in groups of one store
+// transaction each.
+//
+//   rpc handlers -> command queue -> [scheduler decides, storage records] -> commit -> answers,
+//   watchers woken
+//
+// A command's answer is given after the transaction that holds its effects is durable. When a
+// commit fails, all commands of its group are answered UNAVAILABLE and the scheduler's memory is
+// rebuilt from the store.
+#ifndef LENGTHWISE_SERVER_COORDINATOR_H_
+#define LENGTHWISE_SERVER_COORDINATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/event.pb.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/fleet_service.pb.h"
+#include "proto/worker_service.pb.h"
+
+namespace lengthwise::server {
+
+// Thread-safe. Commands answer through a callback that runs on the coordinator's thread (or, when
+// the coordinator is stopping, on the caller's, with UNAVAILABLE): it must not block. Reads run on
+// the caller's thread and see what is committed. Errors of each method are those that the rpc of
+// the same name documents.
+class Coordinator {
+ public:
+  struct Options {
+    // Directory of the database and the artifacts; made if it is missing.
+    std::string data_dir;
+    // A lease ends when no heartbeat came for so long.
+    absl::Duration lease_duration = absl::Seconds(30);
+    absl::Duration heartbeat_interval = absl::Seconds(1);
+    // Attempts that may fail temporarily before a trial is FAILED. Expired and released leases do
+    // not count.
+    int32_t max_failed_attempts = 3;
+    // Trials of an experiment.
+    int64_t max_trials = 100'000;
+    // Largest artifact accepted, bytes.
+    int64_t max_artifact_bytes = int64_t{8} << 30;
+  };
+
+  // What the monitoring reads; a consistent snapshot.
+  struct Statistics {
+    v1::TrialCounts trials;  // over all experiments
+    int64_t leases = 0;
+    int64_t lease_expiries = 0;
+    int64_t workers_alive = 0;
+    int64_t events_stored = 0;
+    int64_t points_stored = 0;  // points of loss curves
+    int64_t commits = 0;
+    double commit_seconds = 0;  // sum over commits
+    double oldest_queued_seconds = 0;
+    double model_steps_per_second = 0;  // sum over live workers
+    double steps_per_second = 0;
+    int64_t database_bytes = 0;
+  };
+
+  template <typename T>
+  using Callback = std::function<void(absl::StatusOr<T>)>;
+
+  // Opens the data directory and goes on where the last server stopped: leases that were alive keep
+  // their workers, with a full lease duration from now. FAILED_PRECONDITION when another server has
+  // the directory open; DATA_LOSS for a damaged database.
+  static absl::StatusOr<std::unique_ptr<Coordinator>> Open(const Options& options);
+  virtual ~Coordinator() = default;
+
+  // Finishes what is queued, refuses what comes after. Called by the destructor, too.
+  virtual void Stop() = 0;
+
+  // Commands.
+  virtual void CreateExperiment(v1::CreateExperimentRequest request,
+                                Callback<v1::CreateExperimentResponse> done) = 0;
+  virtual void CancelExperiment(v1::CancelExperimentRequest request,
+                                Callback<v1::Experiment> done) = 0;
+  virtual void DeleteExperiment(v1::DeleteExperimentRequest request,
+                                Callback<v1::DeleteExperimentResponse> done) = 0;
+  virtual void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) = 0;
+  virtual void RegisterWorker(v1::RegisterWorkerRequest request,
+                              Callback<v1::RegisterWorkerResponse> done) = 0;
+  // `done` is called when there is a pack or after request.wait.
+  virtual void AcquireLease(v1::AcquireLeaseRequest request,
+                            Callback<v1::AcquireLeaseResponse> done) = 0;
+  virtual void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) = 0;
+  virtual void ReleaseLease(v1::ReleaseLeaseRequest request,
+                            Callback<v1::ReleaseLeaseResponse> done) = 0;
+  // Refusals are in the response; an error means the store cannot be written.
+  virtual void StoreEvents(v1::StreamEventsRequest request,
+                           Callback<v1::StreamEventsResponse> done) = 0;
+
+  // Artifacts. A writer takes the bytes of one upload; what is not finished is dropped with it.
+  class ArtifactWriter {
+   public:
+    virtual ~ArtifactWriter() = default;
+    virtual absl::Status Append(absl::string_view data) = 0;
+    // Verifies size and checksum, makes the artifact durable.
+    virtual absl::Status Finish() = 0;
+  };
+  virtual absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteArtifact(
+      const v1::UploadArtifactRequest::Header& header) = 0;
+  // Calls `take` with chunks of at most 1 MiB; stops early when it returns false.
+  virtual absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
+                                    const std::function<bool(absl::string_view)>& take) = 0;
+
+  // Reads.
+  virtual absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) = 0;
+  virtual absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
+      const v1::ListExperimentsRequest& request) = 0;
+  virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;
+  virtual absl::StatusOr<v1::ListTrialsResponse> ListTrials(
+      const v1::ListTrialsRequest& request) = 0;
+  virtual v1::ListWorkersResponse ListWorkers() = 0;
+  virtual Statistics GetStatistics() = 0;
+
+  struct EventPage {
+    std::vector<v1::Event> events;  // ascending positions
+    // Where the next page starts.
+    int64_t next_position = 0;
+    // Nothing committed lies beyond this page, and this many trials have not ended.
+    bool at_end = false;
+    int64_t unfinished_trials = 0;
+  };
+  // Events of an experiment from `start_position` on, at most `max_events` and about 1 MiB.
+  // NOT_FOUND.
+  virtual absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment, int64_t start_position,
+                                               int64_t max_events) = 0;
+  // Calls `take` with the events of one kind (field number of Event's oneof) of an experiment or a
+  // trial, in order of trials' index and then position. NOT_FOUND.
+  virtual absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
+                                    const std::function<void(const v1::Event&)>& take) = 0;
+
+  // Calls `wake` (on any thread; it must not block) whenever events of the experiment were
+  // committed, its last trial ended, or it was deleted; and `progress` for each TrialProgress that
+  // comes. Ends when the returned object is destroyed: after that neither is called.
+  class Subscription {
+   public:
+    virtual ~Subscription() = default;
+  };
+  virtual std::unique_ptr<Subscription> Subscribe(
+      absl::string_view experiment, std::function<void()> wake,
+      std::function<void(const v1::TrialProgress&)> progress) = 0;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATOR_H_
