@@ -1,0 +1,96 @@
+#include "server/flags.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::variant<Flags, int> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "lengthwise_server");
+  return ParseFlags(static_cast<int>(arguments.size()), arguments.data());
+}
+
+// What a wrong command line says.
+std::string Refusal(const std::vector<const char*>& arguments) {
+  testing::internal::CaptureStderr();
+  const std::variant<Flags, int> result = Parse(arguments);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(std::holds_alternative<int>(result) && std::get<int>(result) == 2);
+  return text;
+}
+
+TEST(Flags, DefaultsAreLocal) {
+  setenv("XDG_DATA_HOME", "/somewhere", 1);
+  const Flags flags = std::get<Flags>(Parse({}));
+  EXPECT_EQ(flags.listen, "127.0.0.1:7070");
+  EXPECT_EQ(flags.metrics_listen, "127.0.0.1:9464");
+  EXPECT_EQ(flags.coordinator.data_dir, "/somewhere/lengthwise");
+  EXPECT_EQ(flags.coordinator.lease_duration, absl::Seconds(30));
+  EXPECT_FALSE(flags.exit_with_parent);
+}
+
+TEST(Flags, TheHomeDirectoryIsTheDefaultWithoutXdg) {
+  unsetenv("XDG_DATA_HOME");
+  setenv("HOME", "/home/ada", 1);
+  EXPECT_EQ(std::get<Flags>(Parse({})).coordinator.data_dir, "/home/ada/.local/share/lengthwise");
+}
+
+TEST(Flags, AreTaken) {
+  const Flags flags =
+      std::get<Flags>(Parse({"--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir=/d",
+                             "--max_trials=7", "--lease_duration=2s", "--heartbeat_interval=200ms",
+                             "--ready_file", "/r", "--exit_with_parent"}));
+  EXPECT_EQ(flags.listen, "127.0.0.1:0");
+  EXPECT_EQ(flags.metrics_listen, "");
+  EXPECT_EQ(flags.coordinator.data_dir, "/d");
+  EXPECT_EQ(flags.coordinator.max_trials, 7);
+  EXPECT_EQ(flags.coordinator.lease_duration, absl::Seconds(2));
+  EXPECT_EQ(flags.coordinator.heartbeat_interval, absl::Milliseconds(200));
+  EXPECT_EQ(flags.ready_file, "/r");
+  EXPECT_TRUE(flags.exit_with_parent);
+}
+
+TEST(Flags, WrongOnesAreNamed) {
+  EXPECT_THAT(Refusal({"--listne=1"}), HasSubstr("--listne"));
+  EXPECT_THAT(Refusal({"--listen=here"}), HasSubstr("\"here\" is not HOST:PORT"));
+  EXPECT_THAT(Refusal({"--listen=127.0.0.1:99999"}), HasSubstr("is not HOST:PORT"));
+  EXPECT_THAT(Refusal({"--max_trials=0"}), HasSubstr("--max_trials"));
+  EXPECT_THAT(Refusal({"--lease_duration=fast"}), HasSubstr("\"fast\" is not a duration"));
+  EXPECT_THAT(Refusal({"--lease_duration=1s", "--heartbeat_interval=600ms"}),
+              HasSubstr("at most half of --lease_duration"));
+}
+
+TEST(Flags, AddressesBeyondThisMachineNeedTheirWord) {
+  EXPECT_THAT(Refusal({"--listen=0.0.0.0:7070"}), HasSubstr("--insecure_plain_text"));
+  EXPECT_THAT(Refusal({"--metrics_listen=[::]:9464"}), HasSubstr("--insecure_plain_text"));
+  EXPECT_EQ(std::get<Flags>(Parse({"--listen=0.0.0.0:7070", "--insecure_plain_text"})).listen,
+            "0.0.0.0:7070");
+}
+
+TEST(Flags, LoopbackIsThisMachineAlone) {
+  EXPECT_TRUE(IsLoopback("127.0.0.1:0"));
+  EXPECT_TRUE(IsLoopback("127.8.9.10:7070"));
+  EXPECT_TRUE(IsLoopback("localhost:7070"));
+  EXPECT_TRUE(IsLoopback("[::1]:7070"));
+  for (const char* address : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "127.0.0.1.example.com:1",
+                              "localhost.example.com:1", "127.1:1", ":1", "*:1"}) {
+    EXPECT_FALSE(IsLoopback(address)) << address;
+  }
+}
+
+TEST(Flags, HelpIsNotAnError) {
+  testing::internal::CaptureStdout();
+  const std::variant<Flags, int> result = Parse({"--help"});
+  EXPECT_THAT(testing::internal::GetCapturedStdout(), HasSubstr("--data_dir"));
+  EXPECT_EQ(std::get<int>(result), 0);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

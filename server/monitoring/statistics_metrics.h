@@ -1,0 +1,31 @@
+// The coordinator's statistics as Prometheus metrics. Read at every scrape, from one consistent
+// snapshot: nothing is kept here, so a number cannot drift from what the server knows.
+#ifndef LENGTHWISE_SERVER_MONITORING_STATISTICS_METRICS_H_
+#define LENGTHWISE_SERVER_MONITORING_STATISTICS_METRICS_H_
+
+#include <vector>
+
+#include "prometheus/collectable.h"
+#include "prometheus/metric_family.h"
+#include "server/coordinator.h"
+
+namespace lengthwise::server {
+
+// The families for one snapshot. All begin with "lengthwise_"; the table in the .cc file is their
+// documentation.
+std::vector<prometheus::MetricFamily> ToMetrics(const Coordinator::Statistics& statistics);
+
+class StatisticsMetrics final : public prometheus::Collectable {
+ public:
+  // `coordinator` outlives the object.
+  explicit StatisticsMetrics(Coordinator& coordinator) : coordinator_(coordinator) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  Coordinator& coordinator_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_MONITORING_STATISTICS_METRICS_H_

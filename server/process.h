@@ -1,0 +1,32 @@
+// The server as a process: from flags to an exit code.
+#ifndef LENGTHWISE_SERVER_PROCESS_H_
+#define LENGTHWISE_SERVER_PROCESS_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/coordinator.h"
+#include "server/flags.h"
+
+namespace lengthwise::server {
+
+using OpenCoordinator =
+    std::function<absl::StatusOr<std::unique_ptr<Coordinator>>(const Coordinator::Options&)>;
+
+// Serves until SIGTERM or SIGINT, then ends streams with UNAVAILABLE, lets calls end for up to two
+// seconds and returns. A second signal ends the process at once. To be called before there are
+// other threads: signals are blocked in all.
+//
+// Errors: what `open` returns; FAILED_PRECONDITION when an address cannot be bound; the ready
+// file's errors.
+absl::Status Serve(const Flags& flags, const OpenCoordinator& open);
+
+// The whole of main: parses flags, serves, and gives the exit code: 0, 1 with a line on stderr, 2
+// for wrong flags.
+int RunProcess(int argc, const char* const* argv, const OpenCoordinator& open);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_PROCESS_H_

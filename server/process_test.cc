@@ -1,0 +1,240 @@
+// Starts the server as a process: what its starter sees of it.
+#include "server/process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "gtest/gtest.h"
+#include "proto/catalogue_service.grpc.pb.h"
+#include "proto/worker_service.grpc.pb.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+constexpr int kDeadlineMs = 30'000;
+
+// A child process whose stderr is read here. Killed when it is still there at the end.
+class Server {
+ public:
+  explicit Server(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "server/process_test_server");
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], STDERR_FILENO);
+      close(ends[0]);
+      close(ends[1]);
+      std::vector<char*> argv;
+      for (std::string& argument : arguments) argv.push_back(argument.data());
+      argv.push_back(nullptr);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    stderr_ = ends[0];
+  }
+  ~Server() {
+    if (!waited_) {
+      kill(pid_, SIGKILL);
+      Wait();
+    }
+    close(stderr_);
+  }
+
+  // Reads stderr until it has `text`.
+  bool WaitForLine(const std::string& text) {
+    while (log_.find(text) == std::string::npos) {
+      if (!ReadLog()) return false;
+    }
+    return true;
+  }
+  // The exit code, or minus the signal.
+  int Wait() {
+    while (ReadLog()) {
+    }
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    waited_ = true;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  void Signal(int number) { kill(pid_, number); }
+  const std::string& log() const { return log_; }
+
+ private:
+  // False at the end of the process, or after the deadline, which ends it.
+  bool ReadLog() {
+    pollfd readable = {stderr_, POLLIN, 0};
+    if (poll(&readable, 1, kDeadlineMs) != 1) {
+      ADD_FAILURE() << "the server said nothing for " << kDeadlineMs << " ms after: " << log_;
+      kill(pid_, SIGKILL);
+      return false;
+    }
+    char buffer[4096];
+    const ssize_t size = read(stderr_, buffer, sizeof(buffer));
+    if (size <= 0) return false;
+    log_.append(buffer, size);
+    return true;
+  }
+
+  pid_t pid_ = 0;
+  int stderr_ = -1;
+  bool waited_ = false;
+  std::string log_;
+};
+
+std::string ReadyFile() {
+  return absl::StrCat(testing::TempDir(), "/",
+                      testing::UnitTest::GetInstance()->current_test_info()->name(), ".ready");
+}
+
+// The lines of the ready file of a server that serves.
+std::vector<std::string> Addresses(Server& server) {
+  EXPECT_TRUE(server.WaitForLine("serving on"));
+  std::ifstream file(ReadyFile());
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+Server Start(const std::string& metrics_listen = "") {
+  return Server({"--listen=127.0.0.1:0", "--metrics_listen", metrics_listen, "--data_dir=/fake",
+                 "--ready_file", ReadyFile()});
+}
+
+TEST(Process, ServesWhatTheReadyFileSaysAndStopsOnSigterm) {
+  Server server = Start("127.0.0.1:0");
+  const std::vector<std::string> addresses = Addresses(server);
+  ASSERT_EQ(addresses.size(), 2u);
+  EXPECT_THAT(addresses[0], MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
+  EXPECT_THAT(addresses[1], MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
+  EXPECT_NE(addresses[0], addresses[1]);
+
+  const auto stub = v1::CatalogueService::NewStub(
+      grpc::CreateChannel(addresses[0], grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::ListCatalogueEntriesResponse response;
+  ASSERT_TRUE(stub->ListCatalogueEntries(&context, {}, &response).ok());
+  EXPECT_GT(response.entries_size(), 0);
+
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_THAT(server.log(), HasSubstr("stopping on SIGTERM"));
+  EXPECT_NE(access(ReadyFile().c_str(), F_OK), 0);
+}
+
+TEST(Process, OpenStreamsEndWithUnavailable) {
+  Server server = Start();
+  const auto stub = v1::WorkerService::NewStub(
+      grpc::CreateChannel(Addresses(server).at(0), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(kDeadlineMs));
+  const auto stream = stub->StreamEvents(&context);
+  v1::StreamEventsRequest request;
+  v1::StreamEventsResponse response;
+  ASSERT_TRUE(stream->Write(request));
+  ASSERT_TRUE(stream->Read(&response));
+  server.Signal(SIGINT);
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(Process, ASecondSignalEndsAServerThatCannotStop) {
+  for (const int second : {SIGTERM, SIGINT}) {
+    Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/stuck"});
+    ASSERT_TRUE(server.WaitForLine("serving on"));
+    server.Signal(SIGTERM);
+    ASSERT_TRUE(server.WaitForLine("a second signal stops at once"));
+    server.Signal(second);
+    EXPECT_EQ(server.Wait(), -second);
+  }
+}
+
+TEST(Process, WithoutMetricsTheSecondLineIsEmpty) {
+  Server server = Start();
+  const std::vector<std::string> addresses = Addresses(server);
+  ASSERT_EQ(addresses.size(), 2u);
+  EXPECT_EQ(addresses[1], "");
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(Process, ATakenPortIsOneLineAndExitCodeOne) {
+  Server first = Start();
+  const std::string address = Addresses(first).at(0);
+  Server second({"--listen", address, "--metrics_listen", "", "--data_dir=/fake"});
+  EXPECT_EQ(second.Wait(), 1);
+  EXPECT_THAT(second.log(), HasSubstr("ERROR cannot listen on " + address));
+  EXPECT_EQ(std::count(second.log().begin(), second.log().end(), '\n'), 1) << second.log();
+}
+
+TEST(Process, ALockedDataDirectoryIsOneLineAndExitCodeOne) {
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/locked"});
+  EXPECT_EQ(server.Wait(), 1);
+  EXPECT_THAT(server.log(), MatchesRegex("[^\n]*ERROR another server has /locked open\n"));
+}
+
+TEST(Process, WrongFlagsAreExitCodeTwo) {
+  Server server({"--no_such_flag"});
+  EXPECT_EQ(server.Wait(), 2);
+  EXPECT_THAT(server.log(), HasSubstr("--no_such_flag"));
+}
+
+TEST(Process, EndsWithItsParentWhenAskedTo) {
+  // A parent that starts the server and waits for it; killed, it leaves the server to the signal.
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    if (fork() == 0) {
+      dup2(ends[1], STDERR_FILENO);
+      close(ends[0]);
+      close(ends[1]);
+      execl("server/process_test_server", "lengthwise_server", "--listen=127.0.0.1:0",
+            "--metrics_listen", "", "--data_dir=/fake", "--exit_with_parent", nullptr);
+      _exit(127);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    pause();
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string log;
+  bool killed = false;
+  while (true) {
+    pollfd readable = {ends[0], POLLIN, 0};
+    ASSERT_EQ(poll(&readable, 1, kDeadlineMs), 1) << log;
+    char buffer[4096];
+    const ssize_t size = read(ends[0], buffer, sizeof(buffer));
+    if (size <= 0) break;  // the last holder of the pipe, the server, has ended
+    log.append(buffer, size);
+    if (!killed && log.find("serving on") != std::string::npos) {
+      kill(parent, SIGKILL);
+      waitpid(parent, nullptr, 0);
+      killed = true;
+    }
+  }
+  EXPECT_TRUE(killed);
+  EXPECT_THAT(log, HasSubstr("stopping on SIGTERM"));
+  close(ends[0]);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,136 @@
+#include "server/services/artifact_upload.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/services/status.h"
+#include "server/services/validation.h"
+
+namespace lengthwise::server {
+
+ArtifactUpload* ArtifactUpload::Start(Coordinator& coordinator, WorkPool& pool,
+                                      OpenStreams& streams) {
+  std::shared_ptr<ArtifactUpload> upload(new ArtifactUpload(coordinator, pool, streams));
+  upload->self_ = upload;
+  streams.Add(upload);
+  upload->Read();
+  return upload.get();
+}
+
+void ArtifactUpload::Stop() {
+  absl::Status status;
+  {
+    platform::MutexLock lock(mutex_);
+    stopped_ = true;
+    if (phase_ != Phase::kReading) return;  // whoever is at work sees it
+    phase_ = Phase::kFinished;
+    status = Interruption();
+  }
+  Finish(ToGrpcStatus(status));
+}
+
+void ArtifactUpload::OnCancel() {
+  platform::MutexLock lock(mutex_);
+  cancelled_ = true;  // an outstanding read ends, too
+}
+
+void ArtifactUpload::OnDone() {
+  streams_.Remove(this);
+  const std::shared_ptr<ArtifactUpload> self = std::move(self_);
+}
+
+void ArtifactUpload::Read() {
+  absl::Status interruption;
+  {
+    platform::MutexLock lock(mutex_);
+    interruption = Interruption();
+    phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
+  }
+  if (!interruption.ok()) return Finish(ToGrpcStatus(interruption));
+  StartRead(&request_);
+  {
+    platform::MutexLock lock(mutex_);
+    if (phase_ != Phase::kStarting) return;  // the message is there already
+    phase_ = stopped_ ? Phase::kFinished : Phase::kReading;
+    if (phase_ == Phase::kReading) return;
+    interruption = Interruption();
+  }
+  Finish(ToGrpcStatus(interruption));
+}
+
+void ArtifactUpload::OnReadDone(bool ok) {
+  platform::MutexLock lock(mutex_);
+  if (phase_ == Phase::kFinished) return;
+  phase_ = Phase::kTaking;
+  pool_.Submit([self = shared_from_this(), ok] { self->Take(ok); });
+}
+
+void ArtifactUpload::Take(bool ok) {
+  absl::Status interruption;
+  {
+    platform::MutexLock lock(mutex_);
+    interruption = Interruption();
+  }
+  if (!interruption.ok()) return FinishWith(interruption);
+  if (!ok) return FinishWith(TakeEnd());
+  if (const absl::Status status = TakeMessage(); !status.ok()) return FinishWith(status);
+  Read();
+}
+
+absl::Status ArtifactUpload::TakeMessage() {
+  switch (request_.part_case()) {
+    case v1::UploadArtifactRequest::kHeader: {
+      if (writer_ != nullptr) return InvalidField("header", "comes twice; accepted: first only");
+      if (absl::Status status = CheckArtifactHeader(request_.header()); !status.ok()) return status;
+      absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> writer =
+          coordinator_.WriteArtifact(request_.header());
+      if (!writer.ok()) return writer.status();
+      writer_ = *std::move(writer);
+      expected_bytes_ = request_.header().size_bytes();
+      return absl::OkStatus();
+    }
+    case v1::UploadArtifactRequest::kData: {
+      if (writer_ == nullptr) return InvalidField("header", "is absent; accepted: header first");
+      const auto size = static_cast<int64_t>(request_.data().size());
+      if (size > kMaxChunkBytes) {
+        return InvalidField("data", absl::StrCat("is ", size, " bytes; accepted: at most ",
+                                                 kMaxChunkBytes, " bytes (1 MiB)"));
+      }
+      received_bytes_ += size;
+      if (received_bytes_ > expected_bytes_) {
+        return absl::DataLossError(
+            absl::StrCat("the data goes beyond the header's size_bytes, ", expected_bytes_));
+      }
+      return writer_->Append(request_.data());
+    }
+    case v1::UploadArtifactRequest::PART_NOT_SET:
+      return InvalidField("part", "is absent; accepted: header or data");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArtifactUpload::TakeEnd() {
+  if (writer_ == nullptr) return InvalidField("header", "is absent; accepted: header first");
+  if (received_bytes_ != expected_bytes_) {
+    return absl::DataLossError(absl::StrCat("the data has ", received_bytes_,
+                                            " bytes, the header says ", expected_bytes_));
+  }
+  return writer_->Finish();
+}
+
+void ArtifactUpload::FinishWith(const absl::Status& status) {
+  writer_.reset();  // here and not on gRPC's thread: it may touch the disk
+  {
+    platform::MutexLock lock(mutex_);
+    phase_ = Phase::kFinished;
+  }
+  Finish(ToGrpcStatus(status));
+}
+
+absl::Status ArtifactUpload::Interruption() const {
+  if (cancelled_) return absl::CancelledError("the worker cancelled the call");
+  if (stopped_) return absl::UnavailableError("the server is stopping; upload again");
+  return absl::OkStatus();
+}
+
+}  // namespace lengthwise::server

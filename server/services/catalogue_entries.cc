@@ -1,0 +1,35 @@
+#include "server/services/catalogue_entries.h"
+
+#include "catalogue/entry.h"
+#include "server/services/catalogue_service.h"
+
+namespace lengthwise::server {
+
+std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues& catalogues) {
+  std::vector<v1::CatalogueEntry> entries;
+  for (const tasks::TaskEntry* task : catalogues.tasks) {
+    auto& facts = *entries.emplace_back(ToProto(v1::TASK, *task)).mutable_facts();
+    if (!task->chomsky_level.empty()) facts["chomsky_level"] = task->chomsky_level;
+    facts["random_accuracy"] = catalogue::FormatValue(task->random_accuracy);
+    facts["permutation_invariant"] = catalogue::FormatValue(task->permutation_invariant);
+  }
+  for (const models::EncodingEntry* encoding : catalogues.encodings) {
+    auto& facts = *entries.emplace_back(ToProto(v1::ENCODING, *encoding)).mutable_facts();
+    facts["uses_positions"] = catalogue::FormatValue(encoding->uses_positions);
+  }
+  for (const models::NetworkEntry* network : catalogues.networks) {
+    entries.push_back(ToProto(v1::NETWORK, *network));
+  }
+  for (const catalogue::Entry* optimizer : catalogues.optimizers) {
+    entries.push_back(ToProto(v1::OPTIMIZER, *optimizer));
+  }
+  for (const catalogue::Entry* schedule : catalogues.schedules) {
+    entries.push_back(ToProto(v1::SCHEDULE, *schedule));
+  }
+  for (const specification::ProtocolEntry* protocol : catalogues.protocols) {
+    entries.push_back(ToProto(v1::PROTOCOL, *protocol));
+  }
+  return entries;
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,71 @@
+#include "server/services/catalogue_service.h"
+
+#include <string>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "server/services/status.h"
+#include "server/services/unary.h"
+
+namespace lengthwise::server {
+namespace {
+
+// The parameter's type and default, by the alternative that its default holds.
+struct SetTypeAndDefault {
+  v1::CatalogueParameter& parameter;
+
+  void operator()(bool value) const {
+    parameter.set_type("bool");
+    parameter.mutable_default_value()->set_bool_value(value);
+  }
+  void operator()(int64_t value) const {
+    parameter.set_type("integer");
+    parameter.mutable_default_value()->set_number_value(static_cast<double>(value));
+  }
+  void operator()(double value) const {
+    parameter.set_type("number");
+    parameter.mutable_default_value()->set_number_value(value);
+  }
+  void operator()(const std::string& value) const {
+    parameter.set_type("string");
+    parameter.mutable_default_value()->set_string_value(value);
+  }
+};
+
+}  // namespace
+
+v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry) {
+  v1::CatalogueEntry proto;
+  proto.set_kind(kind);
+  proto.set_name(entry.name);
+  proto.set_title(entry.title);
+  proto.set_documentation(entry.documentation);
+  for (const catalogue::ParameterEntry& parameter : entry.parameters) {
+    v1::CatalogueParameter& added = *proto.add_parameters();
+    added.set_name(parameter.name);
+    std::visit(SetTypeAndDefault{added}, parameter.default_value);
+    added.set_documentation(parameter.documentation);
+    if (parameter.minimum.has_value()) added.set_minimum(*parameter.minimum);
+    if (parameter.maximum.has_value()) added.set_maximum(*parameter.maximum);
+    for (const std::string& allowed : parameter.allowed) added.add_allowed(allowed);
+  }
+  return proto;
+}
+
+grpc::ServerUnaryReactor* CatalogueService::ListCatalogueEntries(
+    grpc::CallbackServerContext* context, const v1::ListCatalogueEntriesRequest* request,
+    v1::ListCatalogueEntriesResponse* response) {
+  if (!v1::CatalogueKind_IsValid(request->kind())) {
+    return Answer(context,
+                  InvalidField("kind", absl::StrCat("is ", static_cast<int>(request->kind()),
+                                                    "; accepted: a CatalogueKind, 0 for all")));
+  }
+  for (const v1::CatalogueEntry& entry : entries_) {
+    if (request->kind() == v1::CATALOGUE_KIND_UNSPECIFIED || request->kind() == entry.kind()) {
+      *response->add_entries() = entry;
+    }
+  }
+  return Answer(context, absl::OkStatus());
+}
+
+}  // namespace lengthwise::server

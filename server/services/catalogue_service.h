@@ -1,0 +1,33 @@
+// lengthwise.v1.CatalogueService over a fixed list of entries.
+#ifndef LENGTHWISE_SERVER_SERVICES_CATALOGUE_SERVICE_H_
+#define LENGTHWISE_SERVER_SERVICES_CATALOGUE_SERVICE_H_
+
+#include <utility>
+#include <vector>
+
+#include "catalogue/entry.h"
+#include "proto/catalogue_service.grpc.pb.h"
+
+namespace lengthwise::server {
+
+// The entry as the API shows it, without facts.
+v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry);
+
+class CatalogueService final : public v1::CatalogueService::CallbackService {
+ public:
+  explicit CatalogueService(std::vector<v1::CatalogueEntry> entries)
+      : entries_(std::move(entries)) {}
+
+  // Entries in the order in which the service was given them. INVALID_ARGUMENT for a kind that does
+  // not exist.
+  grpc::ServerUnaryReactor* ListCatalogueEntries(
+      grpc::CallbackServerContext* context, const v1::ListCatalogueEntriesRequest* request,
+      v1::ListCatalogueEntriesResponse* response) override;
+
+ private:
+  const std::vector<v1::CatalogueEntry> entries_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_CATALOGUE_SERVICE_H_

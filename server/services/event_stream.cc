@@ -1,0 +1,129 @@
+#include "server/services/event_stream.h"
+
+#include <utility>
+
+#include "server/services/status.h"
+
+namespace lengthwise::server {
+
+EventStream* EventStream::Start(Coordinator& coordinator, OpenStreams& streams) {
+  std::shared_ptr<EventStream> stream(new EventStream(coordinator, streams));
+  stream->self_ = stream;
+  streams.Add(stream);
+  stream->Proceed();
+  return stream.get();
+}
+
+void EventStream::Stop() {
+  {
+    platform::MutexLock lock(mutex_);
+    if (failure_.ok()) {
+      failure_ = absl::UnavailableError(
+          "the server is stopping; send again what is not acknowledged when it is back");
+    }
+  }
+  Proceed();
+}
+
+void EventStream::OnReadDone(bool ok) {
+  int64_t index = 0;
+  v1::StreamEventsRequest request;
+  {
+    platform::MutexLock lock(mutex_);
+    reading_ = false;
+    if (finished_) return;
+    if (ok) {
+      index = first_ + static_cast<int64_t>(answers_.size());
+      answers_.emplace_back();
+      request = std::move(request_);
+    } else {
+      half_closed_ = true;
+    }
+  }
+  if (ok) {
+    coordinator_.StoreEvents(
+        std::move(request),
+        [self = shared_from_this(), index](absl::StatusOr<v1::StreamEventsResponse> answer) {
+          self->OnStored(index, std::move(answer));
+        });
+  }
+  Proceed();
+}
+
+void EventStream::OnStored(int64_t index, absl::StatusOr<v1::StreamEventsResponse> answer) {
+  {
+    platform::MutexLock lock(mutex_);
+    if (finished_) return;
+    if (answer.ok()) {
+      answers_[index - first_] = *std::move(answer);
+    } else if (failure_.ok()) {
+      failure_ = answer.status();
+    }
+  }
+  Proceed();
+}
+
+void EventStream::OnWriteDone(bool ok) {
+  {
+    platform::MutexLock lock(mutex_);
+    writing_ = false;
+    if (!ok && failure_.ok()) failure_ = absl::CancelledError("the worker is gone");
+  }
+  Proceed();
+}
+
+void EventStream::OnCancel() {
+  {
+    platform::MutexLock lock(mutex_);
+    if (failure_.ok()) failure_ = absl::CancelledError("the worker cancelled the call");
+  }
+  Proceed();
+}
+
+void EventStream::OnDone() {
+  streams_.Remove(this);
+  // Answers that the coordinator still owes keep the object alive beyond this.
+  const std::shared_ptr<EventStream> self = std::move(self_);
+}
+
+void EventStream::Proceed() {
+  bool started = false;
+  while (true) {
+    bool read = false, write = false, finish = false;
+    absl::Status status;
+    {
+      platform::MutexLock lock(mutex_);
+      if (std::exchange(started, false)) --starting_;
+      if (finished_) return;
+      if (!writing_) {
+        if (!failure_.ok() || (half_closed_ && answers_.empty())) {
+          // Not while another thread is about to start a read or a write: it comes back here when
+          // it has.
+          if (starting_ > 0) return;
+          finished_ = finish = true;
+          status = failure_;
+        } else if (!answers_.empty() && answers_.front().has_value()) {
+          response_ = *std::move(answers_.front());
+          answers_.pop_front();
+          ++first_;
+          writing_ = write = true;
+        }
+      }
+      const int64_t in_flight = static_cast<int64_t>(answers_.size()) + (writing_ ? 1 : 0);
+      if (!finished_ && failure_.ok() && !reading_ && !half_closed_ && in_flight < kMaxInFlight) {
+        reading_ = read = true;
+      }
+      if (read || write) {
+        ++starting_;
+        started = true;
+      }
+    }
+    if (write) StartWrite(&response_);
+    if (read) StartRead(&request_);
+    // Last: from here on OnDone may come at any time.
+    if (finish) return Finish(ToGrpcStatus(status));
+    if (!started) return;
+  }
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,66 @@
+// lengthwise.v1.ExperimentService over a Coordinator. Unary calls check the request, run the
+// coordinator's command and answer from its callback; queries that read much run on the readers'
+// pool.
+#ifndef LENGTHWISE_SERVER_SERVICES_EXPERIMENT_SERVICE_H_
+#define LENGTHWISE_SERVER_SERVICES_EXPERIMENT_SERVICE_H_
+
+#include "proto/experiment_service.grpc.pb.h"
+#include "server/coordinator.h"
+#include "server/services/open_streams.h"
+#include "server/services/work_pool.h"
+
+namespace lengthwise::server {
+
+class ExperimentService final : public v1::ExperimentService::CallbackService {
+ public:
+  // `readers` take short turns (a page of events, a query); `transfers` may wait for a slow client.
+  // All outlive the service.
+  ExperimentService(Coordinator& coordinator, WorkPool& readers, WorkPool& transfers,
+                    OpenStreams& streams)
+      : coordinator_(coordinator), readers_(readers), transfers_(transfers), streams_(streams) {}
+
+  grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
+                                             const v1::CreateExperimentRequest* request,
+                                             v1::CreateExperimentResponse* response) override;
+  grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
+                                          const v1::GetExperimentRequest* request,
+                                          v1::Experiment* response) override;
+  grpc::ServerUnaryReactor* ListExperiments(grpc::CallbackServerContext* context,
+                                            const v1::ListExperimentsRequest* request,
+                                            v1::ListExperimentsResponse* response) override;
+  grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,
+                                             const v1::CancelExperimentRequest* request,
+                                             v1::Experiment* response) override;
+  grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
+                                             const v1::DeleteExperimentRequest* request,
+                                             v1::DeleteExperimentResponse* response) override;
+  grpc::ServerUnaryReactor* GetTrial(grpc::CallbackServerContext* context,
+                                     const v1::GetTrialRequest* request,
+                                     v1::Trial* response) override;
+  grpc::ServerUnaryReactor* ListTrials(grpc::CallbackServerContext* context,
+                                       const v1::ListTrialsRequest* request,
+                                       v1::ListTrialsResponse* response) override;
+  grpc::ServerUnaryReactor* CancelTrial(grpc::CallbackServerContext* context,
+                                        const v1::CancelTrialRequest* request,
+                                        v1::Trial* response) override;
+  grpc::ServerWriteReactor<v1::WatchExperimentResponse>* WatchExperiment(
+      grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) override;
+  grpc::ServerUnaryReactor* QueryLossCurves(grpc::CallbackServerContext* context,
+                                            const v1::QueryLossCurvesRequest* request,
+                                            v1::QueryLossCurvesResponse* response) override;
+  grpc::ServerUnaryReactor* QueryLengthAccuracies(
+      grpc::CallbackServerContext* context, const v1::QueryLengthAccuraciesRequest* request,
+      v1::QueryLengthAccuraciesResponse* response) override;
+  grpc::ServerWriteReactor<v1::AttentionMap>* QueryAttentionMaps(
+      grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) override;
+
+ private:
+  Coordinator& coordinator_;
+  WorkPool& readers_;
+  WorkPool& transfers_;
+  OpenStreams& streams_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_EXPERIMENT_SERVICE_H_

@@ -1,0 +1,273 @@
+#include "server/services/experiment_service.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "gtest/gtest.h"
+#include "proto/catalogue_service.grpc.pb.h"
+#include "proto/rpc_details.pb.h"
+#include "server/services/fake_coordinator.h"
+#include "server/services/queries.h"
+#include "server/services/rpc_server.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kExperiment[] = "experiments/grid-1";
+constexpr char kTrial[] = "experiments/grid-1/trials/t0";
+
+catalogue::Entry SomeEntry() {
+  catalogue::Entry entry;
+  entry.name = "sin_cos";
+  entry.title = "sin/cos";
+  entry.documentation = "Section 3.5.";
+  entry.parameters = {{"randomized", false, "Whether positions are drawn."},
+                      {"max_position", int64_t{2048}, "Largest.", 1},
+                      {"scale", 0.5, "A factor.", 0, 1},
+                      {"mode", std::string("a"), "One of two.", {}, {}, {"a", "b"}}};
+  return entry;
+}
+
+class ExperimentServiceTest : public ::testing::Test {
+ protected:
+  ExperimentServiceTest() {
+    RpcServer::Options options;
+    options.catalogue.push_back(ToProto(v1::ENCODING, SomeEntry()));
+    options.catalogue.push_back(ToProto(v1::TASK, catalogue::Entry{"bucket_sort", "", ""}));
+    server_ = RpcServer::Start(std::move(options), coordinator_).value();
+    channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+    stub_ = v1::ExperimentService::NewStub(channel_);
+    coordinator_.AddExperiment(kExperiment, 2);
+  }
+
+  // Runs one unary method of the stub.
+  template <typename Request, typename Response>
+  grpc::Status Call(grpc::Status (v1::ExperimentService::Stub::*method)(grpc::ClientContext*,
+                                                                        const Request&, Response*),
+                    const Request& request, Response& response) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    return (stub_.get()->*method)(&context, request, &response);
+  }
+
+  void AppendPoints(const std::string& trial, int from, int to) {
+    v1::Event event;
+    event.set_trial(trial);
+    for (int i = from; i < to; ++i) {
+      event.mutable_training_points()->add_steps(i);
+      event.mutable_training_points()->add_losses(static_cast<float>(i));
+      event.mutable_training_points()->add_accuracies(0);
+      event.mutable_training_points()->add_gradient_norms(0);
+      event.mutable_training_points()->add_lengths(1);
+    }
+    coordinator_.Append(event);
+  }
+
+  FakeCoordinator coordinator_;
+  std::unique_ptr<RpcServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::ExperimentService::Stub> stub_;
+};
+
+TEST_F(ExperimentServiceTest, CreateReachesTheCoordinatorAndAnswersFromIt) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("r1");
+  request.mutable_specification()->set_name("grid");
+  v1::CreateExperimentResponse response;
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::CreateExperiment, request, response).ok());
+  EXPECT_EQ(response.experiment().name(), "experiments/grid-1");
+  ASSERT_EQ(coordinator_.created().size(), 1u);
+  EXPECT_EQ(coordinator_.created()[0].SerializeAsString(), request.SerializeAsString());
+}
+
+TEST_F(ExperimentServiceTest, AFiveMegabyteSpecificationIsRefusedBeforeTheCoordinator) {
+  v1::CreateExperimentRequest request;
+  request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
+  request.mutable_specification_text()->set_text(std::string(5 << 20, '#'));
+  v1::CreateExperimentResponse response;
+  const grpc::Status status =
+      Call(&v1::ExperimentService::Stub::CreateExperiment, request, response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "text: got 5242880 bytes, expected at most 1048576");
+  EXPECT_TRUE(coordinator_.created().empty());
+}
+
+TEST_F(ExperimentServiceTest, ClientsFindFieldViolationsInTheDetails) {
+  v1::ListTrialsRequest request;
+  request.set_parent(kExperiment);
+  request.set_page_size(-5);
+  v1::ListTrialsResponse response;
+  const grpc::Status status = Call(&v1::ExperimentService::Stub::ListTrials, request, response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  google::rpc::Status wire;
+  ASSERT_TRUE(wire.ParseFromString(status.error_details()));
+  google::rpc::BadRequest bad_request;
+  ASSERT_EQ(wire.details_size(), 1);
+  ASSERT_TRUE(wire.details(0).UnpackTo(&bad_request));
+  EXPECT_EQ(bad_request.field_violations(0).field(), "page_size");
+}
+
+TEST_F(ExperimentServiceTest, ReadsAnswerWhatTheCoordinatorSays) {
+  v1::GetTrialRequest request;
+  request.set_name(kTrial);
+  v1::Trial trial;
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::GetTrial, request, trial).ok());
+  EXPECT_EQ(trial.name(), kTrial);
+  request.set_name("experiments/grid-1/trials/t9");
+  EXPECT_EQ(Call(&v1::ExperimentService::Stub::GetTrial, request, trial).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+
+  v1::ListTrialsRequest list;
+  list.set_parent(kExperiment);
+  v1::ListTrialsResponse trials;
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::ListTrials, list, trials).ok());
+  EXPECT_EQ(trials.trials_size(), 2);
+}
+
+TEST_F(ExperimentServiceTest, CommandsAnswerWhatTheCoordinatorSays) {
+  v1::CancelTrialRequest cancel;
+  cancel.set_name(kTrial);
+  v1::Trial trial;
+  EXPECT_EQ(Call(&v1::ExperimentService::Stub::CancelTrial, cancel, trial).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+
+  v1::DeleteExperimentRequest remove;
+  remove.set_name(kExperiment);
+  v1::DeleteExperimentResponse removed;
+  EXPECT_TRUE(Call(&v1::ExperimentService::Stub::DeleteExperiment, remove, removed).ok());
+  EXPECT_EQ(Call(&v1::ExperimentService::Stub::DeleteExperiment, remove, removed).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ExperimentServiceTest, LossCurvesAreJoinedAndDownSampledPerTrial) {
+  AppendPoints(kTrial, 0, 5);
+  AppendPoints("experiments/grid-1/trials/t1", 0, 3);
+  AppendPoints(kTrial, 5, 8);
+  v1::QueryLossCurvesRequest request;
+  request.set_name(kExperiment);
+  request.set_max_points(4);
+  v1::QueryLossCurvesResponse response;
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::QueryLossCurves, request, response).ok());
+  ASSERT_EQ(response.curves_size(), 2);
+  EXPECT_EQ(response.curves(0).trial(), kTrial);
+  EXPECT_THAT(response.curves(0).points().losses(), ElementsAre(0, 2, 5, 7));
+  EXPECT_THAT(response.curves(1).points().losses(), ElementsAre(0, 1, 2));
+
+  request.set_name("experiments/grid-1/trials/t1");
+  response.Clear();
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::QueryLossCurves, request, response).ok());
+  ASSERT_EQ(response.curves_size(), 1);
+
+  for (int32_t max_points : {1, -1, 100'001}) {
+    request.set_max_points(max_points);
+    const grpc::Status status =
+        Call(&v1::ExperimentService::Stub::QueryLossCurves, request, response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("max_points: is"));
+  }
+}
+
+TEST_F(ExperimentServiceTest, AnAnswerBeyondTheLimitSaysHowToAskForLess) {
+  AppendPoints(kTrial, 0, 1000);
+  v1::QueryLossCurvesRequest request;
+  request.set_name(kTrial);
+  EXPECT_TRUE(LossCurves(coordinator_, request, 100'000).ok());
+  const absl::Status status = LossCurves(coordinator_, request, 1000).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("fewer max_points"));
+}
+
+TEST_F(ExperimentServiceTest, AccuraciesOfIntervalsComeWhenAskedFor) {
+  v1::Event event;
+  event.set_trial(kTrial);
+  event.set_step(500);
+  event.mutable_length_accuracies()->add_accuracies(0.25);
+  coordinator_.Append(event);
+  event.set_step(1000);
+  event.mutable_length_accuracies()->set_final(true);
+  event.mutable_length_accuracies()->set_accuracies(0, 0.75);
+  coordinator_.Append(event);
+
+  v1::QueryLengthAccuraciesRequest request;
+  request.set_name(kExperiment);
+  v1::QueryLengthAccuraciesResponse response;
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::QueryLengthAccuracies, request, response).ok());
+  ASSERT_EQ(response.evaluations_size(), 1);
+  EXPECT_EQ(response.evaluations(0).step(), 1000);
+  EXPECT_EQ(response.evaluations(0).accuracies().accuracies(0), 0.75);
+
+  request.set_include_intervals(true);
+  response.Clear();
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::QueryLengthAccuracies, request, response).ok());
+  EXPECT_EQ(response.evaluations_size(), 2);
+}
+
+TEST_F(ExperimentServiceTest, AttentionMapsComeOneByOneByLength) {
+  for (int length : {10, 20, 10}) {
+    v1::Event event;
+    event.set_trial(kTrial);
+    event.mutable_attention_map()->set_length(length);
+    event.mutable_attention_map()->set_probabilities(std::string(1'000'000, 'p'));
+    coordinator_.Append(event);
+  }
+  const auto lengths = [&](const std::string& name, int length, grpc::StatusCode expected) {
+    v1::QueryAttentionMapsRequest request;
+    request.set_name(name);
+    request.set_length(length);
+    grpc::ClientContext context;
+    const auto reader = stub_->QueryAttentionMaps(&context, request);
+    std::vector<int> result;
+    v1::AttentionMap map;
+    while (reader->Read(&map)) result.push_back(map.length());
+    EXPECT_EQ(reader->Finish().error_code(), expected);
+    return result;
+  };
+  EXPECT_THAT(lengths(kTrial, 0, grpc::StatusCode::OK), ElementsAre(10, 20, 10));
+  EXPECT_THAT(lengths(kTrial, 10, grpc::StatusCode::OK), ElementsAre(10, 10));
+  EXPECT_THAT(lengths("experiments/grid-1/trials/t1", 0, grpc::StatusCode::OK), ElementsAre());
+  EXPECT_THAT(lengths("experiments/grid-1/trials/t9", 0, grpc::StatusCode::NOT_FOUND),
+              ElementsAre());
+  EXPECT_THAT(lengths(kExperiment, 0, grpc::StatusCode::INVALID_ARGUMENT), ElementsAre());
+}
+
+TEST_F(ExperimentServiceTest, TheCatalogueListsKindsWithTypesDefaultsAndLimits) {
+  const auto stub = v1::CatalogueService::NewStub(channel_);
+  v1::ListCatalogueEntriesRequest request;
+  v1::ListCatalogueEntriesResponse response;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(stub->ListCatalogueEntries(&context, request, &response).ok());
+    EXPECT_EQ(response.entries_size(), 2);
+  }
+  request.set_kind(v1::ENCODING);
+  response.Clear();
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(stub->ListCatalogueEntries(&context, request, &response).ok());
+  }
+  ASSERT_EQ(response.entries_size(), 1);
+  const v1::CatalogueEntry& entry = response.entries(0);
+  EXPECT_EQ(entry.name(), "sin_cos");
+  EXPECT_EQ(entry.title(), "sin/cos");
+  ASSERT_EQ(entry.parameters_size(), 4);
+  EXPECT_EQ(entry.parameters(0).type(), "bool");
+  EXPECT_TRUE(entry.parameters(0).default_value().has_bool_value());
+  EXPECT_EQ(entry.parameters(1).type(), "integer");
+  EXPECT_EQ(entry.parameters(1).default_value().number_value(), 2048);
+  EXPECT_EQ(entry.parameters(1).minimum(), 1);
+  EXPECT_FALSE(entry.parameters(1).has_maximum());
+  EXPECT_EQ(entry.parameters(2).type(), "number");
+  EXPECT_EQ(entry.parameters(2).maximum(), 1);
+  EXPECT_EQ(entry.parameters(3).type(), "string");
+  EXPECT_THAT(entry.parameters(3).allowed(), ElementsAre("a", "b"));
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,138 @@
+// A coordinator in memory for tests of the services: experiments, trials and events are put in by
+// the test, commands are recorded and answered at once, or when the test says so.
+#ifndef LENGTHWISE_SERVER_SERVICES_FAKE_COORDINATOR_H_
+#define LENGTHWISE_SERVER_SERVICES_FAKE_COORDINATOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "server/coordinator.h"
+
+namespace lengthwise::server {
+
+class FakeCoordinator : public Coordinator {
+ public:
+  ~FakeCoordinator() override { Stop(); }
+
+  // What tests do to it.
+
+  // "experiments/{id}" with trials "t0", "t1", ...
+  void AddExperiment(const std::string& name, int trials);
+  // Appends to the log at the next position and wakes watchers. `event.trial` is
+  // "{experiment}/trials/{id}".
+  int64_t Append(v1::Event event);
+  void EndTrial(const std::string& trial);
+  // Removes the experiment as DeleteExperiment does.
+  void Remove(const std::string& name);
+  void SendProgress(const v1::TrialProgress& progress);
+  // Makes pages smaller than asked for.
+  void set_page_limit(int64_t events);
+  // From now on StoreEvents keeps its answers until ReleaseAnswers.
+  void HoldAnswers();
+  // Answers the `count` newest held requests first to last, or last to first.
+  void ReleaseAnswers(bool last_first);
+  // The next StoreEvents fails so.
+  void FailNextStore(absl::Status status);
+  void set_statistics(const Statistics& statistics);
+  void PutArtifact(const std::string& sha256, std::string bytes);
+
+  // What tests look at.
+  int64_t held_answers();
+  int64_t subscriptions();
+  int64_t reads();
+  int64_t open_writers();
+  std::vector<v1::CreateExperimentRequest> created();
+  std::map<std::string, std::string> artifacts();
+  // Waits until `condition` holds (it is checked after every change and may call the methods
+  // above), or fails after 30 s.
+  bool WaitFor(const std::function<bool()>& condition);
+
+  // Coordinator.
+  void Stop() override;
+  void CreateExperiment(v1::CreateExperimentRequest request,
+                        Callback<v1::CreateExperimentResponse> done) override;
+  void CancelExperiment(v1::CancelExperimentRequest request,
+                        Callback<v1::Experiment> done) override;
+  void DeleteExperiment(v1::DeleteExperimentRequest request,
+                        Callback<v1::DeleteExperimentResponse> done) override;
+  void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) override;
+  void RegisterWorker(v1::RegisterWorkerRequest request,
+                      Callback<v1::RegisterWorkerResponse> done) override;
+  // Answers when the coordinator stops, unless `wait` is zero.
+  void AcquireLease(v1::AcquireLeaseRequest request,
+                    Callback<v1::AcquireLeaseResponse> done) override;
+  void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) override;
+  void ReleaseLease(v1::ReleaseLeaseRequest request,
+                    Callback<v1::ReleaseLeaseResponse> done) override;
+  // Acknowledges the last sequence number of the request.
+  void StoreEvents(v1::StreamEventsRequest request,
+                   Callback<v1::StreamEventsResponse> done) override;
+  absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteArtifact(
+      const v1::UploadArtifactRequest::Header& header) override;
+  absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
+                            const std::function<bool(absl::string_view)>& take) override;
+  absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) override;
+  absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
+      const v1::ListExperimentsRequest& request) override;
+  absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
+  absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
+  v1::ListWorkersResponse ListWorkers() override;
+  Statistics GetStatistics() override;
+  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment, int64_t start_position,
+                                       int64_t max_events) override;
+  absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
+                            const std::function<void(const v1::Event&)>& take) override;
+  std::unique_ptr<Subscription> Subscribe(
+      absl::string_view experiment, std::function<void()> wake,
+      std::function<void(const v1::TrialProgress&)> progress) override;
+
+ private:
+  struct FakeExperiment {
+    std::vector<v1::Trial> trials;
+    std::vector<v1::Event> events;
+  };
+  struct Watcher {
+    std::string experiment;
+    std::function<void()> wake;
+    std::function<void(const v1::TrialProgress&)> progress;
+  };
+  class FakeSubscription;
+  class FakeWriter;
+
+  void Wake(const std::string& experiment);
+  void Changed();
+
+  platform::Mutex mutex_;
+  platform::ConditionVariable changed_;
+  int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, FakeExperiment, std::less<>> experiments_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_position_ ABSL_GUARDED_BY(mutex_) = 1;
+  int64_t page_limit_ ABSL_GUARDED_BY(mutex_) = 1'000'000;
+  int64_t open_writers_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t reads_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<std::function<void()>> held_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Callback<v1::AcquireLeaseResponse>> waiting_ ABSL_GUARDED_BY(mutex_);
+  absl::Status next_store_ ABSL_GUARDED_BY(mutex_);
+  Statistics statistics_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::CreateExperimentRequest> created_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
+
+  // Held while watchers are called, so that a subscription's end waits for a call under way.
+  platform::Mutex watchers_mutex_;
+  std::map<const FakeSubscription*, Watcher> watchers_ ABSL_GUARDED_BY(watchers_mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_FAKE_COORDINATOR_H_

@@ -1,0 +1,37 @@
+// The streams that are open, so that a stopping server can end them with UNAVAILABLE instead of
+// breaking them.
+#ifndef LENGTHWISE_SERVER_SERVICES_OPEN_STREAMS_H_
+#define LENGTHWISE_SERVER_SERVICES_OPEN_STREAMS_H_
+
+#include <map>
+#include <memory>
+
+#include "platform/mutex.h"
+
+namespace lengthwise::server {
+
+class StoppableStream {
+ public:
+  virtual ~StoppableStream() = default;
+  // Ends the stream with UNAVAILABLE as soon as no write is under way. Does not block; any thread;
+  // may come late.
+  virtual void Stop() = 0;
+};
+
+// Thread-safe.
+class OpenStreams {
+ public:
+  // After StopAll the stream is stopped at once.
+  void Add(const std::shared_ptr<StoppableStream>& stream);
+  void Remove(const StoppableStream* stream);
+  void StopAll();
+
+ private:
+  platform::Mutex mutex_;
+  std::map<const StoppableStream*, std::weak_ptr<StoppableStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_OPEN_STREAMS_H_

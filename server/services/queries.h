@@ -1,0 +1,31 @@
+// The answers of ExperimentService's queries, computed from a coordinator's events. They read as
+// much as they are asked for: not for gRPC's threads.
+#ifndef LENGTHWISE_SERVER_SERVICES_QUERIES_H_
+#define LENGTHWISE_SERVER_SERVICES_QUERIES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/experiment_service.pb.h"
+#include "server/coordinator.h"
+
+namespace lengthwise::server {
+
+// Largest answer of a query, bytes. A query that would give more is RESOURCE_EXHAUSTED and says how
+// to ask for less.
+inline constexpr int64_t kMaxAnswerBytes = int64_t{64} << 20;
+
+absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(Coordinator& coordinator,
+                                                       const v1::QueryLossCurvesRequest& request,
+                                                       int64_t max_answer_bytes = kMaxAnswerBytes);
+
+absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
+    Coordinator& coordinator, const v1::QueryLengthAccuraciesRequest& request,
+    int64_t max_answer_bytes = kMaxAnswerBytes);
+
+absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
+    Coordinator& coordinator, const v1::QueryAttentionMapsRequest& request);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_QUERIES_H_

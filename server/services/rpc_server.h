@@ -1,0 +1,71 @@
+// The gRPC server: all services, health checking and reflection on one port.
+#ifndef LENGTHWISE_SERVER_SERVICES_RPC_SERVER_H_
+#define LENGTHWISE_SERVER_SERVICES_RPC_SERVER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "grpcpp/server.h"
+#include "grpcpp/support/server_interceptor.h"
+#include "proto/catalogue_service.pb.h"
+#include "server/coordinator.h"
+#include "server/services/catalogue_service.h"
+#include "server/services/experiment_service.h"
+#include "server/services/fleet_service.h"
+#include "server/services/open_streams.h"
+#include "server/services/work_pool.h"
+#include "server/services/worker_service.h"
+
+namespace lengthwise::server {
+
+class RpcServer {
+ public:
+  struct Options {
+    // "HOST:PORT"; port 0 takes a free one.
+    std::string listen = "127.0.0.1:0";
+    // What CatalogueService lists.
+    std::vector<v1::CatalogueEntry> catalogue;
+    // See every call; for the metrics.
+    std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+        interceptors;
+    // Threads that read pages of events and answer queries.
+    int reader_threads = 2;
+    // Threads that carry artifacts and attention maps: so many may wait for slow clients at once.
+    int transfer_threads = 8;
+  };
+
+  // Serves until Stop. FAILED_PRECONDITION when the address cannot be bound. `coordinator` outlives
+  // the server.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options,
+                                                          Coordinator& coordinator);
+  ~RpcServer();
+
+  // "HOST:PORT" with the port that was bound.
+  const std::string& address() const { return address_; }
+
+  // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the coordinator (which
+  // answers what waits), gives calls until `grace` to end, then breaks them. Returns when all are
+  // over. Once.
+  void Stop(absl::Duration grace);
+
+ private:
+  RpcServer(const Options& options, Coordinator& coordinator);
+
+  Coordinator& coordinator_;
+  OpenStreams streams_;
+  WorkPool readers_;
+  WorkPool transfers_;
+  ExperimentService experiments_;
+  WorkerService workers_;
+  FleetService fleet_;
+  CatalogueService catalogue_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_RPC_SERVER_H_

@@ -1,0 +1,54 @@
+#include "server/services/status.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "proto/rpc_details.pb.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr absl::string_view kTypeUrlPrefix = "type.googleapis.com/";
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  // The two enumerations have the same numbers.
+  const auto code = static_cast<grpc::StatusCode>(status.code());
+  std::string message(status.message());
+  google::rpc::Status wire;
+  status.ForEachPayload([&](absl::string_view type_url, const absl::Cord& payload) {
+    google::protobuf::Any& detail = *wire.add_details();
+    detail.set_type_url(std::string(type_url));
+    detail.set_value(std::string(payload));
+  });
+  if (wire.details().empty()) return grpc::Status(code, message);
+  wire.set_code(static_cast<int>(code));
+  wire.set_message(message);
+  return grpc::Status(code, message, wire.SerializeAsString());
+}
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  absl::Status result(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  google::rpc::Status wire;
+  if (wire.ParseFromString(status.error_details())) {
+    for (const google::protobuf::Any& detail : wire.details()) {
+      result.SetPayload(detail.type_url(), absl::Cord(detail.value()));
+    }
+  }
+  return result;
+}
+
+absl::Status InvalidField(absl::string_view field, absl::string_view description) {
+  absl::Status status = absl::InvalidArgumentError(absl::StrCat(field, ": ", description));
+  google::rpc::BadRequest bad_request;
+  google::rpc::BadRequest::FieldViolation& violation = *bad_request.add_field_violations();
+  violation.set_field(std::string(field));
+  violation.set_description(std::string(description));
+  status.SetPayload(absl::StrCat(kTypeUrlPrefix, bad_request.GetDescriptor()->full_name()),
+                    absl::Cord(bad_request.SerializeAsString()));
+  return status;
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,28 @@
+// Errors at the API's edge: absl::Status inside, grpc::Status on the wire.
+//
+// Payloads of an absl::Status travel in the trailing metadata "grpc-status-details-bin" as the
+// details of a serialized google.rpc.Status, where clients of any language look for them (Google's
+// error model, https://aip.dev/193).
+#ifndef LENGTHWISE_SERVER_SERVICES_STATUS_H_
+#define LENGTHWISE_SERVER_SERVICES_STATUS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/support/status.h"
+
+namespace lengthwise::server {
+
+// Code, message and every payload: a payload's type URL becomes the detail's.
+grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// The inverse. Details that cannot be parsed are dropped.
+absl::Status FromGrpcStatus(const grpc::Status& status);
+
+// INVALID_ARGUMENT "field: description" with one google.rpc.BadRequest field violation.
+absl::Status InvalidField(absl::string_view field, absl::string_view description);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_STATUS_H_

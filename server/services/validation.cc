@@ -1,0 +1,216 @@
+#include "server/services/validation.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "server/services/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr size_t kMaxIdLength = 512;
+constexpr size_t kMaxPageTokenLength = 512;
+constexpr size_t kMaxRequestIdLength = 64;
+constexpr size_t kMaxWorkerIdLength = 60;
+
+bool IsId(absl::string_view id) {
+  return !id.empty() && id.size() <= kMaxIdLength && std::all_of(id.begin(), id.end(), [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("_.+-", absl::string_view(&c, 1));
+  });
+}
+
+bool IsExperimentName(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  return parts.size() == 2 && parts[0] == "experiments" && IsId(parts[1]);
+}
+
+bool IsTrialName(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  return parts.size() == 4 && parts[0] == "experiments" && IsId(parts[1]) && parts[2] == "trials" &&
+         IsId(parts[3]);
+}
+
+// What a client sent, fit to be repeated in a message.
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kShown = 80;
+  if (text.size() <= kShown) return absl::StrCat("\"", text, "\"");
+  // Not in the middle of a UTF-8 sequence: a gRPC message must be valid text.
+  size_t end = kShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return absl::StrCat("\"", text.substr(0, end), "...\" (", text.size(), " bytes)");
+}
+
+absl::Status CheckSize(absl::string_view field, int64_t size) {
+  if (size <= kMaxSpecificationBytes) return absl::OkStatus();
+  return InvalidField(field, absl::StrCat("is ", size, " bytes; a specification has at most ",
+                                          kMaxSpecificationBytes, " bytes (1 MiB)"));
+}
+
+}  // namespace
+
+absl::Status CheckExperimentName(absl::string_view field, absl::string_view name) {
+  if (IsExperimentName(name)) return absl::OkStatus();
+  return InvalidField(
+      field,
+      absl::StrCat("is ", Quoted(name), "; accepted: a name such as \"experiments/quickstart-3\""));
+}
+
+absl::Status CheckTrialName(absl::string_view field, absl::string_view name) {
+  if (IsTrialName(name)) return absl::OkStatus();
+  return InvalidField(
+      field,
+      absl::StrCat("is ", Quoted(name),
+                   "; accepted: a name such as \"experiments/quickstart-3/trials/{trial}\""));
+}
+
+absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name) {
+  if (IsExperimentName(name) || IsTrialName(name)) return absl::OkStatus();
+  return InvalidField(field, absl::StrCat("is ", Quoted(name),
+                                          "; accepted: a name such as \"experiments/quickstart-3\" "
+                                          "or \"experiments/quickstart-3/trials/{trial}\""));
+}
+
+absl::Status CheckPage(int32_t page_size, absl::string_view page_token) {
+  if (page_size < 0 || page_size > 1000) {
+    return InvalidField("page_size", absl::StrCat("is ", page_size, "; accepted: 0 to 1000"));
+  }
+  if (page_token.size() > kMaxPageTokenLength ||
+      !std::all_of(page_token.begin(), page_token.end(), absl::ascii_isprint)) {
+    return InvalidField("page_token",
+                        "is malformed; accepted: a next_page_token of the same call, unchanged");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLength(absl::string_view field, absl::string_view text, int64_t max_bytes) {
+  if (static_cast<int64_t>(text.size()) <= max_bytes) return absl::OkStatus();
+  return InvalidField(
+      field, absl::StrCat("is ", text.size(), " bytes; accepted: at most ", max_bytes, " bytes"));
+}
+
+absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
+  switch (request.source_case()) {
+    case v1::CreateExperimentRequest::kSpecification:
+      if (absl::Status status = CheckSize(
+              "specification", static_cast<int64_t>(request.specification().ByteSizeLong()));
+          !status.ok()) {
+        return status;
+      }
+      break;
+    case v1::CreateExperimentRequest::kSpecificationText:
+      // In the words of specification::Resolve, so that `lengthwise validate` says the same; here,
+      // such a text does not get as far as the coordinator.
+      if (const auto size = static_cast<int64_t>(request.specification_text().text().size());
+          size > kMaxSpecificationBytes) {
+        return InvalidField("text", absl::StrCat("got ", size, " bytes, expected at most ",
+                                                 kMaxSpecificationBytes));
+      }
+      if (!v1::SpecificationText::Format_IsValid(request.specification_text().format()) ||
+          request.specification_text().format() == v1::SpecificationText::FORMAT_UNSPECIFIED) {
+        return InvalidField("specification_text.format",
+                            absl::StrCat("is ", request.specification_text().format(),
+                                         "; accepted: YAML (1), JSON (2), TEXT_PROTO (3)"));
+      }
+      break;
+    case v1::CreateExperimentRequest::SOURCE_NOT_SET:
+      // Before this error: a source of a newer API is an unknown field.
+      if (absl::Status status = CheckNoUnknownFields(request, "request"); !status.ok()) {
+        return status;
+      }
+      return InvalidField("specification",
+                          "is absent; set either specification or specification_text");
+  }
+  if (request.request_id().size() > kMaxRequestIdLength) {
+    return InvalidField("request_id",
+                        absl::StrCat("has ", request.request_id().size(),
+                                     " bytes; accepted: at most ", kMaxRequestIdLength));
+  }
+  if (absl::Status status = CheckLength("owner", request.owner(), 200); !status.ok()) return status;
+  return CheckNoUnknownFields(request, "request");
+}
+
+absl::Status CheckWorker(const v1::WorkerDescription& worker) {
+  const std::string& id = worker.worker_id();
+  if (id.empty() || id.size() > kMaxWorkerIdLength ||
+      !std::all_of(id.begin(), id.end(), [](char c) {
+        return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+      })) {
+    return InvalidField("worker.worker_id",
+                        absl::StrCat("is ", Quoted(id), "; accepted: 1 to ", kMaxWorkerIdLength,
+                                     " characters of a-z, 0-9 and -"));
+  }
+  if (worker.max_pack_size() < 1) {
+    return InvalidField("worker.max_pack_size",
+                        absl::StrCat("is ", worker.max_pack_size(), "; accepted: 1 and more"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSha256(absl::string_view field, absl::string_view text) {
+  if (text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+        return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+      })) {
+    return absl::OkStatus();
+  }
+  return InvalidField(
+      field, absl::StrCat("is ", Quoted(text), "; accepted: 64 lower-case hexadecimal digits"));
+}
+
+absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header) {
+  if (absl::Status status = CheckTrialName("header.trial", header.trial()); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = CheckSha256("header.sha256", header.sha256()); !status.ok()) {
+    return status;
+  }
+  if (header.size_bytes() < 0) {
+    return InvalidField("header.size_bytes",
+                        absl::StrCat("is ", header.size_bytes(), "; accepted: 0 and more"));
+  }
+  if (header.step() < 0) {
+    return InvalidField("header.step",
+                        absl::StrCat("is ", header.step(), "; accepted: 0 and more"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNoUnknownFields(const google::protobuf::Message& message,
+                                  absl::string_view path) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  if (const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);
+      !unknown.empty()) {
+    return InvalidField(path, absl::StrCat("unknown field number ", unknown.field(0).number(),
+                                           " in ", message.GetDescriptor()->full_name(),
+                                           "; client and server were built from different "
+                                           "versions of the API"));
+  }
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const std::string below = absl::StrCat(path, ".", field->name());
+    if (!field->is_repeated()) {
+      if (absl::Status status = CheckNoUnknownFields(reflection.GetMessage(message, field), below);
+          !status.ok()) {
+        return status;
+      }
+      continue;
+    }
+    const int size = reflection.FieldSize(message, field);
+    for (int i = 0; i < size; ++i) {
+      if (absl::Status status = CheckNoUnknownFields(
+              reflection.GetRepeatedMessage(message, field, i), absl::StrCat(below, "[", i, "]"));
+          !status.ok()) {
+        return status;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lengthwise::server

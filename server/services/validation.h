@@ -1,0 +1,52 @@
+// What a request must fulfil before it reaches the coordinator: names, pages, sizes, no unknown
+// fields. Every error is INVALID_ARGUMENT with a google.rpc.BadRequest field violation
+// (InvalidField).
+#ifndef LENGTHWISE_SERVER_SERVICES_VALIDATION_H_
+#define LENGTHWISE_SERVER_SERVICES_VALIDATION_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/message.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/worker_service.pb.h"
+
+namespace lengthwise::server {
+
+// Most bytes that gRPC takes in one message: room for an attention map in an event.
+inline constexpr int kMaxReceiveBytes = 8 << 20;
+// Most bytes of a specification, as text or as a message.
+inline constexpr int64_t kMaxSpecificationBytes = 1 << 20;
+// Most bytes of one part of an artifact.
+inline constexpr int64_t kMaxChunkBytes = 1 << 20;
+
+// "experiments/{experiment}".
+absl::Status CheckExperimentName(absl::string_view field, absl::string_view name);
+// "experiments/{experiment}/trials/{trial}".
+absl::Status CheckTrialName(absl::string_view field, absl::string_view name);
+// Either of the two.
+absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name);
+// A page size is 0 to 1,000 (what 0 means is the rpc's matter); a token at most 512 printable ASCII
+// characters (what it says is the coordinator's matter).
+absl::Status CheckPage(int32_t page_size, absl::string_view page_token);
+// At most `max_bytes`; for free texts such as owners, reasons and filters.
+absl::Status CheckLength(absl::string_view field, absl::string_view text, int64_t max_bytes);
+
+// Sizes, presence of the source, request_id, unknown fields. The specification's own fields are
+// resolved later.
+absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request);
+
+// Worker's id, pack size.
+absl::Status CheckWorker(const v1::WorkerDescription& worker);
+absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header);
+// 64 lower-case hexadecimal digits.
+absl::Status CheckSha256(absl::string_view field, absl::string_view text);
+
+// OK when `message` and all messages in it have only fields that this program knows; otherwise
+// names the first unknown field's number and where it is, as a path that starts with `path`.
+absl::Status CheckNoUnknownFields(const google::protobuf::Message& message, absl::string_view path);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_VALIDATION_H_

@@ -1,0 +1,152 @@
+#include "server/services/watch_reactor.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/services/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Events of one response. The coordinator also ends a page at about 1 MiB.
+constexpr int64_t kPageEvents = 1000;
+
+}  // namespace
+
+WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request,
+                                  Coordinator& coordinator, WorkPool& pool, OpenStreams& streams) {
+  std::shared_ptr<WatchReactor> reactor(new WatchReactor(request, coordinator, pool, streams));
+  reactor->self_ = reactor;
+  // Subscribed before the first read: what is committed after that read wakes the reactor. gRPC
+  // calls OnDone only after it was given the reactor, so raw pointers in the callbacks stay valid.
+  WatchReactor* const raw = reactor.get();
+  reactor->subscription_ = coordinator.Subscribe(
+      request.name(), [raw] { raw->OnWake(); },
+      [raw](const v1::TrialProgress& progress) { raw->OnProgress(progress); });
+  streams.Add(reactor);
+  raw->OnWake();
+  return raw;
+}
+
+void WatchReactor::OnWake() {
+  platform::MutexLock lock(mutex_);
+  wake_ = true;
+  Schedule();
+}
+
+void WatchReactor::OnProgress(const v1::TrialProgress& progress) {
+  if (!request_.include_progress()) return;
+  platform::MutexLock lock(mutex_);
+  progress_[progress.trial()] = progress;
+  Schedule();
+}
+
+void WatchReactor::Stop() {
+  platform::MutexLock lock(mutex_);
+  stopped_ = true;
+  Schedule();
+}
+
+void WatchReactor::OnCancel() {
+  platform::MutexLock lock(mutex_);
+  cancelled_ = true;
+  Schedule();
+}
+
+void WatchReactor::OnWriteDone(bool ok) {
+  platform::MutexLock lock(mutex_);
+  if (!ok) cancelled_ = true;
+  phase_ = Phase::kIdle;
+  Schedule();
+}
+
+void WatchReactor::OnDone() {
+  subscription_.reset();
+  streams_.Remove(this);
+  // A Step that is still queued keeps the reactor alive beyond this.
+  const std::shared_ptr<WatchReactor> self = std::move(self_);
+}
+
+void WatchReactor::Schedule() {
+  if (phase_ == Phase::kScheduled) again_ = true;
+  if (phase_ != Phase::kIdle) return;
+  phase_ = Phase::kScheduled;
+  SubmitStep();
+}
+
+void WatchReactor::SubmitStep() {
+  pool_.Submit([self = shared_from_this()] { self->Step(); });
+}
+
+void WatchReactor::Step() {
+  bool cancelled, stopped, wake;
+  std::map<std::string, v1::TrialProgress> progress;
+  {
+    platform::MutexLock lock(mutex_);
+    again_ = false;
+    cancelled = cancelled_;
+    stopped = stopped_;
+    wake = std::exchange(wake_, false);
+    progress.swap(progress_);
+  }
+  if (cancelled) return FinishWith(absl::CancelledError("the client cancelled the call"));
+  if (complete_) return FinishWith(absl::OkStatus());
+  if (stopped) {
+    return FinishWith(absl::UnavailableError(
+        absl::StrCat("the server is stopping; watch again with start_position ", cursor_)));
+  }
+
+  response_.Clear();
+  bool more = false;
+  if (wake) {
+    if (const absl::Status status = ReadPage(more); !status.ok()) return FinishWith(status);
+  }
+  for (auto& [trial, newest] : progress) *response_.add_progress() = std::move(newest);
+  response_.set_next_position(cursor_);
+  const bool send =
+      response_.events_size() > 0 || response_.progress_size() > 0 || response_.caught_up();
+  if (complete_ && !send) return FinishWith(absl::OkStatus());
+
+  {
+    platform::MutexLock lock(mutex_);
+    if (more) wake_ = true;
+    if (!send) {
+      if (more || again_) {
+        SubmitStep();
+      } else {
+        phase_ = Phase::kIdle;
+      }
+      return;
+    }
+    phase_ = Phase::kWriting;
+  }
+  StartWrite(&response_);
+}
+
+absl::Status WatchReactor::ReadPage(bool& more) {
+  absl::StatusOr<Coordinator::EventPage> page =
+      coordinator_.ReadEvents(request_.name(), cursor_, kPageEvents);
+  if (!page.ok()) return page.status();
+  for (v1::Event& event : page->events) {
+    if (request_.omit_attention_maps() && event.has_attention_map()) continue;
+    *response_.add_events() = std::move(event);
+  }
+  cursor_ = page->next_position;
+  more = !page->at_end;
+  if (page->at_end) {
+    response_.set_caught_up(!std::exchange(caught_up_, true));
+    complete_ = page->unfinished_trials == 0 && !request_.follow();
+  }
+  return absl::OkStatus();
+}
+
+void WatchReactor::FinishWith(const absl::Status& status) {
+  {
+    platform::MutexLock lock(mutex_);
+    phase_ = Phase::kFinished;
+  }
+  // Last: from here on OnDone may come at any time.
+  Finish(ToGrpcStatus(status));
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,107 @@
+// One client's WatchExperiment: history first, then live, without a gap.
+//
+// The reactor is a cursor (the next position to read) and four facts that others tell it:
+// "something was committed", "a write is done", "the client is gone", "the server stops". It keeps
+// no queue: a slow client's reactor simply reads its next page later. TrialProgress is kept as the
+// newest per trial and goes with the next response.
+//
+//              fact                        StartWrite
+//   kIdle ------------------> kScheduled -------------> kWriting
+//     ^                        |   ^  |                    |
+//     |   nothing to send      |   |  |    OnWriteDone     |
+//     +------------------------+   +--|--------------------+
+//                                     |  Finish
+//                                     +---------> kFinished --OnDone--> destroyed
+//
+// kScheduled means that Step is queued or running on the pool; there is at most one, so what only
+// Step touches needs no lock, and Step alone calls StartWrite (never with a write outstanding) and
+// Finish (likewise). A fact that arrives in kScheduled is remembered (`again_`), in kWriting it is
+// picked up after OnWriteDone. The others only record their fact and schedule, so nobody (not the
+// coordinator's thread, either) waits for a slow client or serializes its messages.
+//
+// Lifetime: gRPC owns the reactor until OnDone; a queued Step holds a reference, too. OnDone ends
+// the subscription, and with it the last call from the coordinator.
+#ifndef LENGTHWISE_SERVER_SERVICES_WATCH_REACTOR_H_
+#define LENGTHWISE_SERVER_SERVICES_WATCH_REACTOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "grpcpp/support/server_callback.h"
+#include "platform/mutex.h"
+#include "proto/experiment_service.pb.h"
+#include "server/coordinator.h"
+#include "server/services/open_streams.h"
+#include "server/services/work_pool.h"
+
+namespace lengthwise::server {
+
+class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentResponse>,
+                           public StoppableStream,
+                           public std::enable_shared_from_this<WatchReactor> {
+ public:
+  // The reactor for a validated request. All three outlive the stream.
+  static WatchReactor* Start(const v1::WatchExperimentRequest& request, Coordinator& coordinator,
+                             WorkPool& pool, OpenStreams& streams);
+
+  // From the server's stop: the stream ends with UNAVAILABLE, which tells the client to watch again
+  // from its position.
+  void Stop() override;
+
+  // From gRPC.
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  enum class Phase { kIdle, kScheduled, kWriting, kFinished };
+
+  WatchReactor(const v1::WatchExperimentRequest& request, Coordinator& coordinator, WorkPool& pool,
+               OpenStreams& streams)
+      : request_(request),
+        coordinator_(coordinator),
+        pool_(pool),
+        streams_(streams),
+        cursor_(request.start_position()) {}
+
+  // From the coordinator's subscription.
+  void OnWake();
+  void OnProgress(const v1::TrialProgress& progress);
+
+  void Schedule() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SubmitStep();
+  // On the pool: reads at most one page and sends at most one response.
+  void Step();
+  // Reads the next page into `response_`. Sets `more` when there is another page to read at once.
+  absl::Status ReadPage(bool& more);
+  void FinishWith(const absl::Status& status);
+
+  const v1::WatchExperimentRequest request_;
+  Coordinator& coordinator_;
+  WorkPool& pool_;
+  OpenStreams& streams_;
+  std::shared_ptr<WatchReactor> self_;  // gRPC's ownership; released by OnDone
+  std::unique_ptr<Coordinator::Subscription> subscription_;
+
+  // Touched by Step alone.
+  int64_t cursor_;
+  bool caught_up_ = false;
+  // All trials have ended and all events are read: the stream ends when they are written.
+  bool complete_ = false;
+  v1::WatchExperimentResponse response_;  // lives until OnWriteDone
+
+  platform::Mutex mutex_;
+  Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kIdle;
+  bool again_ ABSL_GUARDED_BY(mutex_) = false;
+  bool wake_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, v1::TrialProgress> progress_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_WATCH_REACTOR_H_

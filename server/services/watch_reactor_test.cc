@@ -1,0 +1,416 @@
+// WatchExperiment over a real connection: what clients see, whatever they and the server do
+// meanwhile.
+#include "server/services/watch_reactor.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "gtest/gtest.h"
+#include "server/services/fake_coordinator.h"
+#include "server/services/rpc_server.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kExperiment[] = "experiments/grid-1";
+
+std::string TrialName(int index) { return absl::StrCat(kExperiment, "/trials/t", index); }
+
+v1::Event Line(const std::string& text, int trial = 0) {
+  v1::Event event;
+  event.set_trial(TrialName(trial));
+  event.mutable_log_line()->set_text(text);
+  return event;
+}
+
+// A client's stream with a deadline, so that a hanging server fails the test instead of blocking
+// it.
+class Watch {
+ public:
+  Watch(v1::ExperimentService::Stub& stub, v1::WatchExperimentRequest request) {
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    request.set_name(request.name().empty() ? kExperiment : request.name());
+    reader_ = stub.WatchExperiment(&context_, request);
+  }
+  // Reads until `count` events are there (over all calls), or the stream ends.
+  bool ReadEvents(size_t count) {
+    while (positions_.size() < count) {
+      if (!ReadOne()) return false;
+    }
+    return true;
+  }
+  bool ReadOne() {
+    v1::WatchExperimentResponse response;
+    if (!reader_->Read(&response)) return false;
+    for (const v1::Event& event : response.events()) {
+      positions_.push_back(event.position());
+      texts_.push_back(event.log_line().text());
+    }
+    if (response.caught_up()) {
+      ++caught_up_;
+      events_at_caught_up_ = positions_.size();
+    }
+    for (const v1::TrialProgress& progress : response.progress()) progress_.push_back(progress);
+    next_position_ = response.next_position();
+    return true;
+  }
+  void ReadToEnd() {
+    while (ReadOne()) {
+    }
+  }
+  grpc::Status Finish() { return reader_->Finish(); }
+  void Cancel() { context_.TryCancel(); }
+
+  const std::vector<int64_t>& positions() const { return positions_; }
+  const std::vector<std::string>& texts() const { return texts_; }
+  const std::vector<v1::TrialProgress>& progress() const { return progress_; }
+  int caught_up() const { return caught_up_; }
+  size_t events_at_caught_up() const { return events_at_caught_up_; }
+  int64_t next_position() const { return next_position_; }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::WatchExperimentResponse>> reader_;
+  std::vector<int64_t> positions_;
+  std::vector<std::string> texts_;
+  std::vector<v1::TrialProgress> progress_;
+  int caught_up_ = 0;
+  size_t events_at_caught_up_ = 0;
+  int64_t next_position_ = 0;
+};
+
+class WatchTest : public ::testing::Test {
+ protected:
+  WatchTest() {
+    server_ = RpcServer::Start({}, coordinator_).value();
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);
+    stub_ = v1::ExperimentService::NewStub(grpc::CreateCustomChannel(
+        server_->address(), grpc::InsecureChannelCredentials(), arguments));
+    coordinator_.AddExperiment(kExperiment, 2);
+  }
+  void AppendLines(int from, int to) {
+    for (int i = from; i < to; ++i) coordinator_.Append(Line(absl::StrCat("line ", i), i % 2));
+  }
+  void EndAllTrials() {
+    coordinator_.EndTrial(TrialName(0));
+    coordinator_.EndTrial(TrialName(1));
+  }
+
+  FakeCoordinator coordinator_;
+  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<v1::ExperimentService::Stub> stub_;
+};
+
+std::vector<int64_t> Positions(int64_t from, int64_t to) {
+  std::vector<int64_t> positions;
+  for (int64_t i = from; i < to; ++i) positions.push_back(i);
+  return positions;
+}
+
+TEST_F(WatchTest, ALateWatcherSeesTheWholeHistoryThenLiveThenTheEnd) {
+  coordinator_.set_page_limit(7);
+  AppendLines(0, 100);
+  Watch watch(*stub_, {});
+  ASSERT_TRUE(watch.ReadEvents(100));
+  AppendLines(100, 130);
+  ASSERT_TRUE(watch.ReadEvents(130));
+  EndAllTrials();
+  watch.ReadToEnd();
+  EXPECT_TRUE(watch.Finish().ok());
+  EXPECT_EQ(watch.positions(), Positions(1, 131));
+  EXPECT_EQ(watch.texts()[0], "line 0");
+  EXPECT_EQ(watch.texts()[129], "line 129");
+  EXPECT_EQ(watch.next_position(), 131);
+}
+
+TEST_F(WatchTest, CaughtUpComesOnceAfterTheHistory) {
+  coordinator_.set_page_limit(10);
+  AppendLines(0, 25);
+  Watch watch(*stub_, {});
+  while (watch.caught_up() == 0) ASSERT_TRUE(watch.ReadOne());
+  EXPECT_EQ(watch.positions().size(), 25u);
+  AppendLines(25, 50);
+  EndAllTrials();
+  watch.ReadToEnd();
+  EXPECT_TRUE(watch.Finish().ok());
+  EXPECT_EQ(watch.caught_up(), 1);
+  EXPECT_EQ(watch.events_at_caught_up(), 25u);
+  EXPECT_EQ(watch.positions(), Positions(1, 51));
+}
+
+TEST_F(WatchTest, AnEmptyHistoryIsCaughtUpAtOnce) {
+  Watch watch(*stub_, {});
+  ASSERT_TRUE(watch.ReadOne());
+  EXPECT_EQ(watch.caught_up(), 1);
+  EXPECT_TRUE(watch.positions().empty());
+}
+
+TEST_F(WatchTest, AnEndedExperimentGivesItsHistoryAndEnds) {
+  AppendLines(0, 3);
+  EndAllTrials();
+  Watch watch(*stub_, {});
+  watch.ReadToEnd();
+  EXPECT_TRUE(watch.Finish().ok());
+  EXPECT_EQ(watch.positions(), Positions(1, 4));
+  EXPECT_EQ(watch.caught_up(), 1);
+}
+
+TEST_F(WatchTest, FollowStaysOpenAfterTheEnd) {
+  EndAllTrials();
+  v1::WatchExperimentRequest request;
+  request.set_follow(true);
+  Watch watch(*stub_, request);
+  ASSERT_TRUE(watch.ReadOne());
+  AppendLines(0, 2);
+  ASSERT_TRUE(watch.ReadEvents(2));
+  watch.Cancel();
+  watch.ReadToEnd();
+  EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(WatchTest, TwoWatchersSeeTheSameWhileEventsArePouringIn) {
+  coordinator_.set_page_limit(13);
+  AppendLines(0, 500);
+  Watch first(*stub_, {});
+  Watch second(*stub_, {});
+  std::thread writer([this] {
+    AppendLines(500, 3000);
+    EndAllTrials();
+  });
+  std::thread reader([&] { first.ReadToEnd(); });
+  second.ReadToEnd();
+  reader.join();
+  writer.join();
+  EXPECT_TRUE(first.Finish().ok());
+  EXPECT_TRUE(second.Finish().ok());
+  EXPECT_EQ(first.positions(), Positions(1, 3001));
+  EXPECT_EQ(second.positions(), Positions(1, 3001));
+  EXPECT_EQ(first.caught_up(), 1);
+  EXPECT_EQ(second.caught_up(), 1);
+}
+
+TEST_F(WatchTest, AReconnectFromNextPositionMissesAndRepeatsNothing) {
+  coordinator_.set_page_limit(10);
+  std::thread writer([this] {
+    AppendLines(0, 1000);
+    EndAllTrials();
+  });
+  std::vector<int64_t> all;
+  v1::WatchExperimentRequest request;
+  for (int connection = 0;; ++connection) {
+    Watch watch(*stub_, request);
+    const bool more = connection < 20 && watch.ReadEvents(30);
+    if (!more) watch.ReadToEnd();
+    all.insert(all.end(), watch.positions().begin(), watch.positions().end());
+    if (!more) {
+      EXPECT_TRUE(watch.Finish().ok());
+      break;
+    }
+    request.set_start_position(watch.next_position());
+    watch.Cancel();
+    watch.Finish();
+  }
+  writer.join();
+  EXPECT_EQ(all, Positions(1, 1001));
+}
+
+TEST_F(WatchTest, ASlowReaderIsACursorAndNotAQueue) {
+  // 200 events of 512 KiB are 100 MiB: far beyond what a connection buffers.
+  Watch slow(*stub_, {});
+  ASSERT_TRUE(slow.ReadOne());
+  coordinator_.set_page_limit(1);
+  const std::string text(512 << 10, 'x');
+  for (int i = 0; i < 200; ++i) coordinator_.Append(Line(text));
+  EndAllTrials();
+  // Another watcher is not held up.
+  v1::WatchExperimentRequest tail;
+  tail.set_start_position(200);
+  Watch quick(*stub_, tail);
+  quick.ReadToEnd();
+  EXPECT_TRUE(quick.Finish().ok());
+  EXPECT_THAT(quick.positions(), ElementsAre(200));
+  // The slow one was not read ahead for: pages of one event, most of them still unread.
+  EXPECT_LT(coordinator_.reads(), 100);
+  slow.ReadToEnd();
+  EXPECT_TRUE(slow.Finish().ok());
+  EXPECT_EQ(slow.positions(), Positions(1, 201));
+}
+
+TEST_F(WatchTest, ManyCommitsAreReadTogether) {
+  Watch watch(*stub_, {});
+  ASSERT_TRUE(watch.ReadOne());
+  const int64_t before = coordinator_.reads();
+  AppendLines(0, 5000);
+  ASSERT_TRUE(watch.ReadEvents(5000));
+  EXPECT_LT(coordinator_.reads() - before, 5000);
+  EXPECT_EQ(watch.positions(), Positions(1, 5001));
+}
+
+TEST_F(WatchTest, ProgressIsTheNewestPerTrialAndOnlyForWhoAsks) {
+  v1::WatchExperimentRequest request;
+  request.set_include_progress(true);
+  Watch with(*stub_, request);
+  Watch without(*stub_, {});
+  ASSERT_TRUE(with.ReadOne());
+  ASSERT_TRUE(without.ReadOne());
+  for (int done = 1; done <= 300; ++done) {
+    for (int trial = 0; trial < 2; ++trial) {
+      v1::TrialProgress progress;
+      progress.set_trial(TrialName(trial));
+      progress.set_done(done);
+      coordinator_.SendProgress(progress);
+    }
+  }
+  int64_t newest[2] = {0, 0};
+  while (newest[0] < 300 || newest[1] < 300) {
+    ASSERT_TRUE(with.ReadOne());
+    for (const v1::TrialProgress& progress : with.progress()) {
+      newest[progress.trial() == TrialName(1)] = progress.done();
+    }
+  }
+  // In order for each trial, though some were replaced.
+  int64_t last[2] = {0, 0};
+  for (const v1::TrialProgress& progress : with.progress()) {
+    int64_t& before = last[progress.trial() == TrialName(1)];
+    EXPECT_GT(progress.done(), before);
+    before = progress.done();
+  }
+  EndAllTrials();
+  with.ReadToEnd();
+  without.ReadToEnd();
+  EXPECT_TRUE(with.Finish().ok());
+  EXPECT_TRUE(without.Finish().ok());
+  EXPECT_TRUE(without.progress().empty());
+}
+
+TEST_F(WatchTest, AttentionMapsCanBeLeftOut) {
+  coordinator_.set_page_limit(1);
+  for (int i = 0; i < 3; ++i) {
+    v1::Event event;
+    event.set_trial(TrialName(0));
+    event.mutable_attention_map()->set_length(5);
+    coordinator_.Append(event);
+    coordinator_.Append(Line("after"));
+  }
+  EndAllTrials();
+  v1::WatchExperimentRequest request;
+  request.set_omit_attention_maps(true);
+  Watch watch(*stub_, request);
+  watch.ReadToEnd();
+  EXPECT_TRUE(watch.Finish().ok());
+  EXPECT_THAT(watch.positions(), ElementsAre(2, 4, 6));
+  EXPECT_EQ(watch.caught_up(), 1);
+}
+
+TEST_F(WatchTest, UnknownExperimentsAndBadRequestsAreRefused) {
+  v1::WatchExperimentRequest request;
+  request.set_name("experiments/none-1");
+  Watch unknown(*stub_, request);
+  EXPECT_FALSE(unknown.ReadOne());
+  EXPECT_EQ(unknown.Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+
+  request.set_name("none");
+  Watch malformed(*stub_, request);
+  EXPECT_FALSE(malformed.ReadOne());
+  const grpc::Status status = malformed.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("name: is \"none\""));
+
+  request.set_name(kExperiment);
+  request.set_start_position(-1);
+  Watch negative(*stub_, request);
+  EXPECT_FALSE(negative.ReadOne());
+  EXPECT_EQ(negative.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(WatchTest, ADeletedExperimentEndsTheStreamWithNotFound) {
+  AppendLines(0, 3);
+  Watch watch(*stub_, {});
+  ASSERT_TRUE(watch.ReadEvents(3));
+  coordinator_.Remove(kExperiment);
+  watch.ReadToEnd();
+  EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(WatchTest, CancelledWatchersEndTheirSubscriptions) {
+  coordinator_.set_page_limit(1);
+  AppendLines(0, 200);
+  for (int i = 0; i < 30; ++i) {
+    Watch watch(*stub_, {});
+    ASSERT_TRUE(watch.ReadEvents(i));  // in the history, in the middle of a write
+    watch.Cancel();
+    watch.ReadToEnd();
+    EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  EXPECT_TRUE(coordinator_.WaitFor([this] { return coordinator_.subscriptions() == 0; }));
+}
+
+TEST_F(WatchTest, ACancelledSlowReaderEndsItsSubscription) {
+  const std::string text(512 << 10, 'x');
+  for (int i = 0; i < 50; ++i) coordinator_.Append(Line(text));
+  coordinator_.set_page_limit(1);
+  Watch watch(*stub_, {});
+  ASSERT_TRUE(watch.ReadEvents(1));
+  watch.Cancel();
+  EXPECT_TRUE(coordinator_.WaitFor([this] { return coordinator_.subscriptions() == 0; }));
+  watch.ReadToEnd();
+  EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST_F(WatchTest, AStoppingServerSaysWhereToGoOn) {
+  AppendLines(0, 3);
+  Watch watch(*stub_, {});
+  ASSERT_TRUE(watch.ReadEvents(3));
+  server_->Stop(absl::Seconds(30));
+  watch.ReadToEnd();
+  const grpc::Status status = watch.Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("start_position 4"));
+  EXPECT_EQ(coordinator_.subscriptions(), 0);
+}
+
+TEST_F(WatchTest, AStoppingServerDoesNotWaitForASlowReader) {
+  const std::string text(512 << 10, 'x');
+  for (int i = 0; i < 100; ++i) coordinator_.Append(Line(text));
+  coordinator_.set_page_limit(1);
+  Watch watch(*stub_, {});
+  ASSERT_TRUE(watch.ReadEvents(1));
+  server_->Stop(absl::Milliseconds(100));  // returns, though a write is outstanding
+  EXPECT_EQ(coordinator_.subscriptions(), 0);
+}
+
+TEST_F(WatchTest, WatchersMayComeAndGoWhileTheServerStops) {
+  coordinator_.set_page_limit(3);
+  AppendLines(0, 100);
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([this, i] {
+      while (true) {
+        Watch watch(*stub_, {});
+        watch.ReadEvents(20 + i);
+        watch.Cancel();
+        watch.ReadToEnd();
+        if (watch.Finish().error_code() == grpc::StatusCode::UNAVAILABLE) return;
+      }
+    });
+  }
+  std::thread writer([this] { AppendLines(100, 1000); });
+  ASSERT_TRUE(coordinator_.WaitFor([this] { return coordinator_.reads() > 200; }));
+  server_->Stop(absl::Seconds(30));
+  for (std::thread& client : clients) client.join();
+  writer.join();
+  EXPECT_EQ(coordinator_.subscriptions(), 0);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,88 @@
+#include "server/services/worker_service.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/services/artifact_upload.h"
+#include "server/services/event_stream.h"
+#include "server/services/push_stream.h"
+#include "server/services/unary.h"
+#include "server/services/validation.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int64_t kMaxWaitSeconds = 60;
+
+}  // namespace
+
+grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerContext* context,
+                                                        const v1::RegisterWorkerRequest* request,
+                                                        v1::RegisterWorkerResponse* response) {
+  if (absl::Status status = CheckWorker(request->worker()); !status.ok()) {
+    return Answer(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.RegisterWorker(*request, AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContext* context,
+                                                      const v1::AcquireLeaseRequest* request,
+                                                      v1::AcquireLeaseResponse* response) {
+  const int64_t seconds = request->wait().seconds();
+  const int32_t nanos = request->wait().nanos();
+  if (seconds < 0 || nanos < 0 || nanos > 999'999'999 || seconds > kMaxWaitSeconds ||
+      (seconds == kMaxWaitSeconds && nanos > 0)) {
+    return Answer(context, InvalidField("wait", absl::StrCat("is ", seconds, " s and ", nanos,
+                                                             " ns; accepted: 0 to 60 s")));
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.AcquireLease(*request, AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* context,
+                                                   const v1::HeartbeatRequest* request,
+                                                   v1::HeartbeatResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.Heartbeat(*request, AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContext* context,
+                                                      const v1::ReleaseLeaseRequest* request,
+                                                      v1::ReleaseLeaseResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.ReleaseLease(*request, AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>*
+WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
+  return EventStream::Start(coordinator_, streams_);
+}
+
+grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
+    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
+  return ArtifactUpload::Start(coordinator_, transfers_, streams_);
+}
+
+grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
+    grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) {
+  using Stream = PushStream<v1::DownloadArtifactResponse>;
+  auto produce = [this, request = *request](const Stream::Send& send) -> absl::Status {
+    absl::Status status = CheckTrialName("trial", request.trial());
+    if (status.ok()) status = CheckSha256("sha256", request.sha256());
+    if (!status.ok()) return status;
+    return coordinator_.ReadArtifact(request, [&](absl::string_view chunk) {
+      v1::DownloadArtifactResponse response;
+      response.set_data(std::string(chunk));
+      return send(std::move(response));
+    });
+  };
+  return Stream::Start(std::move(produce), transfers_, streams_);
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,45 @@
+// lengthwise.v1.WorkerService over a Coordinator.
+#ifndef LENGTHWISE_SERVER_SERVICES_WORKER_SERVICE_H_
+#define LENGTHWISE_SERVER_SERVICES_WORKER_SERVICE_H_
+
+#include "proto/worker_service.grpc.pb.h"
+#include "server/coordinator.h"
+#include "server/services/open_streams.h"
+#include "server/services/work_pool.h"
+
+namespace lengthwise::server {
+
+class WorkerService final : public v1::WorkerService::CallbackService {
+ public:
+  // `transfers` carries artifacts. All outlive the service.
+  WorkerService(Coordinator& coordinator, WorkPool& transfers, OpenStreams& streams)
+      : coordinator_(coordinator), transfers_(transfers), streams_(streams) {}
+
+  grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
+                                           const v1::RegisterWorkerRequest* request,
+                                           v1::RegisterWorkerResponse* response) override;
+  grpc::ServerUnaryReactor* AcquireLease(grpc::CallbackServerContext* context,
+                                         const v1::AcquireLeaseRequest* request,
+                                         v1::AcquireLeaseResponse* response) override;
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
+                                      const v1::HeartbeatRequest* request,
+                                      v1::HeartbeatResponse* response) override;
+  grpc::ServerUnaryReactor* ReleaseLease(grpc::CallbackServerContext* context,
+                                         const v1::ReleaseLeaseRequest* request,
+                                         v1::ReleaseLeaseResponse* response) override;
+  grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
+      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
+  grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
+      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
+
+ private:
+  Coordinator& coordinator_;
+  WorkPool& transfers_;
+  OpenStreams& streams_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_WORKER_SERVICE_H_
