@@ -1,0 +1,153 @@
+#include "worker/checkpoints/trial_checkpoint.h"
+
+#include <openssl/sha.h>
+
+#include <cstring>
+#include <map>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "worker/checkpoints/safetensors.h"
+
+namespace lengthwise::worker::checkpoints {
+namespace {
+
+constexpr absl::string_view kFormat = "lengthwise.checkpoint.1";
+
+template <typename T>
+constexpr DataType kDataType = std::is_same_v<T, float> ? DataType::kFloat32 : DataType::kFloat64;
+
+// The three kinds of row, with the prefix of their tensors' names.
+template <typename T>
+std::vector<std::pair<absl::string_view, absl::Span<T>>> NamedRows(const TrialRows<T>& rows) {
+  return {{"parameters/", rows.parameters},
+          {"adam/first_moment/", rows.first_moments},
+          {"adam/second_moment/", rows.second_moments}};
+}
+
+absl::StatusOr<std::string> MetadataValue(const TensorFile& file, const std::string& key) {
+  const auto value = file.metadata.find(key);
+  if (value == file.metadata.end()) {
+    return absl::DataLossError(absl::StrCat("not a trial's checkpoint: no \"", key, "\""));
+  }
+  return value->second;
+}
+
+absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
+  auto format = MetadataValue(file, "format");
+  if (!format.ok()) return format.status();
+  if (*format != kFormat) {
+    return absl::DataLossError(absl::StrCat("checkpoint of format \"", *format,
+                                            "\"; this program reads \"", kFormat, "\""));
+  }
+  auto step = MetadataValue(file, "step");
+  if (!step.ok()) return step.status();
+  auto program_version = MetadataValue(file, "program_version");
+  if (!program_version.ok()) return program_version.status();
+  auto fingerprint = MetadataValue(file, "specification");
+  if (!fingerprint.ok()) return fingerprint.status();
+  CheckpointHeader header{.program_version = *std::move(program_version),
+                          .fingerprint = *std::move(fingerprint)};
+  if (!absl::SimpleAtoi(*step, &header.step) || header.step < 0) {
+    return absl::DataLossError(absl::StrCat("checkpoint of step \"", *step, "\""));
+  }
+  return header;
+}
+
+}  // namespace
+
+std::string Fingerprint(const v1::TrialSpecification& specification) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);  // maps in the order of their keys
+    specification.SerializeToCodedStream(&coded);
+  }
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
+}
+
+template <typename T>
+std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
+                                 const CheckpointHeader& header, TrialRows<const T> rows) {
+  TensorFile file;
+  file.metadata = {{"format", std::string(kFormat)},
+                   {"step", absl::StrCat(header.step)},
+                   {"program_version", header.program_version},
+                   {"specification", header.fingerprint}};
+  for (const auto& [prefix, row] : NamedRows(rows)) {
+    for (const models::ParameterLayout::Slot& slot : layout.slots()) {
+      const auto part =
+          row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
+      file.tensors.push_back({.name = absl::StrCat(prefix, slot.name),
+                              .type = kDataType<T>,
+                              .shape = slot.shape,
+                              .bytes = absl::string_view(reinterpret_cast<const char*>(part.data()),
+                                                         part.size() * sizeof(T))});
+    }
+  }
+  return WriteSafetensors(file);
+}
+
+template <typename T>
+absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
+                                                     const models::ParameterLayout& layout,
+                                                     absl::string_view fingerprint,
+                                                     TrialRows<T> rows) {
+  auto file = ReadSafetensors(bytes);
+  if (!file.ok()) return file.status();
+  auto header = ReadHeader(*file);
+  if (!header.ok()) return header.status();
+  if (header->fingerprint != fingerprint) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the checkpoint belongs to a trial with another specification: fingerprint ",
+                     header->fingerprint, ", expected ", fingerprint));
+  }
+
+  std::map<std::string, const TensorView*> by_name;
+  for (const TensorView& tensor : file->tensors) by_name[tensor.name] = &tensor;
+  // All is checked before anything is copied.
+  std::vector<std::pair<T*, absl::string_view>> copies;
+  for (const auto& [prefix, row] : NamedRows(rows)) {
+    for (const models::ParameterLayout::Slot& slot : layout.slots()) {
+      const std::string name = absl::StrCat(prefix, slot.name);
+      const auto found = by_name.find(name);
+      if (found == by_name.end()) {
+        return absl::DataLossError(absl::StrCat("the checkpoint has no tensor \"", name, "\""));
+      }
+      const TensorView& tensor = *found->second;
+      if (tensor.type != kDataType<T> || tensor.shape != slot.shape) {
+        return absl::DataLossError(absl::StrCat("the checkpoint's tensor \"", name,
+                                                "\" has another type or shape than the network's"));
+      }
+      copies.emplace_back(row.data() + slot.offset, tensor.bytes);
+    }
+  }
+  if (copies.size() != file->tensors.size()) {
+    return absl::DataLossError("the checkpoint has tensors that the network does not have");
+  }
+  for (const auto& [to, from] : copies) std::memcpy(to, from.data(), from.size());
+  return header;
+}
+
+template std::string WriteTrialCheckpoint<float>(const models::ParameterLayout&,
+                                                 const CheckpointHeader&, TrialRows<const float>);
+template std::string WriteTrialCheckpoint<double>(const models::ParameterLayout&,
+                                                  const CheckpointHeader&, TrialRows<const double>);
+template absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint<float>(absl::string_view,
+                                                                     const models::ParameterLayout&,
+                                                                     absl::string_view,
+                                                                     TrialRows<float>);
+template absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint<double>(
+    absl::string_view, const models::ParameterLayout&, absl::string_view, TrialRows<double>);
+
+}  // namespace lengthwise::worker::checkpoints

@@ -1,0 +1,63 @@
+// A trial's checkpoint: everything that a bit-exact resume needs and that the specification does
+// not give. Random numbers are addressed and not drawn in turn (random/stream.h), so that is the
+// parameters, Adam's moments and the step.
+//
+// A safetensors file with the tensors parameters/<name>, adam/first_moment/<name> and
+// adam/second_moment/<name> for every parameter <name> of the layout, and as metadata "format"
+// ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint). No
+// LibTorch.
+#ifndef LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
+#define LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "models/parameters/layout.h"
+#include "proto/specification.pb.h"
+
+namespace lengthwise::worker::checkpoints {
+
+struct CheckpointHeader {
+  // Training steps done.
+  int64_t step = 0;
+  // Of the program that wrote it.
+  std::string program_version;
+  // Of the trial's specification.
+  std::string fingerprint;
+};
+
+// A member's rows of the arena, layout.row_size() elements each. T is float or double, const or
+// not.
+template <typename T>
+struct TrialRows {
+  absl::Span<T> parameters;
+  absl::Span<T> first_moments;
+  absl::Span<T> second_moments;
+};
+
+// Lower-case hexadecimal SHA-256 of the specification's deterministic serialization: two trials
+// with the same fingerprint are the same trial.
+std::string Fingerprint(const v1::TrialSpecification& specification);
+
+// Returns the checkpoint's bytes. The same arguments give the same bytes. Defined for float and
+// double.
+template <typename T>
+std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
+                                 const CheckpointHeader& header, TrialRows<const T> rows);
+
+// Fills the rows (but not their padding, which the arena keeps zero) and returns the header.
+// DATA_LOSS for bytes that are not a checkpoint of this layout and type; FAILED_PRECONDITION for a
+// checkpoint of another trial, that is with another fingerprint. After an error the rows are as
+// they were. Defined for float and double.
+template <typename T>
+absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
+                                                     const models::ParameterLayout& layout,
+                                                     absl::string_view fingerprint,
+                                                     TrialRows<T> rows);
+
+}  // namespace lengthwise::worker::checkpoints
+
+#endif  // LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
