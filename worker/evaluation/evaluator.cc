@@ -1,0 +1,141 @@
+#include "worker/evaluation/evaluator.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "ATen/ATen.h"
+#include "c10/core/GradMode.h"
+#include "random/stream.h"
+#include "worker/evaluation/chunking.h"
+#include "worker/training/batch.h"
+
+namespace lengthwise::worker::evaluation {
+namespace {
+
+using training::Batch;
+
+// A copy of host numbers on the device.
+template <typename T>
+at::Tensor ToDevice(std::vector<T>& values, at::IntArrayRef shape, at::ScalarType type,
+                    at::Device device) {
+  return at::from_blob(values.data(), shape, at::TensorOptions().dtype(type))
+      .to(device, type, /*non_blocking=*/false, /*copy=*/true);
+}
+
+// The device and type of the parameters: every network has at least one.
+const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
+
+}  // namespace
+
+at::Tensor Evaluator::Positions(int64_t length, int64_t members, at::Device device) const {
+  const int64_t tokens = training::SequenceTokens(task_, length);
+  std::vector<int64_t> drawn = positions_.DrawBatch(
+      options_.seed, random::Purpose::kEvaluationPositions, static_cast<uint64_t>(length), tokens);
+  return ToDevice(drawn, {1, positions_.draws(), tokens}, at::kLong, device)
+      .expand({members, positions_.draws(), tokens})
+      .contiguous();
+}
+
+models::DropoutNumbers Evaluator::Dropout(int64_t length, int64_t members,
+                                          int64_t first_sequence) const {
+  return {.seeds = std::vector<uint64_t>(static_cast<size_t>(members), options_.seed),
+          .purpose = random::Purpose::kEvaluationDropout,
+          .step = static_cast<uint64_t>(length),
+          .first_sequence = first_sequence};
+}
+
+std::optional<std::vector<LengthScore>> Evaluator::Score(
+    const models::ParameterSet& parameters, int64_t length, int64_t sequences,
+    const std::function<bool()>& keep_going) const {
+  const c10::NoGradGuard no_gradients;
+  const int64_t members = parameters.members();
+  const at::Device device = Sample(parameters).device();
+  const at::Tensor positions = Positions(length, members, device);
+  const int64_t chunk = SequencesPerChunk(
+      {.tokens = positions.size(2),
+       .heads = options_.heads,
+       .d_model = options_.d_model,
+       .bytes_per_number = static_cast<int64_t>(Sample(parameters).element_size())},
+      members, options_.memory_bytes);
+
+  at::Tensor correct = at::zeros({members}, at::TensorOptions().dtype(at::kLong).device(device));
+  at::Tensor loss = at::zeros({members}, at::TensorOptions().dtype(at::kDouble).device(device));
+  int64_t counted = 0;
+  int64_t outputs = 0;
+  for (int64_t first = 0; first < sequences; first += chunk) {
+    if (!keep_going()) return std::nullopt;
+    const int64_t rows = std::min(chunk, sequences - first);
+    Batch batch;
+    training::AppendSamples(task_, options_.seed, random::Purpose::kEvaluationSamples, length,
+                            length, first, rows, batch);
+    const int64_t m = batch.outputs_per_row;
+    // All members see the same sequences.
+    const at::Tensor tokens =
+        ToDevice(batch.tokens, {1, rows, batch.tokens_per_row}, at::kLong, device)
+            .expand({members, rows, batch.tokens_per_row})
+            .contiguous();
+    const at::Tensor targets = ToDevice(batch.targets, {1, rows, m}, at::kLong, device);
+    const at::Tensor mask = ToDevice(batch.mask, {1, rows, m}, at::kByte, device).to(at::kBool);
+
+    const models::DropoutNumbers dropout = Dropout(length, members, first);
+    const at::Tensor logits = network_.Forward(parameters, tokens, positions, m, &dropout, nullptr);
+    const at::Tensor log_likelihoods =
+        at::log_softmax(logits, -1)
+            .gather(-1, targets.expand({members, rows, m}).unsqueeze(-1))
+            .squeeze(-1);
+    loss.sub_(log_likelihoods.to(at::kDouble).flatten(1).sum(1));
+    correct.add_(
+        logits.argmax(-1).eq(targets).logical_and_(mask).flatten(1).sum(1, false, at::kLong));
+    counted += std::count(batch.mask.begin(), batch.mask.end(), 1);
+    outputs += rows * m;
+  }
+
+  const at::Tensor host_correct = correct.cpu();
+  const at::Tensor host_loss = loss.cpu();
+  std::vector<LengthScore> scores(static_cast<size_t>(members));
+  for (int64_t member = 0; member < members; ++member) {
+    scores[static_cast<size_t>(member)] = {
+        .accuracy = counted == 0
+                        ? 0
+                        : static_cast<double>(host_correct.const_data_ptr<int64_t>()[member]) /
+                              static_cast<double>(counted),
+        .loss = host_loss.const_data_ptr<double>()[member] / static_cast<double>(outputs)};
+  }
+  return scores;
+}
+
+v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
+                                             int64_t length) const {
+  const c10::NoGradGuard no_gradients;
+  const int64_t members = parameters.members();
+  const at::Device device = Sample(parameters).device();
+  const at::Tensor positions = Positions(length, members, device);
+  Batch batch;
+  training::AppendSamples(task_, options_.seed, random::Purpose::kEvaluationSamples, length, length,
+                          0, 1, batch);
+  const int64_t n = batch.tokens_per_row;
+  const at::Tensor tokens =
+      ToDevice(batch.tokens, {1, 1, n}, at::kLong, device).expand({members, 1, n}).contiguous();
+  models::Capture capture;
+  const models::DropoutNumbers dropout = Dropout(length, members, 0);
+  (void)network_.Forward(parameters, tokens, positions, batch.outputs_per_row, &dropout, &capture);
+
+  v1::AttentionMap map;
+  map.set_length(static_cast<int32_t>(length));
+  for (const int64_t token : batch.tokens) map.add_tokens(static_cast<int32_t>(token));
+  const at::Tensor host_positions = positions.cpu();
+  for (int64_t i = 0; i < n; ++i) map.add_positions(host_positions.const_data_ptr<int64_t>()[i]);
+  map.set_layers(static_cast<int32_t>(capture.attention_probabilities.size()));
+  for (const at::Tensor& layer : capture.attention_probabilities) {
+    // [P, B, H, n, n] -> [H, n, n] of the first member and sequence
+    const at::Tensor probabilities =
+        layer.select(0, 0).select(0, 0).to(at::kCPU, at::kFloat).contiguous();
+    map.set_heads(static_cast<int32_t>(probabilities.size(0)));
+    map.mutable_probabilities()->append(static_cast<const char*>(probabilities.const_data_ptr()),
+                                        static_cast<size_t>(probabilities.numel()) * sizeof(float));
+  }
+  return map;
+}
+
+}  // namespace lengthwise::worker::evaluation

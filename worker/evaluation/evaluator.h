@@ -1,0 +1,67 @@
+// Scores models at a length, and looks at what they attend to.
+#ifndef LENGTHWISE_WORKER_EVALUATION_EVALUATOR_H_
+#define LENGTHWISE_WORKER_EVALUATION_EVALUATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "models/encodings/positions.h"
+#include "models/layers/dropout.h"
+#include "models/networks/network.h"
+#include "models/parameters/arena.h"
+#include "proto/event.pb.h"
+#include "tasks/task.h"
+#include "worker/evaluation/length_score.h"
+
+namespace lengthwise::worker::evaluation {
+
+// Samples, positions and dropout are functions of the evaluation's seed and the length alone: all
+// models see the same, at every evaluation, and the positions drawn for a length serve all its
+// sequences. Keeps references to its arguments.
+class Evaluator {
+ public:
+  struct Options {
+    // Of samples and positions.
+    uint64_t seed = 0;
+    // Size of the network, for the estimate of memory.
+    int64_t heads = 0;
+    int64_t d_model = 0;
+    // What the estimate of a forward pass may reach, bytes. Sequences go through in chunks that
+    // fit.
+    int64_t memory_bytes = int64_t{256} << 20;
+  };
+
+  Evaluator(const tasks::TransductionTask& task, const models::Network& network,
+            const models::PositionPolicy& positions, const Options& options)
+      : task_(task), network_(network), positions_(positions), options_(options) {}
+
+  // Scores each member of the set on `sequences` sequences of `length`. Counts are integers and
+  // losses are summed in double precision, so that chunks matter only where the kernels' rounding
+  // depends on the size of a batch. `keep_going` is asked before each chunk; when it says no,
+  // nothing is returned.
+  std::optional<std::vector<LengthScore>> Score(const models::ParameterSet& parameters,
+                                                int64_t length, int64_t sequences,
+                                                const std::function<bool()>& keep_going) const;
+
+  // Attention probabilities of the set's first member on the first evaluation sequence of `length`,
+  // with the positions of the first block.
+  v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t length) const;
+
+ private:
+  // For a network that drops at evaluation; the same for all members.
+  models::DropoutNumbers Dropout(int64_t length, int64_t members, int64_t first_sequence) const;
+  // int64 [members, S, T]
+  at::Tensor Positions(int64_t length, int64_t members, at::Device device) const;
+
+  const tasks::TransductionTask& task_;
+  const models::Network& network_;
+  const models::PositionPolicy& positions_;
+  const Options options_;
+};
+
+}  // namespace lengthwise::worker::evaluation
+
+#endif  // LENGTHWISE_WORKER_EVALUATION_EVALUATOR_H_

@@ -1,0 +1,185 @@
+// The evaluator with networks whose answers are known.
+#include "worker/evaluation/evaluator.h"
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ATen/ATen.h"
+#include "c10/core/GradMode.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::worker::evaluation {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+// Copies its ternary input. Only the first two outputs count.
+class Copy : public tasks::TransductionTask {
+ public:
+  int32_t input_size() const override { return 3; }
+  int32_t output_size() const override { return 3; }
+  int64_t OutputLength(int64_t n) const override { return n; }
+  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
+              absl::Span<int32_t> target) const override {
+    for (int32_t& token : input) token = static_cast<int32_t>(stream.Below(3));
+    Solve(input, target);
+  }
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    std::copy(input.begin(), input.end(), target.begin());
+  }
+  void Mask(absl::Span<const int32_t> target, absl::Span<uint8_t> mask) const override {
+    for (size_t i = 0; i < mask.size(); ++i) mask[i] = i < 2;
+  }
+};
+
+// Gives its answer's class a logit of `certainty` and the others 0: the right class, but at the
+// first output always 0. Remembers what it was shown.
+class Oracle : public models::Network {
+ public:
+  explicit Oracle(double certainty) : certainty_(certainty) {}
+
+  at::Tensor Forward(const models::ParameterSet& parameters, const at::Tensor& tokens,
+                     const at::Tensor& positions, int64_t output_length,
+                     const models::DropoutNumbers* dropout,
+                     models::Capture* capture) const override {
+    EXPECT_FALSE(dropout->training());
+    EXPECT_FALSE(c10::GradMode::is_enabled());
+    chunks.push_back(tokens.size(1));
+    seen_positions.push_back(positions.clone());
+    at::Tensor answer = tokens.narrow(2, 0, output_length).clone();
+    answer.select(2, 0).zero_();
+    if (capture != nullptr) {
+      const int64_t n = tokens.size(2);
+      for (int layer = 0; layer < 2; ++layer) {
+        capture->attention_probabilities.push_back(
+            at::full({tokens.size(0), tokens.size(1), 3, n, n}, 0.25 + layer));
+      }
+    }
+    return at::one_hot(answer, 3).to(parameters[0].scalar_type()) * certainty_;
+  }
+
+  mutable std::vector<int64_t> chunks;
+  mutable std::vector<at::Tensor> seen_positions;
+
+ private:
+  const double certainty_;
+};
+
+class EvaluatorTest : public ::testing::Test {
+ protected:
+  EvaluatorTest() {
+    layout_.Add("unused", {1}, {});
+    catalogue::Parameters encoding;
+    encoding.Set("randomized", true);
+    encoding.Set("max_position", int64_t{1000});
+    positions_ = std::make_unique<models::PositionPolicy>(encoding);
+    arena_ = std::make_unique<models::ParameterArena>(layout_, 2, at::kFloat, at::kCPU);
+  }
+
+  std::optional<std::vector<LengthScore>> Score(
+      const Oracle& oracle, int64_t length, int64_t sequences, int64_t memory_bytes,
+      const std::function<bool()>& keep_going = [] { return true; }) {
+    const Evaluator evaluator(task_, oracle, *positions_,
+                              {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = memory_bytes});
+    return evaluator.Score(arena_->Members(0, 2), length, sequences, keep_going);
+  }
+
+  Copy task_;
+  models::ParameterLayout layout_;
+  std::unique_ptr<models::PositionPolicy> positions_;
+  std::unique_ptr<models::ParameterArena> arena_;
+};
+
+constexpr int64_t kPlenty = int64_t{1} << 30;
+
+TEST_F(EvaluatorTest, AccuracyCountsWhatTheMaskMarksAndLossCountsAll) {
+  const Oracle oracle(2.0);
+  constexpr int kSequences = 3000, kLength = 6;
+  const auto scores = Score(oracle, kLength, kSequences, kPlenty);
+  ASSERT_TRUE(scores.has_value());
+  ASSERT_EQ(scores->size(), 2);
+  EXPECT_EQ((*scores)[0].accuracy, (*scores)[1].accuracy);
+  // Of the two outputs that count the second is right and the first in a third of the sequences.
+  const double accuracy = (*scores)[0].accuracy;
+  EXPECT_NEAR(accuracy, (1 + 1.0 / 3) / 2, 0.02);
+  // The share of all outputs that is wrong follows, and the loss from it: log(e^2 + 2), less 2
+  // where right.
+  const double wrong = (1 - accuracy) * 2 / kLength;
+  EXPECT_NEAR((*scores)[0].loss, std::log(std::exp(2.0) + 2) - 2 * (1 - wrong), 1e-6);
+}
+
+TEST_F(EvaluatorTest, ChunksDoNotChangeTheScores) {
+  const Oracle whole(2.0);
+  const auto expected = Score(whole, 6, 50, kPlenty);
+  EXPECT_THAT(whole.chunks, ElementsAre(50));
+  for (const int64_t memory_bytes : {1, 200'000}) {
+    const Oracle oracle(2.0);
+    const auto scores = Score(oracle, 6, 50, memory_bytes);
+    EXPECT_GT(oracle.chunks.size(), 1);
+    EXPECT_EQ((*scores)[1].accuracy, (*expected)[1].accuracy);
+    EXPECT_NEAR((*scores)[1].loss, (*expected)[1].loss, 1e-12);
+  }
+}
+
+TEST_F(EvaluatorTest, OneDrawOfPositionsServesAllChunksAndMembersOfALength) {
+  const Oracle oracle(2.0);
+  Score(oracle, 6, 3, 1);
+  Score(oracle, 6, 3, kPlenty);
+  ASSERT_EQ(oracle.seen_positions.size(), 4);
+  for (const at::Tensor& positions : oracle.seen_positions) {
+    EXPECT_TRUE(at::equal(positions, oracle.seen_positions[0]));
+    EXPECT_TRUE(at::equal(positions[0], positions[1]));
+  }
+  Score(oracle, 7, 3, kPlenty);
+  EXPECT_FALSE(at::equal(oracle.seen_positions[4].narrow(2, 0, 12), oracle.seen_positions[0]));
+}
+
+TEST_F(EvaluatorTest, BlocksThatDrawTheirOwnPositionsGetThem) {
+  catalogue::Parameters encoding;
+  encoding.Set("randomized", true);
+  encoding.Set("max_position", int64_t{1000});
+  encoding.Set("draws", std::string("per_block"));
+  const models::PositionPolicy per_block(encoding, 3);
+  const Oracle shared(2.0), oracle(2.0);
+  Evaluator(task_, shared, *positions_, {.seed = 5}).CaptureAttention(arena_->Members(0, 2), 4);
+  Evaluator(task_, oracle, per_block, {.seed = 5}).CaptureAttention(arena_->Members(0, 2), 4);
+  const at::Tensor& drawn = oracle.seen_positions[0];
+  EXPECT_EQ(drawn.sizes(), (std::vector<int64_t>{2, 3, 8}));
+  // The first block's draw is the one that all would share.
+  EXPECT_TRUE(at::equal(drawn.narrow(1, 0, 1), shared.seen_positions[0]));
+  EXPECT_FALSE(at::equal(drawn.select(1, 0), drawn.select(1, 1)));
+  EXPECT_FALSE(at::equal(drawn.select(1, 1), drawn.select(1, 2)));
+}
+
+TEST_F(EvaluatorTest, StopsWhenToldTo) {
+  const Oracle oracle(2.0);
+  int asked = 0;
+  EXPECT_FALSE(Score(oracle, 6, 50, 1, [&] { return ++asked < 4; }).has_value());
+  EXPECT_EQ(oracle.chunks.size(), 3);
+}
+
+TEST_F(EvaluatorTest, AttentionIsThatOfTheFirstSequence) {
+  const Oracle oracle(2.0);
+  const Evaluator evaluator(task_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});
+  const v1::AttentionMap map = evaluator.CaptureAttention(arena_->Members(1, 1), 4);
+  EXPECT_EQ(map.length(), 4);
+  EXPECT_EQ(map.layers(), 2);
+  EXPECT_EQ(map.heads(), 3);
+  ASSERT_EQ(map.tokens_size(), 8);
+  EXPECT_THAT(std::vector<int>(map.tokens().begin() + 4, map.tokens().end()), Each(3));
+  ASSERT_EQ(map.positions_size(), 8);
+  EXPECT_EQ(map.positions(3), oracle.seen_positions[0][0][0][3].item<int64_t>());
+  // Two layers of 3 x 8 x 8 floats, one after the other.
+  ASSERT_EQ(map.probabilities().size(), 2 * 3 * 8 * 8 * 4);
+  const float* probabilities = reinterpret_cast<const float*>(map.probabilities().data());
+  EXPECT_FLOAT_EQ(probabilities[3 * 8 * 8 - 1], 0.25);
+  EXPECT_FLOAT_EQ(probabilities[3 * 8 * 8], 1.25);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::evaluation

@@ -1,0 +1,80 @@
+// The line between training (which knows LibTorch and no gRPC) and the connection (which knows gRPC
+// and no LibTorch).
+#ifndef LENGTHWISE_WORKER_PACK_SESSION_H_
+#define LENGTHWISE_WORKER_PACK_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/event.pb.h"
+#include "proto/worker_service.pb.h"
+
+namespace lengthwise::worker {
+
+// What a running pack sees of the world. Trials are named by their index in the lease. Thread-safe.
+class PackSession {
+ public:
+  enum class Directive {
+    kContinue,
+    kCancelled,  // stop this trial, write nothing more of it
+    kLost,       // the lease is over: stop all, write nothing more
+    kDrain,      // write checkpoints of all trials as soon as possible, then return
+  };
+
+  virtual ~PackSession() = default;
+
+  // Hands over an event (its fact and step; the session sets trial, attempt, sequence and time).
+  // Returns at once while there is room and otherwise waits until the server has taken some, or the
+  // lease is over.
+  virtual void Emit(int64_t trial, v1::Event event) = 0;
+
+  // Hands over a checkpoint's bytes; the session uploads them and emits the Checkpoint event behind
+  // the events that came before. Waits as Emit does.
+  virtual void EmitCheckpoint(int64_t trial, int64_t step, std::string bytes) = 0;
+
+  // Fetches the checkpoint that the lease names for the trial.
+  virtual absl::StatusOr<std::string> FetchCheckpoint(int64_t trial) = 0;
+
+  // The newest progress replaces the one before.
+  virtual void ReportProgress(int64_t trial, v1::TrialProgress progress) = 0;
+
+  // Cheap: asked at every step.
+  virtual Directive GetDirective(int64_t trial) = 0;
+};
+
+// Trains and evaluates packs on one device.
+class PackRunner {
+ public:
+  virtual ~PackRunner() = default;
+
+  // Runs all trials of the lease to their outcomes, which it emits; returns when all have one, or
+  // are cancelled, or the lease is lost or drained. An error means that nothing could be run at
+  // all; the caller releases the lease.
+  virtual absl::Status Run(const v1::Lease& lease, PackSession& session) = 0;
+
+  // What it runs on; and how many trials of a pack it trains at once.
+  virtual v1::Provenance provenance() const = 0;
+  virtual int32_t max_pack_size() const = 0;
+};
+
+struct PackRunnerOptions {
+  // "cpu", "cuda:N" or "auto": the first CUDA device, or the CPU where there is none.
+  std::string device = "auto";
+  // Threads of CPU kernels; 0 means one per core. Results on a CPU may depend on it in the last
+  // bits.
+  int32_t threads = 0;
+  // Trials of a pack; 0 means 30 on CUDA and 1 on a CPU, where packing gains nothing.
+  int32_t max_pack_size = 0;
+};
+
+// INVALID_ARGUMENT for a device that is not there, saying which are. Implemented in
+// worker/training.
+absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOptions& options);
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_PACK_SESSION_H_

@@ -1,0 +1,67 @@
+#include "worker/training/batch.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Repeats its input of ternary tokens twice; the second half does not count for accuracy.
+class Twice : public tasks::TransductionTask {
+ public:
+  int32_t input_size() const override { return 3; }
+  int32_t output_size() const override { return 3; }
+  int64_t OutputLength(int64_t n) const override { return 2 * n; }
+  void Sample(int64_t n, random::Stream& stream, absl::Span<int32_t> input,
+              absl::Span<int32_t> target) const override {
+    for (int32_t& token : input) token = static_cast<int32_t>(stream.Below(3));
+    Solve(input, target);
+  }
+  void Solve(absl::Span<const int32_t> input, absl::Span<int32_t> target) const override {
+    for (size_t i = 0; i < target.size(); ++i) target[i] = input[i % input.size()];
+  }
+  void Mask(absl::Span<const int32_t> target, absl::Span<uint8_t> mask) const override {
+    for (size_t i = 0; i < mask.size(); ++i) mask[i] = i < mask.size() / 2;
+  }
+};
+
+Batch Samples(uint64_t seed, int64_t first_row, int64_t rows) {
+  Batch batch;
+  AppendSamples(Twice(), seed, random::Purpose::kTrainingSamples, 5, 2, first_row, rows, batch);
+  return batch;
+}
+
+TEST(BatchTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachOutput) {
+  const Batch batch = Samples(1, 0, 4);
+  EXPECT_EQ(batch.rows, 4);
+  EXPECT_EQ(batch.tokens_per_row, 2 + 4);
+  EXPECT_EQ(batch.outputs_per_row, 4);
+  ASSERT_EQ(batch.tokens.size(), 4 * 6);
+  ASSERT_EQ(batch.targets.size(), 4 * 4);
+  for (size_t row = 0; row < 4; ++row) {
+    const int64_t* tokens = &batch.tokens[row * 6];
+    const int64_t* targets = &batch.targets[row * 4];
+    for (size_t i = 2; i < 6; ++i) EXPECT_EQ(tokens[i], 3);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(targets[i], tokens[i % 2]);
+  }
+}
+
+TEST(BatchTest, TheMaskIsTheTasks) {
+  EXPECT_THAT(Samples(1, 0, 2).mask, ElementsAre(1, 1, 0, 0, 1, 1, 0, 0));
+}
+
+TEST(BatchTest, PartsAndMembersAreAppended) {
+  Batch parts = Samples(1, 0, 3);
+  AppendSamples(Twice(), 1, random::Purpose::kTrainingSamples, 5, 2, 3, 5, parts);
+  EXPECT_EQ(parts.rows, 8);
+  EXPECT_EQ(parts.tokens, Samples(1, 0, 8).tokens);
+  EXPECT_EQ(parts.targets, Samples(1, 0, 8).targets);
+  EXPECT_NE(Samples(1, 0, 8).tokens, Samples(2, 0, 8).tokens);
+}
+
+TEST(BatchTest, SequenceTokensCountsInputAndOutput) { EXPECT_EQ(SequenceTokens(Twice(), 7), 21); }
+
+}  // namespace
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,174 @@
+#include "worker/training/blueprint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "models/networks/catalogue.h"
+#include "models/optimizers/catalogue.h"
+#include "tasks/catalogue.h"
+#include "worker/checkpoints/trial_checkpoint.h"
+#include "worker/training/batch.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using Problems = std::vector<catalogue::Problem>;
+
+catalogue::Parameters GivenParameters(const v1::Component& component, absl::string_view path,
+                                      Problems& problems) {
+  catalogue::Parameters given;
+  for (const auto& [name, value] : component.parameters()) {
+    switch (value.kind_case()) {
+      case google::protobuf::Value::kBoolValue:
+        given.Set(name, value.bool_value());
+        break;
+      case google::protobuf::Value::kNumberValue:
+        given.Set(name, value.number_value());
+        break;
+      case google::protobuf::Value::kStringValue:
+        given.Set(name, value.string_value());
+        break;
+      default:
+        problems.push_back({absl::StrCat(path, ".", name), "must be a number, text or a boolean"});
+    }
+  }
+  return given;
+}
+
+template <typename Entry>
+struct Chosen {
+  const Entry* entry = nullptr;
+  Blueprint::Choice choice;
+};
+
+// Looks the component up and resolves its parameters; the entry is null where there is none of this
+// name.
+template <typename Entry>
+Chosen<Entry> Choose(absl::Span<const Entry* const> entries, const v1::Component& component,
+                     absl::string_view kind, Problems& problems) {
+  const std::vector<const catalogue::Entry*> names(entries.begin(), entries.end());
+  const std::optional<size_t> index =
+      catalogue::Find(names, component.name(), kind, kind, problems);
+  if (!index.has_value()) return {};
+  const catalogue::Parameters given = GivenParameters(component, kind, problems);
+  return {entries[*index],
+          {component.name(), catalogue::Resolve(*entries[*index], given, kind, problems)}};
+}
+
+void Require(bool fulfilled, absl::string_view field, absl::string_view what, Problems& problems) {
+  if (!fulfilled) problems.push_back({std::string(field), std::string(what)});
+}
+
+template <typename Lengths>
+bool AllPositive(const Lengths& lengths) {
+  return std::all_of(lengths.begin(), lengths.end(), [](int32_t length) { return length >= 1; });
+}
+
+void CheckTraining(const v1::Training& training, Problems& problems) {
+  Require(training.steps() >= 1, "training.steps", "must be at least 1", problems);
+  Require(training.batch_size() >= 1, "training.batch_size", "must be at least 1", problems);
+  Require(1 <= training.lengths().min() && training.lengths().min() <= training.lengths().max(),
+          "training.lengths", "must have 1 <= min <= max", problems);
+  Require(training.clip_norm() >= 0 && std::isfinite(training.clip_norm()), "training.clip_norm",
+          "must be a number of at least 0", problems);
+  Require(training.report_every_steps() >= 1, "training.report_every_steps", "must be at least 1",
+          problems);
+  Require(training.checkpoint_every_steps() >= 0, "training.checkpoint_every_steps",
+          "must be at least 0", problems);
+  Require(training.precision() == "float32" || training.precision() == "float64",
+          "training.precision", "must be \"float32\" or \"float64\"", problems);
+  // The one schedule that there is.
+  Require(training.schedule().name() == "constant", "training.schedule",
+          "this worker knows the schedule \"constant\" only", problems);
+}
+
+void CheckEvaluation(const v1::Evaluation& evaluation, Problems& problems) {
+  Require(AllPositive(evaluation.lengths()), "evaluation.lengths", "must be at least 1", problems);
+  Require(AllPositive(evaluation.interval_lengths()), "evaluation.interval_lengths",
+          "must be at least 1", problems);
+  Require(AllPositive(evaluation.attention_lengths()), "evaluation.attention_lengths",
+          "must be at least 1", problems);
+  Require(evaluation.sequences() >= 1, "evaluation.sequences", "must be at least 1", problems);
+  Require(evaluation.every_steps() >= 0, "evaluation.every_steps", "must be at least 0", problems);
+  Require(evaluation.every_steps() == 0 || evaluation.interval_sequences() >= 1,
+          "evaluation.interval_sequences", "must be at least 1", problems);
+}
+
+int64_t LongestSequence(const Blueprint& blueprint) {
+  int64_t longest = 0;
+  const auto take = [&](int64_t n) {
+    longest = std::max(longest, SequenceTokens(*blueprint.task, n));
+  };
+  for (int64_t n = blueprint.training.lengths().min(); n <= blueprint.training.lengths().max();
+       ++n) {
+    take(n);
+  }
+  for (const int32_t n : blueprint.evaluation.lengths()) take(n);
+  for (const int32_t n : blueprint.evaluation.interval_lengths()) take(n);
+  for (const int32_t n : blueprint.evaluation.attention_lengths()) take(n);
+  return longest;
+}
+
+absl::Status Refuse(const Problems& problems) {
+  std::string message = "this worker cannot run the trial:";
+  for (const catalogue::Problem& problem : problems) {
+    absl::StrAppend(&message, " ", problem.field, ": ", problem.description, ";");
+  }
+  message.pop_back();
+  return absl::InvalidArgumentError(message);
+}
+
+}  // namespace
+
+absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification) {
+  Problems problems;
+  Blueprint blueprint;
+  blueprint.training = specification.training();
+  blueprint.evaluation = specification.evaluation();
+  CheckTraining(blueprint.training, problems);
+  CheckEvaluation(blueprint.evaluation, problems);
+
+  const auto task = Choose(tasks::TaskEntries(), specification.task(), "task", problems);
+  const auto network =
+      Choose(models::NetworkEntries(), specification.network(), "network", problems);
+  const auto encoding =
+      Choose(models::EncodingEntries(), specification.encoding(), "encoding", problems);
+  const auto optimizer = Choose(models::OptimizerEntries(), specification.training().optimizer(),
+                                "optimizer", problems);
+  if (network.entry != nullptr && network.entry->check != nullptr) {
+    network.entry->check(network.choice.parameters, "network", problems);
+  }
+  if (task.entry != nullptr) {
+    Require(task.entry->kind == tasks::TaskKind::kTransduction, "task",
+            "this worker trains on token transduction only", problems);
+  }
+  if (!problems.empty()) return Refuse(problems);
+
+  std::unique_ptr<tasks::Task> created = task.entry->create(task.choice.parameters);
+  blueprint.task.reset(static_cast<tasks::TransductionTask*>(created.release()));
+  blueprint.network = network.choice;
+  blueprint.encoding = encoding.choice;
+  blueprint.optimizer = optimizer.choice;
+  blueprint.size = network.entry->encoding_context(network.choice.parameters);
+  blueprint.size.longest_sequence = LongestSequence(blueprint);
+  if (encoding.entry->check != nullptr) {
+    encoding.entry->check(encoding.choice.parameters, blueprint.size, "encoding", problems);
+  }
+  if (!problems.empty()) return Refuse(problems);
+  return blueprint;
+}
+
+std::string PackKey(const v1::TrialSpecification& specification) {
+  v1::TrialSpecification shared = specification;
+  shared.clear_learning_rate();
+  shared.clear_weight_seed();
+  shared.clear_data_seed();
+  return checkpoints::Fingerprint(shared);
+}
+
+}  // namespace lengthwise::worker::training

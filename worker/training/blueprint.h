@@ -1,0 +1,44 @@
+// What the trials of a pack share: everything of their specifications but seeds and learning rates,
+// checked against the catalogues. No LibTorch.
+#ifndef LENGTHWISE_WORKER_TRAINING_BLUEPRINT_H_
+#define LENGTHWISE_WORKER_TRAINING_BLUEPRINT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "catalogue/entry.h"
+#include "models/encodings/catalogue.h"
+#include "proto/specification.pb.h"
+#include "tasks/task.h"
+
+namespace lengthwise::worker::training {
+
+struct Blueprint {
+  struct Choice {
+    std::string name;
+    catalogue::Parameters parameters;
+  };
+
+  std::unique_ptr<tasks::TransductionTask> task;
+  Choice network;
+  Choice encoding;
+  Choice optimizer;
+  // Size of the network, and most tokens of any sequence it will see.
+  models::EncodingContext size;
+  v1::Training training;
+  v1::Evaluation evaluation;
+};
+
+// The server validated the specification already, perhaps with another version of the catalogues;
+// what this worker cannot run comes back as one INVALID_ARGUMENT that names every field.
+absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification);
+
+// Fingerprint of the specification without what the members of a pack may differ in: trials with
+// equal keys share a blueprint.
+std::string PackKey(const v1::TrialSpecification& specification);
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_BLUEPRINT_H_

@@ -1,0 +1,69 @@
+#include "worker/training/blueprint.h"
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string RefusalOf(const v1::TrialSpecification& specification) {
+  const auto blueprint = MakeBlueprint(specification);
+  EXPECT_EQ(blueprint.status().code(), absl::StatusCode::kInvalidArgument) << blueprint.status();
+  return std::string(blueprint.status().message());
+}
+
+TEST(BlueprintTest, ResolvesComponentsAgainstTheCatalogues) {
+  const auto blueprint = MakeBlueprint(TinyTrial());
+  ASSERT_TRUE(blueprint.ok()) << blueprint.status();
+  EXPECT_EQ(blueprint->task->input_size(), 2);
+  EXPECT_EQ(blueprint->network.parameters.Int("d_model"), 16);
+  EXPECT_EQ(blueprint->network.parameters.Int("blocks"), 1);
+  EXPECT_TRUE(blueprint->encoding.parameters.Bool("randomized"));
+  EXPECT_EQ(blueprint->size.heads, 2);
+  EXPECT_EQ(blueprint->size.d_model, 16);
+  // Length 9 in evaluation, and as many outputs.
+  EXPECT_EQ(blueprint->size.longest_sequence, 18);
+}
+
+TEST(BlueprintTest, RefusalsNameEveryField) {
+  v1::TrialSpecification trial = TinyTrial();
+  trial.mutable_task()->set_name("reverse_strin");
+  trial.mutable_training()->set_steps(0);
+  trial.mutable_training()->mutable_lengths()->set_min(7);
+  trial.mutable_training()->set_precision("float16");
+  trial.mutable_evaluation()->add_lengths(0);
+  (*trial.mutable_encoding()->mutable_parameters())["maximum"].set_number_value(5);
+  (*trial.mutable_network()->mutable_parameters())["blocks"].mutable_list_value();
+  const std::string refusal = RefusalOf(trial);
+  EXPECT_THAT(refusal, HasSubstr("reverse_string"));
+  EXPECT_THAT(refusal, HasSubstr("training.steps: must be at least 1"));
+  EXPECT_THAT(refusal, HasSubstr("training.lengths"));
+  EXPECT_THAT(refusal, HasSubstr("float64"));
+  EXPECT_THAT(refusal, HasSubstr("evaluation.lengths"));
+  EXPECT_THAT(refusal, HasSubstr("encoding.maximum"));
+  EXPECT_THAT(refusal, HasSubstr("network.blocks"));
+}
+
+TEST(BlueprintTest, PositionsMustReachForTheLongestSequence) {
+  v1::TrialSpecification trial = TinyTrial();
+  (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(17);
+  EXPECT_THAT(RefusalOf(trial), HasSubstr("max_position"));
+  (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(18);
+  EXPECT_TRUE(MakeBlueprint(trial).ok());
+}
+
+TEST(BlueprintTest, PackKeysDifferInAllButSeedsAndLearningRate) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.set_learning_rate(0.5);
+  trial.set_data_seed(8);
+  EXPECT_EQ(PackKey(trial), PackKey(TinyTrial(2)));
+  trial.mutable_training()->set_schedule_seed(1);
+  EXPECT_NE(PackKey(trial), PackKey(TinyTrial(2)));
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::training

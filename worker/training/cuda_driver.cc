@@ -1,0 +1,30 @@
+#include "worker/training/cuda_driver.h"
+
+#include <dlfcn.h>
+
+namespace lengthwise::worker::training {
+
+std::vector<std::string> CudaDeviceNames() {
+  // The driver stays loaded: LibTorch needs it next.
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return {};
+  // CUresult is an enum whose 0 is success, CUdevice an int.
+  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto get_count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  const auto get = reinterpret_cast<int (*)(int*, int)>(dlsym(driver, "cuDeviceGet"));
+  const auto get_name =
+      reinterpret_cast<int (*)(char*, int, int)>(dlsym(driver, "cuDeviceGetName"));
+  if (init == nullptr || get_count == nullptr || get == nullptr || get_name == nullptr) return {};
+  int count = 0;
+  if (init(0) != 0 || get_count(&count) != 0) return {};
+  std::vector<std::string> names;
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    int device = 0;
+    char name[256] = {};
+    const bool known = get(&device, ordinal) == 0 && get_name(name, sizeof(name) - 1, device) == 0;
+    names.emplace_back(known ? name : "GPU without a name");
+  }
+  return names;
+}
+
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,136 @@
+#include "worker/training/device.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "ATen/Context.h"
+#include "ATen/Parallel.h"
+#include "ATen/Version.h"
+#include "ATen/detail/CUDAHooksInterface.h"
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "platform/version.h"
+#include "torch/headeronly/version.h"
+#include "worker/training/cuda_driver.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+// The newest instruction set of this machine for which MKL has a reproducible mode. STRICT gives
+// the same bits whatever the alignment and the number of threads.
+const char* ReproducibleMode() {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    return "AVX512,STRICT";
+  }
+  if (__builtin_cpu_supports("avx2")) return "AVX2,STRICT";
+  return "COMPATIBLE";
+}
+
+void SetProcessUp() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // Read by MKL and cuBLAS when they are first used.
+    setenv("MKL_CBWR", ReproducibleMode(), /*overwrite=*/0);
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+    at::set_num_interop_threads(1);
+    // Warns where an operation has no deterministic kernel instead of failing.
+    at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+    // Otherwise every new tensor is filled first, which costs time and changes nothing that is
+    // read.
+    at::globalContext().setDeterministicFillUninitializedMemory(false);
+  });
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
+v1::Provenance CpuProvenance(int threads) {
+  v1::Provenance provenance;
+  provenance.set_program_version(platform::kVersion);
+  provenance.set_source_revision(platform::kSourceRevision);
+  provenance.set_libtorch_version(TORCH_VERSION);
+  provenance.set_device("cpu");
+  provenance.set_instruction_set(at::get_cpu_capability());
+  provenance.set_threads(threads);
+  provenance.set_host(HostName());
+  return provenance;
+}
+
+absl::Status NoSuchDevice(absl::string_view name, const std::vector<std::string>& gpus) {
+  std::vector<std::string> there = {"cpu"};
+  for (size_t i = 0; i < gpus.size(); ++i)
+    there.push_back(absl::StrCat("cuda:", i, " (", gpus[i], ")"));
+  return absl::InvalidArgumentError(absl::StrCat("no device \"", name, "\" here; there is ",
+                                                 absl::StrJoin(there, ", "),
+                                                 "; \"auto\" takes the first GPU or else the CPU"));
+}
+
+// Brings LibTorch's CUDA part into the process; it registers itself. Found beside libtorch_cpu.so,
+// by this program's own search path.
+absl::Status LoadCuda() {
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is a GPU, but LibTorch's CUDA library cannot be loaded (", dlerror(),
+                     "); install LibTorch with CUDA, or use the device \"cpu\""));
+  }
+  if (!at::hasCUDA()) {
+    return absl::InvalidArgumentError(
+        "there is a GPU, but LibTorch cannot use it: its driver may be too old; use the device "
+        "\"cpu\"");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
+  if (threads < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("threads must be at least 0, not ", threads));
+  }
+  Device device;
+  device.threads =
+      threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  SetProcessUp();
+  device.provenance = CpuProvenance(device.threads);
+  if (name == "cpu") return device;
+
+  const std::vector<std::string> gpus = CudaDeviceNames();
+  if (name == "auto") {
+    if (gpus.empty()) return device;
+  } else {
+    absl::string_view index = name;
+    const bool is_cuda = absl::ConsumePrefix(&index, "cuda");
+    const bool has_index = index.empty() || (absl::ConsumePrefix(&index, ":") &&
+                                             absl::SimpleAtoi(index, &device.index));
+    if (!is_cuda || !has_index || device.index < 0 ||
+        static_cast<size_t>(device.index) >= gpus.size()) {
+      return NoSuchDevice(name, gpus);
+    }
+  }
+  if (const absl::Status loaded = LoadCuda(); !loaded.ok()) return loaded;
+  device.cuda = true;
+  device.members_together = true;
+  device.provenance.set_device(gpus[static_cast<size_t>(device.index)]);
+  const long cuda = at::detail::getCUDAHooks().versionCUDART();  // 1000 major + 10 minor
+  device.provenance.set_cuda_version(absl::StrCat(cuda / 1000, ".", cuda % 1000 / 10));
+  return device;
+}
+
+void PrepareThread(const Device& device) {
+  at::set_num_threads(device.threads);
+  at::globalContext().setFlushDenormal(false);
+}
+
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,40 @@
+// The device that a worker trains on, and the settings of LibTorch and its libraries that make
+// results repeatable.
+#ifndef LENGTHWISE_WORKER_TRAINING_DEVICE_H_
+#define LENGTHWISE_WORKER_TRAINING_DEVICE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/event.pb.h"
+
+namespace lengthwise::worker::training {
+
+struct Device {
+  bool cuda = false;
+  // Which GPU; 0 on a CPU.
+  int index = 0;
+  // Whether the members of a pack go through the kernels together: on a GPU thirty small models
+  // then cost little more than one. On a CPU one by one, so that a pack is bit for bit its members.
+  bool members_together = false;
+  // Threads of CPU kernels.
+  int threads = 1;
+  v1::Provenance provenance;
+};
+
+// Chooses the device by name ("cpu", "cuda", "cuda:N" or "auto") and sets what holds for the whole
+// process: LibTorch's CUDA library is loaded only here and only for a GPU; MKL's reproducible mode
+// is chosen, unless MKL_CBWR is set already; deterministic algorithms are asked for. Call it before
+// the first tensor is computed. `threads` 0 means one per core. INVALID_ARGUMENT for a device that
+// is not there, saying which are.
+absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads);
+
+// Sets what LibTorch keeps for each thread (its number of OpenMP threads, denormal numbers). Call
+// it on the thread that trains.
+void PrepareThread(const Device& device);
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_DEVICE_H_

@@ -1,0 +1,58 @@
+#include "worker/training/device.h"
+
+#include <cstdlib>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/training/cuda_driver.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+TEST(DeviceTest, ACpuIsAlwaysThereAndDescribesItself) {
+  const auto device = OpenDevice("cpu", 2);
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_FALSE(device->cuda);
+  EXPECT_EQ(device->threads, 2);
+  EXPECT_EQ(device->provenance.device(), "cpu");
+  EXPECT_EQ(device->provenance.threads(), 2);
+  EXPECT_EQ(device->provenance.cuda_version(), "");
+  EXPECT_FALSE(device->provenance.host().empty());
+  EXPECT_FALSE(device->provenance.program_version().empty());
+  EXPECT_FALSE(device->provenance.libtorch_version().empty());
+  EXPECT_FALSE(device->provenance.instruction_set().empty());
+}
+
+TEST(DeviceTest, MklIsAskedForReproducibleResults) {
+  ASSERT_TRUE(OpenDevice("cpu", 1).ok());
+  ASSERT_NE(std::getenv("MKL_CBWR"), nullptr);
+  EXPECT_THAT(std::getenv("MKL_CBWR"), AnyOf(HasSubstr("STRICT"), HasSubstr("COMPATIBLE")));
+}
+
+TEST(DeviceTest, AutoIsAGpuWhereThereIsOneAndTheCpuOtherwise) {
+  const auto device = OpenDevice("auto", 1);
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_EQ(device->cuda, !CudaDeviceNames().empty());
+}
+
+TEST(DeviceTest, OneThreadPerCoreByDefault) {
+  const auto device = OpenDevice("cpu", 0);
+  ASSERT_TRUE(device.ok()) << device.status();
+  EXPECT_GE(device->threads, 1);
+}
+
+TEST(DeviceTest, WhatIsNotThereIsRefusedWithWhatIs) {
+  for (const char* name : {"cuda:64", "cuda:-1", "cuda:x", "cuda1", "cud", "gpu", "CPU", ""}) {
+    const auto device = OpenDevice(name, 1);
+    EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(device.status().message(), HasSubstr("there is cpu")) << name;
+  }
+  EXPECT_EQ(OpenDevice("cpu", -1).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::training

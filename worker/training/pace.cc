@@ -1,0 +1,44 @@
+#include "worker/training/pace.h"
+
+#include "worker/training/batch.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+constexpr std::chrono::seconds kReportInterval{1};
+
+}  // namespace
+
+double SequenceWork(int64_t tokens, int64_t d_model) {
+  return static_cast<double>(tokens) * static_cast<double>(6 * d_model + tokens);
+}
+
+double EvaluationWork(const Blueprint& blueprint) {
+  double work = 0;
+  for (const int32_t n : blueprint.evaluation.lengths()) {
+    work += SequenceWork(SequenceTokens(*blueprint.task, n), blueprint.size.d_model);
+  }
+  return work * blueprint.evaluation.sequences();
+}
+
+double MeanStepWork(const Blueprint& blueprint) {
+  const v1::LengthRange& lengths = blueprint.training.lengths();
+  double work = 0;
+  for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
+    work += SequenceWork(SequenceTokens(*blueprint.task, n), blueprint.size.d_model);
+  }
+  return 3 * work * blueprint.training.batch_size() / (lengths.max() - lengths.min() + 1);
+}
+
+bool StepRate::CountStep(TimePoint now) {
+  ++steps_;
+  const std::chrono::duration<double> passed = now - last_time_;
+  if (passed < kReportInterval) return false;
+  const double newest = static_cast<double>(steps_) / passed.count();
+  steps_per_second_ = steps_per_second_.has_value() ? (*steps_per_second_ + newest) / 2 : newest;
+  last_time_ = now;
+  steps_ = 0;
+  return true;
+}
+
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,44 @@
+// How fast a pack trains, and how long it will take.
+#ifndef LENGTHWISE_WORKER_TRAINING_PACE_H_
+#define LENGTHWISE_WORKER_TRAINING_PACE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "worker/training/blueprint.h"
+
+namespace lengthwise::worker::training {
+
+// The work of a forward pass over one sequence in units of 4 d_model multiplications a block: a
+// token takes 12 d_model^2 for its products with weights and 2 T d_model for attention, so T tokens
+// T (6 d_model + T) in all.
+double SequenceWork(int64_t tokens, int64_t d_model);
+
+// Work of the full evaluation of one trial; of one step's batch for a model, on average over
+// lengths and with the backward pass (twice the forward pass).
+double EvaluationWork(const Blueprint& blueprint);
+double MeanStepWork(const Blueprint& blueprint);
+
+// Measures steps per second, the newest second weighing as much as all before it. Not thread-safe.
+class StepRate {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  explicit StepRate(TimePoint now) : last_time_(now) {}
+
+  // Counts a step that just ended. True when a second has passed since the last time, which makes
+  // it due to report.
+  bool CountStep(TimePoint now);
+  // 0 before the first report.
+  double steps_per_second() const { return steps_per_second_.value_or(0); }
+
+ private:
+  TimePoint last_time_;
+  int64_t steps_ = 0;
+  std::optional<double> steps_per_second_;
+};
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_PACE_H_

@@ -1,0 +1,56 @@
+#include "worker/training/pace.h"
+
+#include <chrono>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(StepRateTest, IsUnknownUntilASecondHasPassed) {
+  StepRate::TimePoint now{};
+  StepRate rate(now);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(rate.CountStep(now += milliseconds(100)));
+  EXPECT_EQ(rate.steps_per_second(), 0);
+  EXPECT_TRUE(rate.CountStep(now += milliseconds(100)));
+  EXPECT_DOUBLE_EQ(rate.steps_per_second(), 10);
+}
+
+TEST(StepRateTest, FollowsAChangeOfSpeed) {
+  StepRate::TimePoint now{};
+  StepRate rate(now);
+  EXPECT_TRUE(rate.CountStep(now += milliseconds(1000)));
+  EXPECT_DOUBLE_EQ(rate.steps_per_second(), 1);
+  EXPECT_TRUE(rate.CountStep(now += milliseconds(2000)));
+  EXPECT_DOUBLE_EQ(rate.steps_per_second(), 0.75);
+}
+
+// A block of a transformer encoder has 12 d^2 weights and two products of [T, T] with [T, d].
+TEST(WorkTest, GrowsWithWeightsAndAttention) {
+  const double tokens = 100, d = 64;
+  EXPECT_DOUBLE_EQ(SequenceWork(100, 64),
+                   (12 * d * d * tokens + 2 * tokens * tokens * d) / (2 * d));
+}
+
+// reverse_string has as many outputs as inputs.
+TEST(WorkTest, CountsSequencesOfInputAndOutput) {
+  v1::TrialSpecification trial = TinyTrial();
+  auto blueprint = MakeBlueprint(trial);
+  ASSERT_TRUE(blueprint.ok()) << blueprint.status();
+  EXPECT_DOUBLE_EQ(EvaluationWork(*blueprint),
+                   16 * (SequenceWork(6, 16) + SequenceWork(12, 16) + SequenceWork(18, 16)));
+
+  trial.mutable_training()->mutable_lengths()->set_min(5);
+  trial.mutable_training()->mutable_lengths()->set_max(6);
+  blueprint = MakeBlueprint(trial);
+  ASSERT_TRUE(blueprint.ok()) << blueprint.status();
+  EXPECT_DOUBLE_EQ(MeanStepWork(*blueprint),
+                   3 * 8 * (SequenceWork(10, 16) + SequenceWork(12, 16)) / 2);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::training

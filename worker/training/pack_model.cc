@@ -1,0 +1,235 @@
+#include "worker/training/pack_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ATen/ATen.h"
+#include "c10/core/GradMode.h"
+#include "models/encodings/positions.h"
+#include "models/layers/dropout.h"
+#include "models/networks/network.h"
+#include "models/optimizers/optimizer.h"
+#include "models/parameters/arena.h"
+#include "random/stream.h"
+#include "worker/evaluation/evaluator.h"
+#include "worker/training/batch.h"
+#include "worker/training/length_schedule.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+// A CPU's caches are small and its memory is shared with other programs.
+constexpr int64_t kCpuEvaluationBytes = int64_t{256} << 20;
+constexpr int64_t kCudaEvaluationBytes = int64_t{4} << 30;
+
+template <typename T>
+checkpoints::TrialRows<T> Rows(at::Tensor& parameters, at::Tensor& first, at::Tensor& second) {
+  const auto span = [](at::Tensor& row) {
+    return absl::Span<T>(row.mutable_data_ptr<std::remove_const_t<T>>(),
+                         static_cast<size_t>(row.numel()));
+  };
+  return {span(parameters), span(first), span(second)};
+}
+
+class TensorPackModel : public PackModel {
+ public:
+  TensorPackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members, bool together,
+                  at::Device device, std::unique_ptr<models::ParameterLayout> layout,
+                  std::unique_ptr<models::Network> network,
+                  std::unique_ptr<models::Optimizer> optimizer)
+      : blueprint_(blueprint),
+        members_(members.begin(), members.end()),
+        together_(together),
+        device_(device),
+        layout_(std::move(layout)),
+        network_(std::move(network)),
+        optimizer_(std::move(optimizer)),
+        positions_(blueprint.encoding.parameters, blueprint.size.blocks),
+        arena_(*layout_, static_cast<int64_t>(members.size()),
+               blueprint.training.precision() == "float64" ? at::kDouble : at::kFloat, device),
+        evaluator_(*blueprint.task, *network_, positions_,
+                   {.seed = blueprint.evaluation.seed(),
+                    .heads = blueprint.size.heads,
+                    .d_model = blueprint.size.d_model,
+                    .memory_bytes = together ? kCudaEvaluationBytes : kCpuEvaluationBytes}) {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      arena_.Initialize(static_cast<int64_t>(i), members_[i].weight_seed);
+    }
+  }
+
+  std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const override {
+    std::vector<MemberRange> ranges;
+    for (const int64_t member : members) {
+      if (together_ && !ranges.empty() && ranges.back().first + ranges.back().count == member) {
+        ++ranges.back().count;
+      } else {
+        ranges.push_back({member, 1});
+      }
+    }
+    return ranges;
+  }
+
+  std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members) override {
+    const int64_t length = LengthOfStep(blueprint_.training, step);
+    std::vector<StepMeasurement> measurements;
+    arena_.ZeroGradients();
+    for (const MemberRange range : Ranges(members)) TrainRange(step, length, range, measurements);
+    return measurements;
+  }
+
+  std::optional<std::vector<evaluation::LengthScore>> Score(
+      MemberRange range, int64_t length, int64_t sequences,
+      const std::function<bool()>& keep_going) override {
+    return evaluator_.Score(arena_.Members(range.first, range.count), length, sequences,
+                            keep_going);
+  }
+
+  v1::AttentionMap CaptureAttention(int64_t member, int64_t length) override {
+    return evaluator_.CaptureAttention(arena_.Members(member, 1), length);
+  }
+
+  std::string Save(int64_t member, const checkpoints::CheckpointHeader& header) override {
+    const auto host_row = [&](const at::Tensor& arena) {
+      return arena.select(0, member).to(at::kCPU).contiguous();
+    };
+    at::Tensor parameters = host_row(arena_.parameters());
+    at::Tensor first = host_row(arena_.first_moments());
+    at::Tensor second = host_row(arena_.second_moments());
+    if (parameters.scalar_type() == at::kDouble) {
+      return checkpoints::WriteTrialCheckpoint<double>(
+          *layout_, header, Rows<const double>(parameters, first, second));
+    }
+    return checkpoints::WriteTrialCheckpoint<float>(*layout_, header,
+                                                    Rows<const float>(parameters, first, second));
+  }
+
+  absl::StatusOr<checkpoints::CheckpointHeader> Load(int64_t member, absl::string_view bytes,
+                                                     absl::string_view fingerprint) override {
+    const auto options = arena_.parameters().options().device(at::kCPU);
+    at::Tensor parameters = at::zeros({layout_->row_size()}, options);
+    at::Tensor first = at::zeros({layout_->row_size()}, options);
+    at::Tensor second = at::zeros({layout_->row_size()}, options);
+    auto header = parameters.scalar_type() == at::kDouble
+                      ? checkpoints::ReadTrialCheckpoint<double>(
+                            bytes, *layout_, fingerprint, Rows<double>(parameters, first, second))
+                      : checkpoints::ReadTrialCheckpoint<float>(
+                            bytes, *layout_, fingerprint, Rows<float>(parameters, first, second));
+    if (!header.ok()) return header.status();
+    arena_.parameters().select(0, member).copy_(parameters);
+    arena_.first_moments().select(0, member).copy_(first);
+    arena_.second_moments().select(0, member).copy_(second);
+    return header;
+  }
+
+ private:
+  // Each member's own samples and positions, members after one another.
+  struct RangeBatch {
+    Batch samples;                   // [count * B] rows
+    std::vector<int64_t> positions;  // [count, S, T]
+    std::vector<double> learning_rates;
+  };
+
+  RangeBatch MakeBatch(int64_t step, int64_t length, MemberRange range) const {
+    RangeBatch batch;
+    for (int64_t i = range.first; i < range.first + range.count; ++i) {
+      const MemberSeeds& member = members_[static_cast<size_t>(i)];
+      AppendSamples(*blueprint_.task, member.data_seed, random::Purpose::kTrainingSamples, step,
+                    length, 0, blueprint_.training.batch_size(), batch.samples);
+      const std::vector<int64_t> positions =
+          positions_.DrawBatch(member.data_seed, random::Purpose::kTrainingPositions,
+                               static_cast<uint64_t>(step), batch.samples.tokens_per_row);
+      batch.positions.insert(batch.positions.end(), positions.begin(), positions.end());
+      batch.learning_rates.push_back(member.learning_rate);
+    }
+    return batch;
+  }
+
+  void TrainRange(int64_t step, int64_t length, MemberRange range,
+                  std::vector<StepMeasurement>& measurements) {
+    RangeBatch batch = MakeBatch(step, length, range);
+    const int64_t count = range.count;
+    const int64_t rows = blueprint_.training.batch_size();
+    const int64_t n = batch.samples.tokens_per_row;
+    const int64_t m = batch.samples.outputs_per_row;
+    const auto to_device = [&](auto& values, at::IntArrayRef shape, at::ScalarType type) {
+      return at::from_blob(values.data(), shape, at::TensorOptions().dtype(type)).to(device_);
+    };
+    const at::Tensor tokens = to_device(batch.samples.tokens, {count, rows, n}, at::kLong);
+    const at::Tensor targets = to_device(batch.samples.targets, {count, rows, m}, at::kLong);
+    const at::Tensor mask =
+        to_device(batch.samples.mask, {count, rows, m}, at::kByte).to(at::kBool);
+    const at::Tensor positions =
+        to_device(batch.positions, {count, positions_.draws(), n}, at::kLong);
+    const at::Tensor rates = to_device(batch.learning_rates, {count}, at::kDouble);
+
+    const models::ParameterSet parameters = arena_.Members(range.first, count);
+    models::DropoutNumbers dropout = {.purpose = random::Purpose::kDropout,
+                                      .step = static_cast<uint64_t>(step)};
+    for (int64_t i = range.first; i < range.first + count; ++i) {
+      dropout.seeds.push_back(members_[static_cast<size_t>(i)].data_seed);
+    }
+    const at::Tensor logits =
+        network_->Forward(parameters, tokens, positions, m, &dropout, nullptr);
+    const at::Tensor losses = at::log_softmax(logits, -1)
+                                  .gather(-1, targets.unsqueeze(-1))
+                                  .flatten(1)
+                                  .mean(1)
+                                  .neg();  // [count]
+    // The gradient of a sum is each member's own gradient.
+    losses.sum().backward();
+
+    const c10::NoGradGuard no_gradients;
+    const at::Tensor norms =
+        models::ClipGradients(arena_, range.first, count, blueprint_.training.clip_norm());
+    const at::Tensor correct = logits.argmax(-1).eq(targets).logical_and_(mask).flatten(1).sum(1);
+    const at::Tensor counted = mask.flatten(1).sum(1).clamp_min(1);
+    optimizer_->Step(arena_, range.first, count, step, rates);
+
+    const at::Tensor measured =
+        at::stack({losses.detach().to(at::kDouble), correct.to(at::kDouble).div(counted),
+                   norms.to(at::kDouble)})
+            .cpu();
+    const double* values = measured.const_data_ptr<double>();
+    for (int64_t i = 0; i < count; ++i) {
+      measurements.push_back({.loss = static_cast<float>(values[i]),
+                              .accuracy = static_cast<float>(values[count + i]),
+                              .gradient_norm = static_cast<float>(values[2 * count + i])});
+    }
+  }
+
+  const Blueprint& blueprint_;
+  const std::vector<MemberSeeds> members_;
+  const bool together_;
+  const at::Device device_;
+  const std::unique_ptr<models::ParameterLayout> layout_;
+  const std::unique_ptr<models::Network> network_;
+  const std::unique_ptr<models::Optimizer> optimizer_;
+  const models::PositionPolicy positions_;
+  models::ParameterArena arena_;
+  const evaluation::Evaluator evaluator_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blueprint,
+                                                           absl::Span<const MemberSeeds> members,
+                                                           const Device& device) {
+  auto layout = std::make_unique<models::ParameterLayout>();
+  auto network = models::CreateNetwork(blueprint.network.name, blueprint.network.parameters,
+                                       blueprint.encoding.name, blueprint.encoding.parameters,
+                                       {.input_columns = blueprint.task->input_size() + 1,
+                                        .output_columns = blueprint.task->output_size()},
+                                       *layout);
+  if (!network.ok()) return network.status();
+  auto optimizer =
+      models::CreateOptimizer(blueprint.optimizer.name, blueprint.optimizer.parameters);
+  if (!optimizer.ok()) return optimizer.status();
+  const at::Device place = device.cuda
+                               ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device.index))
+                               : at::Device(at::kCPU);
+  return std::make_unique<TensorPackModel>(blueprint, members, device.members_together, place,
+                                           std::move(layout), *std::move(network),
+                                           *std::move(optimizer));
+}
+
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,87 @@
+// The models of a pack on a device: one training step, scores, and what a checkpoint holds.
+// Everything that touches tensors is behind this interface; its users are free of LibTorch, but
+// must expect its exceptions.
+#ifndef LENGTHWISE_WORKER_TRAINING_PACK_MODEL_H_
+#define LENGTHWISE_WORKER_TRAINING_PACK_MODEL_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "proto/event.pb.h"
+#include "worker/checkpoints/trial_checkpoint.h"
+#include "worker/evaluation/length_score.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/device.h"
+
+namespace lengthwise::worker::training {
+
+// In what the members of a pack differ.
+struct MemberSeeds {
+  uint64_t weight_seed = 0;
+  uint64_t data_seed = 0;
+  double learning_rate = 0;
+};
+
+// Of one member's batch, before the step's update.
+struct StepMeasurement {
+  // Mean soft-max cross-entropy over batch and output positions, nats.
+  float loss = 0;
+  // Masked token accuracy, 0 to 1.
+  float accuracy = 0;
+  // Before clipping.
+  float gradient_norm = 0;
+};
+
+// Members that go through the kernels together.
+struct MemberRange {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// Not thread-safe. Methods may throw what LibTorch throws (c10::Error, std::bad_alloc: out of
+// memory).
+class PackModel {
+ public:
+  virtual ~PackModel() = default;
+
+  // How `members` (ascending) go through the kernels: one by one or, where device.members_together,
+  // neighbours together.
+  virtual std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const = 0;
+
+  // Makes the `step`-th step (from 1) on a batch of the step's length and returns the members'
+  // measurements, in the order of `members` (ascending). The models of the others are not touched.
+  virtual std::vector<StepMeasurement> TrainStep(int64_t step,
+                                                 absl::Span<const int64_t> members) = 0;
+
+  // The scores of a range of members on `sequences` evaluation sequences of `length`; nothing if
+  // `keep_going`, asked often, said no.
+  virtual std::optional<std::vector<evaluation::LengthScore>> Score(
+      MemberRange range, int64_t length, int64_t sequences,
+      const std::function<bool()>& keep_going) = 0;
+
+  virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length) = 0;
+
+  // A checkpoint's bytes; and back, with the errors of ReadTrialCheckpoint.
+  virtual std::string Save(int64_t member, const checkpoints::CheckpointHeader& header) = 0;
+  virtual absl::StatusOr<checkpoints::CheckpointHeader> Load(int64_t member,
+                                                             absl::string_view bytes,
+                                                             absl::string_view fingerprint) = 0;
+};
+
+// Builds the network and the initial weights of all members. INVALID_ARGUMENT for a network that
+// cannot be built. The blueprint must outlive the model.
+absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blueprint,
+                                                           absl::Span<const MemberSeeds> members,
+                                                           const Device& device);
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_PACK_MODEL_H_

@@ -1,0 +1,101 @@
+#include "worker/training/pack_model.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using ::testing::ElementsAre;
+
+MATCHER_P2(IsRange, first, count, "") { return arg.first == first && arg.count == count; }
+
+const checkpoints::CheckpointHeader kHeader = {
+    .step = 1, .program_version = "0", .fingerprint = "f"};
+
+class PackModelTest : public ::testing::Test {
+ protected:
+  // Three members with their own seeds and learning rates.
+  std::unique_ptr<PackModel> Create(bool members_together) {
+    Device device = OpenDevice("cpu", 1).value();
+    PrepareThread(device);
+    device.members_together = members_together;
+    const std::vector<MemberSeeds> members = {{1, 2, 1e-3}, {3, 4, 2e-3}, {5, 6, 3e-3}};
+    auto model = CreatePackModel(blueprint_, members, device);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return *std::move(model);
+  }
+
+  const Blueprint blueprint_ = MakeBlueprint(TinyTrial()).value();
+};
+
+TEST_F(PackModelTest, MembersGoOneByOneOrNeighboursTogether) {
+  EXPECT_THAT(Create(false)->Ranges({0, 1, 2}),
+              ElementsAre(IsRange(0, 1), IsRange(1, 1), IsRange(2, 1)));
+  EXPECT_THAT(Create(true)->Ranges({0, 1, 2}), ElementsAre(IsRange(0, 3)));
+  EXPECT_THAT(Create(true)->Ranges({0, 2}), ElementsAre(IsRange(0, 1), IsRange(2, 1)));
+}
+
+// What a GPU does, on a CPU. Rounding differs, and Adam makes the most of it.
+TEST_F(PackModelTest, MembersTogetherLearnWhatTheyLearnAlone) {
+  const auto alone = Create(false);
+  const auto together = Create(true);
+  for (int64_t step = 1; step <= 20; ++step) {
+    // The middle one is dropped on the way.
+    const std::vector<int64_t> members =
+        step <= 10 ? std::vector<int64_t>{0, 1, 2} : std::vector<int64_t>{0, 2};
+    const auto expected = alone->TrainStep(step, members);
+    const auto actual = together->TrainStep(step, members);
+    ASSERT_EQ(actual.size(), members.size());
+    for (size_t i = 0; i < members.size(); ++i) {
+      EXPECT_NEAR(actual[i].loss, expected[i].loss, 1e-4) << "step " << step << ", member " << i;
+      EXPECT_NEAR(actual[i].gradient_norm, expected[i].gradient_norm, 1e-3);
+    }
+  }
+  const auto go_on = [] { return true; };
+  const auto scores = together->Score({0, 3}, 6, 50, go_on);
+  ASSERT_EQ(scores->size(), 3);
+  for (int64_t i = 0; i < 3; ++i) {
+    const auto expected = alone->Score({i, 1}, 6, 50, go_on);
+    EXPECT_NEAR((*scores)[static_cast<size_t>(i)].loss, (*expected)[0].loss, 1e-4) << i;
+    EXPECT_NEAR((*scores)[static_cast<size_t>(i)].accuracy, (*expected)[0].accuracy, 0.02) << i;
+  }
+}
+
+TEST_F(PackModelTest, AStepTouchesItsMembersOnly) {
+  const auto model = Create(false);
+  std::map<int64_t, std::string> before;
+  for (int64_t i = 0; i < 3; ++i) before[i] = model->Save(i, kHeader);
+  EXPECT_EQ(model->TrainStep(1, {0, 2}).size(), 2);
+  EXPECT_NE(model->Save(0, kHeader), before[0]);
+  EXPECT_EQ(model->Save(1, kHeader), before[1]);
+  EXPECT_NE(model->Save(2, kHeader), before[2]);
+}
+
+TEST_F(PackModelTest, ACheckpointMovesAModelIntoAnotherPlace) {
+  const auto model = Create(false);
+  for (int64_t step = 1; step <= 3; ++step) model->TrainStep(step, {0});
+  const std::string saved = model->Save(0, kHeader);
+  const auto other = Create(false);
+  ASSERT_TRUE(other->Load(2, saved, "f").ok());
+  EXPECT_EQ(other->Save(2, kHeader), saved);
+  EXPECT_FALSE(other->Load(1, saved, "another").ok());
+}
+
+// Two outputs, equally likely: an untrained model's loss is about ln 2, and its accuracy about a
+// half.
+TEST_F(PackModelTest, AnUntrainedModelGuesses) {
+  const auto scores = Create(false)->Score({0, 1}, 9, 500, [] { return true; });
+  EXPECT_NEAR((*scores)[0].accuracy, 0.5, 0.05);
+  EXPECT_GE((*scores)[0].loss, std::log(2.0) - 0.02);
+  EXPECT_LE((*scores)[0].loss, 1.5);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,101 @@
+// One run of a pack: from its checkpoints through training and evaluation to outcomes. No LibTorch.
+#ifndef LENGTHWISE_WORKER_TRAINING_PACK_RUN_H_
+#define LENGTHWISE_WORKER_TRAINING_PACK_RUN_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "proto/event.pb.h"
+#include "proto/worker_service.pb.h"
+#include "worker/pack_session.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/device.h"
+#include "worker/training/pace.h"
+#include "worker/training/pack_model.h"
+#include "worker/training/trial_reporter.h"
+
+namespace lengthwise::worker::training {
+
+// Trials with one PackKey, trained in lockstep. A member that was resumed from a later step than
+// the others sits out the steps that it has done. After a step come, in this order: its point of
+// the loss curve, its evaluation, its checkpoint; so what belongs to steps up to a checkpoint's is
+// before it in the log, and a resumed run repeats exactly what an undisturbed one does after it.
+//
+// Not thread-safe.
+class PackRun {
+ public:
+  enum class End {
+    kComplete,  // every trial has an outcome or was cancelled
+    kLost,
+    kDrained,
+  };
+
+  // `trials` are indices into the lease; the lease, the session and the device must outlive the
+  // run.
+  PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, const Device& device,
+          PackSession& session);
+
+  // Throws what LibTorch throws; then call FailUnfinished.
+  End Run();
+
+  // Gives every trial that has no outcome yet this one.
+  void FailUnfinished(v1::Outcome::Kind kind, absl::string_view reason);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Member {
+    int64_t trial = 0;
+    const v1::LeasedTrial* leased = nullptr;
+    std::string fingerprint;
+    TrialReporter reporter;
+    // Steps done, and those of the newest checkpoint.
+    int64_t step = 0;
+    int64_t checkpoint_step = 0;
+    float loss = 0;
+    double training_seconds = 0;
+    double evaluation_seconds = 0;
+    // Has its outcome, or was cancelled.
+    bool finished = false;
+  };
+
+  // Asks the session about every trial and drops the cancelled ones.
+  PackSession::Directive Listen();
+  std::vector<int64_t> Unfinished() const;
+  Member& member(int64_t index) { return members_[static_cast<size_t>(index)]; }
+
+  bool Build();
+  void Resume(int64_t index);
+  PackSession::Directive Train();
+  void TakeMeasurement(Member& member, int64_t step, const StepMeasurement& measurement);
+  PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);
+  PackSession::Directive EvaluateFinally(MemberRange range);
+  void Conclude(int64_t index, const v1::LengthAccuracies& accuracies);
+  void EmitAttention(int64_t index, int32_t length);
+  void WriteCheckpoint(int64_t index);
+  void Finish(Member& member, v1::Outcome outcome);
+  void Fail(Member& member, v1::Outcome::Kind kind, absl::string_view reason);
+  // For a loss that is not finite: every repetition would get there.
+  void FailDiverged(Member& member, double loss, absl::string_view where);
+  static double SecondsSince(Clock::time_point start);
+
+  void ReportTraining();
+  void ReportEvaluation(MemberRange range, int64_t done, double seconds_left);
+  // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.
+  double WorkPerSecond() const;
+
+  const Device& device_;
+  PackSession& session_;
+  std::vector<Member> members_;
+  Blueprint blueprint_;
+  std::unique_ptr<PackModel> model_;
+  StepRate rate_;
+};
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_PACK_RUN_H_

@@ -1,0 +1,83 @@
+// CreatePackRunner of worker/pack_session.h.
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "worker/pack_session.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/device.h"
+#include "worker/training/pack_run.h"
+
+namespace lengthwise::worker {
+namespace {
+
+constexpr int32_t kCudaPackSize = 30;
+constexpr int32_t kCpuPackSize = 1;
+
+// LibTorch's messages go on for pages, with a stack trace.
+std::string FirstLine(absl::string_view text) {
+  const std::string line(text.substr(0, text.find('\n')));
+  return line.empty() ? "an exception without a message" : line;
+}
+
+class LeaseRunner : public PackRunner {
+ public:
+  LeaseRunner(training::Device device, int32_t max_pack_size)
+      : device_(std::move(device)), max_pack_size_(max_pack_size) {}
+
+  absl::Status Run(const v1::Lease& lease, PackSession& session) override {
+    training::PrepareThread(device_);
+    // The server leases trials that can share a pack; others would run one after another.
+    std::map<std::string, std::vector<int64_t>> packs;
+    for (int i = 0; i < lease.trials_size(); ++i) {
+      packs[training::PackKey(lease.trials(i).specification())].push_back(i);
+    }
+    for (const auto& [key, trials] : packs) {
+      if (RunPack(lease, trials, session) != training::PackRun::End::kComplete) break;
+    }
+    return absl::OkStatus();
+  }
+
+  v1::Provenance provenance() const override { return device_.provenance; }
+  int32_t max_pack_size() const override { return max_pack_size_; }
+
+ private:
+  training::PackRun::End RunPack(const v1::Lease& lease, const std::vector<int64_t>& trials,
+                                 PackSession& session) {
+    training::PackRun run(lease, trials, device_, session);
+    // The one place where exceptions end, LibTorch's and those of memory. Another worker, or a
+    // later attempt, may do better: what is wrong with the trial itself was found without them.
+    try {
+      return run.Run();
+    } catch (const std::exception& e) {
+      run.FailUnfinished(v1::Outcome::FAILED_TEMPORARILY, FirstLine(e.what()));
+      return training::PackRun::End::kComplete;
+    }
+  }
+
+  const training::Device device_;
+  const int32_t max_pack_size_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOptions& options) {
+  if (options.max_pack_size < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_pack_size must be at least 0, not ", options.max_pack_size));
+  }
+  auto device = training::OpenDevice(options.device, options.threads);
+  if (!device.ok()) return device.status();
+  int32_t max_pack_size = options.max_pack_size;
+  if (max_pack_size == 0) max_pack_size = device->cuda ? kCudaPackSize : kCpuPackSize;
+  return std::make_unique<LeaseRunner>(*std::move(device), max_pack_size);
+}
+
+}  // namespace lengthwise::worker

@@ -1,0 +1,364 @@
+// The runner with real networks, tiny ones.
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/pack_session.h"
+#include "worker/training/recording_session.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using training::LeaseOf;
+using training::TinyTrial;
+using Directive = PackSession::Directive;
+
+PackRunner& Runner() {
+  static PackRunner& runner =
+      *CreatePackRunner({.device = "cpu", .threads = 1, .max_pack_size = 8}).value().release();
+  return runner;
+}
+
+// Runs the lease in the session, which must be able to run.
+void RunLease(const v1::Lease& lease, RecordingSession& session) {
+  const absl::Status status = Runner().Run(lease, session);
+  ASSERT_TRUE(status.ok()) << status;
+}
+
+std::vector<std::string> HistoryAlone(const v1::TrialSpecification& trial) {
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  return session.History(0);
+}
+
+// "point 3", "evaluation 15", "checkpoint 20": what kinds of facts there are, and when.
+std::vector<std::string> Outline(const std::vector<v1::Event>& events) {
+  std::vector<std::string> outline;
+  for (const v1::Event& event : events) {
+    const std::string step = " " + std::to_string(event.step());
+    if (event.has_training_points()) {
+      for (const int64_t s : event.training_points().steps()) {
+        outline.push_back("point " + std::to_string(s));
+      }
+    }
+    if (event.has_length_accuracies()) {
+      outline.push_back((event.length_accuracies().final() ? "final" : "evaluation") + step);
+    }
+    if (event.has_attention_map()) outline.push_back("attention" + step);
+    if (event.has_checkpoint()) outline.push_back("checkpoint" + step);
+    if (event.has_outcome()) outline.push_back("outcome" + step);
+  }
+  return outline;
+}
+
+TEST(PackRunnerTest, EmitsEveryFactInOrder) {
+  RecordingSession session;
+  RunLease(LeaseOf({TinyTrial()}), session);
+  EXPECT_THAT(
+      Outline(session.events(0)),
+      ElementsAre("point 3", "point 6", "point 9", "checkpoint 10", "point 12", "point 15",
+                  "evaluation 15", "point 18", "checkpoint 20", "point 21", "point 24", "point 27",
+                  "point 30", "evaluation 30", "checkpoint 30", "point 33", "point 36", "point 39",
+                  "point 40", "checkpoint 40", "final 40", "attention 40", "outcome 40"));
+  for (const v1::Event& event : session.events(0)) {
+    if (!event.has_training_points()) continue;
+    const v1::TrainingPoints& points = event.training_points();
+    EXPECT_EQ(event.step(), *points.steps().rbegin());
+    EXPECT_EQ(points.losses_size(), points.steps_size());
+    EXPECT_EQ(points.accuracies_size(), points.steps_size());
+    EXPECT_EQ(points.gradient_norms_size(), points.steps_size());
+    EXPECT_EQ(points.lengths_size(), points.steps_size());
+  }
+}
+
+TEST(PackRunnerTest, FactsHaveTheShapesThatTheSpecificationAsksFor) {
+  RecordingSession session;
+  RunLease(LeaseOf({TinyTrial()}), session);
+  const std::vector<v1::Event>& events = session.events(0);
+  const v1::Outcome& outcome = events[events.size() - 1].outcome();
+  const v1::AttentionMap& map = events[events.size() - 2].attention_map();
+  const v1::LengthAccuracies& accuracies = events[events.size() - 3].length_accuracies();
+
+  EXPECT_THAT(accuracies.lengths(), ElementsAre(3, 6, 9));
+  EXPECT_EQ(accuracies.sequences(), 16);
+  EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
+  EXPECT_DOUBLE_EQ(outcome.seen_accuracy(),
+                   (accuracies.accuracies(0) + accuracies.accuracies(1)) / 2);
+  EXPECT_DOUBLE_EQ(outcome.unseen_accuracy(), accuracies.accuracies(2));
+  EXPECT_EQ(outcome.provenance().libtorch_version().substr(0, 2), "2.");
+  EXPECT_EQ(outcome.provenance().device(), "cpu");
+  EXPECT_EQ(outcome.provenance().threads(), 1);
+
+  // reverse_string: four inputs and four empty tokens of id 2.
+  EXPECT_EQ(map.length(), 4);
+  ASSERT_EQ(map.tokens_size(), 8);
+  for (int i = 4; i < 8; ++i) EXPECT_EQ(map.tokens(i), 2);
+  ASSERT_EQ(map.positions_size(), 8);
+  for (int i = 1; i < 8; ++i) EXPECT_LT(map.positions(i - 1), map.positions(i));
+  EXPECT_EQ(map.layers(), 1);
+  EXPECT_EQ(map.heads(), 2);
+  ASSERT_EQ(map.probabilities().size(), 1 * 2 * 8 * 8 * sizeof(float));
+  std::vector<float> probabilities(2 * 8 * 8);
+  std::copy(map.probabilities().begin(), map.probabilities().end(),
+            reinterpret_cast<char*>(probabilities.data()));
+  for (size_t row = 0; row < 2 * 8; ++row) {
+    float sum = 0;
+    for (size_t key = 0; key < 8; ++key) sum += probabilities[row * 8 + key];
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+TEST(PackRunnerTest, TheSameTrialHasTheSameHistoryAgain) {
+  EXPECT_EQ(HistoryAlone(TinyTrial(3)), HistoryAlone(TinyTrial(3)));
+  EXPECT_NE(HistoryAlone(TinyTrial(3)), HistoryAlone(TinyTrial(4)));
+}
+
+TEST(PackRunnerTest, APackIsBitForBitItsMembers) {
+  std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(1)};
+  trials[2].set_learning_rate(3e-3);
+  RecordingSession session;
+  RunLease(LeaseOf(trials), session);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(session.History(i), HistoryAlone(trials[i])) << i;
+}
+
+TEST(PackRunnerTest, DoublePrecisionIsBitForBitItselfToo) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_precision("float64");
+  EXPECT_EQ(HistoryAlone(trial), HistoryAlone(trial));
+  EXPECT_NE(HistoryAlone(trial), HistoryAlone(TinyTrial(1)));
+}
+
+// Large enough for kernels that split their work between threads.
+TEST(PackRunnerTest, TwoThreadsGiveTheSameAgain) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_steps(2);
+  trial.mutable_training()->set_batch_size(64);
+  trial.mutable_training()->set_report_every_steps(1);
+  trial.mutable_training()->mutable_lengths()->set_min(20);
+  trial.mutable_training()->mutable_lengths()->set_max(20);
+  const auto runner = CreatePackRunner({.device = "cpu", .threads = 2}).value();
+  std::vector<std::string> histories[2];
+  for (std::vector<std::string>& history : histories) {
+    RecordingSession session;
+    ASSERT_TRUE(runner->Run(LeaseOf({trial}), session).ok());
+    ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED);
+    EXPECT_EQ(session.OutcomeOf(0).provenance().threads(), 2);
+    history = session.History(0);
+  }
+  EXPECT_EQ(histories[0], histories[1]);
+}
+
+// A session that ends cannot bring a checkpoint; that must not count against the trial.
+TEST(PackRunnerTest, ALeaseLostBeforeResumingWritesNothing) {
+  v1::Lease lease = LeaseOf({TinyTrial()});
+  lease.mutable_trials(0)->set_checkpoint_step(10);
+  lease.mutable_trials(0)->mutable_checkpoint();
+  RecordingSession session;
+  session.directive = [](int64_t, int64_t) { return Directive::kLost; };
+  RunLease(lease, session);
+  EXPECT_TRUE(session.events(0).empty());
+}
+
+// A lease is lost at points all over the run, and the trial goes on from its last
+// checkpoint.
+TEST(PackRunnerTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+  const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
+  RecordingSession undisturbed;
+  RunLease(LeaseOf(trials), undisturbed);
+  for (int64_t lost_at = 0; lost_at < undisturbed.asked(); lost_at += 23) {
+    v1::Lease lease = LeaseOf(trials);
+    RecordingSession session;
+    session.directive = [=](int64_t, int64_t asked) {
+      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
+    };
+    RunLease(lease, session);
+    session.directive = nullptr;
+    session.Rewind(lease);
+    RunLease(lease, session);
+    EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+    EXPECT_EQ(session.History(1), undisturbed.History(1)) << lost_at;
+  }
+}
+
+TEST(PackRunnerTest, MembersOfAPackMayGoOnFromDifferentSteps) {
+  const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(3)};
+  RecordingSession undisturbed;
+  RunLease(LeaseOf(trials), undisturbed);
+
+  // Whole runs of trials 1 and 2, of which the last checkpoint and one from the middle are kept.
+  v1::Lease lease = LeaseOf(trials);
+  RecordingSession session;
+  RunLease(lease, session);
+  const auto keep = [&](int index, int64_t step) {
+    v1::LeasedTrial& trial = *lease.mutable_trials(index);
+    trial.set_checkpoint_step(step);
+    trial.mutable_checkpoint();
+    auto& checkpoints = session.checkpoints(index);
+    checkpoints.erase(checkpoints.upper_bound(step), checkpoints.end());
+  };
+  keep(1, 20);
+  keep(2, 40);
+  RecordingSession resumed;
+  for (int i = 1; i < 3; ++i) resumed.checkpoints(i) = session.checkpoints(i);
+  RunLease(lease, resumed);
+  for (int i = 0; i < 3; ++i) {
+    // What comes behind the checkpoint, in the undisturbed history.
+    std::vector<std::string> expected = undisturbed.History(i);
+    const std::vector<std::string> actual = resumed.History(i);
+    ASSERT_LE(actual.size(), expected.size());
+    expected.erase(expected.begin(), expected.end() - static_cast<std::ptrdiff_t>(actual.size()));
+    EXPECT_EQ(actual, expected) << i;
+  }
+  EXPECT_EQ(resumed.History(0), undisturbed.History(0));
+  EXPECT_THAT(Outline(resumed.events(2)), ElementsAre("final 40", "attention 40", "outcome 40"));
+}
+
+TEST(PackRunnerTest, ADrainedPackLeavesCheckpointsOfItsStepAndGoesOnFromThere) {
+  const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
+  v1::Lease lease = LeaseOf(trials);
+  RecordingSession session;
+  // Asked for two trials before each step: during step 13, and only about one of them.
+  session.directive = [](int64_t trial, int64_t asked) {
+    return asked >= 2 * 13 && trial == 1 ? Directive::kDrain : Directive::kContinue;
+  };
+  RunLease(lease, session);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(
+        Outline(session.events(i)),
+        ElementsAre("point 3", "point 6", "point 9", "checkpoint 10", "point 12", "checkpoint 13"));
+  }
+
+  session.directive = nullptr;
+  session.Rewind(lease);
+  RunLease(lease, session);
+  for (int i = 0; i < 2; ++i) {
+    std::vector<std::string> history = session.History(i);
+    // The additional checkpoint: behind three points, a checkpoint and a point.
+    history.erase(history.begin() + 5);
+    EXPECT_EQ(history, HistoryAlone(trials[i])) << i;
+  }
+}
+
+TEST(PackRunnerTest, DrainingBeforeTheFirstStepWritesNothing) {
+  RecordingSession session;
+  session.directive = [](int64_t, int64_t) { return Directive::kDrain; };
+  RunLease(LeaseOf({TinyTrial()}), session);
+  EXPECT_TRUE(session.events(0).empty());
+}
+
+TEST(PackRunnerTest, ACancelledTrialStopsAndTheOthersGoOn) {
+  const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2), TinyTrial(3)};
+  RecordingSession session;
+  session.directive = [](int64_t trial, int64_t asked) {
+    return asked >= 3 * 11 && trial == 1 ? Directive::kCancelled : Directive::kContinue;
+  };
+  RunLease(LeaseOf(trials), session);
+  EXPECT_THAT(Outline(session.events(1)),
+              ElementsAre("point 3", "point 6", "point 9", "checkpoint 10"));
+  EXPECT_EQ(session.History(0), HistoryAlone(trials[0]));
+  EXPECT_EQ(session.History(2), HistoryAlone(trials[2]));
+}
+
+TEST(PackRunnerTest, ALossThatIsNotANumberFailsItsTrialAlone) {
+  std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
+  trials[0].set_learning_rate(1e30);
+  RecordingSession session;
+  RunLease(LeaseOf(trials), session);
+  const v1::Outcome failed = session.OutcomeOf(0);
+  EXPECT_EQ(failed.kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(failed.reason(), HasSubstr("the loss was"));
+  EXPECT_THAT(failed.reason(), HasSubstr("at step"));
+  EXPECT_EQ(session.History(1), HistoryAlone(trials[1]));
+}
+
+TEST(PackRunnerTest, ATrialThatTheWorkerDoesNotKnowFailsForGood) {
+  v1::TrialSpecification trial = TinyTrial();
+  trial.mutable_encoding()->set_name("sin_coz");
+  (*trial.mutable_network()->mutable_parameters())["heads"].set_number_value(3);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("sin_coz"));
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("network.heads"));
+}
+
+TEST(PackRunnerTest, ADamagedCheckpointFailsItsTrialForNow) {
+  v1::Lease lease = LeaseOf({TinyTrial(1), TinyTrial(2)});
+  RecordingSession session;
+  session.checkpoints(0)[10] = "not a checkpoint";
+  lease.mutable_trials(0)->set_checkpoint_step(10);
+  lease.mutable_trials(0)->mutable_checkpoint();
+  RunLease(lease, session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("checkpoint of step 10 cannot be resumed"));
+  EXPECT_EQ(session.OutcomeOf(1).kind(), v1::Outcome::COMPLETED);
+}
+
+TEST(PackRunnerTest, AnotherTrialsCheckpointIsNotResumed) {
+  RecordingSession session;
+  v1::Lease lease = LeaseOf({TinyTrial(1)});
+  RunLease(lease, session);
+  session.Rewind(lease);
+  lease.mutable_trials(0)->mutable_specification()->set_data_seed(9);
+  RunLease(lease, session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("another specification"));
+}
+
+TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
+  RecordingSession session;
+  // From within the run, as LibTorch's come.
+  session.directive = [](int64_t, int64_t asked) {
+    if (asked == 25) throw std::runtime_error("out of memory\nframe #0: ...");
+    return Directive::kContinue;
+  };
+  RunLease(LeaseOf({TinyTrial(1), TinyTrial(2)}), session);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(session.OutcomeOf(i).kind(), v1::Outcome::FAILED_TEMPORARILY);
+    EXPECT_EQ(session.OutcomeOf(i).reason(), "out of memory");
+  }
+}
+
+TEST(PackRunnerTest, ModelsLearn) {
+  v1::TrialSpecification trial = TinyTrial();
+  trial.mutable_task()->set_name("bucket_sort");
+  trial.set_learning_rate(5e-3);
+  trial.mutable_training()->set_steps(300);
+  trial.mutable_training()->set_batch_size(32);
+  trial.mutable_evaluation()->set_every_steps(0);
+  trial.mutable_evaluation()->set_sequences(64);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  std::vector<float> losses;
+  for (const v1::Event& event : session.events(0)) {
+    for (const float loss : event.training_points().losses()) losses.push_back(loss);
+  }
+  ASSERT_EQ(losses.size(), 100);
+  // A guess among five has a loss of ln 5 = 1.61 and is right once in five.
+  EXPECT_NEAR(losses.front(), 1.61, 0.5);
+  float last = 0;
+  for (size_t i = 90; i < 100; ++i) last += losses[i] / 10;
+  EXPECT_LT(last, 1.2);
+  EXPECT_GT(session.OutcomeOf(0).seen_accuracy(), 0.5);
+}
+
+TEST(PackRunnerTest, DevicesThatAreNotThereAreNamed) {
+  const auto runner = CreatePackRunner({.device = "cuda:7777"});
+  EXPECT_EQ(runner.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(runner.status().message(), HasSubstr("there is cpu"));
+}
+
+TEST(PackRunnerTest, OneTrialIsAPackOnACpu) {
+  EXPECT_EQ(CreatePackRunner({.device = "cpu", .threads = 1}).value()->max_pack_size(), 1);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

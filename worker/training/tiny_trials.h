@@ -1,0 +1,23 @@
+// Trials that train in a fraction of a second, for tests.
+#ifndef LENGTHWISE_WORKER_TRAINING_TINY_TRIALS_H_
+#define LENGTHWISE_WORKER_TRAINING_TINY_TRIALS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "proto/specification.pb.h"
+#include "proto/worker_service.pb.h"
+
+namespace lengthwise::worker::training {
+
+// 40 steps of reverse_string by one block of width 16 with randomized sin/cos; points every 3
+// steps, an evaluation every 15, a checkpoint every 10, then lengths 3, 6 (seen), 9 (not seen) and
+// an attention map.
+v1::TrialSpecification TinyTrial(uint64_t seed = 0);
+
+// A lease of first attempts of these trials.
+v1::Lease LeaseOf(const std::vector<v1::TrialSpecification>& specifications);
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_TINY_TRIALS_H_

@@ -1,0 +1,51 @@
+#include "worker/training/trial_reporter.h"
+
+#include <utility>
+
+namespace lengthwise::worker::training {
+namespace {
+
+constexpr int kPointsPerEvent = 10;
+constexpr std::chrono::seconds kLongestWait{1};
+
+}  // namespace
+
+void TrialReporter::AddPoint(const Point& point, TimePoint now) {
+  waiting_.add_steps(point.step);
+  waiting_.add_losses(point.loss);
+  waiting_.add_accuracies(point.accuracy);
+  waiting_.add_gradient_norms(point.gradient_norm);
+  waiting_.add_lengths(point.length);
+  if (waiting_.steps_size() >= kPointsPerEvent) {
+    SendPoints();
+    last_sent_ = now;
+  }
+  Tick(now);
+}
+
+void TrialReporter::Tick(TimePoint now) {
+  if (waiting_.steps_size() == 0 || now - last_sent_ < kLongestWait) return;
+  SendPoints();
+  last_sent_ = now;
+}
+
+void TrialReporter::Emit(int64_t step, v1::Event event) {
+  SendPoints();
+  event.set_step(step);
+  session_.Emit(trial_, std::move(event));
+}
+
+void TrialReporter::EmitCheckpoint(int64_t step, std::string bytes) {
+  SendPoints();
+  session_.EmitCheckpoint(trial_, step, std::move(bytes));
+}
+
+void TrialReporter::SendPoints() {
+  if (waiting_.steps_size() == 0) return;
+  v1::Event event;
+  event.set_step(*waiting_.steps().rbegin());
+  *event.mutable_training_points() = std::exchange(waiting_, {});
+  session_.Emit(trial_, std::move(event));
+}
+
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,57 @@
+// Turns what happens to one trial into its events, in the order that readers and resumption rely
+// on.
+#ifndef LENGTHWISE_WORKER_TRAINING_TRIAL_REPORTER_H_
+#define LENGTHWISE_WORKER_TRAINING_TRIAL_REPORTER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "proto/event.pb.h"
+#include "worker/pack_session.h"
+
+namespace lengthwise::worker::training {
+
+// Points of the loss curve wait to share an event: at most ten of them, and about a second. They
+// leave before anything else of the trial does, so that a batch of points never spans a checkpoint
+// and everything of a step up to a checkpoint's comes before it. Points that wait when the trial is
+// dropped are not sent.
+//
+// Not thread-safe. No LibTorch.
+class TrialReporter {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  struct Point {
+    int64_t step = 0;
+    float loss = 0;
+    float accuracy = 0;
+    float gradient_norm = 0;
+    // Input length of the batch.
+    int32_t length = 0;
+  };
+
+  // `trial` is the trial's index in the lease. The session must outlive the reporter.
+  TrialReporter(PackSession& session, int64_t trial, TimePoint now)
+      : session_(session), trial_(trial), last_sent_(now) {}
+
+  void AddPoint(const Point& point, TimePoint now);
+  // Sends points that waited for long enough. Cheap: for every step.
+  void Tick(TimePoint now);
+
+  // Sends an event of `step` and a checkpoint, behind the points so far.
+  void Emit(int64_t step, v1::Event event);
+  void EmitCheckpoint(int64_t step, std::string bytes);
+
+ private:
+  void SendPoints();
+
+  PackSession& session_;
+  const int64_t trial_;
+  v1::TrainingPoints waiting_;
+  TimePoint last_sent_;
+};
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_TRIAL_REPORTER_H_
