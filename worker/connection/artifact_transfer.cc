@@ -1,0 +1,71 @@
+#include "worker/connection/artifact_transfer.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "platform/sha256.h"
+#include "worker/connection/channel.h"
+
+namespace lengthwise::worker {
+namespace {
+
+constexpr size_t kChunkBytes = 1 << 20;
+
+// Half a minute for the call itself, and a second for each MiB.
+absl::Duration TransferTimeout(int64_t bytes) {
+  return absl::Seconds(30) + absl::Seconds(1) * (static_cast<double>(bytes) / (1 << 20));
+}
+
+}  // namespace
+
+absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
+                            const v1::UploadArtifactRequest::Header& header,
+                            absl::string_view bytes) {
+  CallGroup::Call call(calls, TransferTimeout(static_cast<int64_t>(bytes.size())));
+  v1::UploadArtifactResponse response;
+  const std::unique_ptr<grpc::ClientWriterInterface<v1::UploadArtifactRequest>> writer =
+      stub.UploadArtifact(call.context(), &response);
+  v1::UploadArtifactRequest request;
+  *request.mutable_header() = header;
+  // A write fails when the call is over; Finish then says why.
+  bool writable = writer->Write(request);
+  for (size_t offset = 0; writable && offset < bytes.size(); offset += kChunkBytes) {
+    request.set_data(std::string(bytes.substr(offset, kChunkBytes)));
+    writable = writer->Write(request);
+  }
+  if (writable) writer->WritesDone();
+  return ToStatus(writer->Finish());
+}
+
+absl::StatusOr<std::string> DownloadArtifact(v1::WorkerService::StubInterface& stub,
+                                             CallGroup& calls,
+                                             const v1::DownloadArtifactRequest& request,
+                                             int64_t size_bytes) {
+  CallGroup::Call call(calls, TransferTimeout(size_bytes));
+  const std::unique_ptr<grpc::ClientReaderInterface<v1::DownloadArtifactResponse>> reader =
+      stub.DownloadArtifact(call.context(), request);
+  std::string bytes;
+  platform::Sha256 hash;
+  v1::DownloadArtifactResponse response;
+  while (reader->Read(&response)) {
+    bytes += response.data();
+    hash.Update(response.data());
+    // A server that sends without end must not fill the memory.
+    if (static_cast<int64_t>(bytes.size()) > size_bytes) call.context()->TryCancel();
+  }
+  const absl::Status status = ToStatus(reader->Finish());
+  if (static_cast<int64_t>(bytes.size()) > size_bytes) {
+    return absl::DataLossError(
+        absl::StrCat("artifact ", request.sha256(), " is larger than its ", size_bytes, " bytes"));
+  }
+  if (!status.ok()) return status;
+  if (static_cast<int64_t>(bytes.size()) != size_bytes || hash.Finish() != request.sha256()) {
+    return absl::DataLossError(absl::StrCat("artifact ", request.sha256(),
+                                            " came damaged: ", bytes.size(), " of ", size_bytes,
+                                            " bytes, or another checksum"));
+  }
+  return bytes;
+}
+
+}  // namespace lengthwise::worker

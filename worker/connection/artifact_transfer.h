@@ -1,0 +1,34 @@
+// Checkpoints' bytes to and from the server.
+#ifndef LENGTHWISE_WORKER_CONNECTION_ARTIFACT_TRANSFER_H_
+#define LENGTHWISE_WORKER_CONNECTION_ARTIFACT_TRANSFER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "proto/worker_service.pb.h"
+#include "worker/connection/call_group.h"
+
+namespace lengthwise::worker {
+
+// Stores `bytes` as the artifact of `header` (whose size and checksum must be theirs). One try; the
+// errors are those of WorkerService.UploadArtifact, and DEADLINE_EXCEEDED for a transfer below
+// about 1 MiB/s. Blocks.
+absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
+                            const v1::UploadArtifactRequest::Header& header,
+                            absl::string_view bytes);
+
+// Fetches an artifact of `size_bytes`. One try; the errors are those of
+// WorkerService.DownloadArtifact, and DATA_LOSS when what came has another size or checksum.
+// Blocks.
+absl::StatusOr<std::string> DownloadArtifact(v1::WorkerService::StubInterface& stub,
+                                             CallGroup& calls,
+                                             const v1::DownloadArtifactRequest& request,
+                                             int64_t size_bytes);
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_CONNECTION_ARTIFACT_TRANSFER_H_

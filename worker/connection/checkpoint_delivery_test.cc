@@ -1,0 +1,109 @@
+// Checkpoints to the server and back.
+#include <future>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "worker/connection/connection_fixture.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Directive = PackSession::Directive;
+using State = FakeServer::State;
+
+class CheckpointDeliveryTest : public ConnectionTest {};
+
+TEST_F(CheckpointDeliveryTest, CheckpointIsStoredBeforeItsEventAndEventsBehindItWait) {
+  server_.With([](State& state) {
+    state.upload_failures = {{grpc::StatusCode::UNAVAILABLE, "busy"},
+                             {grpc::StatusCode::DATA_LOSS, "damaged on its way"}};
+  });
+  const std::string bytes(3'000'000, 'w');  // three chunks
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.Emit(0, Point(1));
+    session.EmitCheckpoint(0, 1, bytes);
+    session.Emit(0, Point(2));
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 4; }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([&](State& state) {
+    // The first event may be stored before or after the upload; nothing else has a choice.
+    std::erase(state.history, "event a 1");
+    EXPECT_THAT(state.history, ElementsAre("upload a 1", "event a 2", "event a 3", "event a 4"));
+    const v1::Event& checkpoint = state.events["a"][1];
+    EXPECT_EQ(checkpoint.step(), 1);
+    EXPECT_EQ(checkpoint.checkpoint().size_bytes(), 3'000'000);
+    EXPECT_EQ(state.artifacts[checkpoint.checkpoint().sha256()], bytes);
+  });
+}
+
+TEST_F(CheckpointDeliveryTest, CheckpointThatTheServerDoesNotTakeDoesNotStopTheTrial) {
+  server_.With([](State& state) {
+    state.upload_failures = {{grpc::StatusCode::RESOURCE_EXHAUSTED, "larger than allowed"}};
+  });
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.EmitCheckpoint(0, 5, "bytes");
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 2; }));
+  server_.With([](State& state) {
+    EXPECT_THAT(state.events["a"][0].log_line().text(), HasSubstr("larger than allowed"));
+  });
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(CheckpointDeliveryTest, FetchesTheCheckpointOfTheLeaseThoughItTakesThreeTries) {
+  const std::string bytes(2'500'000, 'c');
+  v1::Lease lease = LeaseOf({"a", "b"});
+  lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
+  lease.mutable_trials(0)->mutable_checkpoint()->set_size_bytes(2'500'000);
+  server_.With([&](State& state) {
+    state.artifacts[platform::Sha256Hex(bytes)] = bytes;
+    state.download_failures = {{grpc::StatusCode::UNAVAILABLE, "busy"},
+                               {grpc::StatusCode::UNAVAILABLE, "busy"}};
+  });
+  OfferLease(lease);
+  std::promise<absl::StatusOr<std::string>> fetched, damaged, none;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    fetched.set_value(session.FetchCheckpoint(0));
+    server_.With([](State& state) { state.damages_downloads = true; });
+    damaged.set_value(session.FetchCheckpoint(0));
+    none.set_value(session.FetchCheckpoint(1));
+    session.Emit(0, Completed());
+    session.Emit(1, Completed());
+    return absl::OkStatus();
+  });
+  const absl::StatusOr<std::string> result = fetched.get_future().get();
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(*result, bytes);
+  EXPECT_EQ(damaged.get_future().get().status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(none.get_future().get().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(CheckpointDeliveryTest, RefusedUploadStopsTheTrial) {
+  server_.With([](State& state) {
+    state.upload_failures = {{grpc::StatusCode::PERMISSION_DENIED, "stale"}};
+  });
+  OfferLease(LeaseOf({"a"}));
+  std::promise<Directive> directive;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.EmitCheckpoint(0, 1, "bytes");
+    directive.set_value(AwaitDirective(session, 0));
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(directive.get_future().get(), Directive::kCancelled);
+  EXPECT_TRUE(Stop().ok());
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

@@ -1,0 +1,205 @@
+#include "worker/connection/connection.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/time_util.h"
+#include "platform/log.h"
+#include "platform/version.h"
+#include "worker/connection/channel.h"
+#include "worker/connection/deadline.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::google::protobuf::util::TimeUtil;
+using platform::MutexLock;
+
+std::string Plural(int64_t count, const std::string& noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+Connection::Options WithSenderBackoff(Connection::Options options) {
+  options.session.sender.backoff = options.backoff;
+  return options;
+}
+
+}  // namespace
+
+Connection::Connection(const Options& options, PackRunner& runner)
+    : options_(WithSenderBackoff(options)),
+      runner_(runner),
+      stub_(v1::WorkerService::NewStub(CreateServerChannel(options.server, options.backoff))),
+      reachability_({.subject = absl::StrCat("server ", options.server)}) {}
+
+Connection::~Connection() = default;
+
+absl::Status Connection::Run() {
+  v1::WorkerDescription description;
+  description.set_worker_id(options_.worker_id);
+  *description.mutable_provenance() = runner_.provenance();
+  description.set_max_pack_size(std::max(1, runner_.max_pack_size()));
+  description.set_api_version(platform::kWorkerApiVersion);
+  Presence* presence = nullptr;
+  {
+    MutexLock lock(mutex_);
+    if (draining_) return absl::OkStatus();
+    presence_ = std::make_unique<Presence>(
+        *stub_, std::move(description), reachability_,
+        Presence::Options{.backoff = options_.backoff, .rpc_timeout = options_.rpc_timeout});
+    presence = presence_.get();
+  }
+  Backoff backoff(options_.backoff);
+  absl::Status result;
+  TimePoint idle_end = After(options_.exit_when_idle);
+  while (!draining()) {
+    if (absl::Status status = presence->WaitUntilRegistered(idle_end); !status.ok()) {
+      if (status.code() == absl::StatusCode::kDeadlineExceeded) break;  // idle
+      if (!draining()) result = std::move(status);
+      break;
+    }
+    absl::Duration wait = options_.acquire_wait;
+    if (idle_end != kNever) {
+      wait = std::clamp(absl::FromChrono(idle_end - std::chrono::steady_clock::now()),
+                        absl::ZeroDuration(), wait);
+    }
+    const TimePoint asked = std::chrono::steady_clock::now();
+    absl::StatusOr<v1::Lease> lease = AcquireLease(wait);
+    if (lease.ok() && lease->trials().empty()) {
+      if (std::chrono::steady_clock::now() >= idle_end) break;
+      // A server that does not wait must not be asked in a tight loop.
+      if (std::chrono::steady_clock::now() - asked < absl::ToChronoNanoseconds(wait / 2)) {
+        Wait(backoff.Next());
+      } else {
+        backoff.Reset();
+      }
+    } else if (lease.ok()) {
+      const absl::Status status = RunLease(*std::move(lease));
+      idle_end = After(options_.exit_when_idle);
+      if (status.ok()) {
+        backoff.Reset();
+      } else {
+        // Another worker may fare better with the pack: it gets a chance to lease it.
+        Wait(backoff.Next());
+      }
+    } else if (lease.status().code() == absl::StatusCode::kNotFound) {
+      presence->RegistrationLost();
+    } else if (!draining()) {
+      // The presence tells when the server is away.
+      if (!IsTransient(lease.status())) {
+        platform::LogWarning(
+            absl::StrCat("asking for a lease failed: ", lease.status().ToString(), "; retrying"));
+      }
+      Wait(backoff.Next());
+      if (std::chrono::steady_clock::now() >= idle_end) break;
+    }
+  }
+  if (result.ok() && !draining()) platform::LogInfo("no lease for long enough: exiting");
+  std::unique_ptr<Presence> ended;  // joins its thread outside of the lock
+  MutexLock lock(mutex_);
+  ended = std::move(presence_);
+  return result;
+}
+
+void Connection::Drain() {
+  MutexLock lock(mutex_);
+  if (draining_) return;
+  draining_ = true;
+  changed_.NotifyAll();
+  acquire_calls_.Cancel();
+  if (presence_) presence_->Interrupt();
+  if (session_ != nullptr) session_->Drain();
+}
+
+absl::StatusOr<v1::Lease> Connection::AcquireLease(absl::Duration wait) {
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id(options_.worker_id);
+  *request.mutable_wait() = TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(wait));
+  v1::AcquireLeaseResponse response;
+  CallGroup::Call call(acquire_calls_, wait + options_.rpc_timeout);
+  const absl::Status status = ToStatus(stub_->AcquireLease(call.context(), request, &response));
+  if (!status.ok()) return status;
+  return std::move(*response.mutable_lease());
+}
+
+absl::Status Connection::RunLease(v1::Lease lease) {
+  platform::LogInfo(absl::StrCat("lease ", lease.lease_id(), ": running ",
+                                 Plural(lease.trials_size(), "trial"), ", the first is ",
+                                 lease.trials(0).trial()));
+  LeaseSession session(*stub_, std::move(lease), options_.session);
+  const std::string id = session.lease().lease_id();
+  {
+    MutexLock lock(mutex_);
+    session_ = &session;
+    presence_->SetSession(&session);
+    if (draining_) session.Drain();
+  }
+  absl::Status status = runner_.Run(session.lease(), session);
+  const bool sent = session.Flush();
+  session.StopSending();
+  {
+    MutexLock lock(mutex_);
+    session_ = nullptr;
+    presence_->SetSession(nullptr);
+  }
+  if (sent && session.IsComplete()) {
+    platform::LogInfo(absl::StrCat("lease ", id, ": done"));
+    return absl::OkStatus();
+  }
+  if (draining()) {
+    // What could not be sent says that the server is away: one short try is enough.
+    ReleaseLease(session.lease(), "the worker was asked to stop",
+                 sent ? options_.rpc_timeout : std::min(options_.rpc_timeout, absl::Seconds(2)));
+    return absl::OkStatus();
+  }
+  if (!sent) {
+    platform::LogWarning(absl::StrCat("lease ", id, ": over before its trials ended"));
+    return absl::OkStatus();
+  }
+  if (status.ok()) status = absl::InternalError("the runner returned before its trials ended");
+  platform::LogError(absl::StrCat("lease ", id, ": ", status.ToString()));
+  ReleaseLease(session.lease(), absl::StrCat("the worker cannot run it: ", status.ToString()),
+               options_.rpc_timeout);
+  return status;
+}
+
+void Connection::ReleaseLease(const v1::Lease& lease, const std::string& reason,
+                              absl::Duration patience) {
+  v1::ReleaseLeaseRequest request;
+  request.set_worker_id(options_.worker_id);
+  request.set_lease_id(lease.lease_id());
+  request.set_fencing_token(lease.fencing_token());
+  request.set_reason(reason);
+  const absl::Time end = absl::Now() + patience;
+  Backoff backoff(options_.backoff);
+  absl::Status status;
+  do {
+    CallGroup calls;
+    CallGroup::Call call(calls, end - absl::Now());
+    v1::ReleaseLeaseResponse response;
+    status = ToStatus(stub_->ReleaseLease(call.context(), request, &response));
+    if (status.ok()) {
+      platform::LogInfo(absl::StrCat("lease ", lease.lease_id(), ": given back: ", reason));
+      return;
+    }
+    if (!IsTransient(status)) break;
+    absl::SleepFor(std::min(backoff.Next(), std::max(end - absl::Now(), absl::ZeroDuration())));
+  } while (absl::Now() < end);
+  platform::LogWarning(absl::StrCat("lease ", lease.lease_id(), ": could not be given back (",
+                                    ShortReason(status), "); it expires by itself"));
+}
+
+void Connection::Wait(absl::Duration duration) {
+  const TimePoint until = After(duration);
+  MutexLock lock(mutex_);
+  while (!draining_ && std::chrono::steady_clock::now() < until) changed_.WaitUntil(mutex_, until);
+}
+
+bool Connection::draining() {
+  MutexLock lock(mutex_);
+  return draining_;
+}
+
+}  // namespace lengthwise::worker

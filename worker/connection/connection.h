@@ -1,0 +1,86 @@
+// The worker's life: register, lease a pack, run it, send what it produced, lease the next.
+#ifndef LENGTHWISE_WORKER_CONNECTION_CONNECTION_H_
+#define LENGTHWISE_WORKER_CONNECTION_CONNECTION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "worker/connection/backoff.h"
+#include "worker/connection/call_group.h"
+#include "worker/connection/lease_session.h"
+#include "worker/connection/presence.h"
+#include "worker/connection/reachability.h"
+#include "worker/pack_session.h"
+
+namespace lengthwise::worker {
+
+// Threads: Run's caller acquires leases and runs packs; the presence's thread registers and sends
+// heartbeats; while a lease is held, its sender's two threads send events (see presence.h and
+// event_sender.h). Drain may be called on any.
+class Connection {
+ public:
+  struct Options {
+    // "host:port".
+    std::string server;
+    // See worker_id.h.
+    std::string worker_id;
+    // How long one AcquireLease waits for a pack; at most 60 s.
+    absl::Duration acquire_wait = absl::Seconds(20);
+    // Of calls that answer at once.
+    absl::Duration rpc_timeout = absl::Seconds(10);
+    // Between tries of anything.
+    Backoff::Options backoff;
+    // Run returns when there was no lease for so long.
+    absl::Duration exit_when_idle = absl::InfiniteDuration();
+    // Its `sender.backoff` is replaced by `backoff`.
+    LeaseSession::Options session;
+  };
+
+  // `runner` outlives the connection. Nothing is sent before Run.
+  Connection(const Options& options, PackRunner& runner);
+  ~Connection();
+
+  // Works until drained or idle: OK. A final refusal of the server (another API version, an invalid
+  // id) is returned. Called once.
+  absl::Status Run();
+
+  // Asks a running pack for its checkpoints, gives its lease back and lets Run return, within
+  // seconds after the runner has returned. Thread-safe; again changes nothing; before Run, Run
+  // returns at once.
+  void Drain();
+
+ private:
+  // NOT_FOUND: not registered. A lease without trials: none was there.
+  absl::StatusOr<v1::Lease> AcquireLease(absl::Duration wait);
+  // Runs a lease to its end. Errors are those of the runner.
+  absl::Status RunLease(v1::Lease lease);
+  // Tries for `patience`; a lease that nobody renews ends by itself, too.
+  void ReleaseLease(const v1::Lease& lease, const std::string& reason, absl::Duration patience);
+  // Waits, or less when draining.
+  void Wait(absl::Duration duration);
+  bool draining();
+
+  const Options options_;
+  PackRunner& runner_;
+  const std::unique_ptr<v1::WorkerService::StubInterface> stub_;
+  Reachability reachability_;
+  CallGroup acquire_calls_;  // cancelled by Drain
+
+  platform::Mutex mutex_;
+  platform::ConditionVariable changed_;
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  // Exists while Run runs.
+  std::unique_ptr<Presence> presence_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_CONNECTION_CONNECTION_H_

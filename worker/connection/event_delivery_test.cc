@@ -1,0 +1,139 @@
+// Events arrive once and in order, whatever happens to streams and servers.
+#include <atomic>
+
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/connection/connection_fixture.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::IsEmpty;
+using Directive = PackSession::Directive;
+using State = FakeServer::State;
+
+class EventDeliveryTest : public ConnectionTest {};
+
+TEST_F(EventDeliveryTest, EventsArriveInOrderOnceAlthoughStreamsBreakAndAcknowledgementsAreLost) {
+  server_.With([](State& state) {
+    state.stream_faults = {{.stored = 0, .acknowledged = 0}, {.stored = 3, .acknowledged = 1},
+                           {.stored = 1, .acknowledged = 0}, {.stored = 5, .acknowledged = 0},
+                           {.stored = 2, .acknowledged = 2}, {.stored = 4, .acknowledged = 3}};
+  });
+  options_.session.outbox.max_batch_events = 3;
+  OfferLease(LeaseOf({"a", "b"}));
+  StartWorker([](const v1::Lease&, PackSession& session) {
+    for (int64_t step = 1; step <= 100; ++step) {
+      session.Emit(0, Point(step));
+      session.Emit(1, Point(step));
+    }
+    session.Emit(0, Completed());
+    session.Emit(1, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) {
+    return EventsOf(state, "a") == 101 && EventsOf(state, "b") == 101;
+  }));
+  EXPECT_TRUE(Stop().ok());
+  ExpectPointsAndOutcome("a", 100);
+  ExpectPointsAndOutcome("b", 100);
+  server_.With([](State& state) {
+    EXPECT_THAT(state.stream_faults, IsEmpty());
+    EXPECT_GT(state.duplicates, 0);  // what was stored and not acknowledged came again
+    EXPECT_EQ(state.refusals, 0);
+  });
+}
+
+TEST_F(EventDeliveryTest, PackGoesOnWhileTheServerIsAwayAndAllEventsArrive) {
+  absl::Notification halfway, restarted;
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    for (int64_t step = 1; step <= 50; ++step) session.Emit(0, Point(step));
+    halfway.Notify();
+    restarted.WaitForNotification();
+    for (int64_t step = 51; step <= 100; ++step) session.Emit(0, Point(step));
+    EXPECT_EQ(session.GetDirective(0), Directive::kContinue);
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  halfway.WaitForNotification();
+  server_.Stop();
+  server_.With([](State& state) { state.is_registered = false; });  // a server that forgot
+  server_.Start();
+  restarted.Notify();
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) {
+    return EventsOf(state, "a") == 101 && state.registrations.size() == 2;
+  }));
+  EXPECT_TRUE(Stop().ok());
+  ExpectPointsAndOutcome("a", 100);
+}
+
+TEST_F(EventDeliveryTest, EmitWaitsWhileTheSpoolIsFullAndGoesOnWhenTheServerTakesSome) {
+  server_.With([](State& state) { state.holds_acknowledgements = true; });
+  options_.session.outbox.max_bytes = 20'000;
+  options_.session.outbox.max_batch_bytes = 1'000;
+  OfferLease(LeaseOf({"a"}));
+  std::atomic<int> emitted = 0;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    for (int64_t step = 1; step <= 100; ++step) {
+      v1::Event event = Point(step);
+      for (int i = 0; i < 250; ++i)
+        event.mutable_training_points()->add_losses(0.5f);  // 1,000 bytes
+      session.Emit(0, std::move(event));
+      emitted = static_cast<int>(step);
+    }
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  // Heartbeats tell when the spool is as full as it gets: 20,000 bytes hold fewer than 20 such
+  // events.
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) {
+    return !state.heartbeats.empty() &&
+           state.heartbeats.back().measurements().unsent_bytes() > 18'000;
+  }));
+  EXPECT_LT(emitted, 20);
+  server_.With([](State& state) { state.holds_acknowledgements = false; });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 101; }));
+  EXPECT_TRUE(Stop().ok());
+  ExpectPointsAndOutcome("a", 100);
+  server_.With([](State& state) {
+    for (const v1::HeartbeatRequest& heartbeat : state.heartbeats) {
+      EXPECT_LE(heartbeat.measurements().unsent_bytes(), 20'000);
+    }
+  });
+}
+
+TEST_F(EventDeliveryTest, GapInTheServersSequenceIsFilled) {
+  options_.session.outbox.max_batch_events = 2;
+  server_.With([](State& state) { state.vanishing_batches = 1; });
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    for (int64_t step = 1; step <= 10; ++step) session.Emit(0, Point(step));
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 11; }));
+  EXPECT_TRUE(Stop().ok());
+  ExpectPointsAndOutcome("a", 10);
+  server_.With([](State& state) {
+    EXPECT_GT(state.refusals, 0);
+    EXPECT_EQ(state.streams, 1);
+  });
+}
+
+TEST_F(EventDeliveryTest, BatchThatVanishedIsSentAgainOnAnotherStream) {
+  options_.session.sender.acknowledgement_timeout = absl::Milliseconds(50);
+  server_.With([](State& state) { state.vanishing_batches = 1; });
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([](State& state) { EXPECT_GE(state.streams, 2); });
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

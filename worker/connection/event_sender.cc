@@ -1,0 +1,162 @@
+#include "worker/connection/event_sender.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "platform/log.h"
+#include "platform/sha256.h"
+#include "worker/connection/artifact_transfer.h"
+#include "worker/connection/channel.h"
+
+namespace lengthwise::worker {
+
+using std::chrono::steady_clock;
+
+// One StreamEvents call and its reader thread.
+class EventSender::Stream {
+ public:
+  Stream(v1::WorkerService::StubInterface& stub, CallGroup& calls, Outbox& outbox,
+         Reachability& reachability)
+      : call_(calls),
+        outbox_(outbox),
+        reachability_(reachability),
+        stream_(stub.StreamEvents(call_.context())),
+        heard_(steady_clock::now()),
+        reader_([this] { Read(); }) {}
+
+  // False when the stream is broken. Called by the writer only.
+  bool Write(const v1::StreamEventsRequest& batch) {
+    if (!owes_) heard_.store(steady_clock::now());
+    owes_ = true;
+    return stream_->Write(batch);
+  }
+
+  bool broken() const { return broken_.load(); }
+  bool heard_anything() const { return heard_anything_.load(); }
+
+  // Whether acknowledgements are owed and none came for `timeout`. Called by the writer only.
+  bool IsSilent(absl::Duration timeout) {
+    owes_ = outbox_.awaits_acknowledgement();
+    return owes_ && steady_clock::now() - heard_.load() >= absl::ToChronoNanoseconds(timeout);
+  }
+
+  // Ends the call and returns why it ended.
+  absl::Status Close() {
+    call_.context()->TryCancel();
+    reader_.join();
+    return ToStatus(stream_->Finish());
+  }
+
+ private:
+  void Read() {
+    v1::StreamEventsResponse response;
+    while (stream_->Read(&response)) {
+      heard_.store(steady_clock::now());
+      heard_anything_.store(true);
+      reachability_.Succeeded();
+      outbox_.Acknowledge(response);
+    }
+    broken_.store(true);
+    outbox_.Interrupt();  // the writer may be waiting for work
+  }
+
+  CallGroup::Call call_;
+  Outbox& outbox_;
+  Reachability& reachability_;
+  const std::unique_ptr<
+      grpc::ClientReaderWriterInterface<v1::StreamEventsRequest, v1::StreamEventsResponse>>
+      stream_;
+  bool owes_ = false;
+  std::atomic<steady_clock::time_point> heard_;
+  std::atomic<bool> heard_anything_ = false;
+  std::atomic<bool> broken_ = false;
+  std::thread reader_;
+};
+
+EventSender::EventSender(v1::WorkerService::StubInterface& stub, const v1::Lease& lease,
+                         Outbox& outbox, const Options& options)
+    : stub_(stub),
+      lease_id_(lease.lease_id()),
+      fencing_token_(lease.fencing_token()),
+      outbox_(outbox),
+      options_(options),
+      backoff_(options.backoff),
+      upload_backoff_(options.backoff),
+      reachability_({.subject = "event stream"}) {
+  for (const v1::LeasedTrial& trial : lease.trials()) trial_names_.push_back(trial.trial());
+  writer_ = std::thread([this] { Run(); });
+}
+
+EventSender::~EventSender() { Stop(); }
+
+void EventSender::Stop() {
+  stopping_.store(true);
+  calls_.Cancel();
+  outbox_.Interrupt();
+  if (writer_.joinable()) writer_.join();
+}
+
+void EventSender::Run() {
+  while (!stopping()) {
+    SendUntilBroken();
+    outbox_.Resend();
+    if (!stopping()) outbox_.Sleep(After(backoff_.Next()));
+  }
+}
+
+void EventSender::SendUntilBroken() {
+  std::unique_ptr<Stream> stream;
+  while (!stopping()) {
+    const Outbox::Work work = outbox_.Next(After(options_.acknowledgement_timeout));
+    if (stopping() || (stream && stream->broken())) break;
+    if (const auto* upload = std::get_if<Outbox::Upload>(&work)) {
+      Upload(*upload);
+    } else if (const auto* batch = std::get_if<v1::StreamEventsRequest>(&work)) {
+      if (!stream) stream = std::make_unique<Stream>(stub_, calls_, outbox_, reachability_);
+      if (!stream->Write(*batch)) break;
+    }
+    if (stream && stream->IsSilent(options_.acknowledgement_timeout)) break;
+  }
+  if (!stream) return;
+  const bool silent = !stream->broken();
+  const absl::Status status = stream->Close();
+  if (stream->heard_anything()) backoff_.Reset();
+  if (stopping()) return;
+  reachability_.Failed(silent        ? absl::DeadlineExceededError("no acknowledgement came")
+                       : status.ok() ? absl::UnavailableError("the server ended it")
+                                     : status);
+}
+
+void EventSender::Upload(const Outbox::Upload& upload) {
+  v1::UploadArtifactRequest::Header header;
+  header.set_lease_id(lease_id_);
+  header.set_fencing_token(fencing_token_);
+  header.set_trial(trial_names_[upload.trial]);
+  header.set_sha256(platform::Sha256Hex(*upload.bytes));
+  header.set_size_bytes(static_cast<int64_t>(upload.bytes->size()));
+  header.set_step(upload.step);
+  const absl::Status status = UploadArtifact(stub_, calls_, header, *upload.bytes);
+  if (stopping()) return;
+  if (status.ok()) {
+    upload_backoff_.Reset();
+    v1::Checkpoint checkpoint;
+    checkpoint.set_sha256(header.sha256());
+    checkpoint.set_size_bytes(header.size_bytes());
+    outbox_.UploadStored(upload, checkpoint);
+  } else if (status.code() == absl::StatusCode::kPermissionDenied) {
+    outbox_.CloseTrial(upload.trial);
+  } else if (IsTransient(status) || status.code() == absl::StatusCode::kDataLoss) {
+    // DATA_LOSS: damaged on its way.
+    reachability_.Failed(status);
+    outbox_.Sleep(After(upload_backoff_.Next()));
+  } else {
+    platform::LogError(absl::StrCat("checkpoint of ", header.trial(), " at step ", upload.step,
+                                    " was not stored: ", status.ToString()));
+    outbox_.UploadRefused(upload, status.ToString());
+  }
+}
+
+}  // namespace lengthwise::worker

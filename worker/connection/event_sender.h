@@ -1,0 +1,71 @@
+// Empties a lease's outbox into the server: batches over the event stream, artifacts by upload.
+#ifndef LENGTHWISE_WORKER_CONNECTION_EVENT_SENDER_H_
+#define LENGTHWISE_WORKER_CONNECTION_EVENT_SENDER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "worker/connection/backoff.h"
+#include "worker/connection/call_group.h"
+#include "worker/connection/outbox.h"
+#include "worker/connection/reachability.h"
+
+namespace lengthwise::worker {
+
+// Two threads: a writer for the life of the object, which takes work from the outbox, opens and
+// reopens the stream and uploads; and a reader for each stream, which hands the acknowledgements to
+// the outbox. A broken stream is opened again after a back-off, and everything unacknowledged sent
+// again.
+class EventSender {
+ public:
+  struct Options {
+    Backoff::Options backoff;
+    // A stream that owes acknowledgements for so long is taken for broken.
+    absl::Duration acknowledgement_timeout = absl::Seconds(60);
+  };
+
+  // `stub` and `outbox` outlive the sender.
+  EventSender(v1::WorkerService::StubInterface& stub, const v1::Lease& lease, Outbox& outbox,
+              const Options& options);
+  // Stops.
+  ~EventSender();
+  EventSender(const EventSender&) = delete;
+  EventSender& operator=(const EventSender&) = delete;
+
+  // Cancels what is in flight and joins the threads. What was not acknowledged stays in the outbox.
+  void Stop();
+
+ private:
+  class Stream;
+
+  void Run();
+  // Sends until the stream breaks or the sender stops.
+  void SendUntilBroken();
+  // One try; waits for the back-off after a failure.
+  void Upload(const Outbox::Upload& upload);
+  bool stopping() const { return stopping_.load() || outbox_.closed(); }
+
+  v1::WorkerService::StubInterface& stub_;
+  const std::string lease_id_;
+  const int64_t fencing_token_;
+  std::vector<std::string> trial_names_;
+  Outbox& outbox_;
+  const Options options_;
+
+  CallGroup calls_;
+  std::atomic<bool> stopping_ = false;
+  // The writer's.
+  Backoff backoff_;
+  Backoff upload_backoff_;
+  Reachability reachability_;
+  std::thread writer_;
+};
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_CONNECTION_EVENT_SENDER_H_

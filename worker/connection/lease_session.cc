@@ -1,0 +1,136 @@
+#include "worker/connection/lease_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "platform/log.h"
+#include "worker/connection/artifact_transfer.h"
+#include "worker/connection/channel.h"
+
+namespace lengthwise::worker {
+
+LeaseSession::LeaseSession(v1::WorkerService::StubInterface& stub, v1::Lease lease,
+                           const Options& options)
+    : lease_(std::move(lease)),
+      options_(options),
+      stub_(stub),
+      outbox_(lease_, options.outbox),
+      progress_(lease_.trials_size()),
+      sender_(stub, lease_, outbox_, options.sender) {}
+
+void LeaseSession::Emit(int64_t trial, v1::Event event) { outbox_.Put(trial, std::move(event)); }
+
+void LeaseSession::EmitCheckpoint(int64_t trial, int64_t step, std::string bytes) {
+  outbox_.PutCheckpoint(trial, step, std::move(bytes));
+}
+
+absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
+  const v1::LeasedTrial& leased = lease_.trials(static_cast<int>(trial));
+  if (!leased.has_checkpoint()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the lease names no checkpoint of ", leased.trial()));
+  }
+  v1::DownloadArtifactRequest request;
+  request.set_lease_id(lease_.lease_id());
+  request.set_fencing_token(lease_.fencing_token());
+  request.set_trial(leased.trial());
+  request.set_sha256(leased.checkpoint().sha256());
+  Backoff backoff(options_.sender.backoff);
+  while (!outbox_.stopped(trial)) {
+    absl::StatusOr<std::string> bytes =
+        DownloadArtifact(stub_, calls_, request, leased.checkpoint().size_bytes());
+    if (bytes.status().code() == absl::StatusCode::kPermissionDenied) outbox_.CloseTrial(trial);
+    if (bytes.ok() || !IsTransient(bytes.status())) return bytes;
+    platform::LogWarning(absl::StrCat("fetching the checkpoint of ", leased.trial(), " failed (",
+                                      ShortReason(bytes.status()), "); retrying"));
+    outbox_.Sleep(After(backoff.Next()));
+  }
+  return absl::CancelledError(absl::StrCat("the lease of ", leased.trial(), " is over"));
+}
+
+void LeaseSession::ReportProgress(int64_t trial, v1::TrialProgress progress) {
+  progress.set_trial(lease_.trials(static_cast<int>(trial)).trial());
+  progress.set_attempt(lease_.trials(static_cast<int>(trial)).attempt());
+  platform::MutexLock lock(mutex_);
+  progress_[trial] = {.newest = std::move(progress), .sent = false};
+}
+
+PackSession::Directive LeaseSession::GetDirective(int64_t trial) {
+  if (outbox_.closed()) return Directive::kLost;
+  if (outbox_.stopped(trial)) return Directive::kCancelled;
+  return draining_.load(std::memory_order_acquire) ? Directive::kDrain : Directive::kContinue;
+}
+
+void LeaseSession::AddToHeartbeat(v1::HeartbeatRequest& request) {
+  v1::WorkerMeasurements& measurements = *request.mutable_measurements();
+  measurements.set_unsent_events(outbox_.unsent_events());
+  measurements.set_unsent_bytes(outbox_.unsent_bytes());
+  if (lost()) return;
+  v1::HeldLease& held = *request.add_leases();
+  held.set_lease_id(lease_.lease_id());
+  held.set_fencing_token(lease_.fencing_token());
+  platform::MutexLock lock(mutex_);
+  for (size_t trial = 0; trial < progress_.size(); ++trial) {
+    Progress& progress = progress_[trial];
+    if (outbox_.finished(static_cast<int64_t>(trial))) continue;
+    if (progress.newest.phase() == v1::TrialProgress::TRAINING) {
+      // The members of a pack take their steps together.
+      const double rate = progress.newest.steps_per_second();
+      measurements.set_steps_per_second(std::max(measurements.steps_per_second(), rate));
+      measurements.set_model_steps_per_second(measurements.model_steps_per_second() + rate);
+    }
+    if (!progress.sent) *request.add_progress() = progress.newest;
+    progress.sent = true;
+  }
+}
+
+void LeaseSession::Apply(const v1::HeartbeatResponse& response) {
+  for (const v1::HeartbeatResponse::LeaseDirective& directive : response.leases()) {
+    if (directive.lease_id() != lease_.lease_id()) continue;
+    if (directive.lost() && !lost()) {
+      platform::LogWarning(
+          absl::StrCat("lease ", lease_.lease_id(), " is lost: stopping its trials"));
+      Abandon();
+    }
+    const absl::flat_hash_set<std::string> cancelled(directive.cancelled_trials().begin(),
+                                                     directive.cancelled_trials().end());
+    if (cancelled.empty()) continue;
+    for (int trial = 0; trial < lease_.trials_size(); ++trial) {
+      const std::string& name = lease_.trials(trial).trial();
+      if (!cancelled.contains(name) || outbox_.finished(trial)) continue;
+      platform::LogInfo(absl::StrCat(name, " was cancelled"));
+      outbox_.CloseTrial(trial);
+    }
+  }
+}
+
+void LeaseSession::Drain() {
+  draining_.store(true, std::memory_order_release);
+  outbox_.SetPatience(After(options_.drain_timeout));
+}
+
+void LeaseSession::Abandon() {
+  outbox_.Close();
+  calls_.Cancel();
+}
+
+bool LeaseSession::Flush() {
+  // The time that the runner took to drain does not count.
+  if (draining_.load(std::memory_order_acquire)) {
+    outbox_.SetPatience(After(options_.drain_timeout));
+  }
+  return outbox_.Flush();
+}
+
+void LeaseSession::StopSending() { sender_.Stop(); }
+
+bool LeaseSession::IsComplete() const {
+  for (int trial = 0; trial < lease_.trials_size(); ++trial) {
+    if (!outbox_.finished(trial)) return false;
+  }
+  return true;
+}
+
+}  // namespace lengthwise::worker

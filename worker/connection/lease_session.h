@@ -1,0 +1,85 @@
+// One lease while it is held: what the runner sees of it, and what the heartbeats say and hear of
+// it.
+#ifndef LENGTHWISE_WORKER_CONNECTION_LEASE_SESSION_H_
+#define LENGTHWISE_WORKER_CONNECTION_LEASE_SESSION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "worker/connection/call_group.h"
+#include "worker/connection/event_sender.h"
+#include "worker/connection/outbox.h"
+#include "worker/pack_session.h"
+
+namespace lengthwise::worker {
+
+// Thread-safe: the runner's thread, the heartbeats' and a drain meet here.
+class LeaseSession final : public PackSession {
+ public:
+  struct Options {
+    Outbox::Options outbox;
+    EventSender::Options sender;
+    // While draining: how long the runner may wait for room, and Flush for acknowledgements.
+    absl::Duration drain_timeout = absl::Seconds(10);
+  };
+
+  // Sends from the start; `stub` outlives the session.
+  LeaseSession(v1::WorkerService::StubInterface& stub, v1::Lease lease, const Options& options);
+
+  const v1::Lease& lease() const { return lease_; }
+
+  // Of PackSession.
+  void Emit(int64_t trial, v1::Event event) override;
+  void EmitCheckpoint(int64_t trial, int64_t step, std::string bytes) override;
+  // Tries again while the server is away. CANCELLED when the lease is over, DATA_LOSS for damaged
+  // bytes, FAILED_PRECONDITION when the lease names no checkpoint; others are the server's.
+  absl::StatusOr<std::string> FetchCheckpoint(int64_t trial) override;
+  void ReportProgress(int64_t trial, v1::TrialProgress progress) override;
+  Directive GetDirective(int64_t trial) override;
+
+  // Heartbeats: adds what is held, what is new of the progress, and the measurements; and carries
+  // out directives. A progress whose heartbeat failed is not sent again: the next one replaces it.
+  void AddToHeartbeat(v1::HeartbeatRequest& request);
+  void Apply(const v1::HeartbeatResponse& response);
+
+  // The runner is told to drain, and nobody waits longer than the drain's timeout from now.
+  void Drain();
+  // The lease is over: the runner is told so, and nothing more is sent.
+  void Abandon();
+  bool lost() const { return outbox_.closed(); }
+
+  // After the run: waits until everything is acknowledged, without end while not draining; false
+  // when the lease was lost or the drain's timeout passed.
+  bool Flush();
+  // Ends sending.
+  void StopSending();
+  // Whether every trial has an acknowledged outcome or was cancelled.
+  bool IsComplete() const;
+
+ private:
+  struct Progress {
+    v1::TrialProgress newest;
+    bool sent = true;
+  };
+
+  const v1::Lease lease_;
+  const Options options_;
+  v1::WorkerService::StubInterface& stub_;
+  Outbox outbox_;
+  CallGroup calls_;  // downloads
+  std::atomic<bool> draining_ = false;
+  platform::Mutex mutex_;
+  std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
+  EventSender sender_;  // last: stops first
+};
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_CONNECTION_LEASE_SESSION_H_

@@ -1,0 +1,267 @@
+#include "worker/connection/outbox.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1::Lease LeaseOf(int trials) {
+  v1::Lease lease;
+  lease.set_lease_id("lease");
+  lease.set_fencing_token(7);
+  for (int i = 0; i < trials; ++i) {
+    v1::LeasedTrial& trial = *lease.add_trials();
+    trial.set_trial("trial" + std::to_string(i));
+    trial.set_attempt(3);
+  }
+  return lease;
+}
+
+v1::Event LogEvent(const std::string& text) {
+  v1::Event event;
+  event.mutable_log_line()->set_text(text);
+  return event;
+}
+
+v1::Event OutcomeEvent() {
+  v1::Event event;
+  event.mutable_outcome()->set_kind(v1::Outcome::COMPLETED);
+  return event;
+}
+
+v1::StreamEventsResponse Answer(
+    int trial, int64_t sequence,
+    v1::StreamEventsResponse::Refusal refusal = v1::StreamEventsResponse::REFUSAL_UNSPECIFIED) {
+  v1::StreamEventsResponse response;
+  response.set_lease_id("lease");
+  response.set_trial("trial" + std::to_string(trial));
+  response.set_acknowledged_sequence(sequence);
+  response.set_refusal(refusal);
+  response.set_detail("a detail");
+  return response;
+}
+
+// The next batch, or an empty one where there is none at the moment.
+v1::StreamEventsRequest NextBatch(Outbox& outbox) {
+  const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+  const auto* batch = std::get_if<v1::StreamEventsRequest>(&work);
+  return batch ? *batch : v1::StreamEventsRequest();
+}
+
+std::vector<int64_t> Sequences(const v1::StreamEventsRequest& batch) {
+  std::vector<int64_t> sequences;
+  for (const v1::Event& event : batch.events()) sequences.push_back(event.sequence());
+  return sequences;
+}
+
+TEST(Outbox, NumbersAndAddressesEventsAndBatchesThemByTrial) {
+  Outbox outbox(LeaseOf(2), {});
+  outbox.Put(0, LogEvent("a"));
+  outbox.Put(1, LogEvent("b"));
+  outbox.Put(0, LogEvent("c"));
+  const v1::StreamEventsRequest first = NextBatch(outbox);
+  EXPECT_EQ(first.lease_id(), "lease");
+  EXPECT_EQ(first.fencing_token(), 7);
+  ASSERT_THAT(Sequences(first), ElementsAre(1, 2));
+  EXPECT_EQ(first.events(0).trial(), "trial0");
+  EXPECT_EQ(first.events(0).attempt(), 3);
+  EXPECT_TRUE(first.events(0).has_time());
+  EXPECT_EQ(first.events(1).log_line().text(), "c");
+  const v1::StreamEventsRequest second = NextBatch(outbox);
+  EXPECT_THAT(Sequences(second), ElementsAre(1));
+  EXPECT_EQ(second.events(0).trial(), "trial1");
+  EXPECT_THAT(Sequences(NextBatch(outbox)), IsEmpty());
+}
+
+TEST(Outbox, TrialsTakeTurns) {
+  Outbox outbox(LeaseOf(2), {.max_batch_events = 1});
+  for (int i = 0; i < 2; ++i) outbox.Put(0, LogEvent("a"));
+  for (int i = 0; i < 2; ++i) outbox.Put(1, LogEvent("b"));
+  std::vector<std::string> order;
+  for (int i = 0; i < 4; ++i) order.push_back(NextBatch(outbox).events(0).trial());
+  EXPECT_THAT(order, ElementsAre("trial0", "trial1", "trial0", "trial1"));
+}
+
+TEST(Outbox, SendsAgainExactlyWhatWasNotAcknowledged) {
+  Outbox outbox(LeaseOf(1), {});
+  for (int i = 0; i < 5; ++i) outbox.Put(0, LogEvent("x"));
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3, 4, 5));
+  outbox.Acknowledge(Answer(0, 3));
+  EXPECT_TRUE(outbox.awaits_acknowledgement());
+  outbox.Resend();
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(4, 5));
+  outbox.Acknowledge(Answer(0, 5));
+  EXPECT_FALSE(outbox.awaits_acknowledgement());
+  EXPECT_EQ(outbox.unsent_events(), 0);
+  EXPECT_EQ(outbox.unsent_bytes(), 0);
+  EXPECT_TRUE(outbox.Flush());
+}
+
+TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
+  Outbox outbox(LeaseOf(1), {});
+  outbox.Put(0, LogEvent("before"));
+  outbox.PutCheckpoint(0, 100, "bytes");
+  outbox.Put(0, LogEvent("behind"));
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1));
+  const Outbox::Work work = outbox.Next(kNever);
+  const auto* upload = std::get_if<Outbox::Upload>(&work);
+  ASSERT_NE(upload, nullptr);
+  EXPECT_EQ(upload->step, 100);
+  EXPECT_EQ(*upload->bytes, "bytes");
+  // Not told about a result: it is handed out again.
+  EXPECT_TRUE(std::holds_alternative<Outbox::Upload>(outbox.Next(kNever)));
+  v1::Checkpoint checkpoint;
+  checkpoint.set_sha256("sum");
+  outbox.UploadStored(*upload, checkpoint);
+  const v1::StreamEventsRequest batch = NextBatch(outbox);
+  ASSERT_THAT(Sequences(batch), ElementsAre(2, 3));
+  EXPECT_EQ(batch.events(0).checkpoint().sha256(), "sum");
+  EXPECT_EQ(batch.events(0).step(), 100);
+  // After a broken stream the event is sent again, without another upload.
+  outbox.Resend();
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3));
+}
+
+TEST(Outbox, ArtifactThatTheServerWillNeverTakeBecomesALogLine) {
+  Outbox outbox(LeaseOf(1), {});
+  outbox.PutCheckpoint(0, 100, "bytes");
+  const auto upload = std::get<Outbox::Upload>(outbox.Next(kNever));
+  outbox.UploadRefused(upload, "too large");
+  const v1::StreamEventsRequest batch = NextBatch(outbox);
+  ASSERT_THAT(Sequences(batch), ElementsAre(1));
+  EXPECT_EQ(batch.events(0).log_line().text(),
+            "the checkpoint of step 100 (5 bytes) was not stored: too large");
+}
+
+TEST(Outbox, EventTooLargeForAMessageBecomesALogLine) {
+  Outbox outbox(LeaseOf(1), {.max_event_bytes = 1000});
+  outbox.Put(0, LogEvent(std::string(2000, 'x')));
+  EXPECT_THAT(NextBatch(outbox).events(0).log_line().text(), HasSubstr("was left out"));
+}
+
+TEST(Outbox, GapIsFilledFromTheAcknowledgedNumberOn) {
+  Outbox outbox(LeaseOf(1), {.max_batch_events = 2});
+  for (int i = 0; i < 6; ++i) outbox.Put(0, LogEvent("x"));
+  for (int i = 0; i < 3; ++i) NextBatch(outbox);
+  outbox.Acknowledge(Answer(0, 2, v1::StreamEventsResponse::SEQUENCE_GAP));
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(3, 4));
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(5, 6));
+}
+
+TEST(Outbox, GapBeforeWhatWasAcknowledgedEndsTheLease) {
+  Outbox outbox(LeaseOf(2), {});
+  outbox.Put(0, LogEvent("x"));
+  NextBatch(outbox);
+  outbox.Acknowledge(Answer(0, 1));
+  outbox.Put(0, LogEvent("y"));
+  NextBatch(outbox);
+  outbox.Acknowledge(Answer(0, 0, v1::StreamEventsResponse::SEQUENCE_GAP));
+  EXPECT_TRUE(outbox.closed());
+  EXPECT_FALSE(outbox.Flush());
+}
+
+TEST(Outbox, StaleLeaseClosesTheTrialAndNoOther) {
+  Outbox outbox(LeaseOf(2), {});
+  outbox.Put(0, LogEvent("x"));
+  outbox.Put(1, LogEvent("y"));
+  outbox.Acknowledge(Answer(0, 0, v1::StreamEventsResponse::STALE_LEASE));
+  outbox.Put(0, LogEvent("z"));
+  EXPECT_TRUE(outbox.stopped(0));
+  EXPECT_FALSE(outbox.stopped(1));
+  EXPECT_EQ(NextBatch(outbox).events(0).trial(), "trial1");
+  EXPECT_THAT(Sequences(NextBatch(outbox)), IsEmpty());
+}
+
+TEST(Outbox, RefusedEventsBecomeATemporaryFailure) {
+  Outbox outbox(LeaseOf(1), {});
+  outbox.Put(0, LogEvent("good"));
+  NextBatch(outbox);
+  outbox.Put(0, LogEvent("bad"));
+  NextBatch(outbox);
+  outbox.Acknowledge(Answer(0, 1));
+  outbox.Acknowledge(Answer(0, 1, v1::StreamEventsResponse::INVALID));
+  EXPECT_TRUE(outbox.stopped(0));
+  EXPECT_FALSE(outbox.finished(0));
+  const v1::StreamEventsRequest batch = NextBatch(outbox);
+  ASSERT_THAT(Sequences(batch), ElementsAre(2));
+  EXPECT_EQ(batch.events(0).trial(), "trial0");
+  EXPECT_EQ(batch.events(0).outcome().kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(batch.events(0).outcome().reason(), HasSubstr("a detail"));
+  outbox.Acknowledge(Answer(0, 2));
+  EXPECT_TRUE(outbox.finished(0));
+}
+
+TEST(Outbox, NothingFollowsAnOutcome) {
+  Outbox outbox(LeaseOf(1), {});
+  outbox.Put(0, OutcomeEvent());
+  outbox.Put(0, LogEvent("late"));
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1));
+  EXPECT_FALSE(outbox.finished(0));
+  outbox.Acknowledge(Answer(0, 1));
+  EXPECT_TRUE(outbox.finished(0));
+}
+
+TEST(Outbox, PutWaitsForRoomAndGoesOnWhenTheServerHasTakenSome) {
+  Outbox outbox(LeaseOf(1), {.max_bytes = 10'000});
+  outbox.Put(0, LogEvent(std::string(9'000, 'x')));
+  NextBatch(outbox);
+  // The box counts at least the bytes of its events: 18,000 cannot be in it at once.
+  std::atomic<bool> acknowledged = false;
+  auto put = std::async(std::launch::async, [&] {
+    outbox.Put(0, LogEvent(std::string(9'000, 'y')));
+    return acknowledged.load();
+  });
+  EXPECT_LE(outbox.unsent_bytes(), 10'000);
+  acknowledged = true;
+  outbox.Acknowledge(Answer(0, 1));
+  ASSERT_EQ(put.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  EXPECT_TRUE(put.get());
+  EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(2));
+}
+
+TEST(Outbox, ItemLargerThanTheBoxPassesAlone) {
+  Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
+  outbox.PutCheckpoint(0, 1, std::string(5'000, 'x'));  // does not wait
+  EXPECT_EQ(outbox.unsent_events(), 1);
+}
+
+TEST(Outbox, ClosingWakesWhoWaitsAndDropsWhatWaited) {
+  for (const bool all : {false, true}) {
+    Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
+    outbox.Put(0, LogEvent(std::string(900, 'x')));
+    auto put =
+        std::async(std::launch::async, [&] { outbox.Put(0, LogEvent(std::string(900, 'y'))); });
+    if (all) {
+      outbox.Close();
+    } else {
+      outbox.CloseTrial(0);
+    }
+    ASSERT_EQ(put.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+    EXPECT_EQ(outbox.unsent_bytes(), 0);
+    EXPECT_EQ(outbox.closed(), all);
+  }
+}
+
+TEST(Outbox, PatienceEndsWaiting) {
+  Outbox outbox(LeaseOf(1), {.max_bytes = 1'000});
+  outbox.Put(0, LogEvent(std::string(900, 'x')));
+  outbox.SetPatience(std::chrono::steady_clock::now());
+  outbox.Put(0, LogEvent(std::string(900, 'y')));
+  EXPECT_TRUE(outbox.closed());
+  EXPECT_FALSE(outbox.Flush());
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

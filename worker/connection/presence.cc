@@ -1,0 +1,159 @@
+#include "worker/connection/presence.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/time_util.h"
+#include "platform/log.h"
+#include "worker/connection/channel.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::google::protobuf::util::TimeUtil;
+using platform::MutexLock;
+
+// The server will give the same answer again.
+bool IsFinal(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kFailedPrecondition ||
+         status.code() == absl::StatusCode::kInvalidArgument ||
+         status.code() == absl::StatusCode::kUnimplemented;
+}
+
+}  // namespace
+
+Presence::Presence(v1::WorkerService::StubInterface& stub, v1::WorkerDescription description,
+                   Reachability& reachability, const Options& options)
+    : stub_(stub),
+      description_(std::move(description)),
+      reachability_(reachability),
+      options_(options),
+      thread_([this] { Run(); }) {}
+
+Presence::~Presence() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  calls_.Cancel();
+  thread_.join();
+}
+
+absl::Status Presence::WaitUntilRegistered(TimePoint deadline) {
+  MutexLock lock(mutex_);
+  while (true) {
+    if (!refusal_.ok()) return refusal_;
+    if (interrupted_) return absl::CancelledError("interrupted");
+    if (registered_) return absl::OkStatus();
+    if (deadline == kNever) {
+      changed_.Wait(mutex_);
+    } else if (!changed_.WaitUntil(mutex_, deadline) &&
+               std::chrono::steady_clock::now() >= deadline) {
+      return absl::DeadlineExceededError("not registered in time");
+    }
+  }
+}
+
+void Presence::Interrupt() {
+  MutexLock lock(mutex_);
+  interrupted_ = true;
+  changed_.NotifyAll();
+}
+
+void Presence::RegistrationLost() {
+  MutexLock lock(mutex_);
+  registered_ = false;
+  changed_.NotifyAll();
+}
+
+void Presence::SetSession(LeaseSession* session) {
+  MutexLock lock(mutex_);
+  session_ = session;
+}
+
+void Presence::Run() {
+  Backoff backoff(options_.backoff);
+  while (true) {
+    bool registered;
+    absl::Duration interval;
+    {
+      MutexLock lock(mutex_);
+      if (stopping_ || !refusal_.ok()) return;
+      registered = registered_;
+      interval = heartbeat_interval_;
+    }
+    const absl::Status status = registered ? SendHeartbeat() : Register();
+    if (status.ok()) {
+      reachability_.Succeeded();
+      backoff.Reset();
+      // A heartbeat follows a registration at once: leases may be close to their end.
+      if (registered) Wait(interval);
+    } else if (registered && status.code() == absl::StatusCode::kNotFound) {
+      RegistrationLost();
+    } else if (!registered && IsFinal(status)) {
+      MutexLock lock(mutex_);
+      refusal_ = status;
+      if (session_ != nullptr) session_->Abandon();
+      changed_.NotifyAll();
+    } else {
+      {
+        MutexLock lock(mutex_);
+        if (stopping_) return;
+      }
+      reachability_.Failed(status);
+      Wait(backoff.Next());
+    }
+  }
+}
+
+absl::Status Presence::Register() {
+  v1::RegisterWorkerRequest request;
+  *request.mutable_worker() = description_;
+  v1::RegisterWorkerResponse response;
+  {
+    CallGroup::Call call(calls_, options_.rpc_timeout);
+    const absl::Status status = ToStatus(stub_.RegisterWorker(call.context(), request, &response));
+    if (!status.ok()) return status;
+  }
+  platform::LogInfo(absl::StrCat("registered as ", description_.worker_id()));
+  const absl::Duration interval =
+      absl::Milliseconds(TimeUtil::DurationToMilliseconds(response.heartbeat_interval()));
+  MutexLock lock(mutex_);
+  registered_ = true;
+  if (interval > absl::ZeroDuration()) heartbeat_interval_ = interval;
+  changed_.NotifyAll();
+  return absl::OkStatus();
+}
+
+absl::Status Presence::SendHeartbeat() {
+  v1::HeartbeatRequest request;
+  request.set_worker_id(description_.worker_id());
+  {
+    MutexLock lock(mutex_);
+    if (session_ != nullptr) session_->AddToHeartbeat(request);
+  }
+  v1::HeartbeatResponse response;
+  {
+    CallGroup::Call call(calls_, options_.rpc_timeout);
+    const absl::Status status = ToStatus(stub_.Heartbeat(call.context(), request, &response));
+    if (!status.ok()) return status;
+  }
+  // The session may be another by now; it takes only what is about its lease.
+  MutexLock lock(mutex_);
+  if (session_ != nullptr) session_->Apply(response);
+  return absl::OkStatus();
+}
+
+void Presence::Wait(absl::Duration duration) {
+  const TimePoint until = After(duration);
+  MutexLock lock(mutex_);
+  const bool registered = registered_;
+  while (!stopping_ && registered_ == registered && std::chrono::steady_clock::now() < until) {
+    changed_.WaitUntil(mutex_, until);
+  }
+}
+
+}  // namespace lengthwise::worker

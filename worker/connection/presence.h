@@ -1,0 +1,77 @@
+// The worker's standing at the server: registered, and heard of at every heartbeat.
+#ifndef LENGTHWISE_WORKER_CONNECTION_PRESENCE_H_
+#define LENGTHWISE_WORKER_CONNECTION_PRESENCE_H_
+
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "worker/connection/backoff.h"
+#include "worker/connection/call_group.h"
+#include "worker/connection/deadline.h"
+#include "worker/connection/lease_session.h"
+#include "worker/connection/reachability.h"
+
+namespace lengthwise::worker {
+
+// Owns one thread that registers, retries for ever while the server is away, sends heartbeats at
+// the interval that the server asked for, and registers again when the server does not know the
+// worker any more. Failing heartbeats change nothing for a lease: a server that was away gives it a
+// full duration when it is back. Thread-safe.
+class Presence {
+ public:
+  struct Options {
+    Backoff::Options backoff;
+    // Of one registration or heartbeat.
+    absl::Duration rpc_timeout = absl::Seconds(10);
+  };
+
+  // Starts. `stub` and `reachability` outlive it.
+  Presence(v1::WorkerService::StubInterface& stub, v1::WorkerDescription description,
+           Reachability& reachability, const Options& options);
+  ~Presence();
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+
+  // Waits until the worker is registered. DEADLINE_EXCEEDED at `deadline`, CANCELLED after
+  // Interrupt; what the server answered where it will never take this worker (another API version):
+  // final.
+  absl::Status WaitUntilRegistered(TimePoint deadline);
+  void Interrupt();
+
+  // Another call was told NOT_FOUND: register again.
+  void RegistrationLost();
+
+  // The session whose lease the heartbeats renew; null for none. When this returns, the one before
+  // is not used any more.
+  void SetSession(LeaseSession* session);
+
+ private:
+  void Run();
+  absl::Status Register();
+  absl::Status SendHeartbeat();
+  void Wait(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  v1::WorkerService::StubInterface& stub_;
+  const v1::WorkerDescription description_;
+  Reachability& reachability_;
+  const Options options_;
+  CallGroup calls_;
+
+  platform::Mutex mutex_;
+  platform::ConditionVariable changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
+  bool registered_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration heartbeat_interval_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(1);
+  LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::thread thread_;
+};
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_CONNECTION_PRESENCE_H_

@@ -1,0 +1,54 @@
+#include "worker/connection/reachability.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class ReachabilityTest : public testing::Test {
+ protected:
+  absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+  std::vector<std::string> lines_;
+  Reachability reachability_{
+      {.subject = "server 127.0.0.1:7070",
+       .now = [this] { return now_; },
+       .log = [this](platform::LogLevel, const std::string& text) { lines_.push_back(text); }}};
+  const absl::Status refused_ = absl::UnavailableError(
+      "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7070: Failed to "
+      "connect to remote host: Connection refused");
+};
+
+TEST_F(ReachabilityTest, SaysNothingWhileAllIsWell) {
+  reachability_.Succeeded();
+  EXPECT_THAT(lines_, IsEmpty());
+}
+
+TEST_F(ReachabilityTest, SaysOnceThatTheServerIsAwayAndOnceThatItIsBack) {
+  for (int i = 0; i < 5; ++i) reachability_.Failed(refused_);
+  for (int i = 0; i < 5; ++i) reachability_.Succeeded();
+  EXPECT_THAT(lines_,
+              ElementsAre("server 127.0.0.1:7070 unreachable (connection refused); retrying",
+                          "server 127.0.0.1:7070 reached again"));
+}
+
+TEST_F(ReachabilityTest, RepeatsOncePerMinute) {
+  // 150 s with a failure each second: at 0, 60 and 120 s.
+  for (int i = 0; i < 150; ++i, now_ += absl::Seconds(1)) reachability_.Failed(refused_);
+  EXPECT_THAT(lines_, SizeIs(3));
+}
+
+TEST_F(ReachabilityTest, NamesAnErrorThatTheServerGave) {
+  reachability_.Failed(absl::InternalError("disk: full"));
+  EXPECT_THAT(lines_, ElementsAre("server 127.0.0.1:7070 answers INTERNAL: disk: full; retrying"));
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

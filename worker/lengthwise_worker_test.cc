@@ -1,0 +1,184 @@
+// The program as a process: flags, exit codes, signals.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/connection/fake_server.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::HasSubstr;
+using State = FakeServer::State;
+
+constexpr char kProgram[] = "worker/lengthwise_worker";
+
+// The program as a child process, with its output in a pipe. The pipe ends when no process holds
+// its other end any more: it tells that a grandchild has ended, too.
+class Program {
+ public:
+  // with `below_parent`, the child is a process that starts the program and waits.
+  explicit Program(std::vector<std::string> arguments, bool below_parent = false) {
+    std::array<int, 2> ends;
+    EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    output_ = ends[0];
+    arguments.insert(arguments.begin(), kProgram);
+    // Before the fork: other threads may hold the allocator's lock then.
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      dup2(ends[1], STDERR_FILENO);
+      if (below_parent && fork() != 0) {
+        while (true) pause();
+      }
+      execv(kProgram, pointers.data());
+      _exit(127);
+    }
+    close(ends[1]);
+  }
+  ~Program() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    close(output_);
+  }
+
+  void Signal(int signal) { kill(pid_, signal); }
+
+  // What it wrote until its end; fails when it does not end within 30 s.
+  std::string ReadToEnd() {
+    std::string text;
+    std::array<char, 4096> buffer;
+    pollfd waiter = {.fd = output_, .events = POLLIN};
+    while (true) {
+      if (poll(&waiter, 1, 30'000) != 1) {
+        ADD_FAILURE() << "the program does not end; it wrote: " << text;
+        return text;
+      }
+      const ssize_t count = read(output_, buffer.data(), buffer.size());
+      if (count <= 0) return text;
+      text.append(buffer.data(), count);
+    }
+  }
+
+  // After ReadToEnd.
+  int ExitCode() {
+    int status = 0;
+    waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int output_ = -1;
+};
+
+std::pair<int, std::string> RunToEnd(const std::vector<std::string>& arguments) {
+  Program program(arguments);
+  std::string output = program.ReadToEnd();
+  return {program.ExitCode(), std::move(output)};
+}
+
+TEST(LengthwiseWorker, HelpNamesTheFlags) {
+  const auto [code, output] = RunToEnd({"--help"});
+  EXPECT_EQ(code, 0);
+  for (const char* flag : {"--server", "--device", "--threads", "--max_pack_size", "--worker_id",
+                           "--spool_bytes", "--exit_when_idle", "--exit_with_parent"}) {
+    EXPECT_THAT(output, HasSubstr(flag));
+  }
+}
+
+TEST(LengthwiseWorker, WrongFlagsExitWith2AndSayWhatIsAccepted) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "--server is required"},
+      {{"--server", "h:1", "--device", "gpu"}, "cpu, cuda:N or auto"},
+      {{"--server", "h:1", "--exit_when_idle", "soon"}, "duration"},
+      {{"--server", "h:1", "--spool_bytes", "0"}, "--spool_bytes"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    const auto [code, output] = RunToEnd(arguments);
+    EXPECT_EQ(code, 2) << output;
+    EXPECT_THAT(output, HasSubstr(expected));
+  }
+}
+
+TEST(LengthwiseWorker, DeviceThatIsNotThereExitsWith1BeforeTheServerIsAsked) {
+  FakeServer server;
+  server.Start();
+  const auto [code, output] = RunToEnd({"--server", server.address(), "--device", "cuda:99"});
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(output, HasSubstr("cuda:99"));
+  server.With([](State& state) { EXPECT_TRUE(state.registrations.empty()); });
+}
+
+TEST(LengthwiseWorker, TerminationSignalsEndItWith0) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    FakeServer server;
+    server.Start();
+    Program program({"--server", server.address(), "--device", "cpu"});
+    ASSERT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
+    program.Signal(signal);
+    program.ReadToEnd();
+    EXPECT_EQ(program.ExitCode(), 0);
+  }
+}
+
+TEST(LengthwiseWorker, RegistersWhatItRunsOn) {
+  FakeServer server;
+  server.Start();
+  Program program({"--server", server.address(), "--device", "cpu", "--threads", "1",
+                   "--max_pack_size", "3", "--worker_id", "w-1"});
+  ASSERT_TRUE(server.WaitUntil([](const State& state) { return !state.registrations.empty(); }));
+  server.With([](State& state) {
+    const v1::WorkerDescription& worker = state.registrations[0];
+    EXPECT_EQ(worker.worker_id(), "w-1");
+    EXPECT_EQ(worker.max_pack_size(), 3);
+    EXPECT_EQ(worker.api_version(), 1);
+    EXPECT_EQ(worker.provenance().device(), "cpu");
+    EXPECT_EQ(worker.provenance().threads(), 1);
+  });
+}
+
+TEST(LengthwiseWorker, WaitsForAServerThatComesLater) {
+  FakeServer server;
+  server.Start();  // takes a port
+  server.Stop();
+  Program program({"--server", server.address(), "--device", "cpu", "--exit_when_idle", "20s"});
+  server.Start();
+  EXPECT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
+}
+
+TEST(LengthwiseWorker, EndsWhenIdleIfAsked) {
+  FakeServer server;
+  server.Start();
+  EXPECT_EQ(RunToEnd({"--server", server.address(), "--device", "cpu", "--exit_when_idle", "100ms"})
+                .first,
+            0);
+}
+
+TEST(LengthwiseWorker, EndsWithItsParentIfAsked) {
+  FakeServer server;
+  server.Start();
+  Program parent({"--server", server.address(), "--device", "cpu", "--exit_with_parent"},
+                 /*below_parent=*/true);
+  ASSERT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
+  parent.Signal(SIGKILL);
+  EXPECT_THAT(parent.ReadToEnd(), HasSubstr("SIGTERM"));  // the pipe's end: the worker is gone
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

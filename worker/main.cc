@@ -1,0 +1,188 @@
+// lengthwise_worker: trains and evaluates packs of trials on one device, for a server.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "platform/log.h"
+#include "platform/signals.h"
+#include "platform/version.h"
+#include "worker/connection/connection.h"
+#include "worker/connection/worker_id.h"
+#include "worker/pack_session.h"
+
+namespace lengthwise::worker {
+namespace {
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+
+struct Flags {
+  std::string server;
+  PackRunnerOptions runner;
+  std::string worker_id;
+  int64_t spool_bytes = Outbox::Options().max_bytes;
+  std::string exit_when_idle;
+  bool exit_with_parent = false;
+};
+
+std::string HostName() {
+  std::array<char, 256> name = {};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// "auto" as what was found.
+std::string DeviceInId(const std::string& device, const PackRunner& runner) {
+  if (device != "auto") return device;
+  return runner.provenance().device() == "cpu" ? "cpu" : "cuda0";
+}
+
+// Each validator returns what is wrong, or nothing: CLI11's convention.
+std::string CheckServer(const std::string& server) {
+  const size_t colon = server.rfind(':');
+  int port = 0;
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(server.substr(colon + 1), &port) || port < 1 || port > 65535) {
+    return absl::StrCat("\"", server, "\" is not HOST:PORT, such as 127.0.0.1:7070");
+  }
+  return "";
+}
+
+std::string CheckDevice(const std::string& device) {
+  int index = 0;
+  if (device == "cpu" || device == "auto" ||
+      (absl::StartsWith(device, "cuda:") && absl::SimpleAtoi(device.substr(5), &index) &&
+       index >= 0)) {
+    return "";
+  }
+  return absl::StrCat("\"", device, "\" is not cpu, cuda:N or auto");
+}
+
+std::string CheckDuration(const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return "";
+  return absl::StrCat("\"", text, "\" is not a positive duration, such as 90s or 10m");
+}
+
+void AddFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--server", flags.server, "Address of the lengthwise_server")
+      ->required()
+      ->check(CheckServer)
+      ->type_name("HOST:PORT");
+  app.add_option("--device", flags.runner.device,
+                 "Where to train: cpu, cuda:N, or auto (the first CUDA device, else the CPU)")
+      ->check(CheckDevice)
+      ->capture_default_str()
+      ->type_name("DEVICE");
+  app.add_option(
+         "--threads", flags.runner.threads,
+         "Threads of the CPU's kernels; 0: one per core. On a CPU, results may depend on it "
+         "in the last bits")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--max_pack_size", flags.runner.max_pack_size,
+                 "Trials to train together as one batched model; 0: 30 on CUDA, 1 on a CPU")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--worker_id", flags.worker_id,
+                 "Unique name of this worker; default: host, device and process")
+      ->check([](const std::string& id) { return std::string(ValidateWorkerId(id).message()); })
+      ->type_name("ID");
+  app.add_option("--spool_bytes", flags.spool_bytes,
+                 "Memory for events and checkpoints that the server has not taken yet; training "
+                 "waits when it is full")
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--exit_when_idle", flags.exit_when_idle,
+                 "Exit when there was nothing to do for so long; default: never")
+      ->check(CheckDuration)
+      ->type_name("DURATION");
+  app.add_flag("--exit_with_parent", flags.exit_with_parent,
+               "Exit, as on SIGTERM, when the process that started this one ends");
+}
+
+// False when the parent was gone before it could be tied to.
+bool TieToParent(pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  return getppid() == parent;
+}
+
+int Run(const Flags& flags, platform::TerminationSignals& signals) {
+  absl::StatusOr<std::unique_ptr<PackRunner>> runner = CreatePackRunner(flags.runner);
+  if (!runner.ok()) {
+    platform::LogError(
+        absl::StrCat("cannot use --device ", flags.runner.device, ": ", runner.status().message()));
+    return kExitFailure;
+  }
+  Connection::Options options;
+  options.server = flags.server;
+  options.worker_id =
+      flags.worker_id.empty()
+          ? MakeWorkerId(HostName(), DeviceInId(flags.runner.device, **runner), getpid())
+          : flags.worker_id;
+  options.session.outbox.max_bytes = flags.spool_bytes;
+  if (!flags.exit_when_idle.empty()) {
+    absl::ParseDuration(flags.exit_when_idle, &options.exit_when_idle);
+  }
+  const v1::Provenance provenance = (*runner)->provenance();
+  platform::LogInfo(absl::StrCat("lengthwise_worker ", platform::kVersion, " on ",
+                                 provenance.device(), ", ", provenance.threads(),
+                                 " CPU threads, packs of up to ", (*runner)->max_pack_size(),
+                                 "; server ", flags.server));
+  Connection connection(options, **runner);
+  signals.OnFirst([&connection](int signal) {
+    platform::LogInfo(absl::StrCat(signal == SIGINT ? "SIGINT" : "SIGTERM",
+                                   ": finishing; a second signal exits at once"));
+    connection.Drain();
+  });
+  const absl::Status status = connection.Run();
+  signals.OnFirst(nullptr);
+  if (!status.ok()) {
+    platform::LogError(absl::StrCat("the server refuses this worker: ", status.message()));
+    return kExitFailure;
+  }
+  platform::LogInfo("bye");
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  const pid_t parent = getppid();
+  // Before any other thread is there.
+  platform::TerminationSignals signals;
+  CLI::App app("Trains and evaluates trials on one device, for a lengthwise_server.",
+               "lengthwise_worker");
+  app.set_version_flag("--version", std::string(platform::kVersion));
+  app.footer(
+      "The first SIGTERM or SIGINT stores checkpoints, gives the work back and exits 0; a second "
+      "one exits at once.\nExit codes: 0 asked to stop or idle, 1 failed, 2 wrong flags.");
+  Flags flags;
+  AddFlags(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  if (flags.exit_with_parent && !TieToParent(parent)) {
+    platform::LogInfo("the parent has ended already: exiting");
+    return 0;
+  }
+  return Run(flags, signals);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker
+
+int main(int argc, char** argv) { return lengthwise::worker::Main(argc, argv); }
