@@ -1,0 +1,50 @@
+// `lengthwise cancel EXPERIMENT|TRIAL`.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "client/watching/live_lines.h"
+
+namespace lengthwise::client {
+
+void AddCancel(CLI::App& app, Program& program) {
+  struct Options {
+    std::string name;
+    std::string reason;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.AddCommand(
+      app, "cancel", "Cancels an experiment's trials that have not ended, or one trial",
+      kServerGroup,
+      "lengthwise cancel quickstart-1\n"
+      "lengthwise cancel quickstart-1/0 --reason \"wrong learning rate\"",
+      [&program, options]() -> absl::StatusOr<int> {
+        auto connection = program.Connect();
+        if (!connection.ok()) return connection.status();
+        if (NamesTrial(options->name)) {
+          auto trial = FindTrial(**connection, options->name);
+          if (!trial.ok()) return trial.status();
+          auto cancelled = (*connection)->CancelTrial(trial->name(), options->reason);
+          if (!cancelled.ok()) return cancelled.status();
+          program.out() << "Cancelled the trial " << ShortName(trial->name()) << ".\n";
+          return kSuccess;
+        }
+        auto experiment = FindExperiment(**connection, options->name);
+        if (!experiment.ok()) return experiment.status();
+        auto cancelled = (*connection)->CancelExperiment(experiment->name(), options->reason);
+        if (!cancelled.ok()) return cancelled.status();
+        program.out() << "Cancelled " << ShortName(cancelled->name()) << ": "
+                      << DescribeCounts(cancelled->trials()) << ".\n";
+        return kSuccess;
+      });
+  command->add_option("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX")
+      ->required()
+      ->type_name("");
+  command->add_option("--reason", options->reason, "Recorded in the trials' histories")
+      ->type_name("TEXT");
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+}
+
+}  // namespace lengthwise::client

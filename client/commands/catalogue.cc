@@ -1,0 +1,211 @@
+// `lengthwise tasks|encodings|networks|optimizers|schedules|protocols [NAME]`.
+#include "models/encodings/catalogue.h"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "catalogue/suggestion.h"
+#include "client/commands/commands.h"
+#include "client/rendering/numbers.h"
+#include "client/rendering/table.h"
+#include "models/networks/catalogue.h"
+#include "models/optimizers/catalogue.h"
+#include "specification/protocols.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::client {
+namespace {
+
+// An entry with what only its kind has.
+struct Listed {
+  const catalogue::Entry* entry;
+  std::vector<std::pair<std::string, std::string>> facts;
+};
+
+std::vector<Listed> Tasks() {
+  std::vector<Listed> listed;
+  for (const tasks::TaskEntry* entry : tasks::TaskEntries()) {
+    listed.push_back({entry,
+                      {{"level", entry->chomsky_level},
+                       {"chance %", FormatPercent(entry->random_accuracy)},
+                       {"order matters", entry->permutation_invariant ? "no" : "yes"}}});
+  }
+  return listed;
+}
+
+std::vector<Listed> Encodings() {
+  std::vector<Listed> listed;
+  for (const models::EncodingEntry* entry : models::EncodingEntries()) {
+    listed.push_back({entry, {{"uses positions", entry->uses_positions ? "yes" : "no"}}});
+  }
+  return listed;
+}
+
+template <typename Entries>
+std::vector<Listed> Plain(const Entries& entries) {
+  std::vector<Listed> listed;
+  for (const catalogue::Entry* entry : entries) listed.push_back({entry, {}});
+  return listed;
+}
+
+std::string FirstSentence(const std::string& text) {
+  const size_t end = text.find(". ");
+  return end == std::string::npos ? text : text.substr(0, end + 1);
+}
+
+// "1,048,576", "0.5".
+std::string FormatLimit(double limit) {
+  const auto integer = static_cast<int64_t>(limit);
+  return static_cast<double>(integer) == limit ? FormatCount(integer) : FormatExact(limit);
+}
+
+std::string Limits(const catalogue::ParameterEntry& parameter) {
+  if (!parameter.allowed.empty()) return absl::StrJoin(parameter.allowed, ", ");
+  if (parameter.minimum.has_value() && parameter.maximum.has_value()) {
+    return absl::StrCat(FormatLimit(*parameter.minimum), " to ", FormatLimit(*parameter.maximum));
+  }
+  if (parameter.minimum.has_value())
+    return absl::StrCat("at least ", FormatLimit(*parameter.minimum));
+  if (parameter.maximum.has_value())
+    return absl::StrCat("at most ", FormatLimit(*parameter.maximum));
+  return "";
+}
+
+const char* TypeName(const catalogue::ParameterValue& value) {
+  static constexpr const char* kNames[] = {"bool", "integer", "number", "string"};
+  return kNames[value.index()];
+}
+
+nlohmann::ordered_json ToJson(const Listed& listed) {
+  nlohmann::ordered_json json = {{"name", listed.entry->name},
+                                 {"title", listed.entry->title},
+                                 {"documentation", listed.entry->documentation},
+                                 {"parameters", nlohmann::ordered_json::array()}};
+  for (const auto& [name, value] : listed.facts) json["facts"][name] = value;
+  for (const catalogue::ParameterEntry& parameter : listed.entry->parameters) {
+    nlohmann::ordered_json described = {{"name", parameter.name},
+                                        {"type", TypeName(parameter.default_value)},
+                                        {"documentation", parameter.documentation}};
+    std::visit([&](const auto& value) { described["default"] = value; }, parameter.default_value);
+    if (parameter.minimum.has_value()) described["minimum"] = *parameter.minimum;
+    if (parameter.maximum.has_value()) described["maximum"] = *parameter.maximum;
+    if (!parameter.allowed.empty()) described["allowed"] = parameter.allowed;
+    json["parameters"].push_back(described);
+  }
+  return json;
+}
+
+void PrintAll(Program& program, const std::string& kind, const std::vector<Listed>& all) {
+  if (program.output == "json") {
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    for (const Listed& listed : all) json.push_back(ToJson(listed));
+    program.out() << json.dump(1) << "\n";
+    return;
+  }
+  if (program.output == "csv") {
+    Records records{.columns = {"name", "title", "documentation"}};
+    for (const Listed& listed : all) {
+      records.rows.push_back(
+          {listed.entry->name, listed.entry->title, listed.entry->documentation});
+    }
+    program.Write(records);
+    return;
+  }
+  std::vector<Table::Column> columns = {{.header = kind}};
+  if (!all.empty()) {
+    for (const auto& [name, value] : all[0].facts) columns.push_back({.header = name});
+  }
+  columns.push_back({.header = "what it is", .shrinks_to = 16});
+  Table table(columns);
+  for (const Listed& listed : all) {
+    std::vector<Table::Cell> cells = {Table::Cell(listed.entry->name, Paint::kBold)};
+    for (const auto& [name, value] : listed.facts) cells.emplace_back(value);
+    cells.emplace_back(FirstSentence(listed.entry->documentation));
+    table.AddRow(std::move(cells));
+  }
+  program.out() << table.Render(program.width(), program.palette());
+}
+
+void PrintOne(Program& program, const Listed& listed) {
+  if (program.output == "json") {
+    program.out() << ToJson(listed).dump(1) << "\n";
+    return;
+  }
+  const std::vector<std::string> names = {"parameter", "type", "default", "accepted", "meaning"};
+  if (program.output == "csv") {
+    Records records{.columns = names};
+    for (const catalogue::ParameterEntry& parameter : listed.entry->parameters) {
+      records.rows.push_back({parameter.name, std::string(TypeName(parameter.default_value)),
+                              catalogue::FormatValue(parameter.default_value), Limits(parameter),
+                              parameter.documentation});
+    }
+    program.Write(records);
+    return;
+  }
+  const Palette palette = program.palette();
+  const int width = std::min(program.width(), 110);
+  program.out() << palette(Paint::kBold, listed.entry->name) << " (" << listed.entry->title
+                << ")\n\n  " << Wrap(listed.entry->documentation, width, 2) << "\n\n";
+  for (const auto& [name, value] : listed.facts) {
+    program.out() << "  " << name << ": " << value << "\n";
+  }
+  if (!listed.facts.empty()) program.out() << "\n";
+  if (listed.entry->parameters.empty()) {
+    program.out() << "  It has no parameters.\n";
+    return;
+  }
+  for (const catalogue::ParameterEntry& parameter : listed.entry->parameters) {
+    const std::string limits = Limits(parameter);
+    program.out() << "  " << palette(Paint::kBold, parameter.name) << " ("
+                  << TypeName(parameter.default_value) << ", default "
+                  << catalogue::FormatValue(parameter.default_value)
+                  << (limits.empty() ? "" : absl::StrCat(", ", limits)) << ")\n      "
+                  << Wrap(parameter.documentation, width, 6) << "\n";
+  }
+}
+
+void AddKind(CLI::App& app, Program& program, const std::string& command, const std::string& kind,
+             const std::string& examples, std::vector<Listed> (*entries)()) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* added = program.AddCommand(
+      app, command, absl::StrCat("Lists ", command, "; with a name, explains one"), kOfflineGroup,
+      examples, [&program, name, kind, entries]() -> absl::StatusOr<int> {
+        const std::vector<Listed> all = entries();
+        if (name->empty()) {
+          PrintAll(program, kind, all);
+          return kSuccess;
+        }
+        std::vector<std::string> names;
+        for (const Listed& listed : all) {
+          if (listed.entry->name == *name) {
+            PrintOne(program, listed);
+            return kSuccess;
+          }
+          names.push_back(listed.entry->name);
+        }
+        return absl::InvalidArgumentError(absl::StrCat("unknown ", kind, " \"", *name, "\"",
+                                                       catalogue::Suggestion(*name, names)));
+      });
+  added->add_option("name", *name, absl::StrCat("A ", kind, "'s name"))->type_name("");
+  program.AddOutputOption(added);
+}
+
+}  // namespace
+
+void AddCatalogueCommands(CLI::App& app, Program& program) {
+  AddKind(app, program, "tasks", "task", "lengthwise tasks\nlengthwise tasks bucket_sort", Tasks);
+  AddKind(app, program, "encodings", "encoding",
+          "lengthwise encodings\nlengthwise encodings sin_cos --output json", Encodings);
+  AddKind(app, program, "networks", "network", "lengthwise networks encoder",
+          [] { return Plain(models::NetworkEntries()); });
+  AddKind(app, program, "optimizers", "optimizer", "lengthwise optimizers adam",
+          [] { return Plain(models::OptimizerEntries()); });
+  AddKind(app, program, "schedules", "schedule", "lengthwise schedules",
+          [] { return Plain(models::ScheduleEntries()); });
+  AddKind(app, program, "protocols", "protocol", "lengthwise protocols",
+          [] { return Plain(specification::ProtocolEntries()); });
+}
+
+}  // namespace lengthwise::client

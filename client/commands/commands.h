@@ -1,0 +1,31 @@
+// All commands. A new command is one file in this folder and its function here, declared and
+// listed.
+#ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
+#define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
+
+#include "client/commands/program.h"
+
+namespace lengthwise::client {
+
+void AddRun(CLI::App& app, Program& program);
+void AddValidate(CLI::App& app, Program& program);
+void AddSample(CLI::App& app, Program& program);
+void AddCatalogueCommands(CLI::App& app, Program& program);
+void AddSubmit(CLI::App& app, Program& program);
+void AddWatch(CLI::App& app, Program& program);
+void AddResults(CLI::App& app, Program& program);
+void AddList(CLI::App& app, Program& program);
+void AddShow(CLI::App& app, Program& program);
+void AddCancel(CLI::App& app, Program& program);
+void AddDelete(CLI::App& app, Program& program);
+void AddWorkers(CLI::App& app, Program& program);
+
+// In the order of the help.
+inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
+    AddRun,  AddValidate, AddSample, AddCatalogueCommands, AddSubmit, AddWatch, AddResults, AddList,
+    AddShow, AddCancel,   AddDelete, AddWorkers,
+};
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_

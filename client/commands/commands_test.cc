@@ -1,0 +1,244 @@
+// The commands as a user types them, against a server in this process.
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "client/commands/program.h"
+#include "client/connection/fake_server.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kSpecification[] =
+    "name: e\n"
+    "tasks: bucket_sort\n"
+    "networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\n"
+    "encodings: [none, sin_cos]\n"
+    "learning_rates: 0.001\n"
+    "seeds: [0, 1, 2]\n"
+    "training: {steps: 10, batch_size: 4, lengths: {min: 1, max: 4}}\n"
+    "evaluation: {lengths: [4, 8], sequences: 8}\n";
+
+class CommandsTest : public testing::Test {
+ protected:
+  // The exit code; what was written is in out_ and err_.
+  int Run(const std::vector<std::string>& arguments) {
+    std::ostringstream out;
+    std::ostringstream err;
+    Program program(out, err);
+    program.server = server_.address();
+    const int code = Main(arguments, program);
+    out_ = out.str();
+    err_ = err.str();
+    return code;
+  }
+
+  std::string File(const std::string& name, const std::string& text) {
+    const std::string path = testing::TempDir() + "/" + name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  FakeServer server_;
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
+  EXPECT_EQ(Run({"--help"}), kSuccess);
+  for (const std::string command :
+       {"run", "validate", "sample", "tasks", "encodings", "networks", "optimizers", "schedules",
+        "protocols", "submit", "watch", "results", "list", "show", "cancel", "delete", "workers"}) {
+    EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
+    std::ostringstream out;
+    Program program(out, out);
+    EXPECT_EQ(Main({command, "--help"}, program), kSuccess);
+    EXPECT_THAT(out.str(), HasSubstr("Examples:\n  lengthwise " + command)) << command;
+  }
+}
+
+TEST_F(CommandsTest, SuggestsWhatWasMeant) {
+  EXPECT_EQ(Run({"sumbit", "x.yaml"}), kUsage);
+  EXPECT_EQ(err_,
+            "lengthwise: unknown command \"sumbit\"; did you mean \"submit\"?; see `lengthwise "
+            "--help`\n");
+  EXPECT_EQ(Run({"sample", "bucket_sort", "--lenght", "4"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("unknown option \"--lenght\"; did you mean \"--length\"?"));
+  EXPECT_EQ(Run({"tasks", "buckt_sort"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("unknown task \"buckt_sort\"; did you mean \"bucket_sort\"?"));
+}
+
+TEST_F(CommandsTest, UnreachableServerSaysWhatToDo) {
+  EXPECT_EQ(Run({"list", "--server", "127.0.0.1:1"}), kUnreachable);
+  EXPECT_EQ(err_,
+            "lengthwise: cannot reach a server at 127.0.0.1:1 (Connection refused); start "
+            "`lengthwise_server`, pass --server HOST:PORT, or train here with `lengthwise run "
+            "SPEC`\n");
+}
+
+TEST_F(CommandsTest, SamplesAreJsonLinesThatSolveToTheirTargets) {
+  auto task = tasks::CreateTask("bucket_sort", {});
+  ASSERT_TRUE(task.ok());
+  const auto& bucket_sort = dynamic_cast<const tasks::TransductionTask&>(**task);
+  ASSERT_EQ(Run({"sample", "bucket_sort", "--length", "12", "--count", "20", "--seed", "7",
+                 "--output", "json"}),
+            kSuccess);
+  const std::vector<std::string> lines = absl::StrSplit(out_, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 20u);
+  for (const std::string& line : lines) {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    const std::vector<int32_t> input = json["input"];
+    std::vector<int32_t> target(input.size());
+    ASSERT_EQ(input.size(), 12u);
+    bucket_sort.Solve(input, absl::MakeSpan(target));
+    EXPECT_EQ(json["target"].get<std::vector<int32_t>>(), target);
+    EXPECT_EQ(json["mask"].size(), target.size());
+  }
+  const std::string first = out_;
+  Run({"sample", "bucket_sort", "--length", "12", "--count", "20", "--seed", "7", "--output=json"});
+  EXPECT_EQ(out_, first);
+  Run({"sample", "bucket_sort", "--length", "12", "--count", "20", "--seed", "8", "--output=json"});
+  EXPECT_NE(out_, first);
+}
+
+TEST_F(CommandsTest, ListsAndExplainsTheCatalogue) {
+  EXPECT_EQ(Run({"encodings", "--output", "json"}), kSuccess);
+  const nlohmann::json all = nlohmann::json::parse(out_);
+  EXPECT_GE(all.size(), 3u);
+  EXPECT_EQ(Run({"encodings", "sin_cos"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("max_position (integer, default "));
+}
+
+TEST_F(CommandsTest, ValidatesWithoutAServer) {
+  EXPECT_EQ(Run({"validate", File("e.yaml", kSpecification), "--server", "x"}), kUsage);
+  EXPECT_EQ(Run({"validate", File("e.yaml", kSpecification)}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("is valid, 6 trials in 2 packs"));
+  EXPECT_EQ(Run({"validate", File("bad.yaml", "name: e\ntasks: bucket_srt\nencodings: rotery\n")}),
+            kUsage);
+  EXPECT_THAT(err_, HasSubstr("bad.yaml is not valid:\n  "));
+  EXPECT_THAT(err_, HasSubstr("bucket_srt"));
+  EXPECT_THAT(err_, HasSubstr("rotery"));
+  EXPECT_EQ(Run({"validate", "/nowhere/e.yaml"}), kUsage);
+  EXPECT_EQ(err_, "lengthwise: cannot read /nowhere/e.yaml (No such file or directory)\n");
+}
+
+TEST_F(CommandsTest, SubmitsTheTextOnceWithARequestId) {
+  EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification), "--owner", "ada"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("Submitted e-1: 6 trials in 2 packs\n  lengthwise watch e-1"));
+  const auto requests = server_.create_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].specification_text().text(), kSpecification);
+  EXPECT_EQ(requests[0].owner(), "ada");
+  EXPECT_EQ(requests[0].request_id().size(), 24u);
+}
+
+TEST_F(CommandsTest, ADryRunSubmitsNothing) {
+  EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification), "--dry-run"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("e: 6 trials in 2 packs; nothing was submitted\n"));
+  EXPECT_THAT(out_, HasSubstr("Estimated time: unknown: no trials of the same"));
+  EXPECT_TRUE(server_.create_requests().empty());
+}
+
+TEST_F(CommandsTest, ListsExperiments) {
+  EXPECT_EQ(Run({"list"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("No experiments yet."));
+  server_.AddExperiment("e-1", {"none", "sin_cos"});
+  EXPECT_EQ(Run({"list", "--output", "csv"}), kSuccess);
+  EXPECT_EQ(out_,
+            "name,owner,description,create_time,trials,queued,running,succeeded,failed,cancelled\n"
+            "experiments/e-1,ada,,2023-11-14T22:13:20+00:00,2,2,0,0,0,0\n");
+  EXPECT_EQ(Run({"list"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("2 queued"));
+}
+
+TEST_F(CommandsTest, ShowsExperimentsAndTrials) {
+  server_.AddExperiment("e-1", {"none", "sin_cos"});
+  EXPECT_EQ(Run({"show", "e-1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("1  bucket_sort-sin_cos  queued"));
+  EXPECT_EQ(Run({"show", "e/1"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("bucket_sort-sin_cos\n"));
+  EXPECT_EQ(Run({"show", "e-1", "--output", "json"}), kSuccess);
+  EXPECT_EQ(nlohmann::json::parse(out_)["trials"].size(), 2u);
+  EXPECT_EQ(Run({"show", "f-1"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("there is no experiment \"f-1\""));
+}
+
+TEST_F(CommandsTest, CancelsAndDeletes) {
+  server_.AddExperiment("e-1", {"none", "sin_cos"});
+  EXPECT_EQ(Run({"delete", "e-1"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("cancel first"));
+  EXPECT_EQ(Run({"cancel", "e-1/0"}), kSuccess);
+  EXPECT_EQ(out_, "Cancelled the trial bucket_sort-none.\n");
+  EXPECT_EQ(Run({"cancel", "e-1"}), kSuccess);
+  EXPECT_EQ(out_, "Cancelled e-1: 2 cancelled.\n");
+  EXPECT_EQ(Run({"delete", "e"}), kFailure);  // only by its full name
+  EXPECT_TRUE(server_.deleted().empty());
+  EXPECT_EQ(Run({"delete", "e-1"}), kSuccess);
+  EXPECT_EQ(server_.deleted(), std::vector<std::string>{"experiments/e-1"});
+}
+
+TEST_F(CommandsTest, ListsWorkers) {
+  EXPECT_EQ(Run({"workers"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("No workers yet."));
+  v1::Worker worker;
+  worker.set_worker_id("n07-cuda0");
+  worker.set_alive(true);
+  worker.add_trials("experiments/e-1/trials/t");
+  worker.set_steps_per_second(38.06);
+  server_.AddWorker(worker);
+  EXPECT_EQ(Run({"workers"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("n07-cuda0  busy"));
+  EXPECT_THAT(out_, HasSubstr("38.1"));
+}
+
+TEST_F(CommandsTest, ResultsKeepSeenAndUnseenApart) {
+  server_.AddExperiment("e-1", {"none", "sin_cos"});
+  v1::QueryLengthAccuraciesResponse::Evaluation evaluation;
+  evaluation.set_trial("experiments/e-1/trials/bucket_sort-none");
+  evaluation.mutable_accuracies()->set_final(true);
+  evaluation.mutable_accuracies()->set_sequences(500);
+  for (int length = 1; length <= 4; ++length) {
+    evaluation.mutable_accuracies()->add_lengths(length);
+    evaluation.mutable_accuracies()->add_accuracies(1.0 / length);
+  }
+  server_.AddEvaluation(evaluation);
+  EXPECT_EQ(Run({"results", "e-1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("none     │ 100.0  50.0  75.0 │ 33.3  25.0  29.2\n"));
+  EXPECT_THAT(out_, HasSubstr("1 of 2 trials are not in the table"));
+  EXPECT_EQ(Run({"results", "e-1", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr(",4,false,0.25,"));
+}
+
+TEST_F(CommandsTest, AWatchTellsEachEventOnceAndFailsWithItsTrials) {
+  server_.AddExperiment("e-1", {"none"});
+  v1::WatchExperimentResponse response;
+  v1::Event& event = *response.add_events();
+  event.set_position(5);
+  event.set_trial("experiments/e-1/trials/bucket_sort-none");
+  event.mutable_state_change()->set_to(v1::FAILED);
+  event.mutable_state_change()->set_reason("the loss is not a number");
+  response.set_caught_up(true);
+  response.set_next_position(6);
+  server_.AddWatchScript({{response}, {grpc::StatusCode::UNAVAILABLE, "restarting"}});
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"watch", "e-1", "--output", "json"}), kFailure);
+  EXPECT_EQ(nlohmann::json::parse(out_)["position"], "5");  // one line, so said once
+  EXPECT_EQ(server_.watch_requests()[1].start_position(), 6);
+
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"watch", "e-1"}), kFailure);
+  EXPECT_THAT(out_, HasSubstr("none  failed: the loss is not a number\n"));
+  EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,99 @@
+#include "client/commands/estimate.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/rendering/numbers.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr size_t kExperimentsAsked = 10;
+
+// What decides the time of a step: everything but learning rate, seeds and how often something is
+// written down.
+std::string CostKey(const v1::TrialSpecification& specification) {
+  const auto component = [](const v1::Component& one) {
+    std::string text = one.name();
+    // A protobuf map has no order.
+    std::map<std::string, std::string> parameters;
+    for (const auto& [name, value] : one.parameters()) {
+      parameters[name] = value.SerializeAsString();
+    }
+    for (const auto& [name, value] : parameters) absl::StrAppend(&text, "|", name, "=", value);
+    return text;
+  };
+  const v1::Training& training = specification.training();
+  return absl::StrCat(component(specification.task()), "#", component(specification.network()), "#",
+                      component(specification.encoding()), "#", training.batch_size(), "#",
+                      training.lengths().min(), "#", training.lengths().max(), "#",
+                      training.precision());
+}
+
+}  // namespace
+
+double EstimateSeconds(const specification::Grid& grid, const std::vector<v1::Trial>& earlier,
+                       int& based_on) {
+  struct Cost {
+    double step_seconds = 0;
+    double evaluation_seconds = 0;
+    int count = 0;
+  };
+  std::map<std::string, Cost> costs;
+  for (const v1::Trial& trial : earlier) {
+    const int64_t steps = trial.specification().training().steps();
+    // A resumed trial's seconds are of its last attempt alone.
+    if (trial.state() != v1::SUCCEEDED || trial.attempt() != 1 || steps < 1) continue;
+    Cost& cost = costs[CostKey(trial.specification())];
+    cost.step_seconds += trial.outcome().training_seconds() / static_cast<double>(steps);
+    cost.evaluation_seconds += trial.outcome().evaluation_seconds();
+    ++cost.count;
+  }
+  double seconds = 0;
+  based_on = 0;
+  std::map<std::string, bool> used;
+  for (const specification::GridTrial& trial : grid.trials) {
+    const std::string key = CostKey(trial.specification);
+    const auto found = costs.find(key);
+    if (found == costs.end()) return -1;
+    const Cost& cost = found->second;
+    seconds += (cost.step_seconds * static_cast<double>(trial.specification.training().steps()) +
+                cost.evaluation_seconds) /
+               cost.count;
+    if (!std::exchange(used[key], true)) based_on += cost.count;
+  }
+  return seconds;
+}
+
+std::string EstimateTime(Connection& connection, const specification::Grid& grid) {
+  auto experiments = connection.ListExperiments(kExperimentsAsked);
+  if (!experiments.ok()) {
+    return absl::StrCat("unknown: ", std::string(experiments.status().message()));
+  }
+  std::vector<v1::Trial> earlier;
+  for (const v1::Experiment& experiment : *experiments) {
+    auto trials = connection.ListTrials(experiment.name(), "state = SUCCEEDED");
+    if (!trials.ok()) continue;
+    earlier.insert(earlier.end(), trials->begin(), trials->end());
+  }
+  int based_on = 0;
+  const double seconds = EstimateSeconds(grid, earlier, based_on);
+  if (seconds < 0) {
+    return "unknown: no trials of the same tasks, networks and encodings were measured yet";
+  }
+  auto workers = connection.ListWorkers();
+  int alive = 0;
+  if (workers.ok()) {
+    for (const v1::Worker& worker : workers->workers()) alive += worker.alive();
+  }
+  const int in_parallel = std::min<int>(std::max(alive, 1), static_cast<int>(grid.trials.size()));
+  return absl::StrCat("about ", FormatClock(absl::Seconds(seconds / in_parallel)), " with ",
+                      alive == 0 ? "one worker (none is there now)"
+                                 : absl::StrCat(alive, alive == 1 ? " worker" : " workers"),
+                      ", by the measured times of ", based_on, " earlier trial",
+                      based_on == 1 ? "" : "s", " of the same kind");
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,83 @@
+// `lengthwise list`: experiments, newest first.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "client/rendering/numbers.h"
+#include "client/rendering/table.h"
+#include "client/watching/live_lines.h"
+
+namespace lengthwise::client {
+namespace {
+
+int64_t Total(const v1::TrialCounts& counts) {
+  return int64_t{counts.queued()} + counts.running() + counts.succeeded() + counts.failed() +
+         counts.cancelled();
+}
+
+absl::StatusOr<int> List(Program& program, size_t limit) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  auto experiments = (*connection)->ListExperiments(limit);
+  if (!experiments.ok()) return experiments.status();
+  if (!program.output_is_table()) {
+    Records records{.columns = {"name", "owner", "description", "create_time", "trials", "queued",
+                                "running", "succeeded", "failed", "cancelled"}};
+    for (const v1::Experiment& experiment : *experiments) {
+      const v1::TrialCounts& counts = experiment.trials();
+      records.rows.push_back(
+          {experiment.name(), experiment.owner(), experiment.specification().description(),
+           absl::FormatTime(absl::RFC3339_sec,
+                            absl::FromUnixSeconds(experiment.create_time().seconds()),
+                            absl::UTCTimeZone()),
+           Total(counts), int64_t{counts.queued()}, int64_t{counts.running()},
+           int64_t{counts.succeeded()}, int64_t{counts.failed()}, int64_t{counts.cancelled()}});
+    }
+    program.Write(records);
+    return kSuccess;
+  }
+  if (experiments->empty()) {
+    program.out() << "No experiments yet. Submit one: `lengthwise submit "
+                     "experiments/quickstart.yaml`\n";
+    return kSuccess;
+  }
+  Table table({{.header = "experiment", .shrinks_to = 16},
+               {.header = "created"},
+               {.header = "owner", .shrinks_to = 6},
+               {.header = "trials", .align = Table::Align::kRight},
+               {.header = "state", .shrinks_to = 12},
+               {.header = "description", .shrinks_to = 10}});
+  for (const v1::Experiment& experiment : *experiments) {
+    const v1::TrialCounts& counts = experiment.trials();
+    const Paint paint = counts.failed() > 0                       ? Paint::kRed
+                        : counts.running() + counts.queued() == 0 ? Paint::kGreen
+                                                                  : Paint::kCyan;
+    table.AddRow(
+        {Table::Cell(ShortName(experiment.name()), Paint::kBold),
+         FormatAge(absl::Now() - absl::FromUnixSeconds(experiment.create_time().seconds())),
+         experiment.owner(), FormatCount(Total(counts)), Table::Cell(DescribeCounts(counts), paint),
+         experiment.specification().description()});
+  }
+  program.out() << table.Render(program.width(), program.palette());
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddList(CLI::App& app, Program& program) {
+  auto limit = std::make_shared<size_t>(20);
+  CLI::App* command =
+      program.AddCommand(app, "list", "Lists experiments, newest first", kServerGroup,
+                         "lengthwise list\nlengthwise list --limit 0 --output json",
+                         [&program, limit] { return List(program, *limit); });
+  command->add_option("--limit", *limit, "At most so many; 0 lists all")
+      ->capture_default_str()
+      ->type_name("N");
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,188 @@
+#include "client/commands/program.h"
+
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "catalogue/suggestion.h"
+#include "client/commands/commands.h"
+#include "platform/version.h"
+
+namespace lengthwise::client {
+namespace {
+
+std::string VersionText() {
+  const std::string revision = platform::kSourceRevision;
+  return absl::StrCat("lengthwise ", platform::kVersion,
+                      revision.empty() ? "" : absl::StrCat(" (", revision, ")"));
+}
+
+// "--data-dir=x" is "--data_dir=x".
+std::string WithUnderscores(const std::string& argument) {
+  if (!absl::StartsWith(argument, "--")) return argument;
+  const size_t end = std::min(argument.find('='), argument.size());
+  return absl::StrCat("--", absl::StrReplaceAll(argument.substr(2, end - 2), {{"-", "_"}}),
+                      argument.substr(end));
+}
+
+// What the user probably meant by the first argument that nobody expected.
+std::string ExplainUnexpected(const CLI::App& app, const std::vector<std::string>& unexpected) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands()[0];
+  std::string given = unexpected[0];
+  for (const std::string& argument : unexpected) {
+    if (absl::StartsWith(argument, "-")) {
+      given = argument.substr(0, argument.find('='));
+      break;
+    }
+  }
+  std::vector<std::string> accepted;
+  if (absl::StartsWith(given, "-")) {
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) accepted.push_back("--" + name);
+    }
+    return absl::StrCat("unknown option \"", given, "\"", catalogue::Suggestion(given, accepted));
+  }
+  if (command != &app) return absl::StrCat("unexpected argument \"", given, "\"");
+  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
+    accepted.push_back(one->get_name());
+  }
+  return absl::StrCat("unknown command \"", given, "\"", catalogue::Suggestion(given, accepted));
+}
+
+}  // namespace
+
+Palette Program::palette() const {
+  if (color == "always") return Palette(true);
+  if (color == "never") return Palette(false);
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal != nullptr && std::string(terminal) == "dumb";
+  return Palette(is_terminal && !dumb && (no_color == nullptr || *no_color == '\0'));
+}
+
+int Program::width() const { return is_terminal ? terminal_size().width : 110; }
+
+absl::StatusOr<Connection*> Program::Connect() {
+  if (connection_ != nullptr) return connection_.get();
+  std::string address = server;
+  if (!data_dir.empty()) {
+    auto service = PrivateService::Start({.data_dir = data_dir});
+    if (!service.ok()) return service.status();
+    private_service_ = *std::move(service);
+    address = private_service_->address();
+  }
+  connection_ = std::make_unique<Connection>(address);
+  return connection_.get();
+}
+
+void Program::Write(const Records& records) {
+  if (output == "csv") {
+    WriteCsv(records, out_);
+  } else {
+    WriteJson(records, out_);
+  }
+}
+
+int Program::Run() {
+  const absl::StatusOr<int> code = command_();
+  out_.flush();
+  return code.ok() ? *code : Fail(code.status());
+}
+
+int Program::Fail(const absl::Status& status) {
+  err_ << "lengthwise: " << std::string(status.message());
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or train here with "
+            "`lengthwise run SPEC`\n";
+    return kUnreachable;
+  }
+  err_ << "\n";
+  return absl::IsInvalidArgument(status) ? kUsage : kFailure;
+}
+
+CLI::App* Program::AddCommand(CLI::App& app, const std::string& name,
+                              const std::string& description, const std::string& group,
+                              const std::string& examples, Command command) {
+  CLI::App* added = app.add_subcommand(name, description);
+  added->group(group);
+  added->footer(absl::StrCat("Examples:\n  ", absl::StrReplaceAll(examples, {{"\n", "\n  "}})));
+  added->callback([this, command = std::move(command)] { SetCommand(command); });
+  added->add_option("--color", color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  return added;
+}
+
+void Program::AddServerOption(CLI::App* command) {
+  command
+      ->add_option("--server", server,
+                   "The server's address; default $LENGTHWISE_SERVER or 127.0.0.1:7070")
+      ->type_name("HOST:PORT");
+}
+
+void Program::AddDataDirOption(CLI::App* command) {
+  command
+      ->add_option("--data_dir", data_dir,
+                   "Ask a private server on this directory of `lengthwise run` instead")
+      ->type_name("DIR");
+}
+
+void Program::AddOutputOption(CLI::App* command) {
+  command->add_option("--output", output, "table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->type_name("FORMAT");
+}
+
+int Main(const std::vector<std::string>& arguments, Program& program) {
+  if (program.server.empty()) {
+    const char* server = std::getenv("LENGTHWISE_SERVER");
+    program.server = server != nullptr && *server != '\0' ? server : "127.0.0.1:7070";
+  }
+  CLI::App app(
+      "Trains and evaluates models on one question: does what was learned on short inputs "
+      "hold on long ones?",
+      "lengthwise");
+  app.set_version_flag("--version", VersionText());
+  app.get_formatter()->column_width(32);
+  app.require_subcommand(1);
+  app.add_option("--server", program.server)->group("");
+  app.add_option("--output", program.output)
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->group("");
+  app.add_option("--color", program.color)
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->group("");
+  app.footer(
+      "`lengthwise COMMAND --help` explains a command. The beginning:\n"
+      "  lengthwise run experiments/quickstart.yaml");
+  for (const auto add : kCommands) add(app, program);
+
+  if (arguments.empty()) {
+    program.err() << app.help();
+    return kUsage;
+  }
+  // CLI11 takes them from the back.
+  std::vector<std::string> reversed;
+  for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
+    reversed.push_back(WithUnderscores(*argument));
+  }
+  try {
+    app.parse(reversed);
+  } catch (const CLI::Success& request) {  // --help, --version
+    app.exit(request, program.out(), program.err());
+    return kSuccess;
+  } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> unexpected = app.remaining(true);
+    const auto chosen = app.get_subcommands();
+    program.err() << "lengthwise: "
+                  << (unexpected.empty() ? error.what() : ExplainUnexpected(app, unexpected))
+                  << "; see `lengthwise " << (chosen.empty() ? "" : chosen[0]->get_name() + " ")
+                  << "--help`\n";
+    return kUsage;
+  }
+  return program.Run();
+}
+
+}  // namespace lengthwise::client

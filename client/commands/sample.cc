@@ -1,0 +1,115 @@
+// `lengthwise sample TASK`: what a task is, by examples.
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/commands.h"
+#include "client/rendering/table.h"
+#include "random/stream.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct SampleOptions {
+  std::string task;
+  int64_t length = 8;
+  int64_t count = 5;
+  uint64_t seed = 0;
+  std::vector<std::string> settings;  // "name=value"
+};
+
+catalogue::ParameterValue ParseValue(const std::string& text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  if (int64_t integer; absl::SimpleAtoi(text, &integer)) return integer;
+  if (double number; absl::SimpleAtod(text, &number)) return number;
+  return text;
+}
+
+absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
+  catalogue::Parameters parameters;
+  for (const std::string& setting : options.settings) {
+    const size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set needs name=value, got \"", setting, "\""));
+    }
+    parameters.Set(setting.substr(0, equals), ParseValue(setting.substr(equals + 1)));
+  }
+  auto task = tasks::CreateTask(options.task, parameters);
+  if (!task.ok()) return absl::InvalidArgumentError(task.status().message());
+  const auto* transduction = dynamic_cast<const tasks::TransductionTask*>(task->get());
+  if (transduction == nullptr) {
+    return absl::UnimplementedError(absl::StrCat(options.task, " is not made of tokens"));
+  }
+  const size_t inputs = transduction->InputLength(options.length);
+  const size_t targets = transduction->OutputLength(options.length);
+  std::vector<int32_t> input(inputs);
+  std::vector<int32_t> target(targets);
+  std::vector<uint8_t> mask(targets);
+  Table table({{.header = "input", .shrinks_to = 10},
+               {.header = "target", .shrinks_to = 10},
+               {.header = "counted", .shrinks_to = 8}});
+  bool all_count = true;
+  std::vector<std::vector<Table::Cell>> rows;
+  if (program.output == "csv") program.out() << "input,target,mask\n";
+  for (int64_t row = 0; row < options.count; ++row) {
+    random::Stream stream(options.seed, random::Purpose::kPreview, /*step=*/0,
+                          static_cast<uint32_t>(row));
+    transduction->Sample(options.length, stream, absl::MakeSpan(input), absl::MakeSpan(target));
+    transduction->Mask(target, absl::MakeSpan(mask));
+    if (program.output == "json") {
+      const nlohmann::ordered_json json = {{"input", input}, {"target", target}, {"mask", mask}};
+      program.out() << json.dump() << "\n";
+    } else if (program.output == "csv") {
+      program.out() << absl::StrJoin(input, " ") << "," << absl::StrJoin(target, " ") << ","
+                    << absl::StrJoin(std::vector<int>(mask.begin(), mask.end()), " ") << "\n";
+    } else {
+      for (const uint8_t counts : mask) all_count = all_count && counts == 1;
+      rows.push_back({absl::StrJoin(input, " "), absl::StrJoin(target, " "),
+                      absl::StrJoin(std::vector<int>(mask.begin(), mask.end()), " ")});
+    }
+  }
+  if (!program.output_is_table()) return kSuccess;
+  if (all_count) {
+    // A column of ones tells nothing.
+    table = Table({{.header = "input", .shrinks_to = 10}, {.header = "target", .shrinks_to = 10}});
+    for (auto& row : rows) row.pop_back();
+  }
+  for (auto& row : rows) table.AddRow(std::move(row));
+  program.out() << table.Render(program.width(), program.palette());
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddSample(CLI::App& app, Program& program) {
+  auto options = std::make_shared<SampleOptions>();
+  CLI::App* command = program.AddCommand(
+      app, "sample", "Prints examples of a task", kOfflineGroup,
+      "lengthwise sample bucket_sort --length 8 --count 3\n"
+      "lengthwise sample bucket_sort --length 20 --count 1000 --seed 7 --output json",
+      [&program, options] { return Sample(program, *options); });
+  command->add_option("task", options->task, "A task's name, as `lengthwise tasks` lists them")
+      ->required()
+      ->type_name("");
+  command->add_option("--length", options->length, "Input length")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str()
+      ->type_name("N");
+  command->add_option("--count", options->count, "How many")
+      ->check(CLI::Range(0, 10'000'000))
+      ->capture_default_str()
+      ->type_name("K");
+  command->add_option("--seed", options->seed, "The same seed gives the same examples")
+      ->capture_default_str()
+      ->type_name("S");
+  command->add_option("--set", options->settings, "A parameter of the task; may be repeated")
+      ->type_name("NAME=VALUE");
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

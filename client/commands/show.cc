@@ -1,0 +1,203 @@
+// `lengthwise show EXPERIMENT|TRIAL`: everything known of one.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "client/rendering/numbers.h"
+#include "client/rendering/table.h"
+#include "client/watching/experiment_view.h"
+#include "client/watching/live_lines.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace lengthwise::client {
+namespace {
+
+std::string Json(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
+  return status.ok() ? json : "{}";
+}
+
+std::string FormatTimestamp(const google::protobuf::Timestamp& time) {
+  if (time.seconds() == 0) return "–";
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(time.seconds()),
+                          absl::LocalTimeZone());
+}
+
+std::string StateWord(v1::TrialState state) {
+  std::string word = v1::TrialState_Name(state);
+  for (char& letter : word) letter = static_cast<char>(std::tolower(letter));
+  return word;
+}
+
+// "sin_cos (randomized=true, max_position=2048)".
+std::string Describe(const v1::Component& component) {
+  std::string text = component.name();
+  std::string parameters;
+  for (const auto& [name, value] : component.parameters()) {
+    absl::StrAppend(&parameters, parameters.empty() ? "" : ", ", name, "=", Json(value));
+  }
+  return parameters.empty() ? text : absl::StrCat(text, " (", parameters, ")");
+}
+
+void Field(Program& program, const char* name, const std::string& value) {
+  if (value.empty()) return;
+  program.out() << "  " << PadRight(name, 14) << Wrap(value, std::max(40, program.width()), 16)
+                << "\n";
+}
+
+Records TrialRecords(const std::vector<v1::Trial>& trials) {
+  Records records{.columns = {"trial", "state", "reason", "attempt", "worker", "checkpoint_step",
+                              "seen_accuracy", "unseen_accuracy", "training_seconds"}};
+  for (const v1::Trial& trial : trials) {
+    const v1::Outcome& outcome = trial.outcome();
+    const auto score = [&](double value) {
+      return trial.has_outcome() && value >= 0 ? Value(value) : Value();
+    };
+    records.rows.push_back({trial.name(), StateWord(trial.state()), trial.reason(),
+                            int64_t{trial.attempt()}, trial.worker(), trial.checkpoint_step(),
+                            score(outcome.seen_accuracy()), score(outcome.unseen_accuracy()),
+                            score(outcome.training_seconds())});
+  }
+  return records;
+}
+
+absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
+                                   const std::string& name) {
+  auto experiment = FindExperiment(connection, name);
+  if (!experiment.ok()) return experiment.status();
+  auto trials = connection.ListTrials(experiment->name(), "");
+  if (!trials.ok()) return trials.status();
+  if (program.output == "csv") {
+    program.Write(TrialRecords(*trials));
+    return kSuccess;
+  }
+  if (program.output == "json") {
+    program.out() << "{\"experiment\":" << Json(*experiment) << ",\n\"trials\":[";
+    for (size_t i = 0; i < trials->size(); ++i) {
+      program.out() << (i > 0 ? ",\n " : "\n ") << Json((*trials)[i]);
+    }
+    program.out() << "\n]}\n";
+    return kSuccess;
+  }
+  program.out() << program.palette()(Paint::kBold, ShortName(experiment->name())) << "\n";
+  Field(program, "description", experiment->specification().description());
+  Field(program, "owner", experiment->owner());
+  Field(program, "protocol", experiment->specification().protocol());
+  Field(program, "created", FormatTimestamp(experiment->create_time()));
+  if (experiment->has_end_time()) Field(program, "ended", FormatTimestamp(experiment->end_time()));
+  Field(program, "trials", DescribeCounts(experiment->trials()));
+  program.out() << "\n";
+  Table table({{.header = "#", .align = Table::Align::kRight},
+               {.header = "trial"},
+               {.header = "state"},
+               {.header = "steps", .align = Table::Align::kRight},
+               {.header = "seen %", .align = Table::Align::kRight},
+               {.header = "unseen %", .align = Table::Align::kRight},
+               {.header = "trained", .align = Table::Align::kRight},
+               {.header = "worker", .shrinks_to = 8},
+               {.header = "reason", .shrinks_to = 12}});
+  for (const v1::Trial& trial : *trials) {
+    const v1::Outcome& outcome = trial.outcome();
+    const bool scored = trial.has_outcome();
+    const bool succeeded = trial.state() == v1::SUCCEEDED;
+    table.AddRow(
+        {absl::StrCat(trial.index()), Table::Cell(ShortName(trial.name()), Paint::kBold),
+         StateWord(trial.state()),
+         FormatCount(succeeded ? trial.specification().training().steps()
+                               : trial.checkpoint_step()),
+         scored && outcome.seen_accuracy() >= 0 ? FormatPercent(outcome.seen_accuracy()) : "–",
+         scored && outcome.unseen_accuracy() >= 0 ? FormatPercent(outcome.unseen_accuracy()) : "–",
+         scored ? FormatClock(absl::Seconds(outcome.training_seconds())) : "–", trial.worker(),
+         succeeded ? "" : trial.reason()});
+  }
+  program.out() << table.Render(program.width(), program.palette());
+  return kSuccess;
+}
+
+absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const std::string& name) {
+  auto trial = FindTrial(connection, name);
+  if (!trial.ok()) return trial.status();
+  if (program.output == "csv") {
+    program.Write(TrialRecords({*trial}));
+    return kSuccess;
+  }
+  if (program.output == "json") {
+    program.out() << Json(*trial) << "\n";
+    return kSuccess;
+  }
+  const v1::TrialSpecification& specification = trial->specification();
+  const v1::Training& training = specification.training();
+  program.out() << program.palette()(Paint::kBold, ShortName(trial->name())) << "\n";
+  Field(program, "state", StateWord(trial->state()));
+  Field(program, "reason", trial->reason());
+  Field(program, "task", Describe(specification.task()));
+  Field(program, "network", Describe(specification.network()));
+  Field(program, "encoding", Describe(specification.encoding()));
+  Field(program, "learning rate", FormatExact(specification.learning_rate()));
+  Field(
+      program, "seeds",
+      absl::StrCat("weights ", specification.weight_seed(), ", data ", specification.data_seed()));
+  Field(program, "training",
+        absl::StrCat(FormatCount(training.steps()), " steps of ", training.batch_size(),
+                     " sequences, lengths ", training.lengths().min(), " to ",
+                     training.lengths().max(), ", ", training.precision()));
+  Field(program, "attempt", absl::StrCat(trial->attempt()));
+  Field(program, "worker", trial->worker());
+  Field(program, "checkpoint",
+        trial->checkpoint_step() > 0
+            ? absl::StrCat("after step ", FormatCount(trial->checkpoint_step()))
+            : "none");
+  Field(program, "started", FormatTimestamp(trial->start_time()));
+  Field(program, "ended", FormatTimestamp(trial->end_time()));
+  if (trial->has_outcome()) {
+    const v1::Outcome& outcome = trial->outcome();
+    const v1::Provenance& provenance = outcome.provenance();
+    if (outcome.seen_accuracy() >= 0) {
+      Field(program, "seen", absl::StrCat(FormatPercent(outcome.seen_accuracy()), " %"));
+    }
+    if (outcome.unseen_accuracy() >= 0) {
+      Field(program, "unseen", absl::StrCat(FormatPercent(outcome.unseen_accuracy()), " %"));
+    }
+    Field(program, "took",
+          absl::StrCat(FormatClock(absl::Seconds(outcome.training_seconds())), " training, ",
+                       FormatClock(absl::Seconds(outcome.evaluation_seconds())), " evaluation"));
+    Field(program, "ran on",
+          absl::StrCat(provenance.device(), " ", provenance.instruction_set(), ", ",
+                       provenance.threads(), " threads, ", provenance.host()));
+    Field(program, "with",
+          absl::StrCat("lengthwise ", provenance.program_version(), " ",
+                       provenance.source_revision(), ", LibTorch ", provenance.libtorch_version()));
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddShow(CLI::App& app, Program& program) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* command =
+      program.AddCommand(app, "show", "Shows one experiment or one trial", kServerGroup,
+                         "lengthwise show quickstart-1\n"
+                         "lengthwise show quickstart-1/0\n"
+                         "lengthwise show quickstart-1 --output json",
+                         [&program, name]() -> absl::StatusOr<int> {
+                           auto connection = program.Connect();
+                           if (!connection.ok()) return connection.status();
+                           if (NamesTrial(*name)) return ShowTrial(program, **connection, *name);
+                           return ShowExperiment(program, **connection, *name);
+                         });
+  command
+      ->add_option("name", *name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial")
+      ->required()
+      ->type_name("");
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

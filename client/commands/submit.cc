@@ -1,0 +1,124 @@
+// `lengthwise submit SPEC`.
+#include <memory>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/commands/commands.h"
+#include "client/commands/estimate.h"
+#include "client/commands/specification_file.h"
+#include "client/commands/watch_display.h"
+#include "client/connection/names.h"
+#include "client/rendering/numbers.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct SubmitOptions {
+  std::string path;
+  std::string request_id;
+  std::string owner;
+  bool dry_run = false;
+  bool watch = false;
+};
+
+std::string RandomId() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x%08x", device(), device(), device());
+}
+
+absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
+  constexpr size_t kShown = 10;
+  std::string estimate;
+  auto connection = program.Connect();
+  estimate = connection.ok()
+                 ? EstimateTime(**connection, grid)
+                 : absl::StrCat("unknown: ", std::string(connection.status().message()));
+  if (!program.output_is_table()) {
+    Records records{.columns = {"trial", "pack"}};
+    for (const specification::GridTrial& trial : grid.trials) {
+      records.rows.push_back({trial.id, trial.pack_key});
+    }
+    program.Write(records);
+    return kSuccess;
+  }
+  program.out() << grid.specification.name() << ": " << DescribeGrid(grid)
+                << "; nothing was submitted\n";
+  for (size_t i = 0; i < std::min(kShown, grid.trials.size()); ++i) {
+    program.out() << "  " << grid.trials[i].id << "\n";
+  }
+  if (grid.trials.size() > kShown) {
+    program.out() << "  ... and " << FormatCount(static_cast<int64_t>(grid.trials.size() - kShown))
+                  << " more\n";
+  }
+  program.out() << "Estimated time: " << estimate << "\n";
+  return kSuccess;
+}
+
+absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
+  auto text = ReadSpecification(options.path);
+  if (!text.ok()) return text.status();
+  // Mistakes are told without a server, too.
+  auto grid = ResolveFile(options.path, *text);
+  if (!grid.ok()) return grid.status();
+  if (options.dry_run) return DryRun(program, *grid);
+
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  v1::CreateExperimentRequest request;
+  // So that the call may be repeated when its answer is lost.
+  request.set_request_id(options.request_id.empty() ? RandomId() : options.request_id);
+  request.set_owner(options.owner);
+  *request.mutable_specification_text() = *text;
+  auto created = (*connection)->CreateExperiment(request);
+  if (absl::IsUnavailable(created.status())) created = (*connection)->CreateExperiment(request);
+  if (!created.ok()) return created.status();
+  const std::string name = created->experiment().name();
+  if (!program.output_is_table() && !options.watch) {
+    program.Write(
+        {.columns = {"name", "trials", "packs"},
+         .rows = {{name, int64_t{created->trial_count()}, int64_t{created->pack_count()}}}});
+    return kSuccess;
+  }
+  if (program.output_is_table()) {
+    program.out() << "Submitted " << ShortName(name) << ": " << FormatCount(created->trial_count())
+                  << (created->trial_count() == 1 ? " trial in " : " trials in ")
+                  << FormatCount(created->pack_count())
+                  << (created->pack_count() == 1 ? " pack\n" : " packs\n");
+  }
+  if (options.watch) return WatchExperiment(program, **connection, {.experiment = name});
+  program.out() << "  lengthwise watch " << ShortName(name) << "    shows it live\n"
+                << "  lengthwise results " << ShortName(name) << "  prints what it found\n";
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddSubmit(CLI::App& app, Program& program) {
+  auto options = std::make_shared<SubmitOptions>();
+  const char* user = std::getenv("USER");
+  options->owner = user == nullptr ? "" : user;
+  CLI::App* command =
+      program.AddCommand(app, "submit", "Submits a specification to a server", kServerGroup,
+                         "lengthwise submit experiments/quickstart.yaml --watch\n"
+                         "lengthwise submit experiments/quickstart.yaml --dry_run",
+                         [&program, options] { return Submit(program, *options); });
+  command
+      ->add_option("spec", options->path,
+                   "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
+                   "JSON from standard input")
+      ->required()
+      ->type_name("");
+  command->add_flag("--dry_run", options->dry_run,
+                    "Submit nothing; show trials, packs and estimated time");
+  command->add_flag("--watch", options->watch, "Then watch it");
+  command
+      ->add_option("--request_id", options->request_id,
+                   "Submitting again with the same id gives the same experiment; default random")
+      ->type_name("ID");
+  command->add_option("--owner", options->owner, "Who submits; default $USER")->type_name("NAME");
+  program.AddServerOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,46 @@
+// `lengthwise watch EXPERIMENT`: live, from the beginning.
+#include <memory>
+
+#include "client/commands/commands.h"
+#include "client/commands/watch_display.h"
+#include "client/connection/names.h"
+
+namespace lengthwise::client {
+
+void AddWatch(CLI::App& app, Program& program) {
+  struct Options {
+    std::string experiment;
+    int64_t from = 0;
+    std::string until = "done";
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      program.AddCommand(app, "watch", "Shows an experiment live", kServerGroup,
+                         "lengthwise watch quickstart-1\n"
+                         "lengthwise watch quickstart-1 --output json | jq .position\n"
+                         "lengthwise watch quickstart-1 --until running",
+                         [&program, options]() -> absl::StatusOr<int> {
+                           auto connection = program.Connect();
+                           if (!connection.ok()) return connection.status();
+                           auto experiment = FindExperiment(**connection, options->experiment);
+                           if (!experiment.ok()) return experiment.status();
+                           return WatchExperiment(program, **connection,
+                                                  {.experiment = experiment->name(),
+                                                   .from = options->from,
+                                                   .until_running = options->until == "running"});
+                         });
+  command->add_option("experiment", options->experiment, "Its name, or its specification's")
+      ->required()
+      ->type_name("");
+  command->add_option("--from", options->from, "First event, by its position; default the first")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command->add_option("--until", options->until, "done: all trials have ended; running: one runs")
+      ->check(CLI::IsMember({"done", "running"}))
+      ->capture_default_str()
+      ->type_name("STATE");
+  program.AddServerOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

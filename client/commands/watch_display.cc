@@ -1,0 +1,175 @@
+#include "client/commands/watch_display.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/connection/names.h"
+#include "client/rendering/numbers.h"
+#include "client/terminal/interrupt.h"
+#include "client/terminal/live_region.h"
+#include "client/watching/experiment_view.h"
+#include "client/watching/follower.h"
+#include "client/watching/live_lines.h"
+#include "client/watching/plain_lines.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace lengthwise::client {
+namespace {
+
+// How often the live view is drawn, and Ctrl-C and the children are looked at.
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+// Between two lines of one trial in training, where lines are printed.
+constexpr absl::Duration kPlainInterval = absl::Seconds(10);
+
+absl::Time ToTime(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+// One of the three ways to show what comes.
+class Display {
+ public:
+  virtual ~Display() = default;
+  virtual void Show(const v1::Event& event) = 0;
+  virtual void Tick(bool caught_up, const absl::Status& connection) = 0;
+};
+
+class JsonDisplay : public Display {
+ public:
+  explicit JsonDisplay(std::ostream& out) : out_(out) {}
+  void Show(const v1::Event& event) override {
+    google::protobuf::util::JsonPrintOptions options;
+    options.preserve_proto_field_names = true;
+    std::string json;
+    if (google::protobuf::util::MessageToJsonString(event, &json, options).ok()) {
+      out_ << json << "\n";
+    }
+  }
+  void Tick(bool, const absl::Status&) override { out_.flush(); }
+
+ private:
+  std::ostream& out_;
+};
+
+class PlainDisplay : public Display {
+ public:
+  PlainDisplay(Program& program, const ExperimentView& view)
+      : program_(program), view_(view), lines_(kPlainInterval, absl::LocalTimeZone()) {}
+  void Show(const v1::Event& event) override {
+    if (const auto line = lines_.Line(view_, event); line.has_value()) {
+      program_.out() << *line << "\n";
+    }
+  }
+  void Tick(bool, const absl::Status& connection) override {
+    if (connection.code() != last_.code() && !connection.ok()) {
+      program_.err() << "lengthwise: connection lost, trying again: "
+                     << std::string(connection.message()) << "\n";
+    }
+    last_ = connection;
+    program_.out().flush();
+  }
+
+ private:
+  Program& program_;
+  const ExperimentView& view_;
+  PlainLines lines_;
+  absl::Status last_;
+};
+
+class LiveDisplay : public Display {
+ public:
+  LiveDisplay(Program& program, const ExperimentView& view, const v1::Experiment& experiment)
+      : program_(program),
+        view_(view),
+        title_(ShortName(experiment.name())),
+        created_(ToTime(experiment.create_time())),
+        region_(program.out()) {}
+  ~LiveDisplay() override { region_.Finish(); }
+
+  void Show(const v1::Event& event) override {
+    last_event_ = std::max(last_event_, ToTime(event.time()));
+  }
+  void Tick(bool caught_up, const absl::Status& connection) override {
+    // The past is not a film: show it when it is complete.
+    if (!caught_up) return;
+    const TerminalSize size = program_.terminal_size();
+    const absl::Time now = absl::Now();
+    // One line stays free for the cursor, and one column for terminals that wrap at the last.
+    region_.Update(LiveLines(view_,
+                             {.title = title_,
+                              .width = std::max(1, size.width - 1),
+                              .height = std::max(1, size.height - 1),
+                              .elapsed = (view_.all_ended() ? last_event_ : now) - created_,
+                              .now = now,
+                              .connection = connection},
+                             program_.palette()),
+                   size.width);
+  }
+
+ private:
+  Program& program_;
+  const ExperimentView& view_;
+  const std::string title_;
+  const absl::Time created_;
+  absl::Time last_event_ = absl::InfinitePast();
+  LiveRegion region_;
+};
+
+std::unique_ptr<Display> MakeDisplay(Program& program, const ExperimentView& view,
+                                     const v1::Experiment& experiment) {
+  if (program.output == "json") return std::make_unique<JsonDisplay>(program.out());
+  if (program.is_terminal) return std::make_unique<LiveDisplay>(program, view, experiment);
+  return std::make_unique<PlainDisplay>(program, view);
+}
+
+}  // namespace
+
+absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
+                                    const WatchOptions& options) {
+  if (program.output == "csv") {
+    return absl::InvalidArgumentError("a watch is printed as table or json, not csv");
+  }
+  auto experiment = connection.GetExperiment(options.experiment);
+  if (!experiment.ok()) return experiment.status();
+  auto trials = connection.ListTrials(options.experiment, "");
+  if (!trials.ok()) return trials.status();
+
+  InterruptGuard interrupts;
+  ExperimentView view(*trials, options.from <= 1);
+  const std::unique_ptr<Display> display = MakeDisplay(program, view, *experiment);
+  Follower follower(connection, {.experiment = options.experiment, .start_position = options.from});
+  bool caught_up = false;
+  std::optional<absl::Status> end;
+  while (!end.has_value()) {
+    const absl::Time next_tick = absl::Now() + kTick;
+    absl::Status broken;
+    // Everything that is there already, then at most until the next tick.
+    for (absl::Duration left = kTick; left > absl::ZeroDuration() && !end.has_value();
+         left = next_tick - absl::Now()) {
+      Follower::Update update = follower.Next(left);
+      broken = update.connection;
+      end = update.end;
+      if (!update.response.has_value()) continue;
+      for (const v1::Event& event : update.response->events()) {
+        if (view.Apply(event)) display->Show(event);
+      }
+      for (const v1::TrialProgress& progress : update.response->progress()) view.Apply(progress);
+      caught_up = caught_up || update.response->caught_up();
+      if (interrupts.count() > 0) break;
+    }
+    display->Tick(caught_up || end.has_value(), broken);
+    if (interrupts.count() > 0) return kInterrupted;
+    if (options.check) {
+      if (const absl::Status status = options.check(); !status.ok()) return status;
+    }
+    if (options.until_running && caught_up && (view.Counts().running() > 0 || view.all_ended())) {
+      return kSuccess;
+    }
+  }
+  if (!end->ok()) return *end;
+  return view.Counts().failed() > 0 ? kFailure : kSuccess;
+}
+
+}  // namespace lengthwise::client

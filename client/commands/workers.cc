@@ -1,0 +1,78 @@
+// `lengthwise workers`: who trains.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "client/rendering/numbers.h"
+#include "client/rendering/table.h"
+
+namespace lengthwise::client {
+namespace {
+
+absl::StatusOr<int> Workers(Program& program) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  auto workers = (*connection)->ListWorkers();
+  if (!workers.ok()) return workers.status();
+  if (!program.output_is_table()) {
+    Records records{.columns = {"worker", "alive", "device", "host", "threads", "max_pack_size",
+                                "trials", "steps_per_second", "model_steps_per_second",
+                                "last_heartbeat_time"}};
+    for (const v1::Worker& worker : workers->workers()) {
+      records.rows.push_back(
+          {worker.worker_id(), worker.alive(), worker.provenance().device(),
+           worker.provenance().host(), int64_t{worker.provenance().threads()},
+           int64_t{worker.max_pack_size()}, absl::StrJoin(worker.trials(), " "),
+           worker.steps_per_second(), worker.model_steps_per_second(),
+           absl::FormatTime(absl::RFC3339_sec,
+                            absl::FromUnixSeconds(worker.last_heartbeat_time().seconds()),
+                            absl::UTCTimeZone())});
+    }
+    program.Write(records);
+    return kSuccess;
+  }
+  if (workers->workers().empty()) {
+    program.out() << "No workers yet. Start one: `lengthwise_worker --server "
+                  << (*connection)->address() << "`\n";
+    return kSuccess;
+  }
+  Table table({{.header = "worker", .shrinks_to = 12},
+               {.header = "state"},
+               {.header = "device", .shrinks_to = 8},
+               {.header = "heard of"},
+               {.header = "steps/s", .align = Table::Align::kRight},
+               {.header = "models/s", .align = Table::Align::kRight},
+               {.header = "trials", .shrinks_to = 12}});
+  for (const v1::Worker& worker : workers->workers()) {
+    const bool busy = worker.trials_size() > 0;
+    std::string trials = busy ? ShortName(worker.trials(0)) : "";
+    if (worker.trials_size() > 1) {
+      absl::StrAppend(&trials, " and ", worker.trials_size() - 1, " more");
+    }
+    table.AddRow(
+        {Table::Cell(worker.worker_id(), Paint::kBold),
+         !worker.alive() ? Table::Cell("lost", Paint::kRed)
+         : busy          ? Table::Cell("busy", Paint::kCyan)
+                         : Table::Cell("idle", Paint::kGreen),
+         worker.provenance().device(),
+         FormatAge(absl::Now() - absl::FromUnixSeconds(worker.last_heartbeat_time().seconds())),
+         busy ? FormatRate(worker.steps_per_second()) : "–",
+         busy ? FormatRate(worker.model_steps_per_second()) : "–", trials});
+  }
+  program.out() << table.Render(program.width(), program.palette());
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddWorkers(CLI::App& app, Program& program) {
+  CLI::App* command =
+      program.AddCommand(app, "workers", "Lists workers and what they do", kServerGroup,
+                         "lengthwise workers\nlengthwise workers --output json",
+                         [&program] { return Workers(program); });
+  program.AddServerOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,244 @@
+#include "client/connection/connection.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "grpcpp/grpcpp.h"
+#include "platform/grpc_lifetime.h"
+#include "proto/experiment_service.grpc.pb.h"
+#include "proto/fleet_service.grpc.pb.h"
+#include "proto/rpc_details.pb.h"
+
+namespace lengthwise::client {
+namespace {
+
+// Answers may hold a million accuracies.
+constexpr int kMaxMessageBytes = 1 << 30;
+constexpr int kPageSize = 1000;
+
+// The mistakes in a BadRequest of the details, "field: description", one a line; empty without one.
+std::string FieldViolations(const grpc::Status& status) {
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return "";
+  std::string lines;
+  for (const auto& any : details.details()) {
+    google::rpc::BadRequest bad_request;
+    if (!any.UnpackTo(&bad_request)) continue;
+    for (const auto& violation : bad_request.field_violations()) {
+      absl::StrAppend(&lines, lines.empty() ? "" : "\n", violation.field(),
+                      violation.field().empty() ? "" : ": ", violation.description());
+    }
+  }
+  return lines;
+}
+
+// gRPC's "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:7070: Failed to
+// connect to remote host: Connection refused" says one thing: "Connection refused".
+std::string ConnectFailure(const std::string& message) {
+  if (message.find("onnect") == std::string::npos && message.find("DNS") == std::string::npos) {
+    return message;
+  }
+  const size_t last = message.rfind(": ");
+  return last == std::string::npos ? message : message.substr(last + 2);
+}
+
+absl::Status ToStatus(const grpc::Status& status, const std::string& address,
+                      absl::Duration timeout) {
+  switch (status.error_code()) {
+    case grpc::StatusCode::OK:
+      return absl::OkStatus();
+    case grpc::StatusCode::UNAVAILABLE:
+      return absl::UnavailableError(absl::StrCat("cannot reach a server at ", address, " (",
+                                                 ConnectFailure(status.error_message()), ")"));
+    case grpc::StatusCode::CANCELLED:
+      // Nobody asks for the status of what was cancelled here: the server broke the call off.
+      return absl::UnavailableError(
+          absl::StrCat("the server at ", address, " broke the call off; it may be stopping"));
+    case grpc::StatusCode::DEADLINE_EXCEEDED:
+      return absl::DeadlineExceededError(absl::StrCat(
+          "the server at ", address, " did not answer within ", absl::FormatDuration(timeout)));
+    case grpc::StatusCode::UNIMPLEMENTED:
+      return absl::UnimplementedError(
+          absl::StrCat("the server at ", address,
+                       " does not know this call; client and server are of different versions"));
+    default: {
+      std::string message = FieldViolations(status);
+      if (message.empty()) message = status.error_message();
+      return {static_cast<absl::StatusCode>(status.error_code()), message};
+    }
+  }
+}
+
+std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
+  return std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout);
+}
+
+class GrpcStream : public Connection::Stream {
+ public:
+  GrpcStream(v1::ExperimentService::Stub& stub, const v1::WatchExperimentRequest& request,
+             absl::Duration lifetime, const std::string& address)
+      : address_(address), lifetime_(lifetime) {
+    context_.set_deadline(Deadline(lifetime));
+    reader_ = stub.WatchExperiment(&context_, request);
+  }
+  bool Next(v1::WatchExperimentResponse& response) override { return reader_->Read(&response); }
+  absl::Status Finish() override { return ToStatus(reader_->Finish(), address_, lifetime_); }
+  void Cancel() override { context_.TryCancel(); }
+
+ private:
+  const std::string address_;
+  const absl::Duration lifetime_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReader<v1::WatchExperimentResponse>> reader_;
+};
+
+}  // namespace
+
+struct Connection::Stubs {
+  std::unique_ptr<v1::ExperimentService::Stub> experiments;
+  std::unique_ptr<v1::FleetService::Stub> fleet;
+
+  // Makes one call; `method` is a member function of a stub.
+  template <typename Stub, typename Request, typename Response>
+  static absl::StatusOr<Response> Call(
+      Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+      const Request& request, const Connection& connection, absl::Duration timeout) {
+    grpc::ClientContext context;
+    context.set_deadline(Deadline(timeout));
+    Response response;
+    const grpc::Status status = (stub.*method)(&context, request, &response);
+    if (!status.ok()) return ToStatus(status, connection.address(), timeout);
+    return response;
+  }
+};
+
+Connection::Connection(const std::string& address, const Options& options)
+    : address_(address), options_(options), stubs_(std::make_unique<Stubs>()) {
+  platform::KeepGrpcInitialized();
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // After a lost connection, try again soon: a restarted server is back within seconds.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 3000);
+  // A proxy for the outside world is not for a server in the house.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  const auto channel =
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  stubs_->experiments = v1::ExperimentService::NewStub(channel);
+  stubs_->fleet = v1::FleetService::NewStub(channel);
+}
+
+Connection::~Connection() = default;
+
+absl::StatusOr<v1::CreateExperimentResponse> Connection::CreateExperiment(
+    const v1::CreateExperimentRequest& request) {
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::CreateExperiment, request,
+                     *this, options_.create_timeout);
+}
+
+absl::StatusOr<v1::Experiment> Connection::GetExperiment(const std::string& name) {
+  v1::GetExperimentRequest request;
+  request.set_name(name);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::GetExperiment, request,
+                     *this, options_.timeout);
+}
+
+absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t limit) {
+  std::vector<v1::Experiment> experiments;
+  v1::ListExperimentsRequest request;
+  do {
+    request.set_page_size(limit == 0 ? kPageSize
+                                     : static_cast<int>(std::min<size_t>(kPageSize, limit)));
+    auto page = Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ListExperiments,
+                            request, *this, options_.timeout);
+    if (!page.ok()) return page.status();
+    for (v1::Experiment& experiment : *page->mutable_experiments()) {
+      if (limit != 0 && experiments.size() == limit) return experiments;
+      experiments.push_back(std::move(experiment));
+    }
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return experiments;
+}
+
+absl::StatusOr<v1::Experiment> Connection::CancelExperiment(const std::string& name,
+                                                            const std::string& reason) {
+  v1::CancelExperimentRequest request;
+  request.set_name(name);
+  request.set_reason(reason);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::CancelExperiment, request,
+                     *this, options_.timeout);
+}
+
+absl::Status Connection::DeleteExperiment(const std::string& name) {
+  v1::DeleteExperimentRequest request;
+  request.set_name(name);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::DeleteExperiment, request,
+                     *this, options_.timeout)
+      .status();
+}
+
+absl::StatusOr<v1::Trial> Connection::GetTrial(const std::string& name) {
+  v1::GetTrialRequest request;
+  request.set_name(name);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::GetTrial, request, *this,
+                     options_.timeout);
+}
+
+absl::StatusOr<std::vector<v1::Trial>> Connection::ListTrials(const std::string& experiment,
+                                                              const std::string& filter) {
+  std::vector<v1::Trial> trials;
+  v1::ListTrialsRequest request;
+  request.set_parent(experiment);
+  request.set_page_size(kPageSize);
+  request.set_filter(filter);
+  do {
+    auto page = Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ListTrials, request,
+                            *this, options_.timeout);
+    if (!page.ok()) return page.status();
+    for (v1::Trial& trial : *page->mutable_trials()) trials.push_back(std::move(trial));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return trials;
+}
+
+absl::StatusOr<v1::Trial> Connection::CancelTrial(const std::string& name,
+                                                  const std::string& reason) {
+  v1::CancelTrialRequest request;
+  request.set_name(name);
+  request.set_reason(reason);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::CancelTrial, request,
+                     *this, options_.timeout);
+}
+
+absl::StatusOr<v1::QueryLengthAccuraciesResponse> Connection::QueryLengthAccuracies(
+    const std::string& name, bool include_intervals) {
+  v1::QueryLengthAccuraciesRequest request;
+  request.set_name(name);
+  request.set_include_intervals(include_intervals);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::QueryLengthAccuracies,
+                     request, *this, options_.create_timeout);
+}
+
+absl::StatusOr<v1::QueryLossCurvesResponse> Connection::QueryLossCurves(const std::string& name,
+                                                                        int max_points) {
+  v1::QueryLossCurvesRequest request;
+  request.set_name(name);
+  request.set_max_points(max_points);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::QueryLossCurves, request,
+                     *this, options_.create_timeout);
+}
+
+absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {
+  return Stubs::Call(*stubs_->fleet, &v1::FleetService::Stub::ListWorkers, v1::ListWorkersRequest(),
+                     *this, options_.timeout);
+}
+
+std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request,
+                                                      absl::Duration lifetime) {
+  return std::make_unique<GrpcStream>(*stubs_->experiments, request, lifetime, address_);
+}
+
+}  // namespace lengthwise::client

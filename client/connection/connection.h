@@ -1,0 +1,78 @@
+// The client's end of the API: calls with deadlines that return values, without gRPC in sight.
+#ifndef LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_
+#define LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/fleet_service.pb.h"
+
+namespace lengthwise::client {
+
+// Thread-safe. Errors are those that each rpc documents, and, with the address in the message,
+//  UNAVAILABLE: nobody serves at the address, or the server is starting or stopping;
+//  DEADLINE_EXCEEDED: it did not answer in time.
+// INVALID_ARGUMENT has one line "field: description" for each mistake.
+class Connection {
+ public:
+  struct Options {
+    // For an answer to a call.
+    absl::Duration timeout = absl::Seconds(15);
+    // For an answer to CreateExperiment, which may have a large grid to expand.
+    absl::Duration create_timeout = absl::Seconds(60);
+  };
+
+  // `address` is HOST:PORT. Connects when the first call is made.
+  Connection(const std::string& address, const Options& options);
+  explicit Connection(const std::string& address) : Connection(address, Options()) {}
+  ~Connection();
+
+  const std::string& address() const { return address_; }
+
+  absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
+      const v1::CreateExperimentRequest& request);
+  absl::StatusOr<v1::Experiment> GetExperiment(const std::string& name);
+  // All pages, newest first; at most `limit`, where 0 means all.
+  absl::StatusOr<std::vector<v1::Experiment>> ListExperiments(size_t limit);
+  absl::StatusOr<v1::Experiment> CancelExperiment(const std::string& name,
+                                                  const std::string& reason);
+  absl::Status DeleteExperiment(const std::string& name);
+  absl::StatusOr<v1::Trial> GetTrial(const std::string& name);
+  // All pages, in the order of the grid.
+  absl::StatusOr<std::vector<v1::Trial>> ListTrials(const std::string& experiment,
+                                                    const std::string& filter);
+  absl::StatusOr<v1::Trial> CancelTrial(const std::string& name, const std::string& reason);
+  absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,
+                                                                          bool include_intervals);
+  absl::StatusOr<v1::QueryLossCurvesResponse> QueryLossCurves(const std::string& name,
+                                                              int max_points);
+  absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
+
+  // One call of WatchExperiment. Next and Finish are for one thread; Cancel may come from any.
+  class Stream {
+   public:
+    virtual ~Stream() = default;
+    // False at the end.
+    virtual bool Next(v1::WatchExperimentResponse& response) = 0;
+    // Why it ended; call it after Next was false.
+    virtual absl::Status Finish() = 0;
+    virtual void Cancel() = 0;
+  };
+  // Ends with DEADLINE_EXCEEDED after `lifetime`: call again from the last next_position.
+  std::unique_ptr<Stream> Watch(const v1::WatchExperimentRequest& request, absl::Duration lifetime);
+
+ private:
+  struct Stubs;
+  const std::string address_;
+  const Options options_;
+  std::unique_ptr<Stubs> stubs_;
+};
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_

@@ -1,0 +1,92 @@
+#include "client/connection/connection.h"
+
+#include "client/connection/fake_server.h"
+#include "client/connection/names.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(ConnectionTest, SaysWhatIsNotReachableAndWhy) {
+  // Port 1 (tcpmux) is not served on a test machine.
+  Connection connection("127.0.0.1:1");
+  const auto answer = connection.ListExperiments(0);
+  EXPECT_TRUE(absl::IsUnavailable(answer.status()));
+  EXPECT_EQ(answer.status().message(), "cannot reach a server at 127.0.0.1:1 (Connection refused)");
+}
+
+TEST(ConnectionTest, NamesEveryMistakeOfASpecification) {
+  FakeServer server;
+  Connection connection(server.address());
+  v1::CreateExperimentRequest request;
+  request.mutable_specification_text()->set_text("encodings: [none, rotery]");
+  const auto answer = connection.CreateExperiment(request);
+  EXPECT_TRUE(absl::IsInvalidArgument(answer.status()));
+  EXPECT_EQ(answer.status().message(),
+            "encodings[1]: unknown encoding \"rotery\"\ntraining.steps: must be at least 1");
+}
+
+TEST(ConnectionTest, ReadsAllPages) {
+  FakeServer server;
+  server.AddExperiment("e-1", {"none", "sin_cos", "relative"});
+  Connection connection(server.address());
+  const auto trials = connection.ListTrials("experiments/e-1", "");
+  ASSERT_TRUE(trials.ok()) << trials.status();
+  ASSERT_EQ(trials->size(), 3u);
+  EXPECT_EQ((*trials)[2].name(), "experiments/e-1/trials/bucket_sort-relative");
+}
+
+class NamesTest : public testing::Test {
+ protected:
+  NamesTest() : connection_(server_.address()) {
+    server_.AddExperiment("quickstart-1", {"none"});
+    server_.AddExperiment("quickstart-2", {"none", "sin_cos"});
+    server_.AddExperiment("ablation-1", {"none"});
+  }
+  std::string Found(const std::string& text) {
+    const auto experiment = FindExperiment(connection_, text);
+    return experiment.ok() ? experiment->name() : std::string(experiment.status().message());
+  }
+  std::string FoundTrial(const std::string& text) {
+    const auto trial = FindTrial(connection_, text);
+    return trial.ok() ? trial->name() : std::string(trial.status().message());
+  }
+
+  FakeServer server_;
+  Connection connection_;
+};
+
+TEST_F(NamesTest, FindsAnExperimentByWhatPeopleType) {
+  EXPECT_EQ(Found("experiments/quickstart-1"), "experiments/quickstart-1");
+  EXPECT_EQ(Found("quickstart-1"), "experiments/quickstart-1");
+  EXPECT_EQ(Found("quickstart"), "experiments/quickstart-2");  // the newest
+  EXPECT_EQ(Found("abl"), "experiments/ablation-1");
+}
+
+TEST_F(NamesTest, SaysWhatIsThereInstead) {
+  EXPECT_THAT(Found("quikstart-1"), HasSubstr("did you mean \"quickstart-1\"?"));
+  EXPECT_THAT(Found("quick"), HasSubstr("may be several experiments: quickstart-2, quickstart-1"));
+}
+
+TEST_F(NamesTest, FindsATrialByIdPrefixAndIndex) {
+  const std::string name = "experiments/quickstart-2/trials/bucket_sort-sin_cos";
+  EXPECT_EQ(FoundTrial(name), name);
+  EXPECT_EQ(FoundTrial("quickstart-2/bucket_sort-sin_cos"), name);
+  EXPECT_EQ(FoundTrial("quickstart-2/bucket_sort-s"), name);
+  EXPECT_EQ(FoundTrial("quickstart/1"), name);
+  EXPECT_THAT(FoundTrial("quickstart-2/none"), StartsWith("there is no trial \"none\""));
+}
+
+TEST(ShortNameTest, IsTheLastPart) {
+  EXPECT_EQ(ShortName("experiments/e-1"), "e-1");
+  EXPECT_EQ(ShortName("experiments/e-1/trials/t"), "t");
+  EXPECT_TRUE(NamesTrial("e-1/t"));
+  EXPECT_FALSE(NamesTrial("experiments/e-1"));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,263 @@
+#include "client/connection/fake_server.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "proto/rpc_details.pb.h"
+
+namespace lengthwise::client {
+namespace {
+
+using platform::MutexLock;
+
+grpc::Status NotFound(const std::string& name) {
+  return {grpc::StatusCode::NOT_FOUND, absl::StrCat("no such resource: ", name)};
+}
+
+// As the server answers a specification with two mistakes.
+grpc::Status TwoMistakes() {
+  google::rpc::BadRequest bad_request;
+  auto* first = bad_request.add_field_violations();
+  first->set_field("encodings[1]");
+  first->set_description("unknown encoding \"rotery\"");
+  auto* second = bad_request.add_field_violations();
+  second->set_field("training.steps");
+  second->set_description("must be at least 1");
+  google::rpc::Status details;
+  details.set_code(grpc::StatusCode::INVALID_ARGUMENT);
+  details.add_details()->PackFrom(bad_request);
+  return {grpc::StatusCode::INVALID_ARGUMENT, "two mistakes", details.SerializeAsString()};
+}
+
+}  // namespace
+
+FakeServer::FakeServer() {
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(static_cast<v1::ExperimentService::Service*>(this));
+  builder.RegisterService(static_cast<v1::FleetService::Service*>(this));
+  server_ = builder.BuildAndStart();
+  address_ = absl::StrCat("127.0.0.1:", port);
+}
+
+FakeServer::~FakeServer() { server_->Shutdown(std::chrono::system_clock::now()); }
+
+void FakeServer::AddExperiment(const std::string& id, const std::vector<std::string>& encodings) {
+  MutexLock lock(mutex_);
+  v1::Experiment experiment;
+  experiment.set_name(absl::StrCat("experiments/", id));
+  experiment.set_owner("ada");
+  experiment.mutable_specification()->set_name(id.substr(0, id.rfind('-')));
+  experiment.mutable_create_time()->set_seconds(1'700'000'000);
+  experiments_.insert(experiments_.begin(), experiment);
+  for (size_t i = 0; i < encodings.size(); ++i) {
+    v1::Trial trial;
+    trial.set_name(absl::StrCat(experiment.name(), "/trials/bucket_sort-", encodings[i]));
+    trial.set_index(static_cast<int>(i));
+    trial.set_state(v1::QUEUED);
+    v1::TrialSpecification& specification = *trial.mutable_specification();
+    specification.mutable_task()->set_name("bucket_sort");
+    specification.mutable_network()->set_name("encoder");
+    specification.mutable_encoding()->set_name("sin_cos");
+    specification.mutable_encoding()->set_label(encodings[i]);
+    specification.set_learning_rate(0.001);
+    specification.mutable_training()->set_steps(200);
+    specification.mutable_evaluation()->set_seen_up_to(2);
+    trials_.push_back(trial);
+  }
+  Count(experiment.name());
+}
+
+void FakeServer::SetState(const std::string& trial, v1::TrialState state) {
+  MutexLock lock(mutex_);
+  FindTrial(trial)->set_state(state);
+  Count(trial.substr(0, trial.find("/trials/")));
+}
+
+void FakeServer::AddEvaluation(const v1::QueryLengthAccuraciesResponse::Evaluation& evaluation) {
+  MutexLock lock(mutex_);
+  *evaluations_.add_evaluations() = evaluation;
+}
+
+void FakeServer::AddWorker(const v1::Worker& worker) {
+  MutexLock lock(mutex_);
+  *workers_.add_workers() = worker;
+}
+
+void FakeServer::AddWatchScript(WatchScript script) {
+  MutexLock lock(mutex_);
+  scripts_.push_back(std::move(script));
+}
+
+std::vector<v1::WatchExperimentRequest> FakeServer::watch_requests() {
+  MutexLock lock(mutex_);
+  return watch_requests_;
+}
+
+std::vector<v1::CreateExperimentRequest> FakeServer::create_requests() {
+  MutexLock lock(mutex_);
+  return create_requests_;
+}
+
+std::vector<std::string> FakeServer::deleted() {
+  MutexLock lock(mutex_);
+  return deleted_;
+}
+
+v1::Experiment* FakeServer::Find(const std::string& name) {
+  for (v1::Experiment& experiment : experiments_) {
+    if (experiment.name() == name) return &experiment;
+  }
+  return nullptr;
+}
+
+v1::Trial* FakeServer::FindTrial(const std::string& name) {
+  for (v1::Trial& trial : trials_) {
+    if (trial.name() == name) return &trial;
+  }
+  return nullptr;
+}
+
+void FakeServer::Count(const std::string& experiment) {
+  v1::TrialCounts& counts = *Find(experiment)->mutable_trials();
+  counts.Clear();
+  for (const v1::Trial& trial : trials_) {
+    if (!absl::StartsWith(trial.name(), absl::StrCat(experiment, "/"))) continue;
+    if (trial.state() == v1::QUEUED) counts.set_queued(counts.queued() + 1);
+    if (trial.state() == v1::RUNNING) counts.set_running(counts.running() + 1);
+    if (trial.state() == v1::SUCCEEDED) counts.set_succeeded(counts.succeeded() + 1);
+    if (trial.state() == v1::FAILED) counts.set_failed(counts.failed() + 1);
+    if (trial.state() == v1::CANCELLED) counts.set_cancelled(counts.cancelled() + 1);
+  }
+}
+
+grpc::Status FakeServer::CreateExperiment(Context*, const v1::CreateExperimentRequest* request,
+                                          v1::CreateExperimentResponse* response) {
+  MutexLock lock(mutex_);
+  create_requests_.push_back(*request);
+  if (absl::StrContains(request->specification_text().text(), "rotery")) return TwoMistakes();
+  if (!request->validate_only()) response->mutable_experiment()->set_name("experiments/e-1");
+  response->mutable_experiment()->mutable_specification()->set_name("e");
+  response->set_trial_count(6);
+  response->set_pack_count(2);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::GetExperiment(Context*, const v1::GetExperimentRequest* request,
+                                       v1::Experiment* response) {
+  MutexLock lock(mutex_);
+  const v1::Experiment* found = Find(request->name());
+  if (found == nullptr) return NotFound(request->name());
+  *response = *found;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::ListExperiments(Context*, const v1::ListExperimentsRequest*,
+                                         v1::ListExperimentsResponse* response) {
+  MutexLock lock(mutex_);
+  for (const v1::Experiment& experiment : experiments_) *response->add_experiments() = experiment;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::CancelExperiment(Context*, const v1::CancelExperimentRequest* request,
+                                          v1::Experiment* response) {
+  MutexLock lock(mutex_);
+  v1::Experiment* found = Find(request->name());
+  if (found == nullptr) return NotFound(request->name());
+  for (v1::Trial& trial : trials_) {
+    if (absl::StartsWith(trial.name(), absl::StrCat(request->name(), "/")) &&
+        (trial.state() == v1::QUEUED || trial.state() == v1::RUNNING)) {
+      trial.set_state(v1::CANCELLED);
+    }
+  }
+  Count(request->name());
+  *response = *found;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::DeleteExperiment(Context*, const v1::DeleteExperimentRequest* request,
+                                          v1::DeleteExperimentResponse*) {
+  MutexLock lock(mutex_);
+  const v1::Experiment* found = Find(request->name());
+  if (found == nullptr) return NotFound(request->name());
+  if (found->trials().queued() + found->trials().running() > 0) {
+    return {grpc::StatusCode::FAILED_PRECONDITION, "trials are queued or running; cancel first"};
+  }
+  deleted_.push_back(request->name());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::GetTrial(Context*, const v1::GetTrialRequest* request,
+                                  v1::Trial* response) {
+  MutexLock lock(mutex_);
+  const v1::Trial* found = FindTrial(request->name());
+  if (found == nullptr) return NotFound(request->name());
+  *response = *found;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::ListTrials(Context*, const v1::ListTrialsRequest* request,
+                                    v1::ListTrialsResponse* response) {
+  MutexLock lock(mutex_);
+  // Pages of one, so that every test pages.
+  int skip = request->page_token().empty() ? 0 : std::stoi(request->page_token());
+  const int wanted = skip;
+  for (const v1::Trial& trial : trials_) {
+    if (!absl::StartsWith(trial.name(), absl::StrCat(request->parent(), "/"))) continue;
+    if (skip-- > 0) continue;
+    if (response->trials_size() == 1) {
+      response->set_next_page_token(absl::StrCat(wanted + 1));
+      break;
+    }
+    *response->add_trials() = trial;
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::CancelTrial(Context*, const v1::CancelTrialRequest* request,
+                                     v1::Trial* response) {
+  MutexLock lock(mutex_);
+  v1::Trial* found = FindTrial(request->name());
+  if (found == nullptr) return NotFound(request->name());
+  found->set_state(v1::CANCELLED);
+  *response = *found;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::WatchExperiment(Context*, const v1::WatchExperimentRequest* request,
+                                         grpc::ServerWriter<v1::WatchExperimentResponse>* writer) {
+  WatchScript script;
+  {
+    MutexLock lock(mutex_);
+    watch_requests_.push_back(*request);
+    if (scripts_.empty()) return {grpc::StatusCode::INTERNAL, "the test has no more scripts"};
+    script = scripts_.front();
+    scripts_.erase(scripts_.begin());
+  }
+  for (const auto& response : script.responses) writer->Write(response);
+  return script.status;
+}
+
+grpc::Status FakeServer::QueryLengthAccuracies(Context*,
+                                               const v1::QueryLengthAccuraciesRequest* request,
+                                               v1::QueryLengthAccuraciesResponse* response) {
+  MutexLock lock(mutex_);
+  for (const auto& evaluation : evaluations_.evaluations()) {
+    if (absl::StartsWith(evaluation.trial(), request->name())) {
+      *response->add_evaluations() = evaluation;
+    }
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::ListWorkers(Context*, const v1::ListWorkersRequest*,
+                                     v1::ListWorkersResponse* response) {
+  MutexLock lock(mutex_);
+  *response = workers_;
+  return grpc::Status::OK;
+}
+
+}  // namespace lengthwise::client

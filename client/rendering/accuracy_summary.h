@@ -1,0 +1,77 @@
+// What an experiment found: accuracy by length, lengths seen in training and lengths not seen
+// apart.
+#ifndef LENGTHWISE_CLIENT_RENDERING_ACCURACY_SUMMARY_H_
+#define LENGTHWISE_CLIENT_RENDERING_ACCURACY_SUMMARY_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/rendering/chart.h"
+#include "client/rendering/records.h"
+#include "client/rendering/table.h"
+#include "proto/experiment_service.pb.h"
+
+namespace lengthwise::client {
+
+// A point of the grid, seeds aside: the trials that differ only in their seeds, averaged.
+struct AccuracyRow {
+  std::string task;
+  std::string network;
+  std::string encoding;
+  double learning_rate = 0;
+  // Trials averaged.
+  int trials = 0;
+  // Mean over the trials of the token accuracy, 0 to 1, by length.
+  std::map<int32_t, double> accuracies;
+  // Means over the lengths of `accuracies`; not-a-number where there are none.
+  double seen = 0;
+  double unseen = 0;
+  // Standard deviation over the trials of their means over the unseen lengths; not-a-number for
+  // fewer than two.
+  double unseen_deviation = 0;
+};
+
+struct AccuracySummary {
+  // In the order of the grid. Only final evaluations count.
+  std::vector<AccuracyRow> rows;
+  // The longest length seen in training.
+  int32_t seen_up_to = 0;
+  // Evaluated lengths, ascending.
+  std::vector<int32_t> lengths;
+  // Sequences per length.
+  int32_t sequences = 0;
+  // Trials that have no final evaluation (yet).
+  int missing_trials = 0;
+};
+
+AccuracySummary Summarize(const std::vector<v1::Trial>& trials,
+                          const v1::QueryLengthAccuraciesResponse& accuracies);
+
+// Per cent; as many lengths (or groups of them, averaged) as fit `width`, at least one seen and one
+// unseen group. The best of a column of means is bold. Columns that tell no rows apart are left
+// out.
+std::string RenderAccuracyTable(const AccuracySummary& summary, int width, const Palette& palette);
+
+// One curve a row; only the `max_series` rows best on unseen lengths when there are more.
+Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
+
+// Every trial and length, nothing averaged; also the evaluations during training where `accuracies`
+// has them.
+Records AccuracyRecords(const std::vector<v1::Trial>& trials,
+                        const v1::QueryLengthAccuraciesResponse& accuracies);
+
+// A range of a list of lengths: indices [begin, end).
+struct LengthGroup {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
+// Cuts `count` lengths into at most `most` groups of nearly equal size; of equal size where a
+// number of groups between half of `most` and `most` allows it.
+std::vector<LengthGroup> GroupLengths(size_t count, size_t most);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_RENDERING_ACCURACY_SUMMARY_H_

@@ -1,0 +1,36 @@
+// Curves in the terminal, drawn with braille dots: two by four of them in a character cell.
+#ifndef LENGTHWISE_CLIENT_RENDERING_CHART_H_
+#define LENGTHWISE_CLIENT_RENDERING_CHART_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/rendering/text.h"
+
+namespace lengthwise::client {
+
+struct ChartSeries {
+  std::string name;
+  // (x, y), ascending x; y from 0 to 1. Points that are not finite leave a gap.
+  std::vector<std::pair<double, double>> points;
+};
+
+struct Chart {
+  std::vector<ChartSeries> series;
+  // Marked by an upright dotted line with the text of `split_labels` left and right of it, below
+  // the axis.
+  std::optional<double> split;
+  std::pair<std::string, std::string> split_labels;
+  std::string x_label;
+
+  // `width` columns (at least 30) and `height` rows of dots (at least 2), with the axis from 0 to
+  // 100 % on the left, x below and each curve's name at its right end. Without colours curves
+  // differ by their dashes; the legend shows them.
+  std::string Render(int width, int height, const Palette& palette) const;
+};
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_RENDERING_CHART_H_

@@ -1,0 +1,234 @@
+#include "client/watching/experiment_view.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "client/rendering/numbers.h"
+
+namespace lengthwise::client {
+namespace {
+
+absl::Time ToTime(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+std::string Label(const v1::Component& component) {
+  return component.label().empty() ? component.name() : component.label();
+}
+
+template <typename Value>
+void EraseBeyond(std::map<int64_t, Value>& measured, int64_t step) {
+  measured.erase(measured.upper_bound(step), measured.end());
+}
+
+void ApplyStateChange(const v1::Event& event, TrialView& trial) {
+  const v1::StateChange& change = event.state_change();
+  trial.state = change.to();
+  trial.reason = change.reason();
+  trial.phase = v1::TrialProgress::PHASE_UNSPECIFIED;
+  trial.steps_per_second = 0;
+  trial.seconds_left = 0;
+  if (change.to() == v1::RUNNING) {
+    trial.worker = change.worker();
+    trial.attempt = std::max(trial.attempt, event.attempt());
+    trial.start_time = ToTime(event.time());
+    EraseBeyond(trial.losses, change.resumed_from_step());
+    EraseBeyond(trial.accuracies, change.resumed_from_step());
+    trial.steps_done = change.resumed_from_step();
+    trial.progress_loss.reset();
+  }
+  if (trial.ended()) {
+    trial.end_time = ToTime(event.time());
+    trial.progress_loss.reset();
+  }
+}
+
+}  // namespace
+
+std::optional<float> TrialView::loss() const {
+  if (progress_loss.has_value()) return progress_loss;
+  if (losses.empty()) return std::nullopt;
+  return losses.rbegin()->second;
+}
+
+double TrialView::fraction() const {
+  if (ended()) return 1;
+  if (total_steps <= 0) return 0;
+  return std::min(1.0, static_cast<double>(steps_done) / static_cast<double>(total_steps));
+}
+
+ExperimentView::ExperimentView(const std::vector<v1::Trial>& trials, bool from_beginning) {
+  const std::vector<std::string> labels = TrialLabels(trials);
+  for (size_t i = 0; i < trials.size(); ++i) {
+    TrialView view;
+    view.name = trials[i].name();
+    view.label = labels[i];
+    view.total_steps = trials[i].specification().training().steps();
+    view.seen_up_to = trials[i].specification().evaluation().seen_up_to();
+    view.reason = trials[i].reason();
+    if (!from_beginning) {
+      view.state = trials[i].state();
+      view.worker = trials[i].worker();
+      view.attempt = trials[i].attempt();
+      view.steps_done = trials[i].checkpoint_step();
+    }
+    index_[view.name] = trials_.size();
+    trials_.push_back(std::move(view));
+  }
+}
+
+const TrialView* ExperimentView::Find(const std::string& name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &trials_[found->second];
+}
+
+bool ExperimentView::Apply(const v1::Event& event) {
+  if (event.position() != 0 && event.position() <= last_position_) return false;
+  const auto found = index_.find(event.trial());
+  if (found == index_.end()) return false;
+  last_position_ = std::max(last_position_, event.position());
+  TrialView& trial = trials_[found->second];
+  switch (event.fact_case()) {
+    case v1::Event::kStateChange:
+      ApplyStateChange(event, trial);
+      break;
+    case v1::Event::kTrainingPoints: {
+      const v1::TrainingPoints& points = event.training_points();
+      for (int i = 0; i < std::min(points.steps_size(), points.losses_size()); ++i) {
+        trial.losses[points.steps(i)] = points.losses(i);
+        trial.steps_done = std::max(trial.steps_done, points.steps(i));
+      }
+      break;
+    }
+    case v1::Event::kLengthAccuracies:
+      trial.accuracies[event.step()] = MeanAccuracy(event.length_accuracies(), trial.seen_up_to);
+      trial.accuracies[event.step()].final = event.length_accuracies().final();
+      trial.steps_done = std::max(trial.steps_done, event.step());
+      break;
+    default:
+      trial.steps_done = std::max(trial.steps_done, event.step());
+      break;
+  }
+  return true;
+}
+
+void ExperimentView::Apply(const v1::TrialProgress& progress) {
+  const auto found = index_.find(progress.trial());
+  if (found == index_.end()) return;
+  TrialView& trial = trials_[found->second];
+  // What was said by an attempt before the newest, or after the end, is late.
+  if (progress.attempt() < trial.attempt || trial.state != v1::RUNNING) return;
+  trial.phase = progress.phase();
+  trial.seconds_left = progress.seconds_left();
+  if (progress.phase() == v1::TrialProgress::EVALUATING) {
+    trial.lengths_done = progress.done();
+    trial.lengths_total = progress.total();
+    return;
+  }
+  trial.steps_done = std::max(trial.steps_done, progress.done());
+  trial.steps_per_second = progress.steps_per_second();
+  if (progress.done() > 0) trial.progress_loss = progress.loss();
+}
+
+v1::TrialCounts ExperimentView::Counts() const {
+  int queued = 0;
+  int running = 0;
+  int succeeded = 0;
+  int failed = 0;
+  int cancelled = 0;
+  for (const TrialView& trial : trials_) {
+    queued += trial.state == v1::QUEUED;
+    running += trial.state == v1::RUNNING;
+    succeeded += trial.state == v1::SUCCEEDED;
+    failed += trial.state == v1::FAILED;
+    cancelled += trial.state == v1::CANCELLED;
+  }
+  v1::TrialCounts counts;
+  counts.set_queued(queued);
+  counts.set_running(running);
+  counts.set_succeeded(succeeded);
+  counts.set_failed(failed);
+  counts.set_cancelled(cancelled);
+  return counts;
+}
+
+bool ExperimentView::all_ended() const {
+  return std::all_of(trials_.begin(), trials_.end(),
+                     [](const TrialView& trial) { return trial.ended(); });
+}
+
+double ExperimentView::fraction() const {
+  if (trials_.empty()) return 0;
+  double sum = 0;
+  for (const TrialView& trial : trials_) sum += trial.fraction();
+  return sum / static_cast<double>(trials_.size());
+}
+
+double ExperimentView::steps_per_second() const {
+  double sum = 0;
+  for (const TrialView& trial : trials_) {
+    if (trial.state == v1::RUNNING) sum += trial.steps_per_second;
+  }
+  return sum;
+}
+
+std::optional<absl::Duration> ExperimentView::time_left() const {
+  const double speed = steps_per_second();
+  if (speed <= 0) return std::nullopt;
+  double steps = 0;
+  double longest = 0;  // no trial ends sooner than its worker says
+  for (const TrialView& trial : trials_) {
+    if (trial.ended()) continue;
+    steps += static_cast<double>(std::max<int64_t>(0, trial.total_steps - trial.steps_done));
+    longest = std::max(longest, trial.seconds_left);
+  }
+  return absl::Seconds(std::max(steps / speed, longest));
+}
+
+std::vector<std::string> TrialLabels(const std::vector<v1::Trial>& trials) {
+  using Part = std::function<std::string(const v1::TrialSpecification&)>;
+  const std::vector<Part> parts = {
+      [](const v1::TrialSpecification& s) { return Label(s.task()); },
+      [](const v1::TrialSpecification& s) { return Label(s.network()); },
+      [](const v1::TrialSpecification& s) { return Label(s.encoding()); },
+      [](const v1::TrialSpecification& s) {
+        return absl::StrCat("lr ", FormatExact(s.learning_rate()));
+      },
+      [](const v1::TrialSpecification& s) {
+        return s.weight_seed() == s.data_seed()
+                   ? absl::StrCat("seed ", s.weight_seed())
+                   : absl::StrCat("seeds ", s.weight_seed(), "/", s.data_seed());
+      }};
+  std::vector<std::string> labels(trials.size());
+  for (const Part& part : parts) {
+    const bool differs = std::any_of(trials.begin(), trials.end(), [&](const v1::Trial& trial) {
+      return part(trial.specification()) != part(trials[0].specification());
+    });
+    if (!differs) continue;
+    for (size_t i = 0; i < trials.size(); ++i) {
+      absl::StrAppend(&labels[i], labels[i].empty() ? "" : " ", part(trials[i].specification()));
+    }
+  }
+  for (size_t i = 0; i < trials.size(); ++i) {
+    if (labels[i].empty()) labels[i] = Label(trials[i].specification().encoding());
+    if (labels[i].empty()) labels[i] = trials[i].name();
+  }
+  return labels;
+}
+
+TrialView::Accuracy MeanAccuracy(const v1::LengthAccuracies& accuracies, int32_t seen_up_to) {
+  double sums[2] = {0, 0};
+  int counts[2] = {0, 0};
+  for (int i = 0; i < std::min(accuracies.lengths_size(), accuracies.accuracies_size()); ++i) {
+    const int side = accuracies.lengths(i) > seen_up_to ? 1 : 0;
+    sums[side] += accuracies.accuracies(i);
+    ++counts[side];
+  }
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  return {.seen = counts[0] > 0 ? sums[0] / counts[0] : kNone,
+          .unseen = counts[1] > 0 ? sums[1] / counts[1] : kNone};
+}
+
+}  // namespace lengthwise::client

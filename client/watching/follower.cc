@@ -1,0 +1,144 @@
+#include "client/watching/follower.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace lengthwise::client {
+namespace {
+
+using platform::MutexLock;
+
+// Responses read ahead of the display; then the stream waits, and with it the server's cursor.
+constexpr size_t kMostWaiting = 64;
+
+std::chrono::steady_clock::time_point After(absl::Duration duration) {
+  return std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(duration);
+}
+
+// Whether calling again may help.
+bool MayPass(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsInternal(status) || absl::IsUnknown(status) || absl::IsAborted(status) ||
+         absl::IsResourceExhausted(status);
+}
+
+}  // namespace
+
+Follower::Follower(Connection& connection, Options options)
+    : connection_(connection), options_(std::move(options)), thread_([this] { Run(); }) {}
+
+Follower::~Follower() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    if (stream_ != nullptr) stream_->Cancel();
+  }
+  changed_.NotifyAll();
+  thread_.join();
+}
+
+Follower::Update Follower::Next(absl::Duration timeout) {
+  const auto deadline = After(timeout);
+  Update update;
+  MutexLock lock(mutex_);
+  while (responses_.empty() && !end_.has_value()) {
+    if (!changed_.WaitUntil(mutex_, deadline)) break;
+  }
+  update.connection = broken_;
+  if (!responses_.empty()) {
+    update.response = std::move(responses_.front());
+    responses_.pop_front();
+    changed_.NotifyAll();
+  } else {
+    update.end = end_;
+  }
+  return update;
+}
+
+bool Follower::Push(v1::WatchExperimentResponse response) {
+  MutexLock lock(mutex_);
+  broken_ = absl::OkStatus();
+  while (responses_.size() >= kMostWaiting && !stopping_) changed_.Wait(mutex_);
+  responses_.push_back(std::move(response));
+  changed_.NotifyAll();
+  return !stopping_;
+}
+
+bool Follower::Pause(absl::Duration backoff) {
+  const auto deadline = After(backoff);
+  MutexLock lock(mutex_);
+  while (!stopping_) {
+    if (!changed_.WaitUntil(mutex_, deadline)) break;
+  }
+  return !stopping_;
+}
+
+void Follower::Run() {
+  v1::WatchExperimentRequest request;
+  request.set_name(options_.experiment);
+  request.set_start_position(options_.start_position);
+  request.set_include_progress(options_.include_progress);
+  request.set_omit_attention_maps(true);
+  bool ever_answered = false;
+  bool caught_up = false;
+  int failures = 0;
+  absl::Duration backoff = options_.first_backoff;
+  absl::Status status;
+  while (true) {
+    const std::unique_ptr<Connection::Stream> stream =
+        connection_.Watch(request, options_.stream_lifetime);
+    {
+      MutexLock lock(mutex_);
+      if (stopping_) stream->Cancel();
+      stream_ = stream.get();
+    }
+    v1::WatchExperimentResponse response;
+    bool wanted = true;
+    while (wanted && stream->Next(response)) {
+      ever_answered = true;
+      failures = 0;
+      backoff = options_.first_backoff;
+      // Nothing that was passed on before is passed on again, whatever the server sends.
+      auto& events = *response.mutable_events();
+      events.erase(std::remove_if(events.begin(), events.end(),
+                                  [&](const v1::Event& event) {
+                                    return event.position() < request.start_position();
+                                  }),
+                   events.end());
+      if (!events.empty()) {
+        request.set_start_position(
+            std::max(request.start_position(), events.rbegin()->position() + 1));
+      }
+      request.set_start_position(std::max(request.start_position(), response.next_position()));
+      // "The history was sent" is said once, also when the connection broke in between.
+      if (caught_up) response.set_caught_up(false);
+      caught_up = caught_up || response.caught_up();
+      wanted = Push(std::move(response));
+      response.Clear();
+    }
+    {
+      MutexLock lock(mutex_);
+      stream_ = nullptr;
+      if (!wanted) stream->Cancel();
+      if (stopping_) break;
+    }
+    status = stream->Finish();
+    if (status.ok() || !MayPass(status) || !ever_answered) break;
+    if (absl::IsDeadlineExceeded(status)) continue;  // the stream's own lifetime
+    ++failures;
+    if (options_.tries > 0 && failures >= options_.tries) break;
+    {
+      MutexLock lock(mutex_);
+      broken_ = status;
+      changed_.NotifyAll();
+    }
+    if (!Pause(backoff)) break;
+    backoff = std::min(2 * backoff, options_.longest_backoff);
+  }
+  MutexLock lock(mutex_);
+  end_ = status;
+  changed_.NotifyAll();
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,76 @@
+// Follows an experiment's events through lost connections.
+#ifndef LENGTHWISE_CLIENT_WATCHING_FOLLOWER_H_
+#define LENGTHWISE_CLIENT_WATCHING_FOLLOWER_H_
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "client/connection/connection.h"
+#include "platform/mutex.h"
+
+namespace lengthwise::client {
+
+// Reads on a thread of its own. After a broken stream it calls again from the last `next_position`,
+// at first soon and then every few seconds; an event that comes twice is dropped. The methods are
+// for one thread.
+class Follower {
+ public:
+  struct Options {
+    // As WatchExperimentRequest.
+    std::string experiment;
+    int64_t start_position = 0;
+    bool include_progress = true;
+    // Before the second try, and at most (it doubles with each).
+    absl::Duration first_backoff = absl::Milliseconds(200);
+    absl::Duration longest_backoff = absl::Seconds(5);
+    // Tries without an answer before it gives up; 0: never. Counted anew after each response.
+    // Before the first response a single one is made.
+    int tries = 0;
+    // A stream is called again after so long.
+    absl::Duration stream_lifetime = absl::Minutes(10);
+  };
+
+  // `connection` must outlive the follower.
+  Follower(Connection& connection, Options options);
+  // Ends the stream and the thread.
+  ~Follower();
+
+  struct Update {
+    // Empty where there was none in time.
+    std::optional<v1::WatchExperimentResponse> response;
+    // Why there is no connection; OK while there is one.
+    absl::Status connection;
+    // Set after the last response: how the stream ended for good.
+    std::optional<absl::Status> end;
+  };
+
+  // Waits for the next response, at most `timeout`.
+  Update Next(absl::Duration timeout);
+
+ private:
+  void Run();
+  bool Push(v1::WatchExperimentResponse response);
+  // Returns false when the follower is ending.
+  bool Pause(absl::Duration backoff);
+
+  Connection& connection_;
+  const Options options_;
+
+  platform::Mutex mutex_;
+  platform::ConditionVariable changed_;
+  std::deque<v1::WatchExperimentResponse> responses_ ABSL_GUARDED_BY(mutex_);
+  absl::Status broken_ ABSL_GUARDED_BY(mutex_);
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Connection::Stream* stream_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::thread thread_;
+};
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_WATCHING_FOLLOWER_H_

@@ -1,0 +1,111 @@
+#include "client/watching/follower.h"
+
+#include "absl/time/clock.h"
+#include "client/connection/fake_server.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+v1::WatchExperimentResponse Response(const std::vector<int64_t>& positions, bool caught_up) {
+  v1::WatchExperimentResponse response;
+  for (const int64_t position : positions) response.add_events()->set_position(position);
+  response.set_next_position(positions.empty() ? 0 : positions.back() + 1);
+  response.set_caught_up(caught_up);
+  return response;
+}
+
+struct Everything {
+  std::vector<int64_t> positions;
+  int caught_up = 0;
+  absl::Status end;
+};
+
+Everything ReadToEnd(FakeServer& server, int tries = 0) {
+  Connection connection(server.address());
+  Follower follower(connection, {.experiment = "experiments/e-1",
+                                 .first_backoff = absl::Milliseconds(1),
+                                 .longest_backoff = absl::Milliseconds(5),
+                                 .tries = tries});
+  Everything everything;
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (absl::Now() < deadline) {
+    const Follower::Update update = follower.Next(absl::Seconds(30));
+    if (update.end.has_value()) {
+      everything.end = *update.end;
+      return everything;
+    }
+    if (!update.response.has_value()) break;
+    for (const auto& event : update.response->events()) {
+      everything.positions.push_back(event.position());
+    }
+    everything.caught_up += update.response->caught_up();
+  }
+  everything.end = absl::DeadlineExceededError("the test waited too long");
+  return everything;
+}
+
+TEST(FollowerTest, ReadsHistoryThenLiveToTheEnd) {
+  FakeServer server;
+  server.AddWatchScript({{Response({1, 4}, true), Response({9}, false)}, grpc::Status::OK});
+  const Everything everything = ReadToEnd(server);
+  EXPECT_TRUE(everything.end.ok()) << everything.end;
+  EXPECT_EQ(everything.positions, (std::vector<int64_t>{1, 4, 9}));
+  EXPECT_TRUE(server.watch_requests()[0].include_progress());
+}
+
+// gRPC breaks streams off with CANCELLED when a server's time to stop is over.
+TEST(FollowerTest, GoesOnAfterTheServerCancelledTheStream) {
+  FakeServer server;
+  server.AddWatchScript({{Response({1, 2}, true)}, grpc::Status(grpc::StatusCode::CANCELLED, "")});
+  server.AddWatchScript({{Response({3}, false)}, grpc::Status::OK});
+  const Everything everything = ReadToEnd(server);
+  EXPECT_TRUE(everything.end.ok()) << everything.end;
+  EXPECT_EQ(everything.positions, (std::vector<int64_t>{1, 2, 3}));
+}
+
+TEST(FollowerTest, GoesOnAfterABrokenStreamWithoutGapOrRepeat) {
+  FakeServer server;
+  const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "the server is stopping");
+  server.AddWatchScript({{Response({1, 2}, true), Response({3}, false)}, broken});
+  server.AddWatchScript({{}, broken});
+  // A server that repeats itself.
+  server.AddWatchScript({{Response({3, 4}, true)}, grpc::Status::OK});
+  const Everything everything = ReadToEnd(server);
+  EXPECT_TRUE(everything.end.ok()) << everything.end;
+  EXPECT_EQ(everything.positions, (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(everything.caught_up, 1);
+  const auto requests = server.watch_requests();
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[1].start_position(), 4);
+  EXPECT_EQ(requests[2].start_position(), 4);
+}
+
+TEST(FollowerTest, EndsAtOnceWhenNobodyEverAnswered) {
+  Connection connection("127.0.0.1:1");
+  Follower follower(connection, {.experiment = "experiments/e-1"});
+  const Follower::Update update = follower.Next(absl::Seconds(30));
+  ASSERT_TRUE(update.end.has_value());
+  EXPECT_TRUE(absl::IsUnavailable(*update.end)) << *update.end;
+}
+
+TEST(FollowerTest, EndsWithAnErrorThatWillNotPass) {
+  FakeServer server;
+  server.AddWatchScript({{Response({1}, true)}, {grpc::StatusCode::NOT_FOUND, "deleted"}});
+  const Everything everything = ReadToEnd(server);
+  EXPECT_TRUE(absl::IsNotFound(everything.end)) << everything.end;
+}
+
+TEST(FollowerTest, GivesUpAfterTheTriesItWasGiven) {
+  FakeServer server;
+  const grpc::Status broken(grpc::StatusCode::UNAVAILABLE, "gone");
+  server.AddWatchScript({{Response({1}, true)}, broken});
+  server.AddWatchScript({{}, broken});
+  server.AddWatchScript({{}, broken});
+  const Everything everything = ReadToEnd(server, 3);
+  EXPECT_TRUE(absl::IsUnavailable(everything.end)) << everything.end;
+  EXPECT_EQ(server.watch_requests().size(), 3u);
+}
+
+}  // namespace
+}  // namespace lengthwise::client

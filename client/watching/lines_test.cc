@@ -1,0 +1,151 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/watching/live_lines.h"
+#include "client/watching/plain_lines.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+std::vector<v1::Trial> Trials(int count) {
+  std::vector<v1::Trial> trials(count);
+  for (int i = 0; i < count; ++i) {
+    trials[i].set_name(absl::StrCat("experiments/e-1/trials/", i));
+    v1::TrialSpecification& specification = *trials[i].mutable_specification();
+    specification.mutable_encoding()->set_name(absl::StrCat("encoding", i));
+    specification.mutable_training()->set_steps(2000);
+    specification.mutable_evaluation()->set_seen_up_to(10);
+  }
+  return trials;
+}
+
+class LinesTest : public testing::Test {
+ protected:
+  v1::Event Next(int trial, int64_t seconds) {
+    v1::Event event;
+    event.set_position(++position_);
+    event.set_trial(absl::StrCat("experiments/e-1/trials/", trial));
+    event.mutable_time()->set_seconds(seconds);
+    return event;
+  }
+  v1::Event Change(int trial, int64_t seconds, v1::TrialState to, const std::string& reason = "") {
+    v1::Event event = Next(trial, seconds);
+    event.mutable_state_change()->set_to(to);
+    event.mutable_state_change()->set_reason(reason);
+    event.mutable_state_change()->set_worker("worker-1");
+    event.set_attempt(1);
+    return event;
+  }
+  v1::Event Point(int trial, int64_t seconds, int64_t step, float loss) {
+    v1::Event event = Next(trial, seconds);
+    event.mutable_training_points()->add_steps(step);
+    event.mutable_training_points()->add_losses(loss);
+    return event;
+  }
+  static std::string Draw(const ExperimentView& view, int width, int height) {
+    return absl::StrJoin(LiveLines(view,
+                                   {.title = "e-1",
+                                    .width = width,
+                                    .height = height,
+                                    .elapsed = absl::Seconds(95),
+                                    .now = absl::FromUnixSeconds(100)},
+                                   Palette(false)),
+                         "\n");
+  }
+
+  int64_t position_ = 0;
+};
+
+TEST_F(LinesTest, ShowsEachTrialsStateBarLossSpeedAndTimeLeft) {
+  ExperimentView view(Trials(3), true);
+  view.Apply(Change(0, 5, v1::RUNNING));
+  view.Apply(Point(0, 40, 2000, 0.21f));
+  v1::Event accuracies = Next(0, 45);
+  accuracies.set_step(2000);
+  accuracies.mutable_length_accuracies()->set_final(true);
+  accuracies.mutable_length_accuracies()->add_lengths(20);
+  accuracies.mutable_length_accuracies()->add_accuracies(0.885);
+  view.Apply(accuracies);
+  view.Apply(Change(0, 57, v1::SUCCEEDED));
+  view.Apply(Change(1, 57, v1::RUNNING));
+  v1::TrialProgress progress;
+  progress.set_trial("experiments/e-1/trials/1");
+  progress.set_attempt(1);
+  progress.set_phase(v1::TrialProgress::TRAINING);
+  progress.set_done(1000);
+  progress.set_total(2000);
+  progress.set_steps_per_second(40);
+  progress.set_seconds_left(25);
+  progress.set_loss(0.3125f);
+  view.Apply(progress);
+  EXPECT_EQ(
+      Draw(view, 110, 24),
+      "e-1  ━━━━━━━━━━━━━━━━━━━━────────────────────  50 %  1 running, 1 queued, 1 done · 1:35, "
+      "about 1:15 left\n"
+      "✓ encoding0  done        ━━━━━━━━━━━━━━━━━━━━  2,000/2,000  loss 0.2100                "
+      "     0:52  unseen 88.5%\n"
+      "● encoding1  training    ━━━━━━━━━━──────────  1,000/2,000  loss 0.3125  40.0 steps/s  "
+      "0:25 left\n"
+      "· encoding2  queued      ────────────────────");
+}
+
+TEST_F(LinesTest, StaysWithinTheTerminalWhateverItsSize) {
+  ExperimentView view(Trials(40), true);
+  for (int i = 0; i < 10; ++i) view.Apply(Change(i, 5, v1::RUNNING));
+  view.Apply(Change(7, 6, v1::FAILED, "the loss was not a number at step 300, twice in a row"));
+  for (int width = 1; width <= 160; width += 3) {
+    for (int height = 1; height <= 50; height += 7) {
+      const auto lines = LiveLines(view,
+                                   {.title = "long-name-of-an-experiment-17",
+                                    .width = width,
+                                    .height = height,
+                                    .elapsed = absl::Hours(3),
+                                    .now = absl::FromUnixSeconds(100)},
+                                   Palette(true));
+      EXPECT_LE(lines.size(), static_cast<size_t>(height));
+      if (width < 30) continue;  // narrower ones are cut off by the terminal
+      for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), width) << line;
+    }
+  }
+}
+
+TEST_F(LinesTest, FoldsWhatDoesNotFitUnderWhatMatters) {
+  ExperimentView view(Trials(6), true);
+  view.Apply(Change(4, 5, v1::RUNNING));
+  view.Apply(Change(2, 6, v1::FAILED, "no luck"));
+  view.Apply(Change(1, 7, v1::SUCCEEDED));
+  EXPECT_EQ(Draw(view, 40, 5),
+            "e-1  33 %  1 running, 3 queued, 1 done,…\n"
+            "● encoding4  starting    ───────────────\n"
+            "✗ encoding2  failed      no luck\n"
+            "✓ encoding1  done        ━━━━━━━━━━━━━━━\n"
+            "  and more: 3 queued");
+}
+
+TEST_F(LinesTest, PlainLinesTellTheStory) {
+  ExperimentView view(Trials(2), true);
+  PlainLines plain(absl::Seconds(10), absl::UTCTimeZone());
+  std::vector<std::string> lines;
+  const auto apply = [&](const v1::Event& event) {
+    view.Apply(event);
+    if (const auto line = plain.Line(view, event); line.has_value()) lines.push_back(*line);
+  };
+  apply(Change(0, 3600, v1::RUNNING));
+  apply(Point(0, 3605, 100, 2.0f));  // too soon
+  apply(Point(0, 3612, 200, 1.5f));
+  apply(Point(0, 3614, 300, 1.25f));
+  apply(Point(0, 3615, 2000, 0.5f));  // the last
+  v1::Event resumed = Change(0, 3620, v1::RUNNING);
+  resumed.mutable_state_change()->set_resumed_from_step(1000);
+  apply(resumed);
+  apply(Change(0, 3625, v1::FAILED, "the loss is not a number"));
+  EXPECT_EQ(absl::StrJoin(lines, "\n"),
+            "01:00:00  encoding0  started on worker-1\n"
+            "01:00:12  encoding0  step 200/2,000  loss 1.500\n"
+            "01:00:15  encoding0  step 2,000/2,000  loss 0.5000\n"
+            "01:00:20  encoding0  resumed from step 1,000 on worker-1\n"
+            "01:00:25  encoding0  failed: the loss is not a number");
+}
+
+}  // namespace
+}  // namespace lengthwise::client

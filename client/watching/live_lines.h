@@ -1,0 +1,40 @@
+// The lines of a live view of an experiment.
+#ifndef LENGTHWISE_CLIENT_WATCHING_LIVE_LINES_H_
+#define LENGTHWISE_CLIENT_WATCHING_LIVE_LINES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "client/rendering/text.h"
+#include "client/watching/experiment_view.h"
+
+namespace lengthwise::client {
+
+struct LiveLinesOptions {
+  // "quickstart-1".
+  std::string title;
+  // Of the terminal, in characters; no line is wider, and there are at most `height` lines. Both at
+  // least 1.
+  int width = 80;
+  int height = 24;
+  // Since the experiment was created.
+  absl::Duration elapsed;
+  absl::Time now;
+  // Why there is no connection; OK while there is one.
+  absl::Status connection;
+};
+
+// A headline, then a line a trial, in the order of the grid. When there are more trials than lines,
+// those that run come first, then failed ones, then those that ended last, and the rest is counted
+// in the last line.
+std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOptions& options,
+                                   const Palette& palette);
+
+// "1 running, 3 queued, 2 done".
+std::string DescribeCounts(const v1::TrialCounts& counts);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_WATCHING_LIVE_LINES_H_
