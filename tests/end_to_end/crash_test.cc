@@ -1,0 +1,209 @@
+// What survives when processes die: the real server and worker, killed with SIGKILL in the middle
+// of an experiment, end with exactly the history and the weights of an experiment that nothing
+// disturbed.
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "proto/event.pb.h"
+#include "proto/experiment_service.grpc.pb.h"
+#include "tests/end_to_end/programs.h"
+
+namespace lengthwise::end_to_end {
+namespace {
+
+constexpr char kSpecification[] = R"(
+name: crash
+tasks: bucket_sort
+networks: {name: encoder, blocks: 1, heads: 2, d_model: 32}
+encodings: [sin_cos, {name: relative, randomized: true, max_position: 256}]
+learning_rates: 0.001
+seeds: 3
+training:
+  steps: 1200
+  batch_size: 32
+  lengths: {min: 1, max: 10}
+  report_every_steps: 7
+  checkpoint_every_steps: 100
+evaluation:
+  lengths: [5, 10, 15, 20]
+  sequences: 64
+  every_steps: 250
+  attention_lengths: [12]
+)";
+
+// Everything measured of an experiment, by trial id, without what a disturbance may change (times,
+// attempts, positions): bytes that are equal exactly when the measurements are.
+struct History {
+  std::map<std::string, std::string> loss_curves;
+  std::map<std::string, std::string> accuracies;
+  std::map<std::string, std::string> attention_maps;
+  // SHA-256 of the last checkpoint: weights and optimizer state, bit for bit.
+  std::map<std::string, std::string> final_checkpoints;
+  bool operator==(const History&) const = default;
+};
+
+std::string TrialId(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+// The history as a watcher has it who forgets, at every resumption, what lay behind the checkpoint.
+History Fold(const std::vector<v1::Event>& events) {
+  std::map<std::string, std::vector<v1::Event>> by_trial;
+  for (const v1::Event& event : events) {
+    std::vector<v1::Event>& kept = by_trial[TrialId(event.trial())];
+    if (event.has_state_change()) {
+      if (event.state_change().to() != v1::RUNNING) continue;
+      // What came after the checkpoint of that step, comes again; with no checkpoint, all does.
+      const int64_t step = event.state_change().resumed_from_step();
+      size_t keep = 0;
+      for (size_t i = 0; i < kept.size(); ++i) {
+        if (kept[i].has_checkpoint() && kept[i].step() == step) keep = i + 1;
+      }
+      kept.resize(keep);
+    } else if (!event.has_log_line()) {
+      kept.push_back(event);
+    }
+  }
+  History history;
+  for (const auto& [trial, kept] : by_trial) {
+    v1::TrainingPoints points;
+    for (const v1::Event& event : kept) {
+      if (event.has_training_points()) points.MergeFrom(event.training_points());
+      if (event.has_length_accuracies()) {
+        history.accuracies[trial] +=
+            std::to_string(event.step()) + event.length_accuracies().SerializeAsString();
+      }
+      if (event.has_attention_map()) {
+        history.attention_maps[trial] += event.attention_map().SerializeAsString();
+      }
+      if (event.has_checkpoint()) history.final_checkpoints[trial] = event.checkpoint().sha256();
+    }
+    history.loss_curves[trial] = points.SerializeAsString();
+  }
+  return history;
+}
+
+// The whole history as a late joiner reads it.
+std::vector<v1::Event> ReadAll(Server& server, const std::string& experiment) {
+  Watcher watcher(server, experiment);
+  EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+  return watcher.events();
+}
+
+v1::Experiment Get(Server& server, const std::string& experiment) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::GetExperimentRequest request;
+  request.set_name(experiment);
+  v1::Experiment response;
+  const grpc::Status status = server.experiments().GetExperiment(&context, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response;
+}
+
+void ExpectPositionsAscend(const std::vector<v1::Event>& events) {
+  for (size_t i = 1; i < events.size(); ++i) {
+    EXPECT_LT(events[i - 1].position(), events[i].position());
+  }
+}
+
+TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
+  const std::string directory = ::testing::TempDir();
+
+  Server undisturbed(directory + "/undisturbed", absl::Seconds(60));
+  undisturbed.Start();
+  auto steady_worker = StartWorker(undisturbed, directory + "/undisturbed");
+  const std::string expected_name = Submit(undisturbed, kSpecification);
+  const std::vector<v1::Event> expected_events = ReadAll(undisturbed, expected_name);
+  const History expected = Fold(expected_events);
+  EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), 2);
+  ASSERT_EQ(expected.loss_curves.size(), 2U);
+  // Steps 7, 14, ..., 1197 and the last one.
+  v1::TrainingPoints points;
+  ASSERT_TRUE(points.ParseFromString(expected.loss_curves.begin()->second));
+  EXPECT_EQ(points.steps_size(), 172);
+  ASSERT_EQ(expected.attention_maps.size(), 2U);
+  steady_worker.reset();
+
+  Server disturbed(directory + "/disturbed", absl::Seconds(2));
+  disturbed.Start();
+  auto worker = StartWorker(disturbed, directory + "/disturbed");
+  const std::string name = Submit(disturbed, kSpecification);
+  Watcher watcher(disturbed, name);
+
+  // The worker dies in the middle of the first trial, between two checkpoints.
+  ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) {
+    return event.has_training_points() && event.step() > 200 && event.step() < 1000;
+  }));
+  const std::string first_trial = watcher.events().back().trial();
+  worker->Signal(SIGKILL);
+  ASSERT_TRUE(worker->WaitFor(kDeadline));
+  worker = StartWorker(disturbed, directory + "/disturbed");
+
+  // The server dies while the second worker trains.
+  ASSERT_TRUE(watcher.WatchUntil([&](const v1::Event& event) {
+    return event.has_training_points() && event.attempt() == 2 && event.trial() == first_trial;
+  }));
+  disturbed.Kill();
+  disturbed.Start();
+
+  EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+  EXPECT_EQ(Get(disturbed, name).trials().succeeded(), 2);
+
+  // The disturbance happened, and it went on from a checkpoint.
+  int64_t resumed_from = 0;
+  for (const v1::Event& event : watcher.events()) {
+    if (event.has_state_change() && event.trial() == first_trial && event.attempt() == 2) {
+      resumed_from = std::max(resumed_from, event.state_change().resumed_from_step());
+    }
+  }
+  EXPECT_GE(resumed_from, 100);
+
+  // Who was there all the time, and who comes now, have the history of the undisturbed run.
+  EXPECT_TRUE(Fold(watcher.events()) == expected);
+  ExpectPositionsAscend(watcher.events());
+  const std::vector<v1::Event> late = ReadAll(disturbed, name);
+  ExpectPositionsAscend(late);
+  EXPECT_TRUE(Fold(late) == expected);
+  // Nothing that was replaced is still there: as many measurements as in the undisturbed run.
+  auto measurements = [](const std::vector<v1::Event>& events) {
+    int64_t count = 0;
+    for (const v1::Event& event : events) {
+      count += event.training_points().steps_size() + event.has_length_accuracies() +
+               event.has_attention_map() + event.has_checkpoint() + event.has_outcome();
+    }
+    return count;
+  };
+  EXPECT_EQ(measurements(late), measurements(expected_events));
+}
+
+TEST(CrashTest, TwoWatchersAndALateOneSeeTheSameEvents) {
+  const std::string directory = ::testing::TempDir() + "/watchers";
+  Server server(directory, absl::Seconds(60));
+  server.Start();
+  auto worker = StartWorker(server, directory);
+  const std::string name = Submit(server, kSpecification);
+  Watcher first(server, name);
+  Watcher second(server, name);
+  // The first leaves and joins again in the middle.
+  ASSERT_TRUE(first.WatchUntil([](const v1::Event& event) { return event.has_training_points(); }));
+  EXPECT_FALSE(second.WatchUntil([](const v1::Event&) { return false; }));
+  EXPECT_FALSE(first.WatchUntil([](const v1::Event&) { return false; }));
+  auto positions = [](const std::vector<v1::Event>& events) {
+    std::vector<int64_t> result;
+    for (const v1::Event& event : events) result.push_back(event.position());
+    return result;
+  };
+  EXPECT_EQ(positions(first.events()), positions(second.events()));
+  EXPECT_EQ(positions(ReadAll(server, name)), positions(second.events()));
+}
+
+}  // namespace
+}  // namespace lengthwise::end_to_end

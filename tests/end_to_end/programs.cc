@@ -1,0 +1,145 @@
+#include "tests/end_to_end/programs.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "grpcpp/grpcpp.h"
+
+namespace lengthwise::end_to_end {
+namespace {
+
+[[noreturn]] void Fail(const std::string& message) {
+  std::fprintf(stderr, "%s\n", message.c_str());
+  std::abort();
+}
+
+std::unique_ptr<platform::ChildProcess> StartProcess(std::vector<std::string> arguments,
+                                                     std::string output_file) {
+  auto process = platform::ChildProcess::Start(
+      {.arguments = std::move(arguments), .output_file = std::move(output_file)});
+  if (!process.ok()) Fail(process.status().ToString());
+  return *std::move(process);
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+Server::Server(std::string directory, absl::Duration lease_duration)
+    : directory_(std::move(directory)), lease_duration_(lease_duration) {
+  std::filesystem::create_directories(directory_);
+}
+
+void Server::Start() {
+  const std::string ready_file = directory_ + "/ready";
+  const std::string log = directory_ + "/server.log";
+  std::filesystem::remove(ready_file);
+  process_ = StartProcess(
+      {kServer, "--listen", address_.empty() ? "127.0.0.1:0" : address_, "--metrics_listen",
+       "127.0.0.1:0", "--data_dir", directory_ + "/data", "--ready_file", ready_file,
+       "--heartbeat_interval", "200ms", "--lease_duration", absl::FormatDuration(lease_duration_)},
+      log);
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (!std::filesystem::exists(ready_file)) {
+    // WaitFor returns early only when the process has ended.
+    if (auto exit = process_->WaitFor(absl::Milliseconds(10))) {
+      Fail(absl::StrCat("the server ", exit->ToString(), ":\n", Contents(log)));
+    }
+    if (absl::Now() > deadline) Fail("the server does not get ready:\n" + Contents(log));
+  }
+  std::ifstream ready(ready_file);
+  std::getline(ready, address_);
+  std::getline(ready, metrics_address_);
+  experiments_ = v1::ExperimentService::NewStub(
+      grpc::CreateChannel(address_, grpc::InsecureChannelCredentials()));
+}
+
+void Server::Kill() {
+  process_->Signal(SIGKILL);
+  if (!process_->WaitFor(kDeadline)) Fail("the server survives SIGKILL");
+}
+
+std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
+                                                    const std::string& directory) {
+  return StartProcess({kWorker, "--server", server.address(), "--device", "cpu", "--threads", "1"},
+                      directory + "/worker.log");
+}
+
+std::string Submit(Server& server, const std::string& yaml) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::CreateExperimentRequest request;
+  request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
+  request.mutable_specification_text()->set_text(yaml);
+  v1::CreateExperimentResponse response;
+  const grpc::Status status = server.experiments().CreateExperiment(&context, request, &response);
+  if (!status.ok()) Fail("submission refused: " + status.error_message());
+  return response.experiment().name();
+}
+
+bool Watcher::WatchUntil(const std::function<bool(const v1::Event&)>& enough) {
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (absl::Now() < deadline) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(deadline));
+    // A server that was killed comes back: wait for it.
+    context.set_wait_for_ready(true);
+    v1::WatchExperimentRequest request;
+    request.set_name(experiment_);
+    request.set_start_position(next_position_);
+    auto stream = server_.experiments().WatchExperiment(&context, request);
+    v1::WatchExperimentResponse response;
+    bool found = false;
+    while (!found && stream->Read(&response)) {
+      for (const v1::Event& event : response.events()) {
+        events_.push_back(event);
+        found = found || enough(event);
+      }
+      next_position_ = response.next_position();
+    }
+    if (found) {
+      context.TryCancel();
+      stream->Finish();
+      return true;
+    }
+    const grpc::Status status = stream->Finish();
+    if (status.ok()) return false;
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE) {
+      Fail("watching failed: " + status.error_message());
+    }
+  }
+  Fail("waited too long for an event");
+}
+
+std::vector<std::string> ProcessesWithVariable(const std::string& name, const std::string& value) {
+  const std::string wanted = absl::StrCat(name, "=", value, std::string(1, '\0'));
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string process = entry.path().string();
+    if (Contents(process + "/environ").find(wanted) == std::string::npos) continue;
+    std::string command = Contents(process + "/cmdline");
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    found.push_back(absl::StrCat(entry.path().filename().string(), ": ", command));
+  }
+  return found;
+}
+
+}  // namespace lengthwise::end_to_end
