@@ -27,8 +27,7 @@ cc_library(
         "-Wl,-rpath,%s/lib",
         "-ltorch_cpu",
         "-lc10",
-        # libtorch_cpu.so finds libcudart and libcupti beside it (PyPI's nvidia-cuda-runtime and nvidia-cuda-cupti),
-        # at link time too.
+        # libtorch_cpu.so finds libcudart and libcupti beside it (Python packages of their own), at link time too.
         "-Wl,-rpath-link,%s/../nvidia/cu13/lib",
     ],
 )

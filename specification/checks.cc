@@ -144,6 +144,16 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
                  absl::StrCat("unknown precision \"", training.precision(), "\"",
                               catalogue::Suggestion(training.precision(), {"float32", "float64"})));
   }
+  if (!std::isfinite(training.stop_after_seconds()) || training.stop_after_seconds() < 0) {
+    findings.Add("training.stop_after_seconds",
+                 absl::StrCat("got ", training.stop_after_seconds(),
+                              ", expected a finite number of at least 0"));
+  }
+  // The comparison is false for not-a-number, too.
+  if (!(training.stop_at_accuracy() >= 0 && training.stop_at_accuracy() <= 1)) {
+    findings.Add("training.stop_at_accuracy", absl::StrCat("got ", training.stop_at_accuracy(),
+                                                           ", expected a number from 0 to 1"));
+  }
 }
 
 void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
@@ -162,6 +172,20 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
   CheckAtLeast("evaluation.seen_up_to", evaluation.seen_up_to(), 0, findings);
   CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMostAttentionLength,
                findings);
+  for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
+    CheckInteger(absl::StrCat("evaluation.attention_inputs[", i, "].tokens"),
+                 evaluation.attention_inputs(i).tokens_size(), 1, kMostAttentionLength, findings);
+  }
+  const v1::ProjectionSettings& projection = evaluation.projection();
+  if (projection.has_fitted_length()) {
+    CheckInteger("evaluation.projection.fitted_length", projection.fitted_length(), 1,
+                 kMostAttentionLength, findings);
+  }
+  CheckLengths("evaluation.projection.lengths", projection.lengths(), kMostAttentionLength,
+               findings);
+  if (projection.has_sequences()) {
+    CheckInteger("evaluation.projection.sequences", projection.sequences(), 1, 1'000, findings);
+  }
 }
 
 }  // namespace
@@ -177,6 +201,15 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
   CheckSeeds(specification, findings);
   CheckTraining(specification.training(), findings);
   CheckEvaluation(specification.evaluation(), findings);
+  if (specification.training().stop_at_accuracy() > 0 &&
+      specification.evaluation().every_steps() == 0) {
+    findings.Add("training.stop_at_accuracy",
+                 "needs evaluations during training; set evaluation.every_steps");
+  }
+  if (!specification.evaluated_trial().empty()) {
+    findings.Add("evaluated_trial",
+                 "set by the server; evaluate a trial with `lengthwise evaluate TRIAL`");
+  }
 }
 
 void CheckGridSize(const v1::ExperimentSpecification& specification, int64_t max_trials,

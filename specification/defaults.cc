@@ -32,12 +32,15 @@ training:
   report_every_steps: 100
   checkpoint_every_steps: 1000
   precision: float32
+  stop_after_seconds: 0
+  stop_at_accuracy: 0
 evaluation:
   sequences: 500
   every_steps: 0
   seed: 0
 )yaml";
 constexpr int kMostDefaultIntervals = 8;
+constexpr int kDefaultProjectedSequences = 30;
 
 v1::ExperimentSpecification MustParse(absl::string_view yaml) {
   Parsed parsed = Parse(v1::SpecificationText::YAML, yaml);
@@ -111,6 +114,26 @@ void Fill(const v1::ExperimentSpecification& defaults, v1::ExperimentSpecificati
   FillFields(own, specification);
 }
 
+// Whether a reading is meant for a component: the same name, and randomized or not as the reading
+// says, where it says so.
+bool IsMeantFor(const v1::Component& reading, const v1::Component& component) {
+  if (reading.name() != component.name()) return false;
+  const auto wanted = reading.parameters().find("randomized");
+  if (wanted == reading.parameters().end()) return true;
+  const auto own = component.parameters().find("randomized");
+  return wanted->second.bool_value() ==
+         (own != component.parameters().end() && own->second.bool_value());
+}
+
+void FillMatching(const google::protobuf::RepeatedPtrField<v1::Component>& readings,
+                  google::protobuf::RepeatedPtrField<v1::Component>& components) {
+  for (v1::Component& component : components) {
+    for (const v1::Component& reading : readings) {
+      if (IsMeantFor(reading, component)) FillParameters(reading, component);
+    }
+  }
+}
+
 // At most kMostDefaultIntervals of the sorted lengths, first and last among them, evenly spread.
 void FillIntervalLengths(v1::Evaluation& evaluation) {
   if (evaluation.interval_lengths_size() > 0) return;
@@ -130,12 +153,22 @@ v1::ExperimentSpecification ProtocolSpecification(const ProtocolEntry& protocol)
   return MustParse(protocol.yaml);
 }
 
+v1::ExperimentSpecification ReferenceCodeReadings(const ProtocolEntry& protocol) {
+  return MustParse(protocol.reference_code);
+}
+
 void FillDefaults(const v1::ExperimentSpecification& protocol,
                   v1::ExperimentSpecification& specification) {
   static const v1::ExperimentSpecification& stated =
       *new v1::ExperimentSpecification(MustParse(kStatedDefaults));
   Fill(protocol, specification);
   Fill(stated, specification);
+}
+
+void FillCompatibility(const v1::ExperimentSpecification& readings,
+                       v1::ExperimentSpecification& specification) {
+  FillMatching(readings.networks(), *specification.mutable_networks());
+  FillMatching(readings.encodings(), *specification.mutable_encodings());
 }
 
 void FillDependent(v1::ExperimentSpecification& specification) {
@@ -146,6 +179,14 @@ void FillDependent(v1::ExperimentSpecification& specification) {
   }
   if (!evaluation.has_seen_up_to()) {
     evaluation.set_seen_up_to(specification.training().lengths().max());
+  }
+  if (evaluation.has_projection()) {
+    v1::ProjectionSettings& projection = *evaluation.mutable_projection();
+    if (!projection.has_fitted_length()) {
+      projection.set_fitted_length(specification.training().lengths().max());
+    }
+    if (projection.lengths_size() == 0) projection.add_lengths(projection.fitted_length());
+    if (!projection.has_sequences()) projection.set_sequences(kDefaultProjectedSequences);
   }
 }
 

@@ -214,6 +214,30 @@ const Mistake kMistakes[] = {
      "evaluation.attention_lengths: got 1001, expected lengths from 1 to 1000"},
     {"NoSequences", "evaluation: {lengths: 5, sequences: 0}",
      "evaluation.sequences: got 0, expected an integer from 1 to 1000000"},
+    {"NegativeStop", "training: {steps: 1, stop_after_seconds: -1}",
+     "training.stop_after_seconds: got -1, expected a finite number of at least 0"},
+    {"StopBeyondAllAccuracies", "training: {steps: 1, stop_at_accuracy: 99}",
+     "training.stop_at_accuracy: got 99, expected a number from 0 to 1\ntraining.stop_at_accuracy: "
+     "needs evaluations during training; set evaluation.every_steps"},
+    {"StopThatNobodyMeasures", "training: {steps: 1, stop_at_accuracy: 0.9}",
+     "training.stop_at_accuracy: needs evaluations during training; set evaluation.every_steps"},
+    {"ProjectionOfNothing", "evaluation: {lengths: 5, projection: {sequences: 0}}",
+     "evaluation.projection.sequences: got 0, expected an integer from 1 to 1000"},
+    {"ProjectionFittedOnNothing", "evaluation: {lengths: 5, projection: {fitted_length: 0}}",
+     "evaluation.projection.fitted_length: got 0, expected an integer from 1 to 1000"},
+    {"AttentionForATokenThatTheTaskDoesNotHave",
+     "evaluation: {lengths: 5, attention_inputs: [{tokens: [0, 4, 5]}]}",
+     "evaluation.attention_inputs[0].tokens: got 5, \"bucket_sort\" has input tokens from 0 to 4"},
+    {"AttentionForNoInput", "evaluation: {lengths: 5, attention_inputs: [{}]}",
+     "evaluation.attention_inputs[0].tokens: got 0, expected an integer from 1 to 1000"},
+    {"UnsortedWithoutPositions", "encodings: [{name: none, sorted: false}]",
+     "encodings[0].sorted: \"none\" has no parameters"},
+    {"UnknownCompatibility", "compatibility: reference",
+     "compatibility: unknown value \"reference\"; did you mean \"reference_code\"?"},
+    {"CompatibilityWithoutAPaper", "compatibility: reference_code",
+     "compatibility: no code to follow; set `protocol` to a paper that has released its own"},
+    {"EvaluatedTrialInASubmission", "evaluated_trial: experiments/e-1/trials/t",
+     "evaluated_trial: set by the server; evaluate a trial with `lengthwise evaluate TRIAL`"},
     {"PriorityOutOfRange", "priority: 1001",
      "priority: got 1001, expected an integer from -1000 to 1000"},
 };
@@ -222,6 +246,14 @@ INSTANTIATE_TEST_SUITE_P(All, OneMistakeTest, testing::ValuesIn(kMistakes),
                          [](const testing::TestParamInfo<Mistake>& info) {
                            return info.param.name;
                          });
+
+TEST(MistakesTest, RopeNeedsPairsOfFeaturesInEveryHead) {
+  EXPECT_EQ(MessageOf("name: x\ntasks: bucket_sort\nencodings: rope\nlearning_rates: 0.1\n"
+                      "networks: {name: encoder, heads: 2, d_model: 6}\n"
+                      "training: {steps: 1, lengths: 1..5}\nevaluation: {lengths: 5}\n"),
+            "encodings[0]: needs an even number of features in each head; the network has d_model "
+            "= 6 and 2 heads");
+}
 
 TEST(MistakesTest, FiveMistakesGetOneAnswerThatNamesAllFive) {
   const absl::Status status = StatusOf(R"yaml(

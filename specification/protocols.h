@@ -15,6 +15,10 @@ struct ProtocolEntry : catalogue::Entry {
   // components of an axis have the same name, the first gives the defaults for the users'
   // components of that name.
   absl::string_view yaml;
+  // Parameters of networks and encodings as the paper's released code has them where its text says
+  // otherwise, written as a specification; empty where there is no such code. Used by
+  // `compatibility: reference_code`.
+  absl::string_view reference_code = {};
 };
 
 // Sorted by name. Lives forever.

@@ -7,6 +7,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "catalogue/suggestion.h"
 #include "proto/rpc_details.pb.h"
 #include "specification/checks.h"
 #include "specification/components.h"
@@ -32,21 +33,21 @@ std::string Shortened(const std::string& text, size_t most) {
   return absl::StrCat(text.substr(0, cut), "...");
 }
 
+constexpr char kPaper[] = "paper";
+constexpr char kReferenceCode[] = "reference_code";
+
 template <typename T>
 std::vector<const catalogue::Entry*> Entries(absl::Span<const T* const> entries) {
   return {entries.begin(), entries.end()};
 }
 
 // Input and output tokens of the longest sequence that a task makes of the specification's lengths.
-int64_t LongestSequence(const tasks::TaskEntry& entry, const catalogue::Parameters& parameters,
+int64_t LongestSequence(const tasks::TransductionTask& task,
                         const v1::ExperimentSpecification& specification) {
-  const std::unique_ptr<tasks::Task> task = entry.create(parameters);
-  const auto* transduction = dynamic_cast<const tasks::TransductionTask*>(task.get());
-  if (transduction == nullptr) return 0;
   int64_t longest = 0;
   const auto take = [&](int32_t n) {
     if (n < 1) return;  // a problem of its own
-    longest = std::max(longest, transduction->InputLength(n) + transduction->OutputLength(n));
+    longest = std::max(longest, task.InputLength(n) + task.OutputLength(n));
   };
   const v1::LengthRange& lengths = specification.training().lengths();
   take(lengths.max());
@@ -56,7 +57,33 @@ int64_t LongestSequence(const tasks::TaskEntry& entry, const catalogue::Paramete
   for (const int32_t n : evaluation.lengths()) take(n);
   for (const int32_t n : evaluation.interval_lengths()) take(n);
   for (const int32_t n : evaluation.attention_lengths()) take(n);
+  if (evaluation.has_projection()) {
+    take(evaluation.projection().fitted_length());
+    for (const int32_t n : evaluation.projection().lengths()) take(n);
+  }
+  for (const v1::TokenSequence& input : evaluation.attention_inputs()) take(input.tokens_size());
   return longest;
+}
+
+// The inputs whose attention is wanted must be inputs of every task.
+void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
+                 const tasks::TransductionTask& definition, Findings& findings) {
+  for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
+    const v1::TokenSequence& input = evaluation.attention_inputs(i);
+    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].tokens");
+    if (definition.InputLength(input.tokens_size()) != input.tokens_size()) {
+      findings.Add(field, absl::StrCat("\"", task, "\" has no inputs of ", input.tokens_size(),
+                                       " tokens; the nearest shorter has ",
+                                       definition.InputLength(input.tokens_size())));
+    }
+    for (const int32_t token : input.tokens()) {
+      if (token >= 0 && token < definition.input_size()) continue;
+      findings.Add(field,
+                   absl::StrCat("got ", token, ", \"", task, "\" has input tokens from 0 to ",
+                                definition.input_size() - 1));
+      break;
+    }
+  }
 }
 
 // What must fit together across the axes.
@@ -67,8 +94,12 @@ void CheckTogether(const Catalogues& catalogues, const v1::ExperimentSpecificati
   int64_t longest = 0;
   for (const std::optional<Choice>& task : tasks) {
     if (!task) continue;
-    longest = std::max(
-        longest, LongestSequence(*catalogues.tasks[task->index], task->parameters, specification));
+    const tasks::TaskEntry& entry = *catalogues.tasks[task->index];
+    const std::unique_ptr<tasks::Task> created = entry.create(task->parameters);
+    const auto* transduction = dynamic_cast<const tasks::TransductionTask*>(created.get());
+    if (transduction == nullptr) continue;
+    longest = std::max(longest, LongestSequence(*transduction, specification));
+    CheckInputs(specification.evaluation(), entry.name, *transduction, findings);
   }
   for (size_t i = 0; i < networks.size(); ++i) {
     if (!networks[i]) continue;
@@ -120,15 +151,35 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   specification.Swap(&parsed.specification);
 
   v1::ExperimentSpecification protocol;
+  std::optional<v1::ExperimentSpecification> readings;
   if (!specification.protocol().empty()) {
     std::vector<catalogue::Problem> problems;
     const std::optional<size_t> index = catalogue::Find(
         Entries(catalogues.protocols), specification.protocol(), "protocol", "protocol", problems);
-    if (index) protocol = ProtocolSpecification(*catalogues.protocols[*index]);
+    if (index) {
+      protocol = ProtocolSpecification(*catalogues.protocols[*index]);
+      if (!catalogues.protocols[*index]->reference_code.empty()) {
+        readings = ReferenceCodeReadings(*catalogues.protocols[*index]);
+      }
+    }
     if (!index) findings.IgnoreMissing();
     findings.AddAll(problems);
   }
   FillDefaults(protocol, specification);
+  if (specification.compatibility().empty()) specification.set_compatibility(kPaper);
+  if (specification.compatibility() == kReferenceCode) {
+    if (!readings) {
+      findings.AddMissing("compatibility",
+                          "no code to follow; set `protocol` to a paper that has released its own");
+    } else {
+      FillCompatibility(*readings, specification);
+    }
+  } else if (specification.compatibility() != kPaper) {
+    findings.Add("compatibility",
+                 absl::StrCat("unknown value \"", specification.compatibility(), "\"",
+                              catalogue::Suggestion(specification.compatibility(),
+                                                    {kPaper, kReferenceCode})));
+  }
   CheckFields(specification, findings);
   FillDependent(specification);
   SortLengths(*specification.mutable_evaluation());

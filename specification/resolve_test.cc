@@ -1,6 +1,8 @@
 #include "specification/resolve.h"
 
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <string>
@@ -126,6 +128,8 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
           report_every_steps: 100
           checkpoint_every_steps: 1000
           precision: "float32"
+          stop_after_seconds: 0
+          stop_at_accuracy: 0
         }
         evaluation {
           lengths: [ 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60 ]
@@ -263,15 +267,128 @@ TEST(ResolveTest, EveryProtocolResolvesByItsNameAlone) {
   }
 }
 
-TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
-  std::ifstream file("experiments/quickstart.yaml");
+absl::StatusOr<Grid> ResolveFile(const std::string& path) {
+  std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  const absl::StatusOr<Grid> grid = ResolveText(text.str());
+  return ResolveText(text.str());
+}
+
+TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
+  const absl::StatusOr<Grid> grid = ResolveFile("experiments/quickstart.yaml");
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(Ids(*grid), ElementsAre("bucket_sort-encoder-sin_cos-lr0.001-seed0",
                                       "bucket_sort-encoder-randomized_sin_cos-lr0.001-seed0"));
   EXPECT_EQ(grid->trials[0].specification.evaluation().lengths_size(), 12);
+}
+
+// Every file under experiments/, with the number of trials that the paper, or for the quick ones
+// the comment in the file, says: a new file is a line here.
+TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
+  const std::map<std::string, size_t> trials = {
+      {"quickstart.yaml", 2},
+      {"randomized_positional_encodings/figure2_long.yaml", 3 * 10},
+      {"randomized_positional_encodings/figure2_randomized.yaml", 3 * 10},
+      {"randomized_positional_encodings/figure3.yaml", 2 * 4 * 3 * 10},
+      {"randomized_positional_encodings/figure4.yaml", 15 * 11},
+      {"randomized_positional_encodings/figure5.yaml", 2 * 3 * 10},
+      {"randomized_positional_encodings/figure6.yaml", 2 * 3 * 10},
+      {"randomized_positional_encodings/quick/figure2_long.yaml", 2},
+      {"randomized_positional_encodings/quick/figure2_randomized.yaml", 2},
+      {"randomized_positional_encodings/quick/figure3.yaml", 2 * 4},
+      {"randomized_positional_encodings/quick/figure4.yaml", 11},
+      {"randomized_positional_encodings/quick/figure5.yaml", 2},
+      {"randomized_positional_encodings/quick/table1.yaml", 4 * 5},
+      {"randomized_positional_encodings/quick/table2.yaml", 11},
+      {"randomized_positional_encodings/quick/table3.yaml", 2 * 2},
+      {"randomized_positional_encodings/quick/table4.yaml", 4 * 3},
+      {"randomized_positional_encodings/quick/table5.yaml", 2},
+      {"randomized_positional_encodings/reference_code.yaml", 6 * 4},
+      {"randomized_positional_encodings/table1.yaml", 15 * 11 * 3 * 10},
+      {"randomized_positional_encodings/table2.yaml", 15 * 11 * 3},
+      {"randomized_positional_encodings/table3.yaml", 15 * 2 * 3 * 10},
+      {"randomized_positional_encodings/table4.yaml", 15 * 11 * 3 * 10},
+      {"randomized_positional_encodings/table5.yaml", 15 * 3 * 10},
+  };
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("experiments")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string name = entry.path().lexically_relative("experiments").string();
+    found.insert(name);
+    ASSERT_TRUE(trials.count(name) > 0) << name;
+    const absl::StatusOr<Grid> grid = ResolveFile(entry.path().string());
+    ASSERT_TRUE(grid.ok()) << name << ": " << grid.status();
+    EXPECT_THAT(grid->trials, SizeIs(trials.at(name))) << name;
+  }
+  EXPECT_EQ(found.size(), trials.size());
+}
+
+TEST(ResolveTest, ThePapersProtocolHasItsTasksAndEncodings) {
+  const absl::StatusOr<Grid> grid =
+      ResolveText("{name: x, protocol: randomized_positional_encodings, seeds: 0}");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  std::vector<std::string> encodings;
+  for (const v1::Component& encoding : grid->specification.encodings()) {
+    encodings.push_back(encoding.label());
+  }
+  EXPECT_THAT(encodings, ElementsAre("none", "sin_cos", "relative", "alibi", "rope", "learned",
+                                     "randomized_sin_cos", "randomized_relative",
+                                     "randomized_alibi", "randomized_rope", "randomized_learned"));
+  EXPECT_THAT(grid->specification.tasks(), SizeIs(15));
+}
+
+// The paper's code against its text (random number generators aside): a draw in each block, drawn
+// distances, the half step of ALiBi, dropout, also at evaluation, and the embedding's extra column.
+TEST(ResolveTest, FollowsTheReferenceCodeWhereAsked) {
+  const std::string text =
+      "{name: x, protocol: randomized_positional_encodings, tasks: bucket_sort, seeds: 0, "
+      "learning_rates: 1e-3, encodings: [alibi, rope, relative, {name: alibi, randomized: true}, "
+      "{name: relative, randomized: true, draws: shared}, {name: rope, randomized: true}]";
+  const absl::StatusOr<Grid> paper = ResolveText(text + "}");
+  const absl::StatusOr<Grid> code = ResolveText(text + ", compatibility: reference_code}");
+  ASSERT_TRUE(paper.ok()) << paper.status();
+  ASSERT_TRUE(code.ok()) << code.status();
+  const auto parameter = [](const v1::Component& component, const std::string& name) {
+    const google::protobuf::Value& value = component.parameters().at(name);
+    return value.kind_case() == google::protobuf::Value::kBoolValue
+               ? absl::StrCat(value.bool_value() ? "true" : "false")
+           : value.kind_case() == google::protobuf::Value::kNumberValue
+               ? absl::StrCat(value.number_value())
+               : value.string_value();
+  };
+  const v1::Component& network = code->specification.networks(0);
+  EXPECT_EQ(parameter(network, "dropout"), "0.1");
+  EXPECT_EQ(parameter(network, "dropout_at_evaluation"), "true");
+  EXPECT_EQ(parameter(network, "extra_input_columns"), "1");
+  EXPECT_EQ(parameter(network, "blocks"), "5");
+  const auto& encodings = code->specification.encodings();
+  EXPECT_EQ(parameter(encodings[0], "half_step"), "true");
+  EXPECT_EQ(parameter(encodings[0], "draws"), "shared");
+  EXPECT_EQ(parameter(encodings[1], "draws"), "shared");
+  EXPECT_EQ(parameter(encodings[2], "clamped_table"), "false");
+  EXPECT_EQ(parameter(encodings[3], "half_step"), "true");
+  EXPECT_EQ(parameter(encodings[3], "draws"), "per_block");
+  EXPECT_EQ(parameter(encodings[3], "distances"), "offsets");
+  EXPECT_EQ(parameter(encodings[4], "clamped_table"), "true");
+  EXPECT_EQ(parameter(encodings[4], "draws"), "shared") << "what the user sets stays";
+  EXPECT_EQ(parameter(encodings[5], "draws"), "per_block");
+
+  EXPECT_EQ(paper->specification.compatibility(), "paper");
+  EXPECT_EQ(parameter(paper->specification.networks(0), "dropout"), "0");
+  EXPECT_EQ(parameter(paper->specification.encodings(0), "half_step"), "false");
+  EXPECT_EQ(parameter(paper->specification.encodings(5), "draws"), "shared");
+}
+
+TEST(ResolveTest, AProjectionHasItsDefaults) {
+  const absl::StatusOr<Grid> grid =
+      ResolveText(std::string(kSmall).replace(std::string(kSmall).find("sequences: 20}"), 14,
+                                              "sequences: 20, projection: {lengths: [40, 20]}}"));
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  const v1::ProjectionSettings& projection = grid->specification.evaluation().projection();
+  EXPECT_EQ(projection.fitted_length(), 20);
+  EXPECT_EQ(projection.sequences(), 30);
+  EXPECT_THAT(projection.lengths(), ElementsAre(40, 20));
+  EXPECT_FALSE(ResolveText(kSmall)->specification.evaluation().has_projection());
 }
 
 TEST(ResolveTest, ExpandsTheLargestGridWithDistinctIds) {

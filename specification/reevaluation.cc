@@ -1,0 +1,80 @@
+#include "specification/reevaluation.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "specification/expand.h"
+
+namespace lengthwise::specification {
+namespace {
+
+constexpr size_t kMostName = 40;
+constexpr absl::string_view kSuffix = "_evaluation";
+
+// Moves the fields that are set, each as a whole.
+void Replace(google::protobuf::Message& from, google::protobuf::Message& to) {
+  std::vector<const google::protobuf::FieldDescriptor*> set;
+  from.GetReflection()->ListFields(from, &set);
+  from.GetReflection()->SwapFields(&to, &from, set);
+}
+
+v1::Evaluation Changed(v1::Evaluation evaluation, v1::Evaluation changes) {
+  // There is no training, so nothing during it; what the trial has of these stays, since other
+  // fields may need it.
+  changes.clear_every_steps();
+  changes.clear_interval_lengths();
+  changes.clear_interval_sequences();
+  // Maps and projections are there already: only what is asked for is made.
+  evaluation.clear_attention_lengths();
+  evaluation.clear_attention_inputs();
+  if (changes.has_projection()) {
+    Replace(*changes.mutable_projection(), *evaluation.mutable_projection());
+    changes.clear_projection();
+  } else {
+    evaluation.clear_projection();
+  }
+  Replace(changes, evaluation);
+  return evaluation;
+}
+
+}  // namespace
+
+v1::ExperimentSpecification ReevaluationSpecification(const v1::ExperimentSpecification& experiment,
+                                                      const v1::TrialSpecification& trial,
+                                                      const v1::Evaluation& changes) {
+  v1::ExperimentSpecification specification;
+  specification.set_name(
+      absl::StrCat(experiment.name().substr(0, kMostName - kSuffix.size()), kSuffix));
+  specification.set_priority(experiment.priority());
+  // No protocol: the trial says everything.
+  *specification.add_tasks() = trial.task();
+  *specification.add_networks() = trial.network();
+  *specification.add_encodings() = trial.encoding();
+  specification.add_learning_rates(trial.learning_rate());
+  if (experiment.weight_seeds_size() > 0) {
+    specification.add_weight_seeds(trial.weight_seed());
+    specification.add_data_seeds(trial.data_seed());
+  } else {
+    specification.add_seeds(trial.weight_seed());
+  }
+  *specification.mutable_training() = trial.training();
+  *specification.mutable_evaluation() = Changed(trial.evaluation(), changes);
+  return specification;
+}
+
+void MakeReevaluation(const v1::TrialSpecification& trial, absl::string_view evaluated_trial,
+                      Grid& grid) {
+  grid.specification.set_evaluated_trial(std::string(evaluated_trial));
+  for (GridTrial& made : grid.trials) {
+    v1::Evaluation evaluation = made.specification.evaluation();
+    made.specification = trial;
+    made.specification.mutable_evaluation()->Swap(&evaluation);
+    made.specification.set_evaluated_trial(std::string(evaluated_trial));
+    made.pack_key = PackKey(made.specification);
+  }
+}
+
+}  // namespace lengthwise::specification
