@@ -80,6 +80,14 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
   return names;
 }
 
+absl::Status LinkFile(const std::string& from, const std::string& to) {
+  if (absl::Status status = DeleteFile(to); !status.ok()) return status;
+  if (link(from.c_str(), to.c_str()) != 0) {
+    return FileError(errno, absl::StrCat("link ", from, " as"), to);
+  }
+  return SyncDirectory(DirectoryOf(to));
+}
+
 absl::Status DeleteFile(const std::string& path) {
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return FileError(errno, "delete", path);

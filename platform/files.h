@@ -35,6 +35,10 @@ absl::StatusOr<FileStatus> GetFileStatus(const std::string& path);
 // Names in a directory, sorted; empty for one that does not exist.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
+// Gives a file a second name beside its first (a hard link), durably; what had that name has it no
+// more. Not every file system can: an error then says so, and the file must be copied instead.
+absl::Status LinkFile(const std::string& from, const std::string& to);
+
 // OK also when there is no such file.
 absl::Status DeleteFile(const std::string& path);
 // The directory with everything in it. OK also when there is none. Links are not followed.

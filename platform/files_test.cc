@@ -65,6 +65,16 @@ TEST_F(FilesTest, ErrorsNameThePath) {
   EXPECT_TRUE(ListDirectory(directory_ + "/nothing")->empty());
 }
 
+TEST_F(FilesTest, ALinkedFileOutlivesItsFirstNameAndReplacesWhatHadTheSecond) {
+  ASSERT_EQ(WriteFileAtomically(directory_ + "/first", "bytes"), absl::OkStatus());
+  ASSERT_EQ(WriteFileAtomically(directory_ + "/second", "others"), absl::OkStatus());
+  ASSERT_EQ(LinkFile(directory_ + "/first", directory_ + "/second"), absl::OkStatus());
+  ASSERT_EQ(DeleteFile(directory_ + "/first"), absl::OkStatus());
+  EXPECT_EQ(*ReadFile(directory_ + "/second"), "bytes");
+  EXPECT_EQ(LinkFile(directory_ + "/first", directory_ + "/third").code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST_F(FilesTest, ALockIsHeldOnceUntilReleased) {
   auto first = FileLock::Acquire(directory_ + "/LOCK");
   ASSERT_TRUE(first.ok());

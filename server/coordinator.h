@@ -79,6 +79,10 @@ class Coordinator {
   // Commands.
   virtual void CreateExperiment(v1::CreateExperimentRequest request,
                                 Callback<v1::CreateExperimentResponse> done) = 0;
+  virtual void ExtendExperiment(v1::ExtendExperimentRequest request,
+                                Callback<v1::ExtendExperimentResponse> done) = 0;
+  virtual void EvaluateTrial(v1::EvaluateTrialRequest request,
+                             Callback<v1::CreateExperimentResponse> done) = 0;
   virtual void CancelExperiment(v1::CancelExperimentRequest request,
                                 Callback<v1::Experiment> done) = 0;
   virtual void DeleteExperiment(v1::DeleteExperimentRequest request,
@@ -114,6 +118,9 @@ class Coordinator {
   virtual absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) = 0;
   virtual absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request) = 0;
+  // The first answer for an experiment reads its results; later ones do not.
+  virtual absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
+      const v1::SummarizeExperimentRequest& request) = 0;
   virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;
   virtual absl::StatusOr<v1::ListTrialsResponse> ListTrials(
       const v1::ListTrialsRequest& request) = 0;

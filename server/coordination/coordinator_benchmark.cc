@@ -1,5 +1,5 @@
 // How much the coordinator takes, everything durable: points stored, trials dispatched to finished,
-// submissions. In one process, without gRPC.
+// submissions; and how soon it sums up what has finished. In one process, without gRPC.
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -113,6 +113,57 @@ void BM_Submit(benchmark::State& state) {
 }
 BENCHMARK(BM_Submit)->Arg(330)->Arg(4950)->Arg(99'990)->UseRealTime()->Unit(
     benchmark::kMillisecond);
+
+// 6,000 trials that have succeeded: 600 cells of 10 seeds, each with accuracies at 500 lengths.
+// Made once; benchmarks only read it.
+TestCoordinator& Finished() {
+  static TestCoordinator& coordinator = *[] {
+    auto made = Start("summary");
+    made->Create("sort", 600, 10);
+    std::vector<double> accuracies(500);
+    for (v1::Lease lease = made->Acquire("w"); lease.trials_size() > 0;
+         lease = made->Acquire("w")) {
+      for (int trial = 0; trial < lease.trials_size(); ++trial) {
+        for (size_t i = 0; i < accuracies.size(); ++i) {
+          accuracies[i] = 1 / (1 + 0.001 * static_cast<double>(i * (trial + 1)));
+        }
+        made->Send(lease, {AccuraciesEvent(lease, trial, 1, 10, accuracies),
+                           OutcomeEvent(lease, trial, 2, 10, v1::Outcome::COMPLETED)})
+            .IgnoreError();
+      }
+    }
+    return made.release();
+  }();
+  return coordinator;
+}
+
+// Sums it up; `cold` for the first time since the server's start.
+void BM_Summarize(benchmark::State& state, bool cold, bool omit_lengths) {
+  TestCoordinator& coordinator = Finished();
+  int64_t bytes = 0;
+  coordinator.Summarize("experiments/sort-1").IgnoreError();
+  for (auto _ : state) {
+    if (cold) {
+      state.PauseTiming();
+      coordinator.Close();
+      if (!coordinator.Open().ok()) abort();
+      state.ResumeTiming();
+    }
+    const auto summary = coordinator.Summarize("experiments/sort-1", omit_lengths);
+    if (!summary.ok() || summary->cells_size() != 600 ||
+        summary->cells(599).trials().succeeded() != 10) {
+      state.SkipWithError("not summed up");
+      break;
+    }
+    bytes = static_cast<int64_t>(summary->ByteSizeLong());
+  }
+  state.counters["bytes"] = static_cast<double>(bytes);
+}
+BENCHMARK_CAPTURE(BM_Summarize, warm, false, false)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Summarize, warm_without_lengths, false, true)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_Summarize, cold, true, false)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace lengthwise::server

@@ -71,6 +71,7 @@ CoordinatorImpl::CoordinatorImpl(const Options& options, Dependencies dependenci
       lock_(std::move(lock)),
       storage_(std::move(storage)),
       artifacts_(std::move(artifacts)),
+      summaries_(*storage_),
       engine_(EngineOptions(options), *storage_, *artifacts_, fleet_, dependencies_.clock) {}
 
 CoordinatorImpl::~CoordinatorImpl() { Stop(); }
@@ -161,6 +162,7 @@ void CoordinatorImpl::ProcessGroup(std::vector<Command> group) {
       platform::MutexLock lock(engine_mutex_);
       broken_ = !engine_.Rebuild().ok();
     }
+    summaries_.ForgetAll();
     const absl::Status failure = NotStored(status);
     for (const Command& command : group) command.fail(failure);
     for (const Waiter& waiter : served) waiter.done(failure);
@@ -209,6 +211,8 @@ void CoordinatorImpl::Publish(Effects effects, absl::Duration commit_time, bool 
       statistics_.commit_seconds += absl::ToDoubleSeconds(commit_time);
     }
   }
+  for (const std::string& experiment : effects.reshaped) summaries_.Forget(experiment);
+  for (const auto& [experiment, trials] : effects.trials) summaries_.Update(experiment, trials);
   for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);
   for (const auto& [experiment, progress] : effects.progress) {
     subscriptions_.Progress(experiment, progress);

@@ -22,6 +22,7 @@
 #include "server/coordination/fleet.h"
 #include "server/coordination/names.h"
 #include "server/coordination/subscriptions.h"
+#include "server/coordination/summaries.h"
 #include "server/coordinator.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
@@ -50,6 +51,10 @@ class CoordinatorImpl : public Coordinator {
 
   void CreateExperiment(v1::CreateExperimentRequest request,
                         Callback<v1::CreateExperimentResponse> done) override;
+  void ExtendExperiment(v1::ExtendExperimentRequest request,
+                        Callback<v1::ExtendExperimentResponse> done) override;
+  void EvaluateTrial(v1::EvaluateTrialRequest request,
+                     Callback<v1::CreateExperimentResponse> done) override;
   void CancelExperiment(v1::CancelExperimentRequest request,
                         Callback<v1::Experiment> done) override;
   void DeleteExperiment(v1::DeleteExperimentRequest request,
@@ -73,6 +78,8 @@ class CoordinatorImpl : public Coordinator {
   absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) override;
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request) override;
+  absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
+      const v1::SummarizeExperimentRequest& request) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
   v1::ListWorkersResponse ListWorkers() override;
@@ -115,8 +122,20 @@ class CoordinatorImpl : public Coordinator {
 
   // Queues a command whose answer is what `apply` returns.
   template <typename T>
-  void Post(int64_t bytes, std::function<absl::StatusOr<T>()> apply, Callback<T> done);
+  void Post(int64_t bytes, std::function<absl::StatusOr<T>()> apply, Callback<T> done) {
+    PostCommand({.apply = [apply = std::move(apply), done]() -> Answer {
+                   auto result = std::make_shared<absl::StatusOr<T>>(apply());
+                   return [done, result] { done(std::move(*result)); };
+                 },
+                 .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .bytes = bytes});
+  }
   void PostCommand(Command command);
+
+  // What the request asks for, resolved; on callers' threads.
+  absl::StatusOr<Submission> PrepareEvaluation(const v1::EvaluateTrialRequest& request);
+  absl::StatusOr<Extension> PrepareExtension(const v1::ExtendExperimentRequest& request,
+                                             const ExperimentRecord& record);
 
   // On the coordinator's thread.
   void Run();
@@ -141,6 +160,7 @@ class CoordinatorImpl : public Coordinator {
   const std::unique_ptr<ArtifactStore> artifacts_;
   Fleet fleet_;
   Subscriptions subscriptions_;
+  Summaries summaries_;
 
   platform::Mutex engine_mutex_;  // not held while committing
   Engine engine_ ABSL_GUARDED_BY(engine_mutex_);

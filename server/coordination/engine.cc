@@ -31,6 +31,7 @@ Engine::Engine(const Options& options, Storage& storage, ArtifactStore& artifact
       clock_(std::move(clock)) {}
 
 absl::Status Engine::Rebuild() {
+  for (const std::function<void()>& reversal : effects_.reversals) reversal();
   effects_ = Effects();
   absl::StatusOr<std::unique_ptr<StorageReader>> opened = storage_.Read();
   if (!opened.ok()) return opened.status();
@@ -165,6 +166,7 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
     trial.outcome = outcome->SerializeAsString();
   }
   if (absl::Status status = writer_.UpdateTrial(trial, previous); !status.ok()) return status;
+  effects_.trials[trial.experiment_id].insert(trial.key);
 
   if (ended && trial.checkpoint_step > 0) {
     // The last two checkpoints stay; what was uploaded beside them goes.

@@ -7,15 +7,20 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/fleet.h"
@@ -37,8 +42,14 @@ Clock SystemClock();
 // What follows a commit.
 struct Effects {
   absl::flat_hash_set<std::string> experiments;  // ids of those whose history grew or ended
+  // Keys of trials that are in another state, by experiment id.
+  absl::btree_map<std::string, absl::btree_set<int64_t>> trials;
+  // Ids of experiments that have other trials than before, or are gone.
+  absl::flat_hash_set<std::string> reshaped;
   std::vector<std::pair<std::string, v1::TrialProgress>> progress;  // by experiment id
   std::vector<std::function<void()>> actions;
+  // Instead of all that, when the commit failed: takes back what is not in the store.
+  std::vector<std::function<void()>> reversals;
   int64_t events = 0;
   int64_t points = 0;
   int64_t lease_expiries = 0;
@@ -50,6 +61,15 @@ struct Submission {
   ExperimentRecord experiment;
   specification::Grid grid;
 };
+
+// More trials on their way into an experiment.
+struct Extension {
+  // The experiment's specification when this was made, and the one with the trials in it.
+  std::string base;
+  std::string specification;
+  std::vector<specification::GridTrial> added;
+};
+using MakeExtension = std::function<absl::StatusOr<Extension>(const ExperimentRecord&)>;
 
 // Not thread-safe. Errors other than of the store leave everything as it was; after an error of the
 // store Commit fails, and Rebuild must follow.
@@ -76,6 +96,13 @@ class Engine {
   absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(const Submission& submission);
   // What CreateExperiment would answer, without a name.
   static absl::StatusOr<v1::CreateExperimentResponse> Preview(const Submission& submission);
+  // Makes the extension anew where another one came between.
+  absl::StatusOr<v1::ExtendExperimentResponse> ExtendExperiment(const std::string& id,
+                                                                Extension extension,
+                                                                const MakeExtension& make);
+  // `submission` has one trial, whose evaluated_trial it is about; or none, if it can only be the
+  // repetition of a request.
+  absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(const Submission& submission);
   absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request);
   absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(
       const v1::DeleteExperimentRequest& request);
@@ -104,9 +131,28 @@ class Engine {
   absl::Status Append(const TrialRecord& trial, v1::Event event);
   absl::StatusOr<TrialRecord> GetTrial(int64_t key);
 
+  // What the first request with the submission's id created; nullopt when this is the first.
+  // ALREADY_EXISTS: it asked for something else.
+  absl::StatusOr<std::optional<v1::CreateExperimentResponse>> FindRepeated(
+      const ExperimentRecord& submitted);
+  // Inserts and queues trials with indices from `first_index` on, and the packs that `packs` (keys
+  // by pack key) lacks.
+  absl::Status InsertTrials(const ExperimentRecord& experiment,
+                            absl::Span<const specification::GridTrial> trials, int32_t first_index,
+                            absl::flat_hash_map<std::string, int64_t> packs,
+                            absl::string_view reason);
+  // The checkpoint of a trial that has succeeded. NOT_FOUND, FAILED_PRECONDITION.
+  struct StoredModel {
+    ArtifactId artifact;
+    v1::Checkpoint checkpoint;
+    int64_t step = 0;
+  };
+  absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
+
   absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions);
   // Makes sure that the trial's checkpoint can be read; otherwise goes back to the one before, or
-  // the start, and says so in the trial's history. True if nothing changed.
+  // the start, and says so in the trial's history. A trial that only evaluates has no start to go
+  // back to, and fails. True if nothing changed.
   absl::StatusOr<bool> CheckCheckpoint(int64_t trial);
   // The event of the trial's checkpoint at its checkpoint step; position 0 for the start.
   absl::StatusOr<EventRecord> CheckpointEvent(const TrialRecord& trial);

@@ -10,6 +10,12 @@ namespace {
 
 constexpr int kMaxAnsweredIds = 1000;
 
+int32_t TrialCount(const ExperimentRecord& experiment) {
+  const v1::TrialCounts& counts = experiment.counts;
+  return counts.queued() + counts.running() + counts.succeeded() + counts.failed() +
+         counts.cancelled();
+}
+
 absl::Status NoExperiment(absl::string_view name) {
   return absl::NotFoundError(absl::StrCat("there is no ", name));
 }
@@ -30,37 +36,62 @@ v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
 
 }  // namespace
 
+absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Engine::FindRepeated(
+    const ExperimentRecord& submitted) {
+  if (submitted.request_id.empty()) return std::nullopt;
+  const absl::StatusOr<std::optional<ExperimentRecord>> found =
+      writer_.FindRequest(submitted.request_id);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return std::nullopt;
+  const ExperimentRecord& known = **found;
+  if (known.request_fingerprint != submitted.request_fingerprint) {
+    return absl::AlreadyExistsError(absl::StrCat("request_id: \"", submitted.request_id,
+                                                 "\" created ", ExperimentName(known.id),
+                                                 " by another request; use a new request_id"));
+  }
+  // From the store: the experiment may have been extended.
+  const auto trials = writer_.ListTrials(known.key, 0, {}, kMaxAnsweredIds);
+  if (!trials.ok()) return trials.status();
+  const auto packs = writer_.ListPacks(known.key);
+  if (!packs.ok()) return packs.status();
+  v1::CreateExperimentResponse response;
+  *response.mutable_experiment() = ToExperiment(known);
+  for (const TrialRecord& trial : *trials) response.add_trial_ids(trial.id);
+  response.set_trial_count(TrialCount(known));
+  response.set_pack_count(static_cast<int32_t>(packs->size()));
+  return response;
+}
+
 absl::StatusOr<v1::CreateExperimentResponse> Engine::CreateExperiment(
     const Submission& submission) {
   ExperimentRecord record = submission.experiment;
-  if (!record.request_id.empty()) {
-    absl::StatusOr<std::optional<ExperimentRecord>> known = writer_.FindRequest(record.request_id);
-    if (!known.ok()) return known.status();
-    if (known->has_value()) {
-      if ((*known)->request_fingerprint != record.request_fingerprint) {
-        return absl::AlreadyExistsError(absl::StrCat("request_id: \"", record.request_id,
-                                                     "\" created ", ExperimentName((*known)->id),
-                                                     " from another specification; use a new "
-                                                     "request_id"));
-      }
-      return MakeResponse(**known, submission.grid);
-    }
-  }
+  absl::StatusOr<std::optional<v1::CreateExperimentResponse>> repeated = FindRepeated(record);
+  if (!repeated.ok()) return repeated.status();
+  if (repeated->has_value()) return **std::move(repeated);
   record.counts.set_queued(static_cast<int32_t>(submission.grid.trials.size()));
   if (absl::Status status = writer_.InsertExperiment(record); !status.ok()) return status;
-  absl::flat_hash_map<absl::string_view, int64_t> packs;
-  const std::string reason = absl::StrCat("submitted by ", record.owner);
-  int32_t index = 0;
-  for (const specification::GridTrial& grid_trial : submission.grid.trials) {
+  absl::Status status = InsertTrials(record, submission.grid.trials, 0, {},
+                                     absl::StrCat("submitted by ", record.owner));
+  if (!status.ok()) return status;
+  return MakeResponse(record, submission.grid);
+}
+
+absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
+                                  absl::Span<const specification::GridTrial> trials,
+                                  int32_t first_index,
+                                  absl::flat_hash_map<std::string, int64_t> packs,
+                                  absl::string_view reason) {
+  int32_t index = first_index;
+  for (const specification::GridTrial& grid_trial : trials) {
     const auto [pack, is_new] = packs.try_emplace(grid_trial.pack_key, 0);
     if (is_new) {
       PackRecord pack_record = ToPack(grid_trial);
-      pack_record.experiment = record.key;
+      pack_record.experiment = experiment.key;
       if (absl::Status status = writer_.InsertPack(pack_record); !status.ok()) return status;
       pack->second = pack_record.key;
     }
     TrialRecord trial;
-    trial.experiment = record.key;
+    trial.experiment = experiment.key;
     trial.index = index++;
     trial.id = grid_trial.id;
     trial.pack = pack->second;
@@ -68,21 +99,56 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::CreateExperiment(
     trial.weight_seed = grid_trial.specification.weight_seed();
     trial.data_seed = grid_trial.specification.data_seed();
     trial.state = v1::QUEUED;
-    trial.reason = reason;
+    trial.reason = std::string(reason);
     if (absl::Status status = writer_.InsertTrial(trial); !status.ok()) return status;
     ScheduledTrial scheduled;
     scheduled.key = trial.key;
     scheduled.pack = trial.pack;
-    scheduled.priority = record.priority;
+    scheduled.priority = experiment.priority;
     scheduler_->Add(scheduled);
   }
-  return MakeResponse(record, submission.grid);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::CreateExperimentResponse> Engine::Preview(const Submission& submission) {
   ExperimentRecord record = submission.experiment;
   record.counts.set_queued(static_cast<int32_t>(submission.grid.trials.size()));
   return MakeResponse(record, submission.grid);
+}
+
+absl::StatusOr<v1::ExtendExperimentResponse> Engine::ExtendExperiment(const std::string& id,
+                                                                      Extension extension,
+                                                                      const MakeExtension& make) {
+  absl::StatusOr<std::optional<ExperimentRecord>> found = writer_.FindExperiment(id);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return NoExperiment(ExperimentName(id));
+  if ((*found)->specification != extension.base) {
+    absl::StatusOr<Extension> anew = make(**found);
+    if (!anew.ok()) return anew.status();
+    extension = *std::move(anew);
+  }
+  v1::ExtendExperimentResponse response;
+  response.set_added_trials(static_cast<int32_t>(extension.added.size()));
+  if (!extension.added.empty()) {
+    ExperimentRecord& record = **found;
+    const int32_t first_index = TrialCount(record);
+    record.specification = extension.specification;
+    absl::Status status = writer_.ExtendExperiment(record, response.added_trials());
+    if (!status.ok()) return status;
+    const absl::StatusOr<std::vector<PackRecord>> packs = writer_.ListPacks(record.key);
+    if (!packs.ok()) return packs.status();
+    absl::flat_hash_map<std::string, int64_t> keys;
+    for (const PackRecord& pack : *packs) keys.emplace(pack.pack_key, pack.key);
+    status =
+        InsertTrials(record, extension.added, first_index, std::move(keys), "added with its seed");
+    if (!status.ok()) return status;
+    effects_.experiments.insert(id);
+    effects_.reshaped.insert(id);
+    found = writer_.FindExperiment(id);
+    if (!found.ok()) return found.status();
+  }
+  *response.mutable_experiment() = ToExperiment(**found);
+  return response;
 }
 
 absl::StatusOr<v1::Experiment> Engine::CancelExperiment(
@@ -120,6 +186,7 @@ absl::StatusOr<v1::DeleteExperimentResponse> Engine::DeleteExperiment(
   }
   if (absl::Status status = writer_.DeleteExperiment((*found)->key); !status.ok()) return status;
   effects_.experiments.insert(*id);
+  effects_.reshaped.insert(*id);
   effects_.actions.push_back([this, id = *id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
   return v1::DeleteExperimentResponse();
 }

@@ -74,6 +74,18 @@ absl::StatusOr<bool> Engine::CheckCheckpoint(int64_t key) {
     if (record.step == wanted) problem = std::string(status.message());
   }
   if (usable == wanted) return true;
+  if (usable == 0) {
+    const auto pack = writer_.FindPack(trial->pack);
+    if (!pack.ok()) return pack.status();
+    const std::string evaluated = ToTrialSpecification(*trial, **pack).evaluated_trial();
+    if (!evaluated.empty()) {
+      absl::Status status =
+          Record(scheduler_->Fail(key, absl::StrCat("its copy of the model cannot be used (",
+                                                    problem, "); evaluate ", evaluated, " again")));
+      if (!status.ok()) return status;
+      return false;
+    }
+  }
 
   trial->checkpoint_step = usable;
   if (absl::Status status = writer_.UpdateTrial(*trial, trial->state); !status.ok()) return status;

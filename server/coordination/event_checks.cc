@@ -1,7 +1,10 @@
 #include "server/coordination/event_checks.h"
 
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
 
@@ -39,6 +42,42 @@ std::string Problem(const v1::Outcome& outcome) {
   return known ? "" : "outcome.kind is not known";
 }
 
+// Whether `bytes` are as many float32 as the product of the sizes, all of which are at least 1.
+bool HoldsFloats(const std::string& bytes, std::initializer_list<int64_t> sizes) {
+  absl::uint128 wanted = sizeof(float);
+  for (const int64_t size : sizes) {
+    // Four sizes below 2^31 cannot overflow.
+    if (size < 1) return false;
+    wanted *= static_cast<uint64_t>(size);
+  }
+  return wanted == bytes.size();
+}
+
+std::string Problem(const v1::AttentionMap& map) {
+  if (map.length() < 1) return "attention_map.length is below 1";
+  if (map.input_number() < 0) return "attention_map.input_number is negative";
+  if (map.first_layer() < 0) return "attention_map.first_layer is negative";
+  if (map.positions_size() != map.tokens_size()) {
+    return "attention_map has not one position for each token";
+  }
+  const int64_t tokens = map.tokens_size();
+  return HoldsFloats(map.probabilities(), {map.layers(), map.heads(), tokens, tokens})
+             ? ""
+             : "attention_map.probabilities are not float32 [layers, heads, tokens, tokens]";
+}
+
+std::string Problem(const v1::Projection& projection) {
+  if (projection.fitted_length() < 1) return "projection.fitted_length is below 1";
+  if (projection.length() < 1) return "projection.length is below 1";
+  if (!HoldsFloats(projection.coordinates(),
+                   {projection.depths(), projection.sequences(), projection.tokens(), 2})) {
+    return "projection.coordinates are not float32 [depths, sequences, tokens, 2]";
+  }
+  return projection.explained_variance_size() == 2 * int64_t{projection.depths()}
+             ? ""
+             : "projection.explained_variance is not [depths, 2]";
+}
+
 std::string Problem(const v1::Event& event) {
   if (event.step() < 0) return "step is negative";
   switch (event.fact_case()) {
@@ -51,6 +90,9 @@ std::string Problem(const v1::Event& event) {
     case v1::Event::kOutcome:
       return Problem(event.outcome());
     case v1::Event::kAttentionMap:
+      return Problem(event.attention_map());
+    case v1::Event::kProjection:
+      return Problem(event.projection());
     case v1::Event::kLogLine:
       return "";
     case v1::Event::kStateChange:

@@ -76,6 +76,13 @@ absl::StatusOr<v1::ListExperimentsResponse> CoordinatorImpl::ListExperiments(
   return response;
 }
 
+absl::StatusOr<v1::SummarizeExperimentResponse> CoordinatorImpl::SummarizeExperiment(
+    const v1::SummarizeExperimentRequest& request) {
+  const absl::StatusOr<std::string> id = ParseExperimentName(request.name());
+  if (!id.ok()) return id.status();
+  return summaries_.Summarize(*id, request.omit_lengths());
+}
+
 absl::StatusOr<v1::Trial> CoordinatorImpl::GetTrial(absl::string_view name) {
   const auto reader = storage_->Read();
   if (!reader.ok()) return reader.status();

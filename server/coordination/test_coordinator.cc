@@ -13,6 +13,9 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
     status.SetPayload(specification::kBadRequestTypeUrl, absl::Cord("details"));
     return status;
   }
+  for (const int32_t length : specification.evaluation().lengths()) {
+    if (length == 0) return absl::InvalidArgumentError("evaluation.lengths: got 0");
+  }
   specification::Grid grid;
   grid.specification = specification;
   for (int rate = 0; rate < specification.learning_rates_size(); ++rate) {
@@ -24,6 +27,8 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
       trial.specification.mutable_network()->set_name("encoder");
       trial.specification.mutable_encoding()->set_name(rate % 2 == 0 ? "none" : "sin_cos");
       trial.specification.mutable_encoding()->set_label(rate % 2 == 0 ? "" : "sines");
+      *trial.specification.mutable_training() = specification.training();
+      *trial.specification.mutable_evaluation() = specification.evaluation();
       trial.specification.set_learning_rate(specification.learning_rates(rate));
       trial.specification.set_weight_seed(seed);
       trial.specification.set_data_seed(seed);
@@ -32,8 +37,10 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
   return grid;
 }
 
-TestCoordinator::TestCoordinator(std::string data_dir, int64_t max_database_bytes)
+TestCoordinator::TestCoordinator(std::string data_dir, int64_t max_database_bytes,
+                                 GridResolver resolve)
     : max_database_bytes_(max_database_bytes),
+      resolve_(std::move(resolve)),
       microseconds_(std::make_shared<std::atomic<int64_t>>(1'700'000'000'000'000)) {
   options_.data_dir = std::move(data_dir);
 }
@@ -42,7 +49,7 @@ absl::Status TestCoordinator::Open() {
   const auto now = [microseconds = microseconds_] {
     return absl::FromUnixMicros(microseconds->load());
   };
-  auto opened = CoordinatorImpl::Open(options_, {.resolve = ResolveSimply,
+  auto opened = CoordinatorImpl::Open(options_, {.resolve = resolve_,
                                                  .clock = {.steady = now, .wall = now},
                                                  .max_database_bytes = max_database_bytes_});
   if (opened.ok()) coordinator_ = *std::move(opened);
@@ -68,6 +75,42 @@ std::string TestCoordinator::Create(const std::string& name, int rates, int seed
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::TryCreate(
     const v1::CreateExperimentRequest& request) {
   return Call<v1::CreateExperimentResponse>(&CoordinatorImpl::CreateExperiment, request);
+}
+
+absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
+    const std::string& name, const std::vector<uint64_t>& seeds) {
+  v1::ExtendExperimentRequest request;
+  request.set_name(name);
+  request.mutable_seeds()->Assign(seeds.begin(), seeds.end());
+  return Extend(request);
+}
+
+absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
+    const v1::ExtendExperimentRequest& request) {
+  return Call<v1::ExtendExperimentResponse>(&CoordinatorImpl::ExtendExperiment, request);
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::Evaluate(
+    const v1::EvaluateTrialRequest& request) {
+  return Call<v1::CreateExperimentResponse>(&CoordinatorImpl::EvaluateTrial, request);
+}
+
+absl::StatusOr<v1::SummarizeExperimentResponse> TestCoordinator::Summarize(const std::string& name,
+                                                                           bool omit_lengths) {
+  v1::SummarizeExperimentRequest request;
+  request.set_name(name);
+  request.set_omit_lengths(omit_lengths);
+  return coordinator_->SummarizeExperiment(request);
+}
+
+bool TestCoordinator::Complete(const v1::Lease& lease, int trial, int64_t step,
+                               const std::vector<double>& accuracies) {
+  const std::string bytes = absl::StrCat("model of ", lease.trials(trial).trial());
+  if (!Upload(lease, trial, step, bytes).ok()) return false;
+  const auto response = Send(lease, {CheckpointEvent(lease, trial, 1, step, bytes),
+                                     AccuraciesEvent(lease, trial, 2, step, accuracies),
+                                     OutcomeEvent(lease, trial, 3, step, v1::Outcome::COMPLETED)});
+  return response.ok() && response->acknowledged_sequence() == 3;
 }
 
 absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pack_size) {
@@ -199,6 +242,20 @@ v1::Event CheckpointEvent(const v1::Lease& lease, int trial, int64_t sequence, i
   v1::Event event = EventOf(lease, trial, sequence, step);
   event.mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
   event.mutable_checkpoint()->set_size_bytes(static_cast<int64_t>(bytes.size()));
+  return event;
+}
+
+v1::Event AccuraciesEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
+                          const std::vector<double>& accuracies, bool final) {
+  v1::Event event = EventOf(lease, trial, sequence, step);
+  v1::LengthAccuracies& measured = *event.mutable_length_accuracies();
+  measured.set_final(final);
+  measured.set_sequences(100);
+  for (size_t i = 0; i < accuracies.size(); ++i) {
+    measured.add_lengths(static_cast<int32_t>(i + 1));
+    measured.add_accuracies(accuracies[i]);
+    measured.add_losses(1 - accuracies[i]);
+  }
   return event;
 }
 

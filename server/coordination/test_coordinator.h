@@ -19,12 +19,13 @@
 namespace lengthwise::server {
 
 // One trial for each learning rate and seed, ids "lr<i>-seed<s>"; a learning rate is a pack. A name
-// of "wrong" is refused.
+// of "wrong" and an evaluation of length 0 are refused.
 absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequest& request);
 
 class TestCoordinator {
  public:
-  explicit TestCoordinator(std::string data_dir, int64_t max_database_bytes = 0);
+  explicit TestCoordinator(std::string data_dir, int64_t max_database_bytes = 0,
+                           GridResolver resolve = ResolveSimply);
 
   // Opens, or opens again after the one before is gone.
   absl::Status Open();
@@ -39,6 +40,13 @@ class TestCoordinator {
   std::string Create(const std::string& name, int rates, int seeds);
   absl::StatusOr<v1::CreateExperimentResponse> TryCreate(
       const v1::CreateExperimentRequest& request);
+  // More seeds for an experiment.
+  absl::StatusOr<v1::ExtendExperimentResponse> Extend(const std::string& name,
+                                                      const std::vector<uint64_t>& seeds);
+  absl::StatusOr<v1::ExtendExperimentResponse> Extend(const v1::ExtendExperimentRequest& request);
+  absl::StatusOr<v1::CreateExperimentResponse> Evaluate(const v1::EvaluateTrialRequest& request);
+  absl::StatusOr<v1::SummarizeExperimentResponse> Summarize(const std::string& name,
+                                                            bool omit_lengths = false);
   absl::StatusOr<v1::Experiment> Cancel(const std::string& name, const std::string& reason = "");
   absl::StatusOr<v1::Trial> CancelTrial(const std::string& name);
   absl::Status Delete(const std::string& name);
@@ -51,6 +59,10 @@ class TestCoordinator {
   absl::StatusOr<v1::StreamEventsResponse> Send(const v1::Lease& lease,
                                                 const std::vector<v1::Event>& events);
   absl::Status Upload(const v1::Lease& lease, int trial, int64_t step, const std::string& bytes);
+  // Uploads a checkpoint of `step` and sends it, the final accuracies at lengths 1, 2, ... and the
+  // outcome. True if all was stored.
+  bool Complete(const v1::Lease& lease, int trial, int64_t step,
+                const std::vector<double>& accuracies);
   // All events of an experiment.
   std::vector<v1::Event> History(absl::string_view experiment);
 
@@ -70,6 +82,7 @@ class TestCoordinator {
 
   Coordinator::Options options_;
   const int64_t max_database_bytes_;
+  const GridResolver resolve_;
   std::shared_ptr<std::atomic<int64_t>> microseconds_;
   std::unique_ptr<CoordinatorImpl> coordinator_;
 };
@@ -78,6 +91,9 @@ class TestCoordinator {
 v1::Event PointsEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step);
 v1::Event CheckpointEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
                           const std::string& bytes);
+// Accuracies at lengths 1, 2, ...
+v1::Event AccuraciesEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
+                          const std::vector<double>& accuracies, bool final = true);
 v1::Event OutcomeEvent(const v1::Lease& lease, int trial, int64_t sequence, int64_t step,
                        v1::Outcome::Kind kind, const std::string& reason = "");
 

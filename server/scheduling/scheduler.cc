@@ -296,6 +296,16 @@ Decisions Scheduler::Cancel(TrialKey trial, absl::string_view reason) {
   return decisions;
 }
 
+Decisions Scheduler::Fail(TrialKey trial, absl::string_view reason) {
+  Decisions decisions;
+  const auto found = trials_.find(trial);
+  if (found == trials_.end()) return decisions;
+  const Token lease = found->second.lease;
+  decisions.trials.push_back(End(trial, v1::FAILED, std::string(reason)));
+  if (lease != 0) EndLeaseIfDone(lease, decisions);
+  return decisions;
+}
+
 void Scheduler::SetCheckpoint(TrialKey key, int64_t step) {
   const auto found = trials_.find(key);
   if (found == trials_.end()) return;

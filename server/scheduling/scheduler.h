@@ -141,6 +141,10 @@ class Scheduler {
   // No decisions for a trial that is not known (any more).
   Decisions Cancel(TrialKey trial, absl::string_view reason);
 
+  // The trial cannot be run, for a reason that no other attempt removes. No decisions for one that
+  // is not known (any more).
+  Decisions Fail(TrialKey trial, absl::string_view reason);
+
   // The trial can go on from this step. A waiting trial moves to the pack of that step.
   void SetCheckpoint(TrialKey trial, int64_t step);
 

@@ -111,6 +111,25 @@ TEST_F(SchedulerTest, TheNextAttemptGoesOnFromTheCheckpointWithAHigherToken) {
   EXPECT_EQ(decisions.trials[0].failures, 0);
 }
 
+TEST_F(SchedulerTest, ATrialThatCannotBeRunFailsWhereverItIs) {
+  Add(1, 1);
+  Add(2, 1);
+  scheduler_.Register("w", 1, now_);
+  EXPECT_THAT(Grant("w"), ElementsAre(1));
+  const Decisions waiting = scheduler_.Fail(2, "its model is damaged");
+  ASSERT_EQ(waiting.trials.size(), 1u);
+  EXPECT_EQ(waiting.trials[0].from, v1::QUEUED);
+  EXPECT_EQ(waiting.trials[0].to, v1::FAILED);
+  EXPECT_EQ(waiting.trials[0].reason, "its model is damaged");
+  EXPECT_THAT(waiting.leases, IsEmpty());
+  const Decisions running = scheduler_.Fail(1, "its model is damaged");
+  EXPECT_EQ(running.trials[0].from, v1::RUNNING);
+  EXPECT_EQ(running.leases.size(), 1u);
+  EXPECT_THAT(scheduler_.Fail(1, "again").trials, IsEmpty());
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+  EXPECT_EQ(scheduler_.queued() + scheduler_.running() + scheduler_.leases(), 0);
+}
+
 TEST_F(SchedulerTest, ATemporaryFailureIsTriedAgainAfterABackOffAndThreeAreFinal) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);

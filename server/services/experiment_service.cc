@@ -1,5 +1,6 @@
 #include "server/services/experiment_service.h"
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,6 +24,22 @@ class RefusedWatch final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   void OnDone() override { delete this; }
 };
 
+// Streams what `read` returns, one a response. Read first and sent then, so that a slow client does
+// not keep a read of the store open.
+template <typename T>
+PushStream<T>* StreamAll(std::function<absl::StatusOr<std::vector<T>>()> read, WorkPool& pool,
+                         OpenStreams& streams) {
+  auto produce = [read = std::move(read)](const typename PushStream<T>::Send& send) {
+    absl::StatusOr<std::vector<T>> all = read();
+    if (!all.ok()) return all.status();
+    for (T& one : *all) {
+      if (!send(std::move(one))) break;
+    }
+    return absl::OkStatus();
+  };
+  return PushStream<T>::Start(std::move(produce), pool, streams);
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
@@ -33,6 +50,28 @@ grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   coordinator_.CreateExperiment(*request, AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
+    grpc::CallbackServerContext* context, const v1::ExtendExperimentRequest* request,
+    v1::ExtendExperimentResponse* response) {
+  if (absl::Status status = CheckExtendExperiment(*request); !status.ok()) {
+    return Answer(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.ExtendExperiment(*request, AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerContext* context,
+                                                           const v1::EvaluateTrialRequest* request,
+                                                           v1::CreateExperimentResponse* response) {
+  if (absl::Status status = CheckEvaluateTrial(*request); !status.ok()) {
+    return Answer(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.EvaluateTrial(*request, AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -126,6 +165,16 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
   return reactor;
 }
 
+grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
+    grpc::CallbackServerContext* context, const v1::SummarizeExperimentRequest* request,
+    v1::SummarizeExperimentResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
+    answer(Summary(coordinator_, *request));
+  });
+  return reactor;
+}
+
 grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
     grpc::CallbackServerContext* context, const v1::QueryLengthAccuraciesRequest* request,
     v1::QueryLengthAccuraciesResponse* response) {
@@ -138,17 +187,16 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
 
 grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMaps(
     grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) {
-  // Read first and sent then, so that a slow client does not keep a read of the store open.
-  auto produce =
-      [this, request = *request](const PushStream<v1::AttentionMap>::Send& send) -> absl::Status {
-    absl::StatusOr<std::vector<v1::AttentionMap>> maps = AttentionMaps(coordinator_, request);
-    if (!maps.ok()) return maps.status();
-    for (v1::AttentionMap& map : *maps) {
-      if (!send(std::move(map))) break;
-    }
-    return absl::OkStatus();
-  };
-  return PushStream<v1::AttentionMap>::Start(std::move(produce), transfers_, streams_);
+  return StreamAll<v1::AttentionMap>(
+      [this, request = *request] { return AttentionMaps(coordinator_, request); }, transfers_,
+      streams_);
+}
+
+grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
+    grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) {
+  return StreamAll<v1::Projection>(
+      [this, request = *request] { return Projections(coordinator_, request); }, transfers_,
+      streams_);
 }
 
 }  // namespace lengthwise::server

@@ -22,6 +22,12 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
                                              const v1::CreateExperimentRequest* request,
                                              v1::CreateExperimentResponse* response) override;
+  grpc::ServerUnaryReactor* ExtendExperiment(grpc::CallbackServerContext* context,
+                                             const v1::ExtendExperimentRequest* request,
+                                             v1::ExtendExperimentResponse* response) override;
+  grpc::ServerUnaryReactor* EvaluateTrial(grpc::CallbackServerContext* context,
+                                          const v1::EvaluateTrialRequest* request,
+                                          v1::CreateExperimentResponse* response) override;
   grpc::ServerUnaryReactor* GetExperiment(grpc::CallbackServerContext* context,
                                           const v1::GetExperimentRequest* request,
                                           v1::Experiment* response) override;
@@ -48,11 +54,16 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerUnaryReactor* QueryLossCurves(grpc::CallbackServerContext* context,
                                             const v1::QueryLossCurvesRequest* request,
                                             v1::QueryLossCurvesResponse* response) override;
+  grpc::ServerUnaryReactor* SummarizeExperiment(grpc::CallbackServerContext* context,
+                                                const v1::SummarizeExperimentRequest* request,
+                                                v1::SummarizeExperimentResponse* response) override;
   grpc::ServerUnaryReactor* QueryLengthAccuracies(
       grpc::CallbackServerContext* context, const v1::QueryLengthAccuraciesRequest* request,
       v1::QueryLengthAccuraciesResponse* response) override;
   grpc::ServerWriteReactor<v1::AttentionMap>* QueryAttentionMaps(
       grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) override;
+  grpc::ServerWriteReactor<v1::Projection>* QueryProjections(
+      grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) override;
 
  private:
   Coordinator& coordinator_;

@@ -237,6 +237,89 @@ TEST_F(ExperimentServiceTest, AttentionMapsComeOneByOneByLength) {
   EXPECT_THAT(lengths(kExperiment, 0, grpc::StatusCode::INVALID_ARGUMENT), ElementsAre());
 }
 
+TEST_F(ExperimentServiceTest, ExtensionsAndEvaluationsReachTheCoordinator) {
+  v1::ExtendExperimentRequest extend;
+  extend.set_name(kExperiment);
+  v1::ExtendExperimentResponse extended;
+  EXPECT_EQ(Call(&v1::ExperimentService::Stub::ExtendExperiment, extend, extended).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  extend.add_seeds(7);
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::ExtendExperiment, extend, extended).ok());
+  EXPECT_EQ(extended.added_trials(), 1);
+  EXPECT_EQ(extended.experiment().name(), kExperiment);
+  extend.set_name("experiments/none-1");
+  EXPECT_EQ(Call(&v1::ExperimentService::Stub::ExtendExperiment, extend, extended).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+
+  v1::EvaluateTrialRequest evaluate;
+  evaluate.set_trial(kExperiment);
+  v1::CreateExperimentResponse evaluated;
+  EXPECT_EQ(Call(&v1::ExperimentService::Stub::EvaluateTrial, evaluate, evaluated).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  evaluate.set_trial(kTrial);
+  evaluate.mutable_evaluation()->add_lengths(500);
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::EvaluateTrial, evaluate, evaluated).ok());
+  EXPECT_EQ(evaluated.experiment().name(), "experiments/evaluation-1");
+  ASSERT_EQ(coordinator_.evaluated().size(), 1u);
+  EXPECT_EQ(coordinator_.evaluated()[0].SerializeAsString(), evaluate.SerializeAsString());
+}
+
+TEST_F(ExperimentServiceTest, SummariesComeWithOrWithoutLengths) {
+  v1::SummarizeExperimentResponse summary;
+  v1::SummarizeExperimentResponse::Cell& cell = *summary.add_cells();
+  cell.set_task("parity_check");
+  for (int length = 1; length <= 1000; ++length) {
+    cell.add_lengths(length);
+    cell.add_mean_accuracies(0.5);
+  }
+  coordinator_.set_summary(summary);
+  v1::SummarizeExperimentRequest request;
+  request.set_name(kExperiment);
+  v1::SummarizeExperimentResponse response;
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::SummarizeExperiment, request, response).ok());
+  EXPECT_EQ(response.SerializeAsString(), summary.SerializeAsString());
+  EXPECT_EQ(Summary(coordinator_, request, 1000).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(Summary(coordinator_, request, 1000).status().message()),
+              HasSubstr("set omit_lengths"));
+  request.set_omit_lengths(true);
+  ASSERT_TRUE(Call(&v1::ExperimentService::Stub::SummarizeExperiment, request, response).ok());
+  EXPECT_EQ(response.cells(0).task(), "parity_check");
+  EXPECT_EQ(response.cells(0).lengths_size(), 0);
+
+  request.set_name("experiments/none-1");
+  EXPECT_EQ(Call(&v1::ExperimentService::Stub::SummarizeExperiment, request, response).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  request.set_name(kTrial);
+  EXPECT_EQ(Call(&v1::ExperimentService::Stub::SummarizeExperiment, request, response).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ExperimentServiceTest, ProjectionsComeOneByOne) {
+  for (int length : {40, 150}) {
+    v1::Event event;
+    event.set_trial(kTrial);
+    event.mutable_projection()->set_length(length);
+    event.mutable_projection()->set_coordinates(std::string(1'000'000, 'p'));
+    coordinator_.Append(event);
+  }
+  const auto lengths = [&](const std::string& name, grpc::StatusCode expected) {
+    v1::QueryProjectionsRequest request;
+    request.set_name(name);
+    grpc::ClientContext context;
+    const auto reader = stub_->QueryProjections(&context, request);
+    std::vector<int> result;
+    v1::Projection projection;
+    while (reader->Read(&projection)) result.push_back(projection.length());
+    EXPECT_EQ(reader->Finish().error_code(), expected);
+    return result;
+  };
+  EXPECT_THAT(lengths(kTrial, grpc::StatusCode::OK), ElementsAre(40, 150));
+  EXPECT_THAT(lengths("experiments/grid-1/trials/t1", grpc::StatusCode::OK), ElementsAre());
+  EXPECT_THAT(lengths("experiments/grid-1/trials/t9", grpc::StatusCode::NOT_FOUND), ElementsAre());
+  EXPECT_THAT(lengths(kExperiment, grpc::StatusCode::INVALID_ARGUMENT), ElementsAre());
+}
+
 TEST_F(ExperimentServiceTest, TheCatalogueListsKindsWithTypesDefaultsAndLimits) {
   const auto stub = v1::CatalogueService::NewStub(channel_);
   v1::ListCatalogueEntriesRequest request;

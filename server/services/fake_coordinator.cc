@@ -146,6 +146,11 @@ void FakeCoordinator::set_statistics(const Statistics& statistics) {
   statistics_ = statistics;
 }
 
+void FakeCoordinator::set_summary(const v1::SummarizeExperimentResponse& summary) {
+  platform::MutexLock lock(mutex_);
+  summary_ = summary;
+}
+
 void FakeCoordinator::PutArtifact(const std::string& sha256, std::string bytes) {
   platform::MutexLock lock(mutex_);
   artifacts_[sha256] = std::move(bytes);
@@ -174,6 +179,11 @@ int64_t FakeCoordinator::open_writers() {
 std::vector<v1::CreateExperimentRequest> FakeCoordinator::created() {
   platform::MutexLock lock(mutex_);
   return created_;
+}
+
+std::vector<v1::EvaluateTrialRequest> FakeCoordinator::evaluated() {
+  platform::MutexLock lock(mutex_);
+  return evaluated_;
 }
 
 std::map<std::string, std::string> FakeCoordinator::artifacts() {
@@ -220,6 +230,53 @@ void FakeCoordinator::CreateExperiment(v1::CreateExperimentRequest request,
         absl::StrCat("experiments/", request.specification().name(), "-", created_.size()));
   }
   done(std::move(response));
+}
+
+void FakeCoordinator::ExtendExperiment(v1::ExtendExperimentRequest request,
+                                       Callback<v1::ExtendExperimentResponse> done) {
+  if (!GetExperiment(request.name()).ok()) return done(NotFound(request.name()));
+  v1::ExtendExperimentResponse response;
+  {
+    platform::MutexLock lock(mutex_);
+    std::vector<v1::Trial>& trials = experiments_.at(request.name()).trials;
+    for (int i = 0; i < request.seeds_size(); ++i) {
+      const int32_t index = static_cast<int32_t>(trials.size());
+      v1::Trial& trial = trials.emplace_back();
+      trial.set_name(absl::StrCat(request.name(), "/trials/t", index));
+      trial.set_index(index);
+      trial.set_state(v1::RUNNING);
+    }
+  }
+  response.set_added_trials(request.seeds_size());
+  *response.mutable_experiment() = *GetExperiment(request.name());
+  Wake(request.name());
+  done(std::move(response));
+}
+
+void FakeCoordinator::EvaluateTrial(v1::EvaluateTrialRequest request,
+                                    Callback<v1::CreateExperimentResponse> done) {
+  if (!GetTrial(request.trial()).ok()) return done(NotFound(request.trial()));
+  v1::CreateExperimentResponse response;
+  {
+    platform::MutexLock lock(mutex_);
+    evaluated_.push_back(std::move(request));
+    response.mutable_experiment()->set_name(
+        absl::StrCat("experiments/evaluation-", evaluated_.size()));
+  }
+  done(std::move(response));
+}
+
+absl::StatusOr<v1::SummarizeExperimentResponse> FakeCoordinator::SummarizeExperiment(
+    const v1::SummarizeExperimentRequest& request) {
+  platform::MutexLock lock(mutex_);
+  if (!experiments_.contains(request.name())) return NotFound(request.name());
+  v1::SummarizeExperimentResponse response = summary_;
+  if (!request.omit_lengths()) return response;
+  for (auto& cell : *response.mutable_cells()) {
+    cell.clear_lengths();
+    cell.clear_mean_accuracies();
+  }
+  return response;
 }
 
 void FakeCoordinator::CancelExperiment(v1::CancelExperimentRequest request,

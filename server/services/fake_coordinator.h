@@ -43,6 +43,7 @@ class FakeCoordinator : public Coordinator {
   // The next StoreEvents fails so.
   void FailNextStore(absl::Status status);
   void set_statistics(const Statistics& statistics);
+  void set_summary(const v1::SummarizeExperimentResponse& summary);
   void PutArtifact(const std::string& sha256, std::string bytes);
 
   // What tests look at.
@@ -51,6 +52,7 @@ class FakeCoordinator : public Coordinator {
   int64_t reads();
   int64_t open_writers();
   std::vector<v1::CreateExperimentRequest> created();
+  std::vector<v1::EvaluateTrialRequest> evaluated();
   std::map<std::string, std::string> artifacts();
   // Waits until `condition` holds (it is checked after every change and may call the methods
   // above), or fails after 30 s.
@@ -60,6 +62,12 @@ class FakeCoordinator : public Coordinator {
   void Stop() override;
   void CreateExperiment(v1::CreateExperimentRequest request,
                         Callback<v1::CreateExperimentResponse> done) override;
+  // Adds a trial for each seed.
+  void ExtendExperiment(v1::ExtendExperimentRequest request,
+                        Callback<v1::ExtendExperimentResponse> done) override;
+  // Answers as if "experiments/evaluation-{number}" had been created.
+  void EvaluateTrial(v1::EvaluateTrialRequest request,
+                     Callback<v1::CreateExperimentResponse> done) override;
   void CancelExperiment(v1::CancelExperimentRequest request,
                         Callback<v1::Experiment> done) override;
   void DeleteExperiment(v1::DeleteExperimentRequest request,
@@ -83,6 +91,9 @@ class FakeCoordinator : public Coordinator {
   absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) override;
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request) override;
+  // What set_summary set, for every experiment that there is; without lengths if so asked.
+  absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
+      const v1::SummarizeExperimentRequest& request) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
   v1::ListWorkersResponse ListWorkers() override;
@@ -125,7 +136,9 @@ class FakeCoordinator : public Coordinator {
   std::deque<Callback<v1::AcquireLeaseResponse>> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::Status next_store_ ABSL_GUARDED_BY(mutex_);
   Statistics statistics_ ABSL_GUARDED_BY(mutex_);
+  v1::SummarizeExperimentResponse summary_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CreateExperimentRequest> created_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::EvaluateTrialRequest> evaluated_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
 
   // Held while watchers are called, so that a subscription's end waits for a call under way.

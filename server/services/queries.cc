@@ -84,6 +84,21 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
   return response;
 }
 
+absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
+    Coordinator& coordinator, const v1::SummarizeExperimentRequest& request,
+    int64_t max_answer_bytes) {
+  if (absl::Status status = CheckExperimentName("name", request.name()); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<v1::SummarizeExperimentResponse> response =
+      coordinator.SummarizeExperiment(request);
+  if (response.ok() && static_cast<int64_t>(response->ByteSizeLong()) > max_answer_bytes) {
+    return TooLarge(request.omit_lengths() ? "list the trials page by page" : "set omit_lengths",
+                    max_answer_bytes);
+  }
+  return response;
+}
+
 absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
     Coordinator& coordinator, const v1::QueryAttentionMapsRequest& request) {
   if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
@@ -98,6 +113,17 @@ absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
       });
   if (!status.ok()) return status;
   return maps;
+}
+
+absl::StatusOr<std::vector<v1::Projection>> Projections(
+    Coordinator& coordinator, const v1::QueryProjectionsRequest& request) {
+  if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
+  std::vector<v1::Projection> projections;
+  const absl::Status status = coordinator.ForEachEvent(
+      request.name(), v1::Event::kProjectionFieldNumber,
+      [&](const v1::Event& event) { projections.push_back(event.projection()); });
+  if (!status.ok()) return status;
+  return projections;
 }
 
 }  // namespace lengthwise::server

@@ -23,8 +23,15 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
     Coordinator& coordinator, const v1::QueryLengthAccuraciesRequest& request,
     int64_t max_answer_bytes = kMaxAnswerBytes);
 
+absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
+    Coordinator& coordinator, const v1::SummarizeExperimentRequest& request,
+    int64_t max_answer_bytes = kMaxAnswerBytes);
+
 absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
     Coordinator& coordinator, const v1::QueryAttentionMapsRequest& request);
+
+absl::StatusOr<std::vector<v1::Projection>> Projections(Coordinator& coordinator,
+                                                        const v1::QueryProjectionsRequest& request);
 
 }  // namespace lengthwise::server
 

@@ -20,7 +20,7 @@ constexpr size_t kMaxWorkerIdLength = 60;
 
 bool IsId(absl::string_view id) {
   return !id.empty() && id.size() <= kMaxIdLength && std::all_of(id.begin(), id.end(), [](char c) {
-    return absl::ascii_isalnum(c) || absl::StrContains("_.+-", absl::string_view(&c, 1));
+    return absl::ascii_isalnum(c) || absl::StrContains("_.+-=", absl::string_view(&c, 1));
   });
 }
 
@@ -49,6 +49,15 @@ absl::Status CheckSize(absl::string_view field, int64_t size) {
   if (size <= kMaxSpecificationBytes) return absl::OkStatus();
   return InvalidField(field, absl::StrCat("is ", size, " bytes; a specification has at most ",
                                           kMaxSpecificationBytes, " bytes (1 MiB)"));
+}
+
+absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owner) {
+  if (request_id.size() > kMaxRequestIdLength) {
+    return InvalidField(
+        "request_id",
+        absl::StrCat("has ", request_id.size(), " bytes; accepted: at most ", kMaxRequestIdLength));
+  }
+  return CheckLength("owner", owner, 200);
 }
 
 }  // namespace
@@ -125,12 +134,31 @@ absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
       return InvalidField("specification",
                           "is absent; set either specification or specification_text");
   }
-  if (request.request_id().size() > kMaxRequestIdLength) {
-    return InvalidField("request_id",
-                        absl::StrCat("has ", request.request_id().size(),
-                                     " bytes; accepted: at most ", kMaxRequestIdLength));
+  if (absl::Status status = CheckSubmitter(request.request_id(), request.owner()); !status.ok()) {
+    return status;
   }
-  if (absl::Status status = CheckLength("owner", request.owner(), 200); !status.ok()) return status;
+  return CheckNoUnknownFields(request, "request");
+}
+
+absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request) {
+  absl::Status status = CheckExperimentName("name", request.name());
+  if (status.ok()) status = CheckNoUnknownFields(request, "request");
+  if (!status.ok()) return status;
+  if (request.seeds().empty() && request.weight_seeds().empty() && request.data_seeds().empty()) {
+    return InvalidField("seeds",
+                        "is empty; set seeds, or weight_seeds and data_seeds, as the experiment "
+                        "has them");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request) {
+  absl::Status status = CheckTrialName("trial", request.trial());
+  if (status.ok()) status = CheckSubmitter(request.request_id(), request.owner());
+  if (status.ok()) {
+    status = CheckSize("evaluation", static_cast<int64_t>(request.evaluation().ByteSizeLong()));
+  }
+  if (!status.ok()) return status;
   return CheckNoUnknownFields(request, "request");
 }
 

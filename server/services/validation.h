@@ -37,6 +37,12 @@ absl::Status CheckLength(absl::string_view field, absl::string_view text, int64_
 // resolved later.
 absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request);
 
+// Name, at least one seed, unknown fields.
+absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request);
+
+// Name, sizes, request_id, unknown fields. The evaluation's own fields are resolved later.
+absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request);
+
 // Worker's id, pack size.
 absl::Status CheckWorker(const v1::WorkerDescription& worker);
 absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header);

@@ -119,6 +119,43 @@ TEST(CreateExperiment, UnknownFieldsSurviveTheWireAndAreSeen) {
                         "lengthwise.v1.ExperimentSpecification"));
 }
 
+TEST(ExtendExperiment, NeedsAnExperimentAndSeedsOfEitherKind) {
+  v1::ExtendExperimentRequest request;
+  EXPECT_THAT(Message(CheckExtendExperiment(request)), HasSubstr("name: is \"\""));
+  request.set_name("experiments/a-1");
+  EXPECT_EQ(Message(CheckExtendExperiment(request)),
+            "seeds: is empty; set seeds, or weight_seeds and data_seeds, as the experiment has "
+            "them");
+  request.add_data_seeds(3);
+  EXPECT_TRUE(CheckExtendExperiment(request).ok());
+  request.clear_data_seeds();
+  request.add_seeds(0);
+  EXPECT_TRUE(CheckExtendExperiment(request).ok());
+  request.GetReflection()->MutableUnknownFields(&request)->AddVarint(77, 1);
+  EXPECT_THAT(Message(CheckExtendExperiment(request)), HasSubstr("unknown field number 77"));
+}
+
+TEST(EvaluateTrial, NeedsATrialAndKeepsToTheLimitsOfASubmission) {
+  v1::EvaluateTrialRequest request;
+  request.set_trial("experiments/a-1");
+  EXPECT_THAT(Message(CheckEvaluateTrial(request)), HasSubstr("trial: is \"experiments/a-1\""));
+  request.set_trial("experiments/a-1/trials/t");
+  EXPECT_TRUE(CheckEvaluateTrial(request).ok());
+  request.set_request_id(std::string(65, 'x'));
+  EXPECT_THAT(Message(CheckEvaluateTrial(request)), HasSubstr("request_id: has 65 bytes"));
+  request.clear_request_id();
+  request.set_owner(std::string(201, 'x'));
+  EXPECT_THAT(Message(CheckEvaluateTrial(request)), HasSubstr("owner: is 201 bytes"));
+  request.clear_owner();
+  v1::Evaluation& evaluation = *request.mutable_evaluation();
+  evaluation.GetReflection()->MutableUnknownFields(&evaluation)->AddVarint(99, 1);
+  EXPECT_THAT(Message(CheckEvaluateTrial(request)),
+              HasSubstr("request.evaluation: unknown field number 99"));
+  evaluation.Clear();
+  for (int i = 0; i < 400'000; ++i) evaluation.add_lengths(100'000);
+  EXPECT_THAT(Message(CheckEvaluateTrial(request)), HasSubstr("evaluation: is 12000"));
+}
+
 TEST(Workers, HaveAnIdAndAPackSize) {
   v1::WorkerDescription worker;
   worker.set_worker_id("n07-cuda0-4711");

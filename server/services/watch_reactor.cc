@@ -128,7 +128,8 @@ absl::Status WatchReactor::ReadPage(bool& more) {
       coordinator_.ReadEvents(request_.name(), cursor_, kPageEvents);
   if (!page.ok()) return page.status();
   for (v1::Event& event : page->events) {
-    if (request_.omit_attention_maps() && event.has_attention_map()) continue;
+    const bool is_large = event.has_attention_map() || event.has_projection();
+    if (is_large && request_.omit_attention_maps()) continue;
     *response_.add_events() = std::move(event);
   }
   cursor_ = page->next_position;

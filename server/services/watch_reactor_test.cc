@@ -293,12 +293,16 @@ TEST_F(WatchTest, ProgressIsTheNewestPerTrialAndOnlyForWhoAsks) {
   EXPECT_TRUE(without.progress().empty());
 }
 
-TEST_F(WatchTest, AttentionMapsCanBeLeftOut) {
+TEST_F(WatchTest, AttentionMapsAndProjectionsCanBeLeftOut) {
   coordinator_.set_page_limit(1);
   for (int i = 0; i < 3; ++i) {
     v1::Event event;
     event.set_trial(TrialName(0));
-    event.mutable_attention_map()->set_length(5);
+    if (i == 1) {
+      event.mutable_projection()->set_length(5);
+    } else {
+      event.mutable_attention_map()->set_length(5);
+    }
     coordinator_.Append(event);
     coordinator_.Append(Line("after"));
   }

@@ -24,6 +24,18 @@ bool IsFileName(absl::string_view id) {
          });
 }
 
+// Says whose the artifact at `path` is.
+absl::Status WriteManifest(const std::string& path, const ArtifactId& id, int64_t size_bytes,
+                           int64_t step) {
+  const nlohmann::json manifest = {
+      {"trial", absl::StrCat("experiments/", id.experiment, "/trials/", id.trial)},
+      {"step", step},
+      {"size_bytes", size_bytes},
+      {"sha256", id.sha256}};
+  return platform::WriteFileAtomically(
+      absl::StrCat(absl::StripSuffix(path, kSuffix), kManifestSuffix), manifest.dump(2) + "\n");
+}
+
 }  // namespace
 
 class ArtifactFileWriter : public ArtifactStore::Writer {
@@ -51,14 +63,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
       return absl::DataLossError(absl::StrCat("the artifact's bytes have SHA-256 ", sha256,
                                               ", announced was ", id_.sha256, "; send it again"));
     }
-    const nlohmann::json manifest = {
-        {"trial", absl::StrCat("experiments/", id_.experiment, "/trials/", id_.trial)},
-        {"step", step_},
-        {"size_bytes", size_bytes_},
-        {"sha256", id_.sha256}};
-    const std::string manifest_path =
-        absl::StrCat(absl::StripSuffix(path_, kSuffix), kManifestSuffix);
-    absl::Status status = platform::WriteFileAtomically(manifest_path, manifest.dump(2) + "\n");
+    absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
     if (status.ok()) status = file_->Commit();
     if (status.ok()) status = store_.Remember(path_);
     return status;
@@ -122,17 +127,21 @@ absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
   return absl::StrCat(*directory, "/", id.sha256, kSuffix);
 }
 
-absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::Write(const ArtifactId& id,
-                                                                            int64_t size_bytes,
-                                                                            int64_t step) {
-  const absl::StatusOr<std::string> path = PathOf(id);
-  if (!path.ok()) return path.status();
+absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
   const std::string experiment = absl::StrCat(directory_, "/", id.experiment);
   absl::Status status = platform::CreateDirectories(absl::StrCat(experiment, "/", id.trial));
   // The new directories' names must be durable, too.
   if (status.ok()) status = platform::SyncDirectory(experiment);
   if (status.ok()) status = platform::SyncDirectory(directory_);
-  if (!status.ok()) return status;
+  return status;
+}
+
+absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::Write(const ArtifactId& id,
+                                                                            int64_t size_bytes,
+                                                                            int64_t step) {
+  const absl::StatusOr<std::string> path = PathOf(id);
+  if (!path.ok()) return path.status();
+  if (absl::Status status = MakeDirectory(id); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<platform::AtomicFile>> file = platform::AtomicFile::Create(*path);
   if (!file.ok()) return file.status();
   return std::make_unique<ArtifactFileWriter>(*this, id, *path, *std::move(file), size_bytes, step);
@@ -173,6 +182,31 @@ absl::Status ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
     return absl::DataLossError(absl::StrCat(*path, " is damaged: its SHA-256 is another"));
   }
   return Remember(*path);
+}
+
+absl::Status ArtifactStore::Copy(const ArtifactId& from, const std::string& experiment,
+                                 const std::string& trial, int64_t step) {
+  const ArtifactId to = {.experiment = experiment, .trial = trial, .sha256 = from.sha256};
+  const absl::StatusOr<std::string> old_path = PathOf(from);
+  if (!old_path.ok()) return old_path.status();
+  const absl::StatusOr<std::string> path = PathOf(to);
+  if (!path.ok()) return path.status();
+  if (absl::Status status = Verify(from); !status.ok()) return status;
+  const auto file = platform::GetFileStatus(*old_path);
+  if (!file.ok()) return file.status();
+  absl::Status status = MakeDirectory(to);
+  if (status.ok()) status = WriteManifest(*path, to, file->size, step);
+  if (!status.ok()) return status;
+  if (platform::LinkFile(*old_path, *path).ok()) return Remember(*path);
+
+  const absl::StatusOr<std::unique_ptr<Writer>> writer = Write(to, file->size, step);
+  if (!writer.ok()) return writer.status();
+  const absl::Status read = Read(from, [&](absl::string_view chunk) {
+    status = (*writer)->Append(chunk);
+    return status.ok();
+  });
+  if (!read.ok()) return read;
+  return status.ok() ? (*writer)->Finish() : status;
 }
 
 absl::Status ArtifactStore::Read(const ArtifactId& id,

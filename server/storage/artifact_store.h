@@ -51,6 +51,11 @@ class ArtifactStore {
   // NOT_FOUND; DATA_LOSS.
   absl::Status Verify(const ArtifactId& id, int64_t size_bytes = 0);
 
+  // Gives a trial an artifact of another's, durably: the same file under a second name where the
+  // file system can, a copy otherwise. Either goes without the other. NOT_FOUND; DATA_LOSS.
+  absl::Status Copy(const ArtifactId& from, const std::string& experiment, const std::string& trial,
+                    int64_t step);
+
   // Calls `take` with chunks of at most 1 MiB; stops early when it returns false. NOT_FOUND.
   absl::Status Read(const ArtifactId& id, const std::function<bool(absl::string_view)>& take);
 
@@ -71,6 +76,8 @@ class ArtifactStore {
   absl::StatusOr<std::string> DirectoryOf(absl::string_view experiment,
                                           absl::string_view trial) const;
   absl::StatusOr<std::string> PathOf(const ArtifactId& id) const;
+  // Makes the trial's directory, durably.
+  absl::Status MakeDirectory(const ArtifactId& id);
   absl::Status Remember(const std::string& path);
 
   friend class ArtifactFileWriter;

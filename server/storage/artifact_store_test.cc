@@ -50,6 +50,27 @@ TEST_F(ArtifactStoreTest, AnArtifactHasAManifestThatSaysWhoseItIs) {
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());
 }
 
+TEST_F(ArtifactStoreTest, ACopyHasAManifestOfItsOwnAndOutlivesItsOriginal) {
+  ASSERT_EQ(Write("weights"), absl::OkStatus());
+  ASSERT_EQ(store_->Copy(IdOf("weights"), "again-1", "lr0.1-seed0", 7), absl::OkStatus());
+  ASSERT_EQ(store_->Copy(IdOf("weights"), "again-1", "lr0.1-seed0", 8), absl::OkStatus());
+  ASSERT_EQ(store_->DeleteExperiment("sort-1"), absl::OkStatus());
+  ArtifactId copy = IdOf("weights");
+  copy.experiment = "again-1";
+  // Also by a store that did not make it.
+  store_ = *ArtifactStore::Open(directory_);
+  EXPECT_EQ(store_->Verify(copy, 7), absl::OkStatus());
+  const auto manifest = nlohmann::json::parse(*platform::ReadFile(
+      directory_ + "/again-1/lr0.1-seed0/" + platform::Sha256Hex("weights") + ".json"));
+  EXPECT_EQ(manifest["trial"], "experiments/again-1/trials/lr0.1-seed0");
+  EXPECT_EQ(manifest["step"], 8);
+  EXPECT_EQ(manifest["size_bytes"], 7);
+
+  EXPECT_EQ(store_->Copy(IdOf("weights"), "more-1", "t", 7).code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/more-1"));
+  EXPECT_EQ(store_->Copy(copy, "..", "t", 7).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(ArtifactStoreTest, DamageIsFoundAlsoAfterItWasVerified) {
   ASSERT_EQ(Write("weights"), absl::OkStatus());
   ASSERT_EQ(store_->Verify(IdOf("weights"), 7), absl::OkStatus());

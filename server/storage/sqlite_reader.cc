@@ -60,6 +60,21 @@ TrialRecord ReadTrial(const SqliteStatement& row) {
   return record;
 }
 
+#define LENGTHWISE_PACK_COLUMNS \
+  "SELECT key, experiment, pack_key, specification, task, network, encoding FROM packs "
+
+PackRecord ReadPack(const SqliteStatement& row) {
+  PackRecord record;
+  record.key = row.Int(0);
+  record.experiment = row.Int(1);
+  record.pack_key = row.String(2);
+  record.specification = row.String(3);
+  record.task = row.String(4);
+  record.network = row.String(5);
+  record.encoding = row.String(6);
+  return record;
+}
+
 #define LENGTHWISE_EVENT_COLUMNS                                                      \
   "SELECT e.position, e.experiment, e.trial, e.attempt, e.sequence, e.step, e.kind, " \
   "e.payload, t.id "
@@ -142,21 +157,15 @@ absl::StatusOr<std::optional<TrialRecord>> SqliteReader<Base>::FindTrial(int64_t
 
 template <typename Base>
 absl::StatusOr<std::optional<PackRecord>> SqliteReader<Base>::FindPack(int64_t key) {
-  return First<PackRecord>(
-      connection_.Query("SELECT key, experiment, pack_key, specification, task, network, encoding "
-                        "FROM packs WHERE key = ?1",
-                        key),
-      [](const SqliteStatement& row) {
-        PackRecord record;
-        record.key = row.Int(0);
-        record.experiment = row.Int(1);
-        record.pack_key = row.String(2);
-        record.specification = row.String(3);
-        record.task = row.String(4);
-        record.network = row.String(5);
-        record.encoding = row.String(6);
-        return record;
-      });
+  return First<PackRecord>(connection_.Query(LENGTHWISE_PACK_COLUMNS "WHERE key = ?1", key),
+                           ReadPack);
+}
+
+template <typename Base>
+absl::StatusOr<std::vector<PackRecord>> SqliteReader<Base>::ListPacks(int64_t experiment) {
+  return All<PackRecord>(
+      connection_.Query(LENGTHWISE_PACK_COLUMNS "WHERE experiment = ?1 ORDER BY key", experiment),
+      ReadPack);
 }
 
 template <typename Base>

@@ -24,6 +24,7 @@ class SqliteReader : public Base {
                                                        absl::string_view trial_id) override;
   absl::StatusOr<std::optional<TrialRecord>> FindTrial(int64_t key) override;
   absl::StatusOr<std::optional<PackRecord>> FindPack(int64_t key) override;
+  absl::StatusOr<std::vector<PackRecord>> ListPacks(int64_t experiment) override;
   absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
                                                                 int64_t limit) override;
   absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment, int32_t first_index,

@@ -50,6 +50,15 @@ absl::Status SqliteWriter::InsertExperiment(ExperimentRecord& experiment) {
   return status;
 }
 
+absl::Status SqliteWriter::ExtendExperiment(const ExperimentRecord& experiment, int32_t added) {
+  return connection_
+      .Query(
+          "UPDATE experiments SET specification = ?2, queued = queued + ?3, end_time = 0 "
+          "WHERE key = ?1",
+          experiment.key, SqliteBlob{experiment.specification}, added)
+      .Run();
+}
+
 absl::Status SqliteWriter::InsertPack(PackRecord& pack) {
   absl::Status status =
       connection_

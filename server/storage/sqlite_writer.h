@@ -13,6 +13,7 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   absl::Status Begin() override;
   absl::Status Commit() override;
   absl::Status InsertExperiment(ExperimentRecord& experiment) override;
+  absl::Status ExtendExperiment(const ExperimentRecord& experiment, int32_t added) override;
   absl::Status InsertPack(PackRecord& pack) override;
   absl::Status InsertTrial(TrialRecord& trial) override;
   absl::Status UpdateTrial(const TrialRecord& trial, v1::TrialState previous) override;

@@ -32,6 +32,8 @@ class StorageReader {
                                                                absl::string_view trial_id) = 0;
   virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(int64_t key) = 0;
   virtual absl::StatusOr<std::optional<PackRecord>> FindPack(int64_t key) = 0;
+  // Of an experiment, keys ascending.
+  virtual absl::StatusOr<std::vector<PackRecord>> ListPacks(int64_t experiment) = 0;
 
   // Newest first: keys below `before` (0: all).
   virtual absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
@@ -83,6 +85,9 @@ class StorageWriter : public StorageReader {
 
   // Gives key and id. `counts.queued` trials, all QUEUED, must follow.
   virtual absl::Status InsertExperiment(ExperimentRecord& experiment) = 0;
+  // Stores the specification and counts `added` trials more, all QUEUED, which must follow; with
+  // them the experiment has not ended (any more).
+  virtual absl::Status ExtendExperiment(const ExperimentRecord& experiment, int32_t added) = 0;
   virtual absl::Status InsertPack(PackRecord& pack) = 0;
   virtual absl::Status InsertTrial(TrialRecord& trial) = 0;
   // Stores what can change of a trial and keeps the experiment's counts, which had it in state

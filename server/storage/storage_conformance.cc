@@ -130,6 +130,53 @@ TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLas
   EXPECT_EQ((*storage_->Read())->TotalCounts()->cancelled(), 1);
 }
 
+TEST_P(StorageConformanceTest, AnExtendedExperimentHasMoreTrialsAndHasNotEnded) {
+  ExperimentRecord experiment = Insert("sort", 1);
+  TrialRecord ended = Trial(experiment, 0);
+  ASSERT_TRUE(writer().Begin().ok());
+  ended.end_time = absl::FromUnixSeconds(2000);
+  Change(ended, v1::CANCELLED);
+  ASSERT_TRUE(writer().Commit().ok());
+  ASSERT_TRUE(writer().Begin().ok());
+  experiment.specification = "longer";
+  ASSERT_TRUE(writer().ExtendExperiment(experiment, 1).ok());
+  TrialRecord added;
+  added.experiment = experiment.key;
+  added.index = 1;
+  added.id = "trial1";
+  added.pack = ended.pack;
+  ASSERT_TRUE(writer().InsertTrial(added).ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto extended = *(*storage_->Read())->FindExperiment("sort-1");
+  EXPECT_EQ(extended->specification, "longer");
+  EXPECT_EQ(extended->end_time, NoTime());
+  EXPECT_EQ(extended->counts.queued(), 1);
+  EXPECT_EQ(extended->counts.cancelled(), 1);
+  // It ends again with its last trial.
+  ASSERT_TRUE(writer().Begin().ok());
+  added.end_time = absl::FromUnixSeconds(3000);
+  Change(added, v1::CANCELLED);
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ((*(*storage_->Read())->FindExperiment("sort-1"))->end_time,
+            absl::FromUnixSeconds(3000));
+}
+
+TEST_P(StorageConformanceTest, ListsAnExperimentsPacks) {
+  const ExperimentRecord experiment = Insert("sort", 1);
+  Insert("sort", 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  PackRecord pack;
+  pack.experiment = experiment.key;
+  pack.pack_key = "other";
+  ASSERT_TRUE(writer().InsertPack(pack).ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto packs = *(*storage_->Read())->ListPacks(experiment.key);
+  ASSERT_THAT(packs, SizeIs(2));
+  EXPECT_EQ(packs[0].task, "parity");
+  EXPECT_EQ(packs[1].pack_key, "other");
+  EXPECT_EQ(packs[1].key, pack.key);
+}
+
 TEST_P(StorageConformanceTest, AnAttemptsSequenceNumberIsStoredOnce) {
   const TrialRecord trial = Trial(Insert("sort", 1), 0);
   ASSERT_TRUE(writer().Begin().ok());

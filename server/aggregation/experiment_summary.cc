@@ -1,0 +1,183 @@
+#include "server/aggregation/experiment_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace lengthwise::server {
+namespace {
+
+constexpr double kUnits = 1099511627776;  // 2^40
+
+// From 0 to 1; false for not-a-number in the comparison makes it 0.
+double Clamped(double accuracy) { return accuracy > 0 ? std::min(accuracy, 1.0) : 0; }
+
+bool HasEnded(v1::TrialState state) { return state != v1::QUEUED && state != v1::RUNNING; }
+
+void Count(v1::TrialState state, v1::TrialCounts& counts) {
+  switch (state) {
+    case v1::QUEUED:
+      return counts.set_queued(counts.queued() + 1);
+    case v1::RUNNING:
+      return counts.set_running(counts.running() + 1);
+    case v1::SUCCEEDED:
+      return counts.set_succeeded(counts.succeeded() + 1);
+    case v1::FAILED:
+      return counts.set_failed(counts.failed() + 1);
+    default:
+      return counts.set_cancelled(counts.cancelled() + 1);
+  }
+}
+
+// In two passes, so that values which differ little keep their difference.
+void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Statistic& answer) {
+  if (values.empty()) return;
+  const double count = static_cast<double>(values.size());
+  double sum = 0;
+  for (const double value : values) sum += value;
+  const double mean = sum / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  answer.set_trials(static_cast<int32_t>(values.size()));
+  answer.set_mean(mean);
+  answer.set_deviation(values.size() < 2 ? 0 : std::sqrt(squares / (count - 1)));
+  answer.set_min(*std::min_element(values.begin(), values.end()));
+  answer.set_max(*std::max_element(values.begin(), values.end()));
+}
+
+struct Mean {
+  double sum = 0;
+  int count = 0;
+  void Add(double value) {
+    sum += value;
+    ++count;
+  }
+  std::optional<double> Value() const {
+    return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
+  }
+};
+
+}  // namespace
+
+void ExperimentSummary::Add(Trial trial) {
+  const int32_t index = trial.index;
+  const auto [member, is_new] = members_.try_emplace(index);
+  if (!is_new) return;
+  const auto [cell, is_new_cell] =
+      cell_of_.try_emplace(CellKey(std::move(trial.task), std::move(trial.network),
+                                   std::move(trial.encoding), trial.learning_rate),
+                           cells_.size());
+  if (is_new_cell) cells_.emplace_back().key = cell->first;
+  std::vector<int32_t>& members = cells_[cell->second].members;
+  members.insert(std::upper_bound(members.begin(), members.end(), index), index);
+  member->second.id = std::move(trial.id);
+  member->second.steps = trial.steps;
+  member->second.seen_up_to = trial.seen_up_to;
+  member->second.cell = cell->second;
+}
+
+ExperimentSummary::Member* ExperimentSummary::FindUnended(int32_t index) {
+  const auto found = members_.find(index);
+  return found == members_.end() || HasEnded(found->second.state) ? nullptr : &found->second;
+}
+
+void ExperimentSummary::SetState(int32_t index, v1::TrialState state) {
+  if (Member* const member = FindUnended(index); member != nullptr) member->state = state;
+}
+
+void ExperimentSummary::AddAccuracy(int32_t length, double accuracy, size_t hint, Cell& cell) {
+  std::vector<LengthSum>& lengths = cell.lengths;
+  auto place = lengths.begin() + static_cast<ptrdiff_t>(std::min(hint, lengths.size()));
+  if (place == lengths.end() || place->length != length) {
+    place =
+        std::lower_bound(lengths.begin(), lengths.end(), length,
+                         [](const LengthSum& sum, int32_t wanted) { return sum.length < wanted; });
+    if (place == lengths.end() || place->length != length) {
+      place = lengths.insert(place, LengthSum{.length = length});
+    }
+  }
+  ++place->trials;
+  place->sum += std::llround(accuracy * kUnits);
+}
+
+void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accuracies,
+                                const v1::Outcome& outcome) {
+  Member* const member = FindUnended(index);
+  if (member == nullptr) return;
+  member->state = v1::SUCCEEDED;
+  Mean seen;
+  Mean unseen;
+  const int count = std::min(accuracies.lengths_size(), accuracies.accuracies_size());
+  for (int i = 0; i < count; ++i) {
+    const int32_t length = accuracies.lengths(i);
+    const double accuracy = Clamped(accuracies.accuracies(i));
+    (length > member->seen_up_to ? unseen : seen).Add(accuracy);
+    // The trials of a cell have the same lengths, as a rule: the sum stands at the same place.
+    AddAccuracy(length, accuracy, static_cast<size_t>(i), cells_[member->cell]);
+  }
+  member->seen_accuracy = seen.Value();
+  member->unseen_accuracy = unseen.Value();
+  const double seconds = outcome.training_seconds();
+  if (!(seconds > 0)) return;  // an evaluation of a stored model trains nothing
+  // Older programs told no steps, and made all.
+  const int64_t steps = outcome.training_steps() > 0 ? outcome.training_steps() : member->steps;
+  member->training_seconds = seconds;
+  member->steps_per_second = static_cast<double>(steps) / seconds;
+}
+
+v1::SummarizeExperimentResponse ExperimentSummary::Summarize(bool omit_lengths) const {
+  std::vector<const Cell*> cells;
+  cells.reserve(cells_.size());
+  for (const Cell& cell : cells_) cells.push_back(&cell);
+  std::sort(cells.begin(), cells.end(),
+            [](const Cell* a, const Cell* b) { return a->members.front() < b->members.front(); });
+  v1::SummarizeExperimentResponse response;
+  response.mutable_cells()->Reserve(static_cast<int>(cells.size()));
+  for (const Cell* cell : cells) FillCell(*cell, omit_lengths, *response.add_cells());
+  return response;
+}
+
+void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
+                                 v1::SummarizeExperimentResponse::Cell& answer) const {
+  answer.set_task(std::get<0>(cell.key));
+  answer.set_network(std::get<1>(cell.key));
+  answer.set_encoding(std::get<2>(cell.key));
+  answer.set_learning_rate(std::get<3>(cell.key));
+  std::vector<double> unseen, seen, seconds, rates;
+  const Member* best_unseen = nullptr;
+  const Member* best_seen = nullptr;
+  const auto take = [](const std::optional<double>& value, std::vector<double>& values) {
+    if (value.has_value()) values.push_back(*value);
+  };
+  for (const int32_t index : cell.members) {
+    const Member& member = members_.at(index);
+    Count(member.state, *answer.mutable_trials());
+    take(member.unseen_accuracy, unseen);
+    take(member.seen_accuracy, seen);
+    take(member.training_seconds, seconds);
+    take(member.steps_per_second, rates);
+    // An empty value is below every other.
+    if (member.unseen_accuracy > (best_unseen ? best_unseen->unseen_accuracy : std::nullopt)) {
+      best_unseen = &member;
+    }
+    if (member.seen_accuracy > (best_seen ? best_seen->seen_accuracy : std::nullopt)) {
+      best_seen = &member;
+    }
+  }
+  Fill(unseen, *answer.mutable_unseen_accuracy());
+  Fill(seen, *answer.mutable_seen_accuracy());
+  Fill(seconds, *answer.mutable_training_seconds());
+  Fill(rates, *answer.mutable_steps_per_second());
+  if (const Member* best = best_unseen ? best_unseen : best_seen; best != nullptr) {
+    answer.set_best_trial(best->id);
+  }
+  if (omit_lengths) return;
+  answer.mutable_lengths()->Reserve(static_cast<int>(cell.lengths.size()));
+  answer.mutable_mean_accuracies()->Reserve(static_cast<int>(cell.lengths.size()));
+  for (const LengthSum& sum : cell.lengths) {
+    answer.add_lengths(sum.length);
+    answer.add_mean_accuracies(static_cast<double>(sum.sum) / (kUnits * sum.trials));
+  }
+}
+
+}  // namespace lengthwise::server

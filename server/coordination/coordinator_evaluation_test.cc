@@ -1,0 +1,235 @@
+// Stored models that are evaluated again.
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "server/coordination/test_coordinator.h"
+
+namespace lengthwise::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::string NewDirectory() {
+  const std::string path = testing::TempDir() + "/evaluation_" +
+                           testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::remove_all(path);
+  return path;
+}
+
+class CoordinatorEvaluationTest : public testing::Test {
+ protected:
+  explicit CoordinatorEvaluationTest(int64_t max_database_bytes = 0)
+      : coordinator_(NewDirectory(), max_database_bytes) {
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
+    v1::CreateExperimentRequest request;
+    request.mutable_specification()->set_name("sort");
+    request.mutable_specification()->add_learning_rates(0.001);
+    request.mutable_specification()->add_seeds(3);
+    request.mutable_specification()->mutable_training()->set_steps(30);
+    request.mutable_specification()->mutable_evaluation()->add_lengths(7);
+    request.mutable_specification()->mutable_evaluation()->set_sequences(500);
+    source_ = coordinator_.TryCreate(request)->experiment().name() + "/trials/lr0-seed3";
+    request_.set_trial(source_);
+    request_.mutable_evaluation()->add_lengths(9);
+  }
+
+  // The artifact's file, of a trial's name.
+  std::string ModelOf(const std::string& trial) {
+    std::string path = trial.substr(std::string("experiments/").size());
+    path.replace(path.find("/trials"), 7, "");
+    return absl::StrCat(coordinator_.data_dir(), "/artifacts/", path, "/",
+                        platform::Sha256Hex("model of " + source_), ".safetensors");
+  }
+  std::string Evaluated(const absl::StatusOr<v1::CreateExperimentResponse>& response) {
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response->experiment().name() + "/trials/" + response->trial_ids(0);
+  }
+  bool Train() { return coordinator_.Complete(coordinator_.Acquire("w"), 0, 30, {1}); }
+
+  TestCoordinator coordinator_;
+  std::string source_;
+  v1::EvaluateTrialRequest request_;
+};
+
+TEST_F(CoordinatorEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluation) {
+  ASSERT_TRUE(Train());
+  request_.set_owner("me");
+  const auto created = coordinator_.Evaluate(request_);
+  const std::string name = Evaluated(created);
+  EXPECT_EQ(name, "experiments/sort_evaluation-1/trials/lr0-seed3");
+  EXPECT_EQ(created->trial_count(), 1);
+  EXPECT_EQ(created->experiment().owner(), "me");
+  EXPECT_EQ(created->experiment().trials().queued(), 1);
+  EXPECT_EQ(created->experiment().specification().evaluated_trial(), source_);
+
+  const v1::Trial source = *coordinator_->GetTrial(source_);
+  v1::TrialSpecification expected = source.specification();
+  expected.set_evaluated_trial(source_);
+  expected.mutable_evaluation()->set_lengths(0, 9);
+  const v1::Trial trial = *coordinator_->GetTrial(name);
+  EXPECT_EQ(trial.specification().DebugString(), expected.DebugString());
+  EXPECT_EQ(trial.checkpoint_step(), 30);
+
+  // A model of its own, from which every attempt begins, and which stays.
+  ASSERT_EQ(coordinator_.Delete("experiments/sort-1"), absl::OkStatus());
+  for (int attempt = 1; attempt <= 3; ++attempt) {
+    const v1::Lease lease = coordinator_.Acquire("w");
+    ASSERT_THAT(lease.trials(), SizeIs(1));
+    EXPECT_EQ(lease.trials(0).trial(), name);
+    EXPECT_EQ(lease.trials(0).attempt(), attempt);
+    EXPECT_EQ(lease.trials(0).checkpoint_step(), 30);
+    EXPECT_EQ(lease.trials(0).checkpoint().sha256(), platform::Sha256Hex("model of " + source_));
+    v1::DownloadArtifactRequest download;
+    download.set_lease_id(lease.lease_id());
+    download.set_fencing_token(lease.fencing_token());
+    download.set_trial(name);
+    download.set_sha256(lease.trials(0).checkpoint().sha256());
+    std::string bytes;
+    ASSERT_EQ(coordinator_->ReadArtifact(download,
+                                         [&](absl::string_view chunk) {
+                                           absl::StrAppend(&bytes, chunk);
+                                           return true;
+                                         }),
+              absl::OkStatus());
+    EXPECT_EQ(bytes, "model of " + source_);
+    coordinator_.Send(lease, {AccuraciesEvent(lease, 0, 1, 30, {0.1 * attempt})}).IgnoreError();
+    if (attempt == 1) coordinator_.Release("w", lease);
+    if (attempt == 2) {
+      coordinator_.Close();
+      ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+      ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+      coordinator_.Advance(absl::Seconds(31));
+    }
+    if (attempt < 3) continue;
+    coordinator_.Send(lease, {OutcomeEvent(lease, 0, 2, 30, v1::Outcome::COMPLETED)}).IgnoreError();
+  }
+  EXPECT_EQ(coordinator_->GetTrial(name)->state(), v1::SUCCEEDED);
+  EXPECT_TRUE(std::filesystem::exists(ModelOf(name)));
+  std::vector<double> accuracies;
+  for (const v1::Event& event : coordinator_.History("experiments/sort_evaluation-1")) {
+    if (event.has_length_accuracies())
+      accuracies.push_back(event.length_accuracies().accuracies(0));
+  }
+  EXPECT_THAT(accuracies, ElementsAre(0.1 * 3));
+
+  // What was evaluated can be evaluated.
+  request_.set_trial(name);
+  EXPECT_EQ(Evaluated(coordinator_.Evaluate(request_)),
+            "experiments/sort_evaluation_evaluation-1/trials/lr0-seed3");
+  EXPECT_EQ(coordinator_.Extend("experiments/sort_evaluation-1", {1}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(CoordinatorEvaluationTest, OnlyATrialThatSucceededHasAModelToEvaluate) {
+  EXPECT_EQ(coordinator_.Evaluate(request_).status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(Train());
+  EXPECT_TRUE(coordinator_.Evaluate(request_).ok());
+  request_.mutable_evaluation()->set_lengths(0, 0);
+  EXPECT_EQ(coordinator_.Evaluate(request_).status().code(), absl::StatusCode::kInvalidArgument);
+  request_.set_trial("experiments/sort-1/trials/lr0-seed4");
+  EXPECT_EQ(coordinator_.Evaluate(request_).status().code(), absl::StatusCode::kNotFound);
+
+  const std::string without_model = coordinator_.Create("empty", 1, 1) + "/trials/lr0-seed0";
+  ASSERT_TRUE(coordinator_.Cancel("experiments/sort_evaluation-1").ok());
+  const v1::Lease lease = coordinator_.Acquire("w");
+  coordinator_.Send(lease, {OutcomeEvent(lease, 0, 1, 0, v1::Outcome::COMPLETED)}).IgnoreError();
+  request_ = v1::EvaluateTrialRequest();
+  request_.set_trial(without_model);
+  const absl::Status status = coordinator_.Evaluate(request_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("stored no model"));
+}
+
+TEST_F(CoordinatorEvaluationTest, ADamagedModelIsRefusedAndNothingOfItStays) {
+  ASSERT_TRUE(Train());
+  for (const bool damaged : {true, false}) {
+    if (damaged) {
+      std::ofstream(ModelOf(source_)) << "something else";
+    } else {
+      std::filesystem::remove(ModelOf(source_));
+    }
+    EXPECT_EQ(coordinator_.Evaluate(request_).status().code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), SizeIs(1));
+    EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
+  }
+  EXPECT_THAT(std::vector<std::filesystem::path>(
+                  std::filesystem::directory_iterator(coordinator_.data_dir() + "/artifacts"),
+                  std::filesystem::directory_iterator()),
+              SizeIs(1));
+}
+
+TEST_F(CoordinatorEvaluationTest, ARepeatedRequestCreatesNothingTwiceAlsoWhenTheTrialIsGone) {
+  ASSERT_TRUE(Train());
+  request_.set_request_id("id");
+  const std::string name = Evaluated(coordinator_.Evaluate(request_));
+  EXPECT_EQ(Evaluated(coordinator_.Evaluate(request_)), name);
+  v1::EvaluateTrialRequest other = request_;
+  other.mutable_evaluation()->add_lengths(10);
+  EXPECT_EQ(coordinator_.Evaluate(other).status().code(), absl::StatusCode::kAlreadyExists);
+  v1::CreateExperimentRequest create;
+  create.set_request_id("id");
+  create.mutable_specification()->set_name("sort");
+  EXPECT_EQ(coordinator_.TryCreate(create).status().code(), absl::StatusCode::kAlreadyExists);
+  ASSERT_EQ(coordinator_.Delete("experiments/sort-1"), absl::OkStatus());
+  EXPECT_EQ(Evaluated(coordinator_.Evaluate(request_)), name);
+  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), SizeIs(1));
+}
+
+TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing) {
+  ASSERT_TRUE(Train());
+  const std::string name = Evaluated(coordinator_.Evaluate(request_));
+  coordinator_.Close();
+  std::filesystem::remove(ModelOf(name));
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
+  const v1::Trial trial = *coordinator_->GetTrial(name);
+  EXPECT_EQ(trial.state(), v1::FAILED);
+  EXPECT_THAT(trial.reason(), HasSubstr("evaluate " + source_ + " again"));
+  // The other name of the file is not touched.
+  EXPECT_TRUE(std::filesystem::exists(ModelOf(source_)));
+}
+
+class SmallStoreEvaluationTest : public CoordinatorEvaluationTest {
+ protected:
+  SmallStoreEvaluationTest() : CoordinatorEvaluationTest(400'000) {}
+};
+
+TEST_F(SmallStoreEvaluationTest, AFailedCommitTakesTheCopyBack) {
+  ASSERT_TRUE(Train());
+  // The lengths are stored with the experiment and with its pack: some numbers of them fill the
+  // disk before the copy is made, some after.
+  int refused = 0;
+  absl::Status status = absl::UnavailableError("");
+  for (int32_t most = 200'000; !status.ok(); most -= 5'000) {
+    v1::EvaluateTrialRequest large = request_;
+    large.mutable_evaluation()->clear_lengths();
+    for (int32_t length = 1; length <= most; ++length) {
+      large.mutable_evaluation()->add_lengths(length);
+    }
+    status = coordinator_.Evaluate(large).status();
+    if (status.ok()) break;
+    ++refused;
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+    EXPECT_FALSE(std::filesystem::exists(coordinator_.data_dir() + "/artifacts/sort_evaluation-1"));
+    EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
+  }
+  EXPECT_GT(refused, 10);
+  const std::string name = "experiments/sort_evaluation-1/trials/lr0-seed3";
+  EXPECT_TRUE(std::filesystem::exists(ModelOf(name)));
+  EXPECT_EQ(coordinator_.Acquire("w").trials(0).trial(), name);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,143 @@
+// Submissions that are resolved as the real server does: extensions and evaluations are resolved
+// again, and must change nothing else.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/coordination/test_coordinator.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr char kSpecification[] = R"yaml(
+name: sort
+protocol: randomized_positional_encodings
+tasks: [bucket_sort, even_pairs]
+encodings:
+  - sin_cos
+  - {name: sin_cos, randomized: true, max_position: 512}
+learning_rates: 0.001
+weight_seeds: [1, 2]
+data_seeds: 5
+training: {steps: 100, lengths: 1..8}
+evaluation: {lengths: 1..20, sequences: 10}
+)yaml";
+
+class CoordinatorResolvingTest : public testing::Test {
+ protected:
+  CoordinatorResolvingTest() : coordinator_(NewDirectory(), 0, Resolve) {
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
+    v1::CreateExperimentRequest request;
+    request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
+    request.mutable_specification_text()->set_text(kSpecification);
+    const auto created = coordinator_.TryCreate(request);
+    EXPECT_TRUE(created.ok()) << created.status();
+    created_ = created->experiment();
+  }
+
+  static absl::StatusOr<specification::Grid> Resolve(const v1::CreateExperimentRequest& request) {
+    const specification::Limits limits = {.max_trials = 16};
+    return request.has_specification_text()
+               ? specification::Resolve(request.specification_text(), limits)
+               : specification::Resolve(request.specification(), limits);
+  }
+
+  static std::string NewDirectory() {
+    const std::string path = testing::TempDir() + "/resolving_" +
+                             testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(path);
+    return path;
+  }
+
+  std::vector<v1::Trial> Trials() {
+    v1::ListTrialsRequest request;
+    request.set_parent(created_.name());
+    const auto listed = coordinator_->ListTrials(request);
+    return {listed->trials().begin(), listed->trials().end()};
+  }
+
+  TestCoordinator coordinator_;
+  v1::Experiment created_;
+};
+
+TEST_F(CoordinatorResolvingTest, AnExtensionChangesSeedsAlone) {
+  const std::vector<v1::Trial> before = Trials();
+  ASSERT_THAT(before, SizeIs(8));
+  v1::ExtendExperimentRequest request;
+  request.set_name(created_.name());
+  request.add_data_seeds(6);
+  const auto extended = coordinator_.Extend(request);
+  ASSERT_TRUE(extended.ok()) << extended.status();
+  EXPECT_EQ(extended->added_trials(), 8);
+  v1::ExperimentSpecification expected = created_.specification();
+  expected.add_data_seeds(6);
+  EXPECT_EQ(extended->experiment().specification().DebugString(), expected.DebugString());
+  const std::vector<v1::Trial> after = Trials();
+  ASSERT_THAT(after, SizeIs(16));
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(after[i].name(), before[i].name());
+    EXPECT_EQ(after[i + 8].index(), static_cast<int32_t>(i + 8));
+    v1::TrialSpecification same = after[i + 8].specification();
+    same.set_data_seed(5);
+    EXPECT_EQ(same.DebugString(), before[i].specification().DebugString());
+  }
+  EXPECT_THAT(after[9].name(), HasSubstr("bucket_sort-encoder-sin_cos-lr0.001-weights2-data6"));
+}
+
+TEST_F(CoordinatorResolvingTest, AnExtensionKeepsToTheLimitsOfASubmission) {
+  v1::ExtendExperimentRequest request;
+  request.set_name(created_.name());
+  request.add_seeds(3);
+  absl::Status status = coordinator_.Extend(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("seeds: exclusive with weight_seeds"));
+  EXPECT_TRUE(status.GetPayload(specification::kBadRequestTypeUrl).has_value());
+  request.clear_seeds();
+  for (const uint64_t seed : {6, 7}) request.add_data_seeds(seed);
+  status = coordinator_.Extend(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("= 24 trials; at most 16"));
+  EXPECT_THAT(Trials(), SizeIs(8));
+}
+
+TEST_F(CoordinatorResolvingTest, AnEvaluationIsTheTrialWithItsEvaluationChanged) {
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_TRUE(coordinator_.Complete(lease, 0, 100, {1}));
+  v1::EvaluateTrialRequest request;
+  request.set_trial(lease.trials(0).trial());
+  request.mutable_evaluation()->add_lengths(1'000'000);
+  request.mutable_evaluation()->set_sequences(0);
+  const absl::Status status = coordinator_.Evaluate(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("evaluation.lengths: got 1000000"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("evaluation.sequences: got 0"));
+
+  request.mutable_evaluation()->Clear();
+  request.mutable_evaluation()->add_lengths(30);
+  request.mutable_evaluation()->add_attention_lengths(4);
+  const auto created = coordinator_.Evaluate(request);
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(created->experiment().name(), "experiments/sort_evaluation-1");
+  EXPECT_THAT(created->trial_ids(),
+              ElementsAre("bucket_sort-encoder-sin_cos-lr0.001-weights1-data5"));
+  v1::TrialSpecification expected = lease.trials(0).specification();
+  expected.set_evaluated_trial(request.trial());
+  expected.mutable_evaluation()->clear_lengths();
+  expected.mutable_evaluation()->add_lengths(30);
+  expected.mutable_evaluation()->clear_attention_lengths();
+  expected.mutable_evaluation()->add_attention_lengths(4);
+  const auto trial =
+      coordinator_->GetTrial(created->experiment().name() + "/trials/" + created->trial_ids(0));
+  EXPECT_EQ(trial->specification().DebugString(), expected.DebugString());
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,176 @@
+#include "server/coordination/summaries.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Of a trial that has succeeded: its last evaluation. What earlier attempts measured behind their
+// last checkpoint is not in the store any more.
+absl::StatusOr<v1::LengthAccuracies> FinalAccuracies(StorageReader& reader, int64_t trial) {
+  const absl::StatusOr<std::vector<EventRecord>> events =
+      reader.NewestEvents(trial, v1::Event::kLengthAccuracies, 1);
+  if (!events.ok()) return events.status();
+  v1::Event event;
+  if (events->empty() || !event.ParseFromString(events->front().payload) ||
+      !event.length_accuracies().final()) {
+    return v1::LengthAccuracies();
+  }
+  return std::move(*event.mutable_length_accuracies());
+}
+
+void Apply(const TrialRecord& trial, const v1::LengthAccuracies& accuracies,
+           ExperimentSummary& summary) {
+  if (trial.state != v1::SUCCEEDED) return summary.SetState(trial.index, trial.state);
+  v1::Outcome outcome;
+  outcome.ParseFromString(trial.outcome);
+  summary.Succeed(trial.index, accuracies, outcome);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::SummarizeExperimentResponse> Summaries::Summarize(
+    const std::string& experiment_id, bool omit_lengths) {
+  const std::shared_ptr<Held> held = FindOrAdd(experiment_id);
+  if (absl::Status status = MakeReady(experiment_id, *held); !status.ok()) {
+    Forget(experiment_id);
+    return status;
+  }
+  platform::MutexLock lock(held->mutex);
+  return held->summary.Summarize(omit_lengths);
+}
+
+std::shared_ptr<Summaries::Held> Summaries::Find(const std::string& experiment_id) {
+  platform::MutexLock lock(mutex_);
+  const auto found = held_.find(experiment_id);
+  return found == held_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Summaries::Held> Summaries::FindOrAdd(const std::string& experiment_id) {
+  platform::MutexLock lock(mutex_);
+  std::shared_ptr<Held>& held = held_[experiment_id];
+  if (held == nullptr) {
+    held = std::make_shared<Held>();
+  } else {
+    asked_.remove(experiment_id);
+  }
+  asked_.push_front(experiment_id);
+  const std::shared_ptr<Held> result = held;
+  if (asked_.size() > kMostHeld) {
+    held_.erase(asked_.back());
+    asked_.pop_back();
+  }
+  return result;
+}
+
+absl::Status Summaries::MakeReady(const std::string& experiment_id, Held& held) {
+  platform::MutexLock build_lock(held.build_mutex);
+  {
+    platform::MutexLock lock(held.mutex);
+    if (held.ready) return absl::OkStatus();
+  }
+  // Held before this reads, so that no commit falls between. One that it has read, and then is told
+  // of, changes nothing.
+  absl::StatusOr<ExperimentSummary> built = Build(experiment_id);
+  if (!built.ok()) return built.status();
+  platform::MutexLock lock(held.mutex);
+  held.summary = *std::move(built);
+  for (const Change& change : held.missed) Apply(change.trial, change.accuracies, held.summary);
+  held.missed.clear();
+  held.ready = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment_id) {
+  const absl::StatusOr<std::unique_ptr<StorageReader>> reader = storage_.Read();
+  if (!reader.ok()) return reader.status();
+  const auto experiment = (*reader)->FindExperiment(experiment_id);
+  if (!experiment.ok()) return experiment.status();
+  if (!experiment->has_value()) {
+    return absl::NotFoundError(absl::StrCat("there is no ", ExperimentName(experiment_id)));
+  }
+  const auto packs = (*reader)->ListPacks((*experiment)->key);
+  if (!packs.ok()) return packs.status();
+  absl::flat_hash_map<int64_t, ExperimentSummary::Trial> by_pack;
+  for (const PackRecord& pack : *packs) {
+    v1::TrialSpecification specification;
+    specification.ParseFromString(pack.specification);
+    ExperimentSummary::Trial& shared = by_pack[pack.key];
+    shared.task = pack.task;
+    shared.network = pack.network;
+    shared.encoding = pack.encoding;
+    shared.steps = specification.training().steps();
+    shared.seen_up_to = specification.evaluation().seen_up_to();
+  }
+  const auto trials =
+      (*reader)->ListTrials((*experiment)->key, 0, {}, std::numeric_limits<int64_t>::max());
+  if (!trials.ok()) return trials.status();
+  ExperimentSummary summary;
+  for (const TrialRecord& record : *trials) {
+    ExperimentSummary::Trial trial = by_pack[record.pack];
+    trial.index = record.index;
+    trial.id = record.id;
+    trial.learning_rate = record.learning_rate;
+    summary.Add(std::move(trial));
+    absl::StatusOr<v1::LengthAccuracies> accuracies = v1::LengthAccuracies();
+    if (record.state == v1::SUCCEEDED) accuracies = FinalAccuracies(**reader, record.key);
+    if (!accuracies.ok()) return accuracies.status();
+    Apply(record, *accuracies, summary);
+  }
+  return summary;
+}
+
+absl::StatusOr<std::vector<Summaries::Change>> Summaries::ReadChanges(
+    const absl::btree_set<int64_t>& trials) {
+  const absl::StatusOr<std::unique_ptr<StorageReader>> reader = storage_.Read();
+  if (!reader.ok()) return reader.status();
+  std::vector<Change> changes;
+  for (const int64_t key : trials) {
+    auto trial = (*reader)->FindTrial(key);
+    if (!trial.ok()) return trial.status();
+    if (!trial->has_value()) continue;  // deleted in the same commit
+    Change& change = changes.emplace_back();
+    change.trial = **std::move(trial);
+    if (change.trial.state != v1::SUCCEEDED) continue;
+    absl::StatusOr<v1::LengthAccuracies> accuracies = FinalAccuracies(**reader, key);
+    if (!accuracies.ok()) return accuracies.status();
+    change.accuracies = *std::move(accuracies);
+  }
+  return changes;
+}
+
+void Summaries::Update(const std::string& experiment_id, const absl::btree_set<int64_t>& trials) {
+  const std::shared_ptr<Held> held = Find(experiment_id);
+  if (held == nullptr) return;
+  if (trials.size() > kMostFollowed) return Forget(experiment_id);
+  absl::StatusOr<std::vector<Change>> changes = ReadChanges(trials);
+  if (!changes.ok()) return Forget(experiment_id);
+  platform::MutexLock lock(held->mutex);
+  for (Change& change : *changes) {
+    if (held->ready) {
+      Apply(change.trial, change.accuracies, held->summary);
+    } else {
+      held->missed.push_back(std::move(change));
+    }
+  }
+}
+
+void Summaries::Forget(const std::string& experiment_id) {
+  platform::MutexLock lock(mutex_);
+  held_.erase(experiment_id);
+  asked_.remove(experiment_id);
+}
+
+void Summaries::ForgetAll() {
+  platform::MutexLock lock(mutex_);
+  held_.clear();
+  asked_.clear();
+}
+
+}  // namespace lengthwise::server
