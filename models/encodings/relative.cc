@@ -10,6 +10,7 @@
 #include "ATen/ops/matmul.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
+#include "models/encodings/shifted_rows.h"
 #include "models/encodings/sinusoids.h"
 
 namespace lengthwise::models {
@@ -72,18 +73,12 @@ class Relative : public Encoding {
             .view({members, 2 * n - 1, heads_, head_size_})
             .permute({0, 2, 3, 1})
             .reshape({members * heads_, head_size_, 2 * n - 1});
-    at::Tensor term = at::bmm(
+    const at::Tensor by_distance = at::bmm(
         biased.permute({0, 2, 1, 3, 4}).reshape({members * heads_, sequences * n, head_size_}),
         relative);
-    // Row i of [n, 2n - 1] holds j - i = -(n - 1) .. n - 1; read as rows of 2n - 2 from place n - 1
-    // on, it begins at j = 0.
-    term = term.view({members, heads_, sequences, n * (2 * n - 1)});
-    if (n > 1) {
-      term = term.narrow(3, n - 1, n * (2 * n - 2)).unflatten(3, {n, 2 * n - 2}).narrow(4, 0, n);
-    } else {
-      term = term.unsqueeze(4);
-    }
-    return term.transpose(1, 2);
+    return ShiftedRows(by_distance.view({members * heads_ * sequences, n, 2 * n - 1}))
+        .view({members, heads_, sequences, n, n})
+        .transpose(1, 2);
   }
 
   // Distances of tokens j - i = -(n - 1) .. n - 1 places apart, [P, 2n - 1].

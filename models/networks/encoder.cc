@@ -92,6 +92,7 @@ class Encoder : public Network {
     at::Tensor h = Embed(tokens, parameters[embedding_].mul(scale));
     const at::Tensor term = encoding_->EmbeddingTerm(parameters, positions.select(1, 0));
     if (term.defined()) h = Drop(h.add(term), 0, dropout);
+    if (capture != nullptr) capture->depths.push_back(h);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const BlockIds& ids = blocks_[b];
       const auto site = static_cast<uint32_t>(1 + 2 * b);
@@ -100,6 +101,7 @@ class Encoder : public Network {
       const at::Tensor forward = FeedForward(parameters, ids, h);
       h = Normalise(parameters, ids.feed_forward_norm, h.add(Drop(forward, site + 1, dropout)),
                     capture);
+      if (capture != nullptr) capture->depths.push_back(h);
     }
     return Linear(h.narrow(2, h.size(2) - output_length, output_length), parameters[output_],
                   parameters[output_bias_]);
@@ -115,14 +117,15 @@ class Encoder : public Network {
     const at::Tensor queries = Linear(h, parameters[ids.query]);
     const at::Tensor keys = Linear(h, parameters[ids.key]);
     const at::Tensor values = Linear(h, parameters[ids.value]);
-    AttentionMaps* const kept = capture == nullptr ? nullptr : &maps;
+    const bool keep = capture != nullptr && capture->keep_attention;
+    AttentionMaps* const kept = keep ? &maps : nullptr;
     const at::Tensor mixed =
         geometric_.empty()
             ? Attend(*encoding_, parameters, block, heads_, block_positions, queries, keys, values,
                      kept)
             : AttendGeometrically(*encoding_, parameters, geometric_[b], block, heads_,
                                   block_positions, h, queries, keys, values, kept);
-    if (capture != nullptr) {
+    if (keep) {
       capture->attention_logits.push_back(maps.logits);
       capture->attention_probabilities.push_back(maps.probabilities);
     }

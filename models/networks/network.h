@@ -18,11 +18,15 @@
 namespace lengthwise::models {
 
 // What a forward pass should keep beside its result. Attention is [P, B, H, n, n], rows are
-// queries; layer outputs are those of each layer norm [P, B, n, d], in the order of computation.
+// queries; layer outputs are those of each layer norm [P, B, n, d], in the order of computation;
+// depths are what enters the first block and then what each block gives, [P, B, n, d].
 struct Capture {
+  // Set to false to keep no attention, which then takes the fast way of an ordinary forward pass.
+  bool keep_attention = true;
   std::vector<at::Tensor> attention_logits;
   std::vector<at::Tensor> attention_probabilities;
   std::vector<at::Tensor> layer_outputs;
+  std::vector<at::Tensor> depths;
 };
 
 // Immutable after construction; the parameters are in the arena. Forward may be called from any

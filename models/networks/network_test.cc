@@ -238,6 +238,40 @@ TEST(EncoderTest, DropsInTrainingAndAtEvaluationIfAskedTo) {
   EXPECT_FALSE(at::equal(without, LogitsWithDropout(SmallEncoder(given), &evaluation)));
 }
 
+// Depths are what the blocks give to one another: each block's last layer norm, behind embeddings
+// that know nothing of their neighbours. They do not depend on whether attention is kept.
+TEST(EncoderTest, CapturesWhatEntersAndLeavesEveryBlock) {
+  ParameterLayout layout;
+  const auto network = CreateNetwork("encoder", SmallEncoder(), "sin_cos",
+                                     EncodingParameters("sin_cos", false), {3, 2}, layout);
+  ASSERT_TRUE(network.ok()) << network.status();
+  ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.Initialize(0, 1);
+  const ParameterSet parameters = arena.Members(0, 1);
+  const at::Tensor tokens = at::tensor(std::vector<int64_t>{0, 1, 2, 0, 2, 2}).view({1, 2, 3});
+  const at::Tensor positions = at::tensor(std::vector<int64_t>{0, 1, 2}).view({1, 1, 3});
+  Capture whole;
+  Capture depths{.keep_attention = false};
+  (void)(*network)->Forward(parameters, tokens, positions, 1, nullptr, &whole);
+  (void)(*network)->Forward(parameters, tokens, positions, 1, nullptr, &depths);
+  EXPECT_EQ(whole.attention_probabilities.size(), 2);
+  EXPECT_TRUE(depths.attention_probabilities.empty());
+  EXPECT_TRUE(depths.attention_logits.empty());
+  ASSERT_EQ(depths.depths.size(), 3);
+  for (size_t depth = 0; depth < 3; ++depth) {
+    EXPECT_EQ(depths.depths[depth].sizes(), (std::vector<int64_t>{1, 2, 3, 16}));
+    EXPECT_LT(whole.depths[depth].sub(depths.depths[depth]).abs().max().item<double>(), 1e-12);
+  }
+  EXPECT_TRUE(at::equal(depths.depths[1], depths.layer_outputs[1]));
+  EXPECT_TRUE(at::equal(depths.depths[2], depths.layer_outputs[3]));
+  // The first and the last tokens of both sequences are the same, the middle ones are not.
+  const at::Tensor first = depths.depths[0][0][0], second = depths.depths[0][0][1];
+  EXPECT_TRUE(at::equal(first[0], second[0]));
+  EXPECT_FALSE(at::equal(first[1], second[1]));
+  EXPECT_TRUE(at::equal(first[2], second[2]));
+  EXPECT_FALSE(at::equal(depths.depths[1][0][0][0], depths.depths[1][0][1][0]));
+}
+
 TEST(CreateNetworkTest, InitialWeightsOfTheNetworkDoNotDependOnTheEncoding) {
   ParameterLayout none, relative;
   ASSERT_TRUE(CreateNetwork("encoder", SmallEncoder(), "none", {}, {3, 2}, none).ok());

@@ -2,6 +2,7 @@
 
 #include <openssl/sha.h>
 
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <type_traits>
@@ -11,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "worker/checkpoints/safetensors.h"
@@ -19,6 +21,8 @@ namespace lengthwise::worker::checkpoints {
 namespace {
 
 constexpr absl::string_view kFormat = "lengthwise.checkpoint.1";
+constexpr char kTrainingSeconds[] = "training_seconds";
+constexpr char kStopReason[] = "stop_reason";
 
 template <typename T>
 constexpr DataType kDataType = std::is_same_v<T, float> ? DataType::kFloat32 : DataType::kFloat64;
@@ -57,12 +61,22 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
   if (!absl::SimpleAtoi(*step, &header.step) || header.step < 0) {
     return absl::DataLossError(absl::StrCat("checkpoint of step \"", *step, "\""));
   }
+  if (const auto seconds = file.metadata.find(kTrainingSeconds); seconds != file.metadata.end()) {
+    if (!absl::SimpleAtod(seconds->second, &header.training_seconds) ||
+        !std::isfinite(header.training_seconds) || header.training_seconds < 0) {
+      return absl::DataLossError(
+          absl::StrCat("checkpoint after \"", seconds->second, "\" seconds of training"));
+    }
+  }
+  if (const auto reason = file.metadata.find(kStopReason); reason != file.metadata.end()) {
+    header.stop_reason = reason->second;
+  }
   return header;
 }
 
 }  // namespace
 
-std::string Fingerprint(const v1::TrialSpecification& specification) {
+std::string Digest(const v1::TrialSpecification& specification) {
   std::string bytes;
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
@@ -76,6 +90,13 @@ std::string Fingerprint(const v1::TrialSpecification& specification) {
       absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
 }
 
+std::string Fingerprint(const v1::TrialSpecification& specification) {
+  v1::TrialSpecification trained = specification;
+  trained.clear_evaluation();
+  trained.clear_evaluated_trial();
+  return Digest(trained);
+}
+
 template <typename T>
 std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
                                  const CheckpointHeader& header, TrialRows<const T> rows) {
@@ -84,6 +105,11 @@ std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
                    {"step", absl::StrCat(header.step)},
                    {"program_version", header.program_version},
                    {"specification", header.fingerprint}};
+  if (header.training_seconds > 0) {
+    // Digits that tell any two doubles apart.
+    file.metadata[kTrainingSeconds] = absl::StrFormat("%.17g", header.training_seconds);
+  }
+  if (!header.stop_reason.empty()) file.metadata[kStopReason] = header.stop_reason;
   for (const auto& [prefix, row] : NamedRows(rows)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {
       const auto part =

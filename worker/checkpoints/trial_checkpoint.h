@@ -4,8 +4,8 @@
 //
 // A safetensors file with the tensors parameters/<name>, adam/first_moment/<name> and
 // adam/second_moment/<name> for every parameter <name> of the layout, and as metadata "format"
-// ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint). No
-// LibTorch.
+// ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint), and
+// where they are set "training_seconds" and "stop_reason". No LibTorch.
 #ifndef LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
 #define LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
 
@@ -23,10 +23,16 @@ namespace lengthwise::worker::checkpoints {
 struct CheckpointHeader {
   // Training steps done.
   int64_t step = 0;
-  // Of the program that wrote it.
+  // Of the program that wrote it: version and source revision.
   std::string program_version;
   // Of the trial's specification.
   std::string fingerprint;
+  // Wall-clock seconds of training up to this step, over all attempts. 0, which writes nothing, for
+  // a trial that no clock stops: its checkpoints must have the same bytes whenever it is run.
+  double training_seconds = 0;
+  // Why training ended at this step, before the last; empty, which writes nothing, where it goes
+  // on.
+  std::string stop_reason;
 };
 
 // A member's rows of the arena, layout.row_size() elements each. T is float or double, const or
@@ -38,8 +44,14 @@ struct TrialRows {
   absl::Span<T> second_moments;
 };
 
-// Lower-case hexadecimal SHA-256 of the specification's deterministic serialization: two trials
-// with the same fingerprint are the same trial.
+// Lower-case hexadecimal SHA-256 of the specification's deterministic serialization.
+std::string Digest(const v1::TrialSpecification& specification);
+
+// Digest of what decides the numbers in a checkpoint of a step: of all but `evaluation` and
+// `evaluated_trial`. So a trial that only evaluates can read the checkpoint of the trial it names,
+// with lengths of its own. Evaluations during training do decide how many steps are made where
+// training.stop_at_accuracy is set, but not what the parameters are after a number of steps, and
+// the checkpoint says itself whether training ended there.
 std::string Fingerprint(const v1::TrialSpecification& specification);
 
 // Returns the checkpoint's bytes. The same arguments give the same bytes. Defined for float and

@@ -62,6 +62,54 @@ TYPED_TEST(TrialCheckpointTest, ReadsBackEveryNumberAndTheHeader) {
   EXPECT_EQ(loaded, saved);
 }
 
+TYPED_TEST(TrialCheckpointTest, RemembersHowLongTrainingTookAndWhyItEnded) {
+  const models::ParameterLayout layout = SmallLayout();
+  CheckpointHeader stopped = kHeader;
+  stopped.training_seconds = 1.0 / 3;
+  stopped.stop_reason = "it was \"enough\"";
+  const Rows<TypeParam> saved(layout, 1);
+  Rows<TypeParam> loaded(layout);
+  const auto header = ReadTrialCheckpoint<TypeParam>(
+      WriteTrialCheckpoint<TypeParam>(layout, stopped, saved.Const()), layout, "f00",
+      loaded.Mutable());
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(header->training_seconds, 1.0 / 3);
+  EXPECT_EQ(header->stop_reason, "it was \"enough\"");
+}
+
+// As a checkpoint from before there were these keys, and as one of a trial that no clock stops.
+TYPED_TEST(TrialCheckpointTest, WithoutTimeAndStopItHasNoKeysForThem) {
+  const models::ParameterLayout layout = SmallLayout();
+  const std::string bytes =
+      WriteTrialCheckpoint<TypeParam>(layout, kHeader, Rows<TypeParam>(layout).Const());
+  const auto file = ReadSafetensors(bytes);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : file->metadata) keys.push_back(key);
+  EXPECT_THAT(keys, ::testing::ElementsAre("format", "program_version", "specification", "step"));
+  Rows<TypeParam> loaded(layout);
+  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", loaded.Mutable());
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(header->training_seconds, 0);
+  EXPECT_EQ(header->stop_reason, "");
+}
+
+TEST(TrialCheckpointTest, SecondsThatAreNoSecondsAreDataLoss) {
+  const models::ParameterLayout layout = SmallLayout();
+  const std::string bytes =
+      WriteTrialCheckpoint<float>(layout, kHeader, Rows<float>(layout).Const());
+  for (const char* const seconds : {"", "-1", "nan", "inf", "soon"}) {
+    TensorFile file = ReadSafetensors(bytes).value();
+    file.metadata["training_seconds"] = seconds;
+    Rows<float> loaded(layout);
+    EXPECT_EQ(ReadTrialCheckpoint<float>(WriteSafetensors(file), layout, "f00", loaded.Mutable())
+                  .status()
+                  .code(),
+              absl::StatusCode::kDataLoss)
+        << seconds;
+  }
+}
+
 TYPED_TEST(TrialCheckpointTest, TensorsHaveTheNamesAndShapesOfTheLayout) {
   const models::ParameterLayout layout = SmallLayout();
   const std::string bytes =
@@ -136,7 +184,7 @@ TEST(FingerprintTest, IsTheSha256OfTheSpecification) {
   EXPECT_EQ(Fingerprint({}), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST(FingerprintTest, DependsOnEveryFieldAndNotOnTheOrderOfParameters) {
+TEST(FingerprintTest, DependsOnWhatIsTrainedAndNotOnTheOrderOfParameters) {
   v1::TrialSpecification a;
   (*a.mutable_task()->mutable_parameters())["x"].set_number_value(1);
   (*a.mutable_task()->mutable_parameters())["y"].set_number_value(2);
@@ -146,6 +194,20 @@ TEST(FingerprintTest, DependsOnEveryFieldAndNotOnTheOrderOfParameters) {
   EXPECT_EQ(Fingerprint(a), Fingerprint(b));
   b.set_data_seed(1);
   EXPECT_NE(Fingerprint(a), Fingerprint(b));
+  b = a;
+  b.mutable_training()->set_stop_after_seconds(60);
+  EXPECT_NE(Fingerprint(a), Fingerprint(b));
+}
+
+TEST(FingerprintTest, DoesNotDependOnHowTheModelIsEvaluated) {
+  v1::TrialSpecification trained;
+  trained.set_weight_seed(3);
+  trained.mutable_evaluation()->add_lengths(40);
+  v1::TrialSpecification evaluated = trained;
+  evaluated.mutable_evaluation()->add_lengths(500);
+  evaluated.set_evaluated_trial("experiments/e/trials/t");
+  EXPECT_EQ(Fingerprint(trained), Fingerprint(evaluated));
+  EXPECT_NE(Digest(trained), Digest(evaluated));
 }
 
 }  // namespace

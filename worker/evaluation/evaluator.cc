@@ -45,6 +45,15 @@ models::DropoutNumbers Evaluator::Dropout(int64_t length, int64_t members,
           .first_sequence = first_sequence};
 }
 
+int64_t Evaluator::Chunk(const models::ParameterSet& parameters, int64_t tokens) const {
+  return SequencesPerChunk(
+      {.tokens = tokens,
+       .heads = options_.heads,
+       .d_model = options_.d_model,
+       .bytes_per_number = static_cast<int64_t>(Sample(parameters).element_size())},
+      parameters.members(), options_.memory_bytes);
+}
+
 std::optional<std::vector<LengthScore>> Evaluator::Score(
     const models::ParameterSet& parameters, int64_t length, int64_t sequences,
     const std::function<bool()>& keep_going) const {
@@ -52,12 +61,7 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
   const at::Tensor positions = Positions(length, members, device);
-  const int64_t chunk = SequencesPerChunk(
-      {.tokens = positions.size(2),
-       .heads = options_.heads,
-       .d_model = options_.d_model,
-       .bytes_per_number = static_cast<int64_t>(Sample(parameters).element_size())},
-      members, options_.memory_bytes);
+  const int64_t chunk = Chunk(parameters, positions.size(2));
 
   at::Tensor correct = at::zeros({members}, at::TensorOptions().dtype(at::kLong).device(device));
   at::Tensor loss = at::zeros({members}, at::TensorOptions().dtype(at::kDouble).device(device));
@@ -107,23 +111,37 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              int64_t length) const {
+  Batch batch;
+  training::AppendSamples(task_, options_.seed, random::Purpose::kEvaluationSamples, length, length,
+                          0, 1, batch);
+  return CaptureAttentionOf(parameters, length, std::move(batch.tokens));
+}
+
+v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters, int64_t length,
+                                             absl::Span<const int32_t> input) const {
+  std::vector<int64_t> sequence(input.begin(), input.end());
+  sequence.resize(static_cast<size_t>(training::SequenceTokens(task_, length)), task_.input_size());
+  return CaptureAttentionOf(parameters, length, std::move(sequence));
+}
+
+v1::AttentionMap Evaluator::CaptureAttentionOf(const models::ParameterSet& parameters,
+                                               int64_t length,
+                                               std::vector<int64_t> sequence) const {
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
   const at::Tensor positions = Positions(length, members, device);
-  Batch batch;
-  training::AppendSamples(task_, options_.seed, random::Purpose::kEvaluationSamples, length, length,
-                          0, 1, batch);
-  const int64_t n = batch.tokens_per_row;
+  const auto n = static_cast<int64_t>(sequence.size());
   const at::Tensor tokens =
-      ToDevice(batch.tokens, {1, 1, n}, at::kLong, device).expand({members, 1, n}).contiguous();
+      ToDevice(sequence, {1, 1, n}, at::kLong, device).expand({members, 1, n}).contiguous();
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, 0);
-  (void)network_.Forward(parameters, tokens, positions, batch.outputs_per_row, &dropout, &capture);
+  (void)network_.Forward(parameters, tokens, positions, task_.OutputLength(length), &dropout,
+                         &capture);
 
   v1::AttentionMap map;
   map.set_length(static_cast<int32_t>(length));
-  for (const int64_t token : batch.tokens) map.add_tokens(static_cast<int32_t>(token));
+  for (const int64_t token : sequence) map.add_tokens(static_cast<int32_t>(token));
   const at::Tensor host_positions = positions.cpu();
   for (int64_t i = 0; i < n; ++i) map.add_positions(host_positions.const_data_ptr<int64_t>()[i]);
   map.set_layers(static_cast<int32_t>(capture.attention_probabilities.size()));
@@ -136,6 +154,42 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
                                         static_cast<size_t>(probabilities.numel()) * sizeof(float));
   }
   return map;
+}
+
+std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet& parameters,
+                                                      int64_t length, int64_t sequences) const {
+  const c10::NoGradGuard no_gradients;
+  const int64_t members = parameters.members();
+  const at::Device device = Sample(parameters).device();
+  const at::Tensor positions = Positions(length, members, device);
+  const int64_t chunk = Chunk(parameters, positions.size(2));
+  std::vector<std::vector<at::Tensor>> parts;  // by depth
+  for (int64_t first = 0; first < sequences; first += chunk) {
+    const int64_t rows = std::min(chunk, sequences - first);
+    Batch batch;
+    training::AppendSamples(task_, options_.seed, random::Purpose::kEvaluationSamples, length,
+                            length, first, rows, batch);
+    const at::Tensor tokens =
+        ToDevice(batch.tokens, {1, rows, batch.tokens_per_row}, at::kLong, device)
+            .expand({members, rows, batch.tokens_per_row})
+            .contiguous();
+    models::Capture capture{.keep_attention = false};
+    const models::DropoutNumbers dropout = Dropout(length, members, first);
+    (void)network_.Forward(parameters, tokens, positions, batch.outputs_per_row, &dropout,
+                           &capture);
+    parts.resize(capture.depths.size());
+    for (size_t depth = 0; depth < parts.size(); ++depth) {
+      // Its own memory: a view would keep the outputs' activations alive.
+      parts[depth].push_back(capture.depths[depth]
+                                 .select(0, 0)
+                                 .narrow(1, 0, task_.InputLength(length))
+                                 .clone(at::MemoryFormat::Contiguous)
+                                 .cpu());
+    }
+  }
+  std::vector<at::Tensor> activations;
+  for (const std::vector<at::Tensor>& depth : parts) activations.push_back(at::cat(depth));
+  return activations;
 }
 
 }  // namespace lengthwise::worker::evaluation

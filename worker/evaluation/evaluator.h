@@ -1,4 +1,4 @@
-// Scores models at a length, and looks at what they attend to.
+// Scores models at a length, and looks at what they attend to and how they represent it.
 #ifndef LENGTHWISE_WORKER_EVALUATION_EVALUATOR_H_
 #define LENGTHWISE_WORKER_EVALUATION_EVALUATOR_H_
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ATen/core/Tensor.h"
+#include "absl/types/span.h"
 #include "models/encodings/positions.h"
 #include "models/layers/dropout.h"
 #include "models/networks/network.h"
@@ -50,7 +51,24 @@ class Evaluator {
   // with the positions of the first block.
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t length) const;
 
+  // As above, on an input of the caller's instead: InputLength(length) tokens that the task has.
+  v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t length,
+                                    absl::Span<const int32_t> input) const;
+
+  // Activations of the set's first member at the input tokens of the first `sequences` evaluation
+  // sequences of `length`: for each of models::Capture::depths a tensor [sequences,
+  // InputLength(length), d] on the CPU.
+  std::vector<at::Tensor> CaptureActivations(const models::ParameterSet& parameters, int64_t length,
+                                             int64_t sequences) const;
+
+  const tasks::TransductionTask& task() const { return task_; }
+
  private:
+  // Sequences of `tokens` tokens that fit through at once.
+  int64_t Chunk(const models::ParameterSet& parameters, int64_t tokens) const;
+  // Of one sequence of `length`: input and empty tokens.
+  v1::AttentionMap CaptureAttentionOf(const models::ParameterSet& parameters, int64_t length,
+                                      std::vector<int64_t> sequence) const;
   // For a network that drops at evaluation; the same for all members.
   models::DropoutNumbers Dropout(int64_t length, int64_t members, int64_t first_sequence) const;
   // int64 [members, S, T]

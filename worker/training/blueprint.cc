@@ -13,6 +13,7 @@
 #include "tasks/catalogue.h"
 #include "worker/checkpoints/trial_checkpoint.h"
 #include "worker/training/batch.h"
+#include "worker/training/given_input.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -82,6 +83,10 @@ void CheckTraining(const v1::Training& training, Problems& problems) {
           "must be at least 0", problems);
   Require(training.precision() == "float32" || training.precision() == "float64",
           "training.precision", "must be \"float32\" or \"float64\"", problems);
+  Require(training.stop_after_seconds() >= 0 && std::isfinite(training.stop_after_seconds()),
+          "training.stop_after_seconds", "must be a number of at least 0", problems);
+  Require(training.stop_at_accuracy() >= 0 && training.stop_at_accuracy() <= 1,
+          "training.stop_at_accuracy", "must be from 0 to 1", problems);
   // The one schedule that there is.
   Require(training.schedule().name() == "constant", "training.schedule",
           "this worker knows the schedule \"constant\" only", problems);
@@ -97,6 +102,14 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Problems& problems) {
   Require(evaluation.every_steps() >= 0, "evaluation.every_steps", "must be at least 0", problems);
   Require(evaluation.every_steps() == 0 || evaluation.interval_sequences() >= 1,
           "evaluation.interval_sequences", "must be at least 1", problems);
+  const v1::ProjectionSettings& projection = evaluation.projection();
+  if (projection.lengths().empty()) return;
+  Require(AllPositive(projection.lengths()), "evaluation.projection.lengths", "must be at least 1",
+          problems);
+  Require(projection.fitted_length() >= 1, "evaluation.projection.fitted_length",
+          "must be at least 1", problems);
+  Require(projection.sequences() >= 1, "evaluation.projection.sequences", "must be at least 1",
+          problems);
 }
 
 int64_t LongestSequence(const Blueprint& blueprint) {
@@ -111,6 +124,14 @@ int64_t LongestSequence(const Blueprint& blueprint) {
   for (const int32_t n : blueprint.evaluation.lengths()) take(n);
   for (const int32_t n : blueprint.evaluation.interval_lengths()) take(n);
   for (const int32_t n : blueprint.evaluation.attention_lengths()) take(n);
+  for (const v1::TokenSequence& input : blueprint.evaluation.attention_inputs()) {
+    // One that is no input of the task never becomes a sequence.
+    if (const auto n = LengthOfInput(*blueprint.task, input.tokens()); n.ok()) take(*n);
+  }
+  if (!blueprint.evaluation.projection().lengths().empty()) {
+    take(blueprint.evaluation.projection().fitted_length());
+    for (const int32_t n : blueprint.evaluation.projection().lengths()) take(n);
+  }
   return longest;
 }
 
@@ -168,7 +189,8 @@ std::string PackKey(const v1::TrialSpecification& specification) {
   shared.clear_learning_rate();
   shared.clear_weight_seed();
   shared.clear_data_seed();
-  return checkpoints::Fingerprint(shared);
+  if (!shared.evaluated_trial().empty()) shared.set_evaluated_trial("any");
+  return checkpoints::Digest(shared);
 }
 
 }  // namespace lengthwise::worker::training

@@ -35,6 +35,9 @@ TEST(BlueprintTest, RefusalsNameEveryField) {
   trial.mutable_training()->set_steps(0);
   trial.mutable_training()->mutable_lengths()->set_min(7);
   trial.mutable_training()->set_precision("float16");
+  trial.mutable_training()->set_stop_after_seconds(-1);
+  trial.mutable_training()->set_stop_at_accuracy(1.5);
+  trial.mutable_evaluation()->mutable_projection()->add_lengths(5);
   trial.mutable_evaluation()->add_lengths(0);
   (*trial.mutable_encoding()->mutable_parameters())["maximum"].set_number_value(5);
   (*trial.mutable_network()->mutable_parameters())["blocks"].mutable_list_value();
@@ -43,6 +46,10 @@ TEST(BlueprintTest, RefusalsNameEveryField) {
   EXPECT_THAT(refusal, HasSubstr("training.steps: must be at least 1"));
   EXPECT_THAT(refusal, HasSubstr("training.lengths"));
   EXPECT_THAT(refusal, HasSubstr("float64"));
+  EXPECT_THAT(refusal, HasSubstr("training.stop_after_seconds"));
+  EXPECT_THAT(refusal, HasSubstr("training.stop_at_accuracy"));
+  EXPECT_THAT(refusal, HasSubstr("evaluation.projection.fitted_length"));
+  EXPECT_THAT(refusal, HasSubstr("evaluation.projection.sequences"));
   EXPECT_THAT(refusal, HasSubstr("evaluation.lengths"));
   EXPECT_THAT(refusal, HasSubstr("encoding.maximum"));
   EXPECT_THAT(refusal, HasSubstr("network.blocks"));
@@ -63,6 +70,33 @@ TEST(BlueprintTest, PackKeysDifferInAllButSeedsAndLearningRate) {
   EXPECT_EQ(PackKey(trial), PackKey(TinyTrial(2)));
   trial.mutable_training()->set_schedule_seed(1);
   EXPECT_NE(PackKey(trial), PackKey(TinyTrial(2)));
+}
+
+TEST(BlueprintTest, PackKeysTellEvaluationsFromTrainingAndFromOneAnother) {
+  v1::TrialSpecification evaluated = TinyTrial(1);
+  evaluated.set_evaluated_trial("experiments/e/trials/1");
+  EXPECT_NE(PackKey(evaluated), PackKey(TinyTrial(1)));
+  v1::TrialSpecification other = TinyTrial(2);
+  other.set_evaluated_trial("experiments/e/trials/2");
+  EXPECT_EQ(PackKey(evaluated), PackKey(other));
+  other.mutable_evaluation()->set_sequences(17);
+  EXPECT_NE(PackKey(evaluated), PackKey(other));
+}
+
+// Given inputs and projections, too; what is no input of the task counts for nothing.
+TEST(BlueprintTest, PositionsMustReachForWhatIsOnlyLookedAt) {
+  v1::TrialSpecification trial = TinyTrial();
+  v1::TokenSequence& given = *trial.mutable_evaluation()->add_attention_inputs();
+  for (int i = 0; i < 12; ++i) given.add_tokens(i % 2);
+  EXPECT_EQ(MakeBlueprint(trial)->size.longest_sequence, 24);
+  for (int i = 0; i < 12; ++i) given.add_tokens(7);
+  EXPECT_EQ(MakeBlueprint(trial)->size.longest_sequence, 18);
+  v1::ProjectionSettings& projection = *trial.mutable_evaluation()->mutable_projection();
+  projection.set_fitted_length(10);
+  projection.set_sequences(3);
+  EXPECT_EQ(MakeBlueprint(trial)->size.longest_sequence, 18);
+  projection.add_lengths(15);
+  EXPECT_EQ(MakeBlueprint(trial)->size.longest_sequence, 30);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "worker/training/pace.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "worker/training/batch.h"
 
 namespace lengthwise::worker::training {
@@ -28,6 +31,16 @@ double MeanStepWork(const Blueprint& blueprint) {
     work += SequenceWork(SequenceTokens(*blueprint.task, n), blueprint.size.d_model);
   }
   return 3 * work * blueprint.training.batch_size() / (lengths.max() - lengths.min() + 1);
+}
+
+TrainingLeft EstimateTrainingLeft(const v1::Training& training, int64_t step, double seconds,
+                                  double steps_per_second) {
+  const int64_t steps = training.steps() - step;
+  const TrainingLeft all = {steps, static_cast<double>(steps) / steps_per_second};
+  if (training.stop_after_seconds() <= 0) return all;
+  const double seconds_left = std::max(0.0, training.stop_after_seconds() - seconds);
+  if (seconds_left >= all.seconds) return all;
+  return {static_cast<int64_t>(std::ceil(seconds_left * steps_per_second)), seconds_left};
 }
 
 bool StepRate::CountStep(TimePoint now) {

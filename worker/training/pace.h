@@ -20,6 +20,15 @@ double SequenceWork(int64_t tokens, int64_t d_model);
 double EvaluationWork(const Blueprint& blueprint);
 double MeanStepWork(const Blueprint& blueprint);
 
+// What is left of a trial's training at `step`, after `seconds` of it, at a rate above 0: until all
+// steps are made or training.stop_after_seconds have passed.
+struct TrainingLeft {
+  int64_t steps = 0;
+  double seconds = 0;
+};
+TrainingLeft EstimateTrainingLeft(const v1::Training& training, int64_t step, double seconds,
+                                  double steps_per_second);
+
 // Measures steps per second, the newest second weighing as much as all before it. Not thread-safe.
 class StepRate {
  public:

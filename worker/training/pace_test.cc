@@ -29,6 +29,30 @@ TEST(StepRateTest, FollowsAChangeOfSpeed) {
   EXPECT_DOUBLE_EQ(rate.steps_per_second(), 0.75);
 }
 
+TEST(TrainingLeftTest, IsTheStepsToMakeAtTheirRate) {
+  v1::Training training;
+  training.set_steps(1000);
+  const TrainingLeft left = EstimateTrainingLeft(training, 200, 10, 16);
+  EXPECT_EQ(left.steps, 800);
+  EXPECT_EQ(left.seconds, 50);
+}
+
+TEST(TrainingLeftTest, EndsWithTheTimeThatTheTrialHas) {
+  v1::Training training;
+  training.set_steps(1000);
+  training.set_stop_after_seconds(30);
+  TrainingLeft left = EstimateTrainingLeft(training, 200, 10, 16);
+  EXPECT_EQ(left.steps, 320);
+  EXPECT_EQ(left.seconds, 20);
+  // The steps end before the time does.
+  left = EstimateTrainingLeft(training, 900, 10, 16);
+  EXPECT_EQ(left.steps, 100);
+  EXPECT_EQ(left.seconds, 6.25);
+  left = EstimateTrainingLeft(training, 200, 31, 16);
+  EXPECT_EQ(left.steps, 0);
+  EXPECT_EQ(left.seconds, 0);
+}
+
 // A block of a transformer encoder has 12 d^2 weights and two products of [T, T] with [T, d].
 TEST(WorkTest, GrowsWithWeightsAndAttention) {
   const double tokens = 100, d = 64;

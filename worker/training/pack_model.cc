@@ -12,6 +12,7 @@
 #include "models/parameters/arena.h"
 #include "random/stream.h"
 #include "worker/evaluation/evaluator.h"
+#include "worker/evaluation/projection.h"
 #include "worker/training/batch.h"
 #include "worker/training/length_schedule.h"
 
@@ -86,6 +87,17 @@ class TensorPackModel : public PackModel {
 
   v1::AttentionMap CaptureAttention(int64_t member, int64_t length) override {
     return evaluator_.CaptureAttention(arena_.Members(member, 1), length);
+  }
+
+  v1::AttentionMap CaptureAttention(int64_t member, int64_t length,
+                                    absl::Span<const int32_t> input) override {
+    return evaluator_.CaptureAttention(arena_.Members(member, 1), length, input);
+  }
+
+  std::vector<v1::Projection> Project(int64_t member, int64_t fitted_length, int64_t sequences,
+                                      absl::Span<const int32_t> lengths) override {
+    return evaluation::ProjectActivations(evaluator_, arena_.Members(member, 1), fitted_length,
+                                          sequences, lengths);
   }
 
   std::string Save(int64_t member, const checkpoints::CheckpointHeader& header) override {

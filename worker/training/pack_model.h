@@ -67,7 +67,15 @@ class PackModel {
       MemberRange range, int64_t length, int64_t sequences,
       const std::function<bool()>& keep_going) = 0;
 
+  // Of the first evaluation sequence of `length`, or of an input of InputLength(length) tokens.
   virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length) = 0;
+  virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length,
+                                            absl::Span<const int32_t> input) = 0;
+
+  // As evaluation::ProjectActivations.
+  virtual std::vector<v1::Projection> Project(int64_t member, int64_t fitted_length,
+                                              int64_t sequences,
+                                              absl::Span<const int32_t> lengths) = 0;
 
   // A checkpoint's bytes; and back, with the errors of ReadTrialCheckpoint.
   virtual std::string Save(int64_t member, const checkpoints::CheckpointHeader& header) = 0;

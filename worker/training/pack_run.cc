@@ -8,11 +8,17 @@
 #include "platform/version.h"
 #include "worker/checkpoints/trial_checkpoint.h"
 #include "worker/training/length_schedule.h"
+#include "worker/training/stop_target.h"
 
 namespace lengthwise::worker::training {
 namespace {
 
 using Directive = PackSession::Directive;
+
+std::string ProgramVersion() {
+  const absl::string_view revision = platform::kSourceRevision;
+  return absl::StrCat(platform::kVersion, revision.empty() ? "" : " ", revision);
+}
 
 bool IsDue(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
@@ -23,10 +29,12 @@ PackRun::PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, con
     : device_(device), session_(session), rate_(Clock::now()) {
   for (const int64_t trial : trials) {
     const v1::LeasedTrial& leased = lease.trials(static_cast<int>(trial));
-    members_.push_back({.trial = trial,
-                        .leased = &leased,
-                        .fingerprint = checkpoints::Fingerprint(leased.specification()),
-                        .reporter = TrialReporter(session, trial, Clock::now())});
+    members_.push_back(
+        {.trial = trial,
+         .leased = &leased,
+         .fingerprint = checkpoints::Fingerprint(leased.specification()),
+         .reporter = TrialReporter(session, trial, Clock::now()),
+         .time = TrainingTime(leased.specification().training().stop_after_seconds() > 0)});
   }
 }
 
@@ -73,9 +81,15 @@ bool PackRun::Build() {
 
 void PackRun::Resume(int64_t index) {
   Member& resumed = member(index);
-  if (!resumed.leased->has_checkpoint()) return;
-  const auto fail = [&](absl::string_view why) {
-    Fail(resumed, v1::Outcome::FAILED_TEMPORARILY,
+  const std::string& evaluated_trial = resumed.leased->specification().evaluated_trial();
+  if (!resumed.leased->has_checkpoint()) {
+    if (evaluated_trial.empty()) return;
+    return Fail(resumed, v1::Outcome::FAILED_PERMANENTLY,
+                absl::StrCat("there is no checkpoint of ", evaluated_trial,
+                             " to evaluate; let it train first"));
+  }
+  const auto fail = [&](v1::Outcome::Kind kind, absl::string_view why) {
+    Fail(resumed, kind,
          absl::StrCat("the checkpoint of step ", resumed.leased->checkpoint_step(),
                       " cannot be resumed: ", why));
   };
@@ -84,16 +98,36 @@ void PackRun::Resume(int64_t index) {
     // A session that ends has no bytes to give, which is no fault of the trial: training will hear
     // of it at once.
     if (session_.GetDirective(resumed.trial) != Directive::kContinue) return;
-    return fail(bytes.status().message());
+    return fail(v1::Outcome::FAILED_TEMPORARILY, bytes.status().message());
   }
-  const auto header = model_->Load(index, *bytes, resumed.fingerprint);
-  if (!header.ok()) return fail(header.status().message());
+  auto header = model_->Load(index, *bytes, resumed.fingerprint);
+  if (absl::IsFailedPrecondition(header.status())) {
+    // Before evaluations could be made again, the whole specification was in the fingerprint.
+    header = model_->Load(index, *bytes, checkpoints::Digest(resumed.leased->specification()));
+  }
+  if (absl::IsFailedPrecondition(header.status())) {
+    return fail(v1::Outcome::FAILED_PERMANENTLY, header.status().message());
+  }
+  if (!header.ok()) return fail(v1::Outcome::FAILED_TEMPORARILY, header.status().message());
   if (header->step != resumed.leased->checkpoint_step() ||
       header->step > blueprint_.training.steps()) {
-    return fail(absl::StrCat("it was written at step ", header->step));
+    return fail(v1::Outcome::FAILED_TEMPORARILY,
+                absl::StrCat("it was written at step ", header->step));
+  }
+  if (header->program_version != ProgramVersion()) {
+    // A build computes the same numbers on every run, two builds need not.
+    v1::Event event;
+    event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
+    event.mutable_log_line()->set_text(
+        absl::StrCat("goes on from a checkpoint of step ", header->step,
+                     " that another build wrote (", header->program_version, "; this one is ",
+                     ProgramVersion(), "): the results may be those of neither build alone"));
+    resumed.reporter.Emit(header->step, std::move(event));
   }
   resumed.step = header->step;
   resumed.checkpoint_step = header->step;
+  resumed.stop_reason = header->stop_reason;
+  resumed.time.Resume(header->step, header->training_seconds);
 }
 
 Directive PackRun::Listen() {
@@ -124,77 +158,114 @@ std::vector<int64_t> PackRun::Unfinished() const {
   return unfinished;
 }
 
+bool PackRun::HasEndedTraining(const Member& member) const {
+  return !member.leased->specification().evaluated_trial().empty() ||
+         member.step == blueprint_.training.steps() || !member.stop_reason.empty();
+}
+
+std::vector<int64_t> PackRun::InTraining() const {
+  std::vector<int64_t> in_training = Unfinished();
+  std::erase_if(in_training, [&](int64_t index) {
+    return HasEndedTraining(members_[static_cast<size_t>(index)]);
+  });
+  return in_training;
+}
+
 Directive PackRun::Train() {
   const v1::Training& training = blueprint_.training;
   rate_ = StepRate(Clock::now());
   while (true) {
     if (const Directive directive = Listen(); directive != Directive::kContinue) return directive;
+    std::vector<int64_t> trained = InTraining();
+    if (trained.empty()) return Directive::kContinue;
     int64_t done = training.steps();
-    for (const int64_t index : Unfinished()) done = std::min(done, member(index).step);
-    if (done == training.steps()) return Directive::kContinue;
+    for (const int64_t index : trained) done = std::min(done, member(index).step);
+    std::erase_if(trained, [&](int64_t index) { return member(index).step > done; });
     const int64_t step = done + 1;
-    std::vector<int64_t> trained;
-    for (const int64_t index : Unfinished()) {
-      if (member(index).step == done) trained.push_back(index);
-    }
 
     const auto start = Clock::now();
     const std::vector<StepMeasurement> measurements = model_->TrainStep(step, trained);
     const double seconds = SecondsSince(start);
     for (size_t i = 0; i < trained.size(); ++i) {
-      member(trained[i]).training_seconds += seconds;
-      TakeMeasurement(member(trained[i]), step, measurements[i]);
+      TakeMeasurement(member(trained[i]), step, measurements[i], seconds);
     }
     if (IsDue(step, blueprint_.evaluation.every_steps()) &&
         blueprint_.evaluation.interval_lengths_size() > 0 &&
         EvaluateInterval(step, trained) == Directive::kLost) {
       return Directive::kLost;
     }
-    if (step == training.steps() || IsDue(step, training.checkpoint_every_steps())) {
-      for (const int64_t index : trained) {
-        if (!member(index).finished) WriteCheckpoint(index);
-      }
+    const bool checkpoint = IsDue(step, training.checkpoint_every_steps());
+    for (const int64_t index : trained) {
+      if (member(index).finished) continue;
+      if (checkpoint || HasEndedTraining(member(index))) WriteCheckpoint(index);
     }
-    if (rate_.CountStep(Clock::now())) ReportTraining();
+    if (rate_.CountStep(Clock::now())) {
+      work_per_second_ =
+          rate_.steps_per_second() * MeanStepWork(blueprint_) * static_cast<double>(trained.size());
+      ReportTraining();
+    }
   }
 }
 
-void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasurement& measurement) {
+void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasurement& measurement,
+                              double seconds) {
+  member.time.AddStep(seconds);
   if (!std::isfinite(measurement.loss)) {
     member.step = step;
     FailDiverged(member, measurement.loss, absl::StrCat("at step ", step));
     return;
   }
   member.step = step;
-  member.loss = measurement.loss;
-  const auto now = Clock::now();
-  if (step == blueprint_.training.steps() ||
-      IsDue(step, blueprint_.training.report_every_steps())) {
-    const int64_t length = LengthOfStep(blueprint_.training, step);
-    member.reporter.AddPoint({.step = step,
-                              .loss = measurement.loss,
-                              .accuracy = measurement.accuracy,
-                              .gradient_norm = measurement.gradient_norm,
-                              .length = static_cast<int32_t>(blueprint_.task->InputLength(length))},
-                             now);
+  member.newest = measurement;
+  if (step < blueprint_.training.steps()) {
+    member.stop_reason = ReachedTime(blueprint_.training, member.time.seconds());
   }
-  member.reporter.Tick(now);
+  if (HasEndedTraining(member) || IsDue(step, blueprint_.training.report_every_steps())) {
+    AddPoint(member);
+  }
+  member.reporter.Tick(Clock::now());
+}
+
+void PackRun::AddPoint(Member& member) {
+  const int64_t length =
+      blueprint_.task->InputLength(LengthOfStep(blueprint_.training, member.step));
+  member.reporter.AddPoint({.step = member.step,
+                            .loss = member.newest.loss,
+                            .accuracy = member.newest.accuracy,
+                            .gradient_norm = member.newest.gradient_norm,
+                            .length = static_cast<int32_t>(length)},
+                           Clock::now());
+}
+
+void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies) {
+  if (HasEndedTraining(member)) return;
+  member.stop_reason =
+      ReachedAccuracy(blueprint_.training, blueprint_.evaluation.seen_up_to(), accuracies);
+  // The last step has a point, which comes before the evaluation.
+  if (!member.stop_reason.empty() &&
+      !IsDue(member.step, blueprint_.training.report_every_steps())) {
+    AddPoint(member);
+  }
 }
 
 void PackRun::WriteCheckpoint(int64_t index) {
   Member& saved = member(index);
   if (saved.checkpoint_step == saved.step) return;
-  saved.reporter.EmitCheckpoint(saved.step,
-                                model_->Save(index, {.step = saved.step,
-                                                     .program_version = platform::kVersion,
-                                                     .fingerprint = saved.fingerprint}));
+  saved.reporter.EmitCheckpoint(
+      saved.step, model_->Save(index, {.step = saved.step,
+                                       .program_version = ProgramVersion(),
+                                       .fingerprint = saved.fingerprint,
+                                       .training_seconds = saved.time.seconds_for_checkpoint(),
+                                       .stop_reason = saved.stop_reason}));
   saved.checkpoint_step = saved.step;
 }
 
 void PackRun::Finish(Member& member, v1::Outcome outcome) {
   *outcome.mutable_provenance() = device_.provenance;
-  outcome.set_training_seconds(member.training_seconds);
+  outcome.set_training_seconds(member.time.seconds());
   outcome.set_evaluation_seconds(member.evaluation_seconds);
+  outcome.set_training_steps(member.step);
+  outcome.set_stop_reason(member.stop_reason);
   v1::Event event;
   *event.mutable_outcome() = std::move(outcome);
   member.reporter.Emit(member.step, std::move(event));
@@ -224,34 +295,6 @@ double PackRun::SecondsSince(Clock::time_point start) {
 void PackRun::FailUnfinished(v1::Outcome::Kind kind, absl::string_view reason) {
   for (Member& member : members_) {
     if (!member.finished) Fail(member, kind, reason);
-  }
-}
-
-double PackRun::WorkPerSecond() const {
-  return rate_.steps_per_second() * MeanStepWork(blueprint_) *
-         static_cast<double>(Unfinished().size());
-}
-
-void PackRun::ReportTraining() {
-  const int64_t steps = blueprint_.training.steps();
-  const std::vector<int64_t> unfinished = Unfinished();
-  if (unfinished.empty()) return;
-  // Members are evaluated one after another, or together in about that time.
-  const double evaluation_seconds =
-      EvaluationWork(blueprint_) * static_cast<double>(unfinished.size()) / WorkPerSecond();
-  for (const int64_t index : unfinished) {
-    const Member& trained = member(index);
-    v1::TrialProgress progress;
-    progress.set_trial(trained.leased->trial());
-    progress.set_attempt(trained.leased->attempt());
-    progress.set_phase(v1::TrialProgress::TRAINING);
-    progress.set_done(trained.step);
-    progress.set_total(steps);
-    progress.set_steps_per_second(rate_.steps_per_second());
-    progress.set_loss(trained.loss);
-    progress.set_seconds_left(static_cast<double>(steps - trained.step) / rate_.steps_per_second() +
-                              evaluation_seconds);
-    session_.ReportProgress(trained.trial, std::move(progress));
   }
 }
 

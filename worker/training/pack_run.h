@@ -16,14 +16,19 @@
 #include "worker/training/device.h"
 #include "worker/training/pace.h"
 #include "worker/training/pack_model.h"
+#include "worker/training/training_time.h"
 #include "worker/training/trial_reporter.h"
 
 namespace lengthwise::worker::training {
 
 // Trials with one PackKey, trained in lockstep. A member that was resumed from a later step than
-// the others sits out the steps that it has done. After a step come, in this order: its point of
-// the loss curve, its evaluation, its checkpoint; so what belongs to steps up to a checkpoint's is
-// before it in the log, and a resumed run repeats exactly what an undisturbed one does after it.
+// the others sits out the steps that it has done, and one that reached a stop target the steps
+// that it does without; all are evaluated when the last has ended training. After a step come, in
+// this order: its point of the loss curve, its evaluation, its checkpoint; so what belongs to steps
+// up to a checkpoint's is before it in the log, and a resumed run repeats exactly what an
+// undisturbed one does after it. The checkpoint of a step at which training ended early says so.
+//
+// Trials that only evaluate go from their checkpoints straight to the evaluation.
 //
 // Not thread-safe.
 class PackRun {
@@ -53,11 +58,13 @@ class PackRun {
     const v1::LeasedTrial* leased = nullptr;
     std::string fingerprint;
     TrialReporter reporter;
+    TrainingTime time;
     // Steps done, and those of the newest checkpoint.
     int64_t step = 0;
     int64_t checkpoint_step = 0;
-    float loss = 0;
-    double training_seconds = 0;
+    // Why training ended before the last step; empty where it goes on.
+    std::string stop_reason;
+    StepMeasurement newest;
     double evaluation_seconds = 0;
     // Has its outcome, or was cancelled.
     bool finished = false;
@@ -66,16 +73,29 @@ class PackRun {
   // Asks the session about every trial and drops the cancelled ones.
   PackSession::Directive Listen();
   std::vector<int64_t> Unfinished() const;
+  // Whether the member has made all its steps or stopped before.
+  bool HasEndedTraining(const Member& member) const;
+  // The unfinished that have not.
+  std::vector<int64_t> InTraining() const;
   Member& member(int64_t index) { return members_[static_cast<size_t>(index)]; }
 
   bool Build();
   void Resume(int64_t index);
   PackSession::Directive Train();
-  void TakeMeasurement(Member& member, int64_t step, const StepMeasurement& measurement);
+  void TakeMeasurement(Member& member, int64_t step, const StepMeasurement& measurement,
+                       double seconds);
+  void AddPoint(Member& member);
+  void StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies);
   PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);
   PackSession::Directive EvaluateFinally(MemberRange range);
   void Conclude(int64_t index, const v1::LengthAccuracies& accuracies);
-  void EmitAttention(int64_t index, int32_t length);
+  void EmitAttention(int64_t index);
+  // In as many events as it takes.
+  void EmitMap(Member& member, v1::AttentionMap map);
+  // Of input `number`, from 1, of the evaluation's attention_inputs.
+  void EmitAttentionOfInput(int64_t index, int32_t number);
+  void EmitProjections(int64_t index);
+  void Warn(Member& member, absl::string_view text);
   void WriteCheckpoint(int64_t index);
   void Finish(Member& member, v1::Outcome outcome);
   void Fail(Member& member, v1::Outcome::Kind kind, absl::string_view reason);
@@ -85,15 +105,14 @@ class PackRun {
 
   void ReportTraining();
   void ReportEvaluation(MemberRange range, int64_t done, double seconds_left);
-  // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.
-  double WorkPerSecond() const;
-
   const Device& device_;
   PackSession& session_;
   std::vector<Member> members_;
   Blueprint blueprint_;
   std::unique_ptr<PackModel> model_;
   StepRate rate_;
+  // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.
+  double work_per_second_ = 0;
 };
 
 }  // namespace lengthwise::worker::training

@@ -4,28 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/training/batch.h"
+#include "worker/training/mean_accuracy.h"
 #include "worker/training/pack_run.h"
 
 namespace lengthwise::worker::training {
 namespace {
 
 using Directive = PackSession::Directive;
-
-// An event must fit into a message of the API; the largest field is an attention map's.
-constexpr size_t kMaxAttentionBytes = 3 << 20;
-
-// Mean of the accuracies at lengths that `belongs` accepts, or -1.
-template <typename Predicate>
-double MeanAccuracy(const v1::LengthAccuracies& accuracies, Predicate belongs) {
-  double sum = 0;
-  int count = 0;
-  for (int i = 0; i < accuracies.lengths_size(); ++i) {
-    if (!belongs(accuracies.lengths(i))) continue;
-    sum += accuracies.accuracies(i);
-    ++count;
-  }
-  return count == 0 ? -1 : sum / count;
-}
 
 void AddScore(int32_t length, const evaluation::LengthScore& score,
               v1::LengthAccuracies& accuracies) {
@@ -61,9 +46,12 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
       Member& scored = member(range.first + i);
       if (scored.finished) continue;
       scored.evaluation_seconds += seconds;
+      v1::LengthAccuracies& accuracies = results[static_cast<size_t>(i)];
+      accuracies.set_sequences(blueprint_.evaluation.interval_sequences());
+      accuracies.set_training_seconds(scored.time.seconds());
+      StopAtAccuracy(scored, accuracies);
       v1::Event event;
-      *event.mutable_length_accuracies() = std::move(results[static_cast<size_t>(i)]);
-      event.mutable_length_accuracies()->set_sequences(blueprint_.evaluation.interval_sequences());
+      *event.mutable_length_accuracies() = std::move(accuracies);
       scored.reporter.Emit(step, std::move(event));
     }
   }
@@ -85,7 +73,7 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
   const double all_work = EvaluationWork(blueprint_) * static_cast<double>(range.count);
   double work = 0;
   auto reported = Clock::now();
-  ReportEvaluation(range, 0, WorkPerSecond() > 0 ? all_work / WorkPerSecond() : 0);
+  ReportEvaluation(range, 0, work_per_second_ > 0 ? all_work / work_per_second_ : 0);
   for (const int32_t length : evaluation.lengths()) {
     const auto scores = model_->Score(range, length, evaluation.sequences(), keep_going);
     // Stopped by the session, or because all were cancelled.
@@ -102,11 +90,14 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
   }
   const double seconds = SecondsSince(start);
   for (int64_t i = 0; i < range.count; ++i) {
-    if (member(range.first + i).finished) continue;
-    member(range.first + i).evaluation_seconds += seconds;
-    results[static_cast<size_t>(i)].set_final(true);
-    results[static_cast<size_t>(i)].set_sequences(evaluation.sequences());
-    Conclude(range.first + i, results[static_cast<size_t>(i)]);
+    Member& evaluated = member(range.first + i);
+    if (evaluated.finished) continue;
+    evaluated.evaluation_seconds += seconds;
+    v1::LengthAccuracies& accuracies = results[static_cast<size_t>(i)];
+    accuracies.set_final(true);
+    accuracies.set_sequences(evaluation.sequences());
+    accuracies.set_training_seconds(evaluated.time.seconds());
+    Conclude(range.first + i, accuracies);
   }
   return Directive::kContinue;
 }
@@ -123,47 +114,14 @@ void PackRun::Conclude(int64_t index, const v1::LengthAccuracies& accuracies) {
   v1::Event event;
   *event.mutable_length_accuracies() = accuracies;
   concluded.reporter.Emit(concluded.step, std::move(event));
-  for (const int32_t length : blueprint_.evaluation.attention_lengths()) {
-    EmitAttention(index, length);
-  }
+  EmitAttention(index);
+  EmitProjections(index);
   const int32_t seen_up_to = blueprint_.evaluation.seen_up_to();
   v1::Outcome outcome;
   outcome.set_kind(v1::Outcome::COMPLETED);
-  outcome.set_seen_accuracy(
-      MeanAccuracy(accuracies, [=](int32_t length) { return length <= seen_up_to; }));
-  outcome.set_unseen_accuracy(
-      MeanAccuracy(accuracies, [=](int32_t length) { return length > seen_up_to; }));
+  outcome.set_seen_accuracy(SeenAccuracy(accuracies, seen_up_to));
+  outcome.set_unseen_accuracy(UnseenAccuracy(accuracies, seen_up_to));
   Finish(concluded, std::move(outcome));
-}
-
-void PackRun::EmitAttention(int64_t index, int32_t length) {
-  v1::Event event;
-  v1::AttentionMap map = model_->CaptureAttention(index, length);
-  if (map.probabilities().size() <= kMaxAttentionBytes) {
-    *event.mutable_attention_map() = std::move(map);
-  } else {
-    event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
-    event.mutable_log_line()->set_text(
-        absl::StrCat("no attention map at length ", length, ": it has ", map.probabilities().size(),
-                     " bytes and ", kMaxAttentionBytes, " fit into an event"));
-  }
-  member(index).reporter.Emit(member(index).step, std::move(event));
-}
-
-void PackRun::ReportEvaluation(MemberRange range, int64_t done, double seconds_left) {
-  for (int64_t index = range.first; index < range.first + range.count; ++index) {
-    const Member& evaluated = member(index);
-    if (evaluated.finished) continue;
-    v1::TrialProgress progress;
-    progress.set_trial(evaluated.leased->trial());
-    progress.set_attempt(evaluated.leased->attempt());
-    progress.set_phase(v1::TrialProgress::EVALUATING);
-    progress.set_done(done);
-    progress.set_total(blueprint_.evaluation.lengths_size());
-    progress.set_loss(evaluated.loss);
-    progress.set_seconds_left(seconds_left);
-    session_.ReportProgress(evaluated.trial, std::move(progress));
-  }
 }
 
 }  // namespace lengthwise::worker::training

@@ -1,6 +1,8 @@
 // The runner with real networks, tiny ones.
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -9,55 +11,19 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/pack_session.h"
+#include "worker/training/pack_runner_fixture.h"
 #include "worker/training/recording_session.h"
 #include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using training::LeaseOf;
 using training::TinyTrial;
 using Directive = PackSession::Directive;
-
-PackRunner& Runner() {
-  static PackRunner& runner =
-      *CreatePackRunner({.device = "cpu", .threads = 1, .max_pack_size = 8}).value().release();
-  return runner;
-}
-
-// Runs the lease in the session, which must be able to run.
-void RunLease(const v1::Lease& lease, RecordingSession& session) {
-  const absl::Status status = Runner().Run(lease, session);
-  ASSERT_TRUE(status.ok()) << status;
-}
-
-std::vector<std::string> HistoryAlone(const v1::TrialSpecification& trial) {
-  RecordingSession session;
-  RunLease(LeaseOf({trial}), session);
-  return session.History(0);
-}
-
-// "point 3", "evaluation 15", "checkpoint 20": what kinds of facts there are, and when.
-std::vector<std::string> Outline(const std::vector<v1::Event>& events) {
-  std::vector<std::string> outline;
-  for (const v1::Event& event : events) {
-    const std::string step = " " + std::to_string(event.step());
-    if (event.has_training_points()) {
-      for (const int64_t s : event.training_points().steps()) {
-        outline.push_back("point " + std::to_string(s));
-      }
-    }
-    if (event.has_length_accuracies()) {
-      outline.push_back((event.length_accuracies().final() ? "final" : "evaluation") + step);
-    }
-    if (event.has_attention_map()) outline.push_back("attention" + step);
-    if (event.has_checkpoint()) outline.push_back("checkpoint" + step);
-    if (event.has_outcome()) outline.push_back("outcome" + step);
-  }
-  return outline;
-}
 
 TEST(PackRunnerTest, EmitsEveryFactInOrder) {
   RecordingSession session;
@@ -309,8 +275,27 @@ TEST(PackRunnerTest, AnotherTrialsCheckpointIsNotResumed) {
   session.Rewind(lease);
   lease.mutable_trials(0)->mutable_specification()->set_data_seed(9);
   RunLease(lease, session);
-  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("another specification"));
+}
+
+TEST(PackRunnerTest, GoingOnFromAnotherBuildsCheckpointIsSaid) {
+  RecordingSession session;
+  v1::Lease lease = LeaseOf({TinyTrial(1)});
+  RunLease(lease, session);
+  EXPECT_THAT(Outline(session.events(0)), ::testing::Not(Contains(::testing::StartsWith("log"))));
+  session.Rewind(lease);
+  std::string& bytes = session.checkpoints(0)[lease.trials(0).checkpoint_step()];
+  const std::string version = "\"program_version\":\"";
+  const size_t at = bytes.find(version);
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + version.size()] = '9';
+  RunLease(lease, session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED);
+  const auto warning = std::find_if(session.events(0).begin(), session.events(0).end(),
+                                    [](const v1::Event& event) { return event.has_log_line(); });
+  ASSERT_NE(warning, session.events(0).end());
+  EXPECT_THAT(warning->log_line().text(), HasSubstr("that another build wrote (9."));
 }
 
 TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {

@@ -72,6 +72,9 @@ std::vector<std::string> RecordingSession::History(int64_t trial) {
       }
       continue;
     }
+    if (event.has_length_accuracies()) {
+      event.mutable_length_accuracies()->clear_training_seconds();
+    }
     if (event.has_outcome()) {
       event.mutable_outcome()->clear_training_seconds();
       event.mutable_outcome()->clear_evaluation_seconds();

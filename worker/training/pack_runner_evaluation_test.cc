@@ -1,0 +1,146 @@
+// Stored models evaluated again, and what is recorded of them.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/pack_session.h"
+#include "worker/training/pack_runner_fixture.h"
+#include "worker/training/recording_session.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using training::LeaseOf;
+using training::TinyTrial;
+using Directive = PackSession::Directive;
+
+// The trial of another session, to be evaluated from that one's checkpoint.
+v1::Lease EvaluationLease(const v1::TrialSpecification& evaluation, RecordingSession& trained,
+                          RecordingSession& session) {
+  v1::Lease lease = LeaseOf({evaluation});
+  session.checkpoints(0) = trained.checkpoints(0);
+  lease.mutable_trials(0)->mutable_checkpoint();
+  lease.mutable_trials(0)->set_checkpoint_step(trained.checkpoints(0).rbegin()->first);
+  return lease;
+}
+
+TEST(PackRunnerEvaluationTest, ATrainedModelIsEvaluatedAgainWithoutTraining) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_stop_at_accuracy(0.01);
+  RecordingSession trained;
+  RunLease(LeaseOf({trial}), trained);
+  ASSERT_EQ(trained.OutcomeOf(0).training_steps(), 15);
+
+  trial.set_evaluated_trial("experiments/test/trials/0");
+  trial.mutable_evaluation()->add_lengths(12);
+  RecordingSession session;
+  const v1::Lease lease = EvaluationLease(trial, trained, session);
+  RunLease(lease, session);
+  ASSERT_THAT(Outline(session.events(0)), ElementsAre("final 15", "attention 15", "outcome 15"));
+  const v1::LengthAccuracies& again = session.events(0)[0].length_accuracies();
+  const std::vector<v1::Event>& events = trained.events(0);
+  const v1::LengthAccuracies& once = events[events.size() - 3].length_accuracies();
+  EXPECT_THAT(again.lengths(), ElementsAre(3, 6, 9, 12));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(again.accuracies(i), once.accuracies(i)) << i;
+  const v1::Outcome outcome = session.OutcomeOf(0);
+  EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
+  EXPECT_EQ(outcome.training_steps(), 15);
+  EXPECT_EQ(outcome.stop_reason(), trained.OutcomeOf(0).stop_reason());
+}
+
+TEST(PackRunnerEvaluationTest, ADrainedEvaluationWritesNothing) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  RecordingSession trained;
+  RunLease(LeaseOf({trial}), trained);
+  trial.set_evaluated_trial("experiments/test/trials/0");
+  RecordingSession session;
+  session.directive = [](int64_t, int64_t asked) {
+    return asked >= 2 ? Directive::kDrain : Directive::kContinue;
+  };
+  RunLease(EvaluationLease(trial, trained, session), session);
+  EXPECT_TRUE(session.events(0).empty());
+}
+
+TEST(PackRunnerEvaluationTest, AnEvaluationOfNothingFailsForGood) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.set_evaluated_trial("experiments/test/trials/0");
+  RecordingSession session;
+  RunLease(LeaseOf({trial, TinyTrial(2)}), session);
+  EXPECT_THAT(Outline(session.events(0)), ElementsAre("outcome 0"));
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(),
+              HasSubstr("no checkpoint of experiments/test/trials/0"));
+  EXPECT_EQ(session.History(1), HistoryAlone(TinyTrial(2)));
+}
+
+TEST(PackRunnerEvaluationTest, GivenInputsAndProjectionsFollowTheFinalEvaluation) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  // Three inputs, the second of which has a token that reverse_string has not.
+  for (const auto& input : std::vector<std::vector<int32_t>>{{0, 1, 0}, {1, 2}, {1}}) {
+    v1::TokenSequence& sequence = *evaluation.add_attention_inputs();
+    for (const int32_t token : input) sequence.add_tokens(token);
+  }
+  evaluation.mutable_projection()->set_fitted_length(6);
+  evaluation.mutable_projection()->set_sequences(5);
+  for (const int32_t length : {9, 6}) evaluation.mutable_projection()->add_lengths(length);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  std::vector<v1::Event> events = session.events(0);
+  events.erase(events.begin(), events.end() - 8);
+  EXPECT_THAT(Outline(events),
+              ElementsAre("final 40", "attention 40", "attention 40", "log 40", "attention 40",
+                          "projection 40", "projection 40", "outcome 40"));
+
+  EXPECT_EQ(events[1].attention_map().input_number(), 0);
+  const v1::AttentionMap& map = events[2].attention_map();
+  EXPECT_EQ(map.input_number(), 1);
+  EXPECT_EQ(map.length(), 3);
+  EXPECT_THAT(map.tokens(), ElementsAre(0, 1, 0, 2, 2, 2));
+  EXPECT_EQ(map.probabilities().size(), 1 * 2 * 6 * 6 * sizeof(float));
+  EXPECT_EQ(events[3].log_line().severity(), v1::LogLine::WARNING);
+  EXPECT_THAT(events[3].log_line().text(), HasSubstr("input 2: its token 2 is 2"));
+  EXPECT_EQ(events[4].attention_map().input_number(), 3);
+
+  const v1::Projection& projection = events[5].projection();
+  EXPECT_EQ(projection.length(), 9);
+  EXPECT_EQ(projection.fitted_length(), 6);
+  EXPECT_EQ(projection.depths(), 2);
+  EXPECT_EQ(projection.coordinates().size(), 2 * 5 * 9 * 2 * sizeof(float));
+  EXPECT_EQ(events[6].projection().length(), 6);
+  // Maps, inputs and projections change nothing else.
+  EXPECT_EQ(session.History(0).front(), HistoryAlone(TinyTrial(1)).front());
+}
+
+TEST(PackRunnerEvaluationTest, WhatDoesNotFitIntoAnEventIsLeftOutWithAWarning) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(2000);
+  trial.mutable_training()->set_steps(1);
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  // 2 heads x 800 x 800 x 4 bytes; 2 depths x 1000 x 400 x 2 x 4 bytes.
+  evaluation.add_attention_lengths(400);
+  evaluation.mutable_projection()->set_fitted_length(2);
+  evaluation.mutable_projection()->set_sequences(1000);
+  for (const int32_t length : {400, 3}) evaluation.mutable_projection()->add_lengths(length);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  std::vector<v1::Event> events = session.events(0);
+  EXPECT_THAT(Outline(events), ElementsAre("point 1", "checkpoint 1", "final 1", "attention 1",
+                                           "log 1", "log 1", "projection 1", "outcome 1"));
+  EXPECT_THAT(events[4].log_line().text(),
+              HasSubstr("no attention map at length 400: of a layer it has "));
+  EXPECT_THAT(events[5].log_line().text(),
+              HasSubstr("no projection of length 400: it has 6400000 bytes"));
+  EXPECT_EQ(events[6].projection().length(), 3);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

@@ -1,0 +1,29 @@
+// What tests of the runner share: a runner on the CPU, and what happened in a few words.
+#ifndef LENGTHWISE_WORKER_TRAINING_PACK_RUNNER_FIXTURE_H_
+#define LENGTHWISE_WORKER_TRAINING_PACK_RUNNER_FIXTURE_H_
+
+#include <string>
+#include <vector>
+
+#include "proto/event.pb.h"
+#include "proto/worker_service.pb.h"
+#include "worker/pack_session.h"
+#include "worker/training/recording_session.h"
+
+namespace lengthwise::worker {
+
+// On the CPU with one thread, for packs of up to 8.
+PackRunner& Runner();
+
+// Runs the lease in the session, which must be able to run.
+void RunLease(const v1::Lease& lease, RecordingSession& session);
+
+// The history of a trial that is trained alone and undisturbed.
+std::vector<std::string> HistoryAlone(const v1::TrialSpecification& trial);
+
+// "point 3", "evaluation 15", "checkpoint 20": what kinds of facts there are, and when.
+std::vector<std::string> Outline(const std::vector<v1::Event>& events);
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_TRAINING_PACK_RUNNER_FIXTURE_H_

@@ -1,0 +1,205 @@
+// Training that ends before its last step.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/pack_session.h"
+#include "worker/training/pack_runner_fixture.h"
+#include "worker/training/recording_session.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using training::LeaseOf;
+using training::TinyTrial;
+using Directive = PackSession::Directive;
+
+// Accuracies of the trial's evaluations during training at length 9, the one that is not seen.
+std::vector<double> UnseenAccuracies(const std::vector<v1::Event>& events) {
+  std::vector<double> accuracies;
+  for (const v1::Event& event : events) {
+    if (!event.has_length_accuracies() || event.length_accuracies().final()) continue;
+    EXPECT_THAT(event.length_accuracies().lengths(), ElementsAre(3, 9));
+    accuracies.push_back(event.length_accuracies().accuracies(1));
+  }
+  return accuracies;
+}
+
+// A trial that learns at once: evaluated every 10 steps, for 60.
+v1::TrialSpecification EasyTrial(uint64_t seed) {
+  v1::TrialSpecification trial = TinyTrial(seed);
+  trial.mutable_task()->set_name("bucket_sort");
+  trial.set_learning_rate(5e-3);
+  trial.mutable_training()->set_steps(60);
+  trial.mutable_training()->set_checkpoint_every_steps(25);
+  trial.mutable_evaluation()->set_every_steps(10);
+  trial.mutable_evaluation()->set_interval_sequences(32);
+  return trial;
+}
+
+TEST(PackRunnerStopTest, MembersStopAtTheirTargetAccuracyAndTheOthersGoOn) {
+  std::vector<v1::TrialSpecification> trials = {EasyTrial(1), EasyTrial(2), EasyTrial(3)};
+  // What the trials would do without a target tells when each stops with one.
+  std::vector<std::vector<double>> accuracies;
+  double target = 0;
+  for (const v1::TrialSpecification& trial : trials) {
+    RecordingSession session;
+    RunLease(LeaseOf({trial}), session);
+    accuracies.push_back(UnseenAccuracies(session.events(0)));
+    ASSERT_EQ(accuracies.back().size(), 6);
+    // The best of the first five evaluations of the slowest member.
+    const double best = *std::max_element(accuracies.back().begin(), accuracies.back().begin() + 5);
+    target = target == 0 ? best : std::min(target, best);
+  }
+  for (v1::TrialSpecification& trial : trials) {
+    trial.mutable_training()->set_stop_at_accuracy(target);
+  }
+  RecordingSession session;
+  RunLease(LeaseOf(trials), session);
+  std::set<int64_t> stops;
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<double>& own = accuracies[static_cast<size_t>(i)];
+    const auto reached =
+        std::find_if(own.begin(), own.end(), [=](double value) { return value >= target; });
+    const int64_t stop = 10 * (reached - own.begin() + 1);
+    stops.insert(stop);
+    ASSERT_LT(stop, 60);
+    const v1::Outcome outcome = session.OutcomeOf(i);
+    EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
+    EXPECT_EQ(outcome.training_steps(), stop);
+    EXPECT_THAT(outcome.stop_reason(), HasSubstr("training.stop_at_accuracy"));
+    EXPECT_GT(outcome.training_seconds(), 0);
+    // The last of what belongs to training, then what comes after it.
+    const std::string step = " " + std::to_string(stop);
+    const std::vector<std::string> outline = Outline(session.events(i));
+    EXPECT_THAT(std::vector<std::string>(outline.end() - 6, outline.end()),
+                ElementsAre("point" + step, "evaluation" + step, "checkpoint" + step,
+                            "final" + step, "attention" + step, "outcome" + step));
+    EXPECT_EQ(session.History(i), HistoryAlone(trials[static_cast<size_t>(i)])) << i;
+  }
+  EXPECT_GT(stops.size(), 1) << "all stop at once, which tests nothing";
+}
+
+TEST(PackRunnerStopTest, AResumedTrialStopsWhereAnUndisturbedOneDoes) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_stop_at_accuracy(0.01);
+  RecordingSession undisturbed;
+  RunLease(LeaseOf({trial}), undisturbed);
+  ASSERT_EQ(undisturbed.OutcomeOf(0).training_steps(), 15);
+  for (int64_t lost_at = 0; lost_at < undisturbed.asked(); ++lost_at) {
+    v1::Lease lease = LeaseOf({trial});
+    RecordingSession session;
+    session.directive = [=](int64_t, int64_t asked) {
+      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
+    };
+    RunLease(lease, session);
+    session.directive = nullptr;
+    session.Rewind(lease);
+    RunLease(lease, session);
+    EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+  }
+}
+
+TEST(PackRunnerStopTest, TrainingStopsWhenItsTimeIsUp) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_stop_after_seconds(1e-9);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  EXPECT_THAT(Outline(session.events(0)),
+              ElementsAre("point 1", "checkpoint 1", "final 1", "attention 1", "outcome 1"));
+  const v1::Outcome outcome = session.OutcomeOf(0);
+  EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
+  EXPECT_EQ(outcome.training_steps(), 1);
+  EXPECT_THAT(outcome.stop_reason(), HasSubstr("training.stop_after_seconds"));
+}
+
+TEST(PackRunnerStopTest, ATargetReachedAtTheLastStepStopsNothing) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_steps(15);
+  trial.mutable_training()->set_stop_at_accuracy(0.01);
+  RecordingSession accurate;
+  RunLease(LeaseOf({trial}), accurate);
+  EXPECT_EQ(accurate.OutcomeOf(0).training_steps(), 15);
+  EXPECT_EQ(accurate.OutcomeOf(0).stop_reason(), "");
+  trial.mutable_training()->set_steps(1);
+  trial.mutable_training()->set_stop_after_seconds(1e-9);
+  RecordingSession timed;
+  RunLease(LeaseOf({trial}), timed);
+  EXPECT_EQ(timed.OutcomeOf(0).stop_reason(), "");
+  EXPECT_THAT(Outline(timed.events(0)),
+              ElementsAre("point 1", "checkpoint 1", "final 1", "attention 1", "outcome 1"));
+}
+
+// The seconds and the reason are in the checkpoint.
+TEST(PackRunnerStopTest, BehindItsStopATrialGoesStraightToTheEvaluation) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_stop_after_seconds(1e-9);
+  v1::Lease lease = LeaseOf({trial});
+  RecordingSession session;
+  RunLease(lease, session);
+  const v1::Outcome first = session.OutcomeOf(0);
+  session.Rewind(lease);
+  RunLease(lease, session);
+  EXPECT_THAT(Outline(session.events(0)),
+              ElementsAre("point 1", "checkpoint 1", "final 1", "attention 1", "outcome 1"));
+  const v1::Outcome second = session.OutcomeOf(0);
+  EXPECT_EQ(second.training_seconds(), first.training_seconds());
+  EXPECT_EQ(second.stop_reason(), first.stop_reason());
+  EXPECT_EQ(second.training_steps(), 1);
+}
+
+TEST(PackRunnerStopTest, TrainingSecondsCountTheStepsBeforeTheCheckpoint) {
+  for (const bool timed : {false, true}) {
+    v1::TrialSpecification trial = TinyTrial(1);
+    if (timed) trial.mutable_training()->set_stop_after_seconds(3600);
+    v1::Lease lease = LeaseOf({trial});
+    RecordingSession session;
+    session.directive = [](int64_t, int64_t asked) {
+      return asked >= 39 ? Directive::kDrain : Directive::kContinue;
+    };
+    RunLease(lease, session);
+    session.directive = nullptr;
+    session.Rewind(lease);
+    const int64_t resumed_from = lease.trials(0).checkpoint_step();
+    ASSERT_GT(resumed_from, 15);
+    RunLease(lease, session);
+    const v1::Outcome outcome = session.OutcomeOf(0);
+    EXPECT_EQ(outcome.training_steps(), 40);
+    EXPECT_EQ(outcome.stop_reason(), "");
+    double before = 0;
+    for (const v1::Event& event : session.events(0)) {
+      if (!event.has_length_accuracies()) continue;
+      const double seconds = event.length_accuracies().training_seconds();
+      EXPECT_GT(seconds, 0);
+      // Those of an estimate need not ascend.
+      EXPECT_TRUE(!timed || seconds > before);
+      before = seconds;
+    }
+    EXPECT_EQ(before, outcome.training_seconds());
+  }
+}
+
+// Checkpoints of trials that no clock stops have no time in them, so that their bytes are the same
+// every time; those of the others must have it.
+TEST(PackRunnerStopTest, CheckpointsKnowTheTimeOnlyWhereAClockMayStopTheTrial) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  for (const bool timed : {false, true}) {
+    if (timed) trial.mutable_training()->set_stop_after_seconds(3600);
+    RecordingSession session;
+    RunLease(LeaseOf({trial}), session);
+    for (const auto& [step, bytes] : session.checkpoints(0)) {
+      EXPECT_EQ(bytes.find("training_seconds") != std::string::npos, timed) << step;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::worker
