@@ -1,0 +1,67 @@
+#include "client/plotting/display_names.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "models/encodings/catalogue.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::client {
+namespace {
+
+template <typename Entries>
+typename Entries::value_type Find(const Entries& entries, const std::string& name) {
+  for (const auto& entry : entries) {
+    if (entry->name == name) return entry;
+  }
+  return nullptr;
+}
+
+bool Equals(const google::protobuf::Value& value, const catalogue::ParameterValue& expected) {
+  if (const auto* flag = std::get_if<bool>(&expected)) return value.bool_value() == *flag;
+  if (const auto* integer = std::get_if<int64_t>(&expected)) {
+    return value.number_value() == static_cast<double>(*integer);
+  }
+  if (const auto* number = std::get_if<double>(&expected)) return value.number_value() == *number;
+  return value.string_value() == std::get<std::string>(expected);
+}
+
+}  // namespace
+
+std::string Label(const v1::Component& component) {
+  return component.label().empty() ? component.name() : component.label();
+}
+
+std::string TaskTitle(const v1::Component& task) {
+  const auto* entry = Find(tasks::TaskEntries(), task.name());
+  const std::string label = Label(task);
+  return entry != nullptr && label == task.name() ? entry->title : label;
+}
+
+std::string EncodingTitle(const v1::Component& encoding) {
+  const auto* entry = Find(models::EncodingEntries(), encoding.name());
+  const std::string label = Label(encoding);
+  if (entry == nullptr) return label;
+  absl::string_view rest = label;
+  const bool randomized = absl::ConsumePrefix(&rest, "randomized_");
+  if (!absl::ConsumePrefix(&rest, encoding.name())) return label;
+  // What the server appends to tell components apart: "_max_position=4096".
+  const bool differences = absl::ConsumePrefix(&rest, "_") && absl::StrContains(rest, "=");
+  if (!rest.empty() && !differences) return label;
+  return absl::StrCat(randomized ? "Randomized " : "", entry->title, rest.empty() ? "" : " ",
+                      std::string(rest));
+}
+
+std::optional<double> RandomAccuracy(const v1::Component& task) {
+  const auto* entry = Find(tasks::TaskEntries(), task.name());
+  if (entry == nullptr) return std::nullopt;
+  for (const catalogue::ParameterEntry& parameter : entry->parameters) {
+    const auto set = task.parameters().find(parameter.name);
+    if (set != task.parameters().end() && !Equals(set->second, parameter.default_value)) {
+      return std::nullopt;
+    }
+  }
+  return entry->random_accuracy;
+}
+
+}  // namespace lengthwise::client

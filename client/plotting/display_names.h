@@ -1,0 +1,26 @@
+// What pictures call tasks, networks and encodings.
+#ifndef LENGTHWISE_CLIENT_PLOTTING_DISPLAY_NAMES_H_
+#define LENGTHWISE_CLIENT_PLOTTING_DISPLAY_NAMES_H_
+
+#include <optional>
+#include <string>
+
+#include "proto/specification.pb.h"
+
+namespace lengthwise::client {
+
+// As listings call it: the component's label, or its name.
+std::string Label(const v1::Component& component);
+
+// The catalogue's title where the label is the one that nobody chose ("Reverse String", "RoPE",
+// "Randomized RoPE", "Randomized RoPE max_position=4096"); the label where somebody did.
+std::string TaskTitle(const v1::Component& task);
+std::string EncodingTitle(const v1::Component& encoding);
+
+// Token accuracy of guessing, 0 to 1; absent for a task with other parameters than the paper's, of
+// which it is not known.
+std::optional<double> RandomAccuracy(const v1::Component& task);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_PLOTTING_DISPLAY_NAMES_H_

@@ -1,0 +1,98 @@
+#include "client/plotting/gnuplot.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "platform/child_process.h"
+#include "platform/files.h"
+
+namespace lengthwise::client {
+namespace {
+
+// An unreachable server is UNAVAILABLE to callers; a full disk here is not that.
+absl::Status Unwritten(const absl::Status& status) {
+  return absl::FailedPreconditionError(status.message());
+}
+
+absl::StatusOr<std::string> MakeTemporaryDirectory() {
+  const char* parent = std::getenv("TMPDIR");
+  std::string path = absl::StrCat(parent != nullptr && *parent != '\0' ? parent : "/tmp",
+                                  "/lengthwise-plot-XXXXXX");
+  if (mkdtemp(path.data()) == nullptr) {
+    return Unwritten(platform::FileError(errno, "make a directory like", path));
+  }
+  return path;
+}
+
+absl::Status RunGnuplot(const GnuplotOptions& options, const std::string& script,
+                        const std::string& log) {
+  auto process =
+      platform::ChildProcess::Start({.arguments = {options.program, script}, .output_file = log});
+  if (absl::IsNotFound(process.status())) {
+    return absl::FailedPreconditionError(
+        "pictures are drawn by gnuplot, which is not installed: `apt-get install gnuplot-nox`; "
+        "without it --terminal draws curves here");
+  }
+  if (!process.ok()) return Unwritten(process.status());
+  const auto exit = (*process)->WaitFor(options.timeout);
+  if (!exit.has_value()) {
+    return absl::InternalError(
+        absl::StrCat("gnuplot did not end within ", absl::FormatDuration(options.timeout)));
+  }
+  if (exit->ok()) return absl::OkStatus();
+  std::string said = platform::ReadFile(log).value_or("");
+  return absl::InternalError(absl::StrCat("gnuplot ", exit->ToString(), " and said:\n",
+                                          std::string(absl::StripAsciiWhitespace(said))));
+}
+
+}  // namespace
+
+// Not as platform/files.h does it for the programs' own files: with the permissions that the user
+// gives to new files, and through links.
+absl::Status WriteForUser(const std::string& path, absl::string_view text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (file.good()) return absl::OkStatus();
+  return Unwritten(platform::FileError(errno, "write", path));
+}
+
+absl::Status DrawPictures(const Figure& figure, const PictureSize& size,
+                          const std::vector<Picture>& pictures, const GnuplotOptions& options) {
+  const absl::StatusOr<std::string> directory = MakeTemporaryDirectory();
+  if (!directory.ok()) return directory.status();
+  const absl::Cleanup delete_directory = [&] { platform::DeleteTree(*directory).IgnoreError(); };
+  std::vector<Picture> drawn;
+  for (const Picture& picture : pictures) {
+    drawn.push_back({picture.format, absl::StrCat(*directory, "/picture", drawn.size())});
+  }
+  const absl::StatusOr<std::string> script = GnuplotScript(figure, size, drawn);
+  if (!script.ok()) return script.status();
+  const std::string script_path = *directory + "/figure.gp";
+  if (absl::Status status = platform::WriteFileAtomically(script_path, *script); !status.ok()) {
+    return Unwritten(status);
+  }
+  if (absl::Status status = RunGnuplot(options, script_path, *directory + "/log"); !status.ok()) {
+    return status;
+  }
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    const absl::StatusOr<std::string> bytes = platform::ReadFile(drawn[i].path);
+    // It exits with 0 also where it could not write all of a file.
+    if (!bytes.ok() || bytes->empty()) {
+      return absl::InternalError(
+          absl::StrCat("gnuplot made no picture; it said:\n",
+                       platform::ReadFile(*directory + "/log").value_or("nothing")));
+    }
+    if (absl::Status status = WriteForUser(pictures[i].path, *bytes); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,151 @@
+#include "client/plotting/loss_figure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "client/plotting/display_names.h"
+#include "client/plotting/task_panels.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+// What a logarithmic axis shows at most; a loss of exactly 0 is drawn at its lower end.
+constexpr double kMostDecades = 7;
+
+// Loss by step, by trial.
+using Losses = std::map<std::string, std::map<double, double>>;
+
+Losses LossesOf(const PlotExperiment& experiment) {
+  Losses losses;
+  for (const auto& curve : experiment.losses.curves()) {
+    std::map<double, double>& by_step = losses[curve.trial()];
+    const v1::TrainingPoints& points = curve.points();
+    for (int i = 0; i < std::min(points.steps_size(), points.losses_size()); ++i) {
+      if (!std::isfinite(points.losses(i))) continue;
+      by_step[static_cast<double>(points.steps(i))] = points.losses(i);
+    }
+    if (by_step.empty()) losses.erase(curve.trial());
+  }
+  return losses;
+}
+
+// Points of a running mean over a curve of so many: an odd number, about a tenth.
+size_t Window(size_t points) { return points < 10 ? 1 : points / 10 | 1; }
+
+// The loss of a step depends on its length as much as on what was learned, which hides the curve.
+// Means are over as many points on both sides, fewer towards the ends.
+std::map<double, double> RunningMean(const std::map<double, double>& curve, size_t window) {
+  const std::vector<std::pair<double, double>> points(curve.begin(), curve.end());
+  std::map<double, double> result;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const size_t reach = std::min({window / 2, i, points.size() - 1 - i});
+    double sum = 0;
+    for (size_t j = i - reach; j <= i + reach; ++j) sum += points[j].second;
+    result[points[i].first] = sum / static_cast<double>(2 * reach + 1);
+  }
+  return result;
+}
+
+// The learning rate to show: by accuracy where trials have been evaluated, by loss where none has.
+const SeedGroup* ShownRate(const TrialGroup& group, const Losses& losses) {
+  const SeedGroup* seeds = BestRate(group, FinalScore(*group.experiment));
+  if (seeds != nullptr) return seeds;
+  return BestRate(group, [&](const v1::Trial& trial) {
+    const auto found = losses.find(trial.name());
+    return found == losses.end() ? kNone : -found->second.rbegin()->second;
+  });
+}
+
+// Sets the axes from all panels' points.
+void SetAxes(Figure& figure) {
+  double last_step = 1;
+  double lowest = HUGE_VAL;
+  double highest = 0;
+  for (const Panel& panel : figure.panels) {
+    for (const Series& series : panel.series) {
+      for (const SeriesPoint& point : series.points) {
+        last_step = std::max(last_step, point.x);
+        highest = std::max(highest, point.high);
+        if (point.low > 0) lowest = std::min(lowest, point.low);
+      }
+    }
+  }
+  figure.x.range = {0, last_step};
+  if (highest > 10 * lowest) {
+    figure.y.scale = Axis::Scale::kLog10;
+    lowest = std::max(lowest, highest * std::pow(10, -kMostDecades));
+    figure.y.range = {lowest / 1.2, highest * 1.2};
+    for (Panel& panel : figure.panels) {
+      for (Series& series : panel.series) {
+        for (SeriesPoint& point : series.points) {
+          point.low = std::max(point.low, lowest / 1.2);
+          point.y = std::max(point.y, lowest / 1.2);
+        }
+      }
+    }
+  } else {
+    figure.y.range = {0, highest > 0 ? highest * 1.05 : 1};
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments) {
+  const std::vector<TrialGroup> groups = GroupTrials(experiments);
+  std::map<const PlotExperiment*, Losses> losses;
+  for (const PlotExperiment& experiment : experiments) {
+    losses[&experiment] = LossesOf(experiment);
+  }
+  Figure figure{.kind = "loss",
+                .title = absl::StrCat("Training loss: ", ExperimentNames(experiments)),
+                .x = {.label = "training step"},
+                .y = {.label = "cross-entropy, nats"}};
+  Averaging averaging;
+  size_t widest = 1;
+  for (const v1::Component* task : TasksOf(groups)) {
+    Panel panel{.title = TaskTitle(*task)};
+    for (const TrialGroup& group : groups) {
+      if (Label(*group.task) != Label(*task)) continue;
+      const Losses& of_trials = losses[group.experiment];
+      const SeedGroup* seeds = ShownRate(group, of_trials);
+      if (seeds == nullptr) continue;
+      SeedCurves curves;
+      for (const v1::Trial* trial : seeds->trials) {
+        const auto found = of_trials.find(trial->name());
+        if (found == of_trials.end()) continue;
+        const size_t window = Window(found->second.size());
+        widest = std::max(widest, window);
+        curves.Add(RunningMean(found->second, window));
+      }
+      Series series{.name = group.name, .style = group.style, .points = curves.Mean()};
+      if (series.points.empty()) continue;
+      averaging.most_seeds = std::max(averaging.most_seeds, curves.size());
+      averaging.several_rates |= group.rates.size() > 1;
+      panel.series.push_back(std::move(series));
+    }
+    if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
+  }
+  if (figure.panels.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no trial of ", ExperimentNames(experiments),
+        " has recorded a loss yet (training.report_every_steps says how often one does)"));
+  }
+  if (absl::Status status = CheckPanels(figure.panels.size()); !status.ok()) return status;
+  figure.columns = PanelColumns(figure.panels.size());
+  SetAxes(figure);
+  figure.caption = "Loss on the training batches, up to the step that all seeds have reached.";
+  if (widest > 1) {
+    absl::StrAppend(&figure.caption, " Running mean over up to ", widest,
+                    " recorded points, as each step has another length.");
+  }
+  Describe(averaging,
+           "the highest mean accuracy on lengths not seen in training, or the lowest loss where "
+           "nothing is evaluated yet",
+           figure);
+  return figure;
+}
+
+}  // namespace lengthwise::client

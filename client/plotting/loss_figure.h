@@ -1,0 +1,22 @@
+// The figure of training losses.
+#ifndef LENGTHWISE_CLIENT_PLOTTING_LOSS_FIGURE_H_
+#define LENGTHWISE_CLIENT_PLOTTING_LOSS_FIGURE_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/plotting/figure.h"
+#include "client/plotting/trial_groups.h"
+
+namespace lengthwise::client {
+
+// Reads `losses` and, for the choice of the learning rate, `accuracies`. The loss over the steps,
+// smoothed by a running mean: mean over seeds with a band, of each group's learning rate that is
+// best on unseen lengths, or has the lowest last loss where nothing is evaluated yet; a panel a
+// task. The axis is logarithmic where the losses span more than a decade. FAILED_PRECONDITION:
+// there are no points yet.
+absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_PLOTTING_LOSS_FIGURE_H_

@@ -1,0 +1,123 @@
+#include "client/plotting/task_panels.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/plotting/display_names.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr size_t kMostPanels = 16;
+
+// The curve's value, on the line between its neighbours where it has none at `x`; nullopt beyond
+// its ends.
+std::optional<double> At(const std::map<double, double>& curve, double x) {
+  const auto after = curve.lower_bound(x);
+  if (after == curve.end()) return std::nullopt;
+  if (after->first == x) return after->second;
+  if (after == curve.begin()) return std::nullopt;
+  const auto before = std::prev(after);
+  const double share = (x - before->first) / (after->first - before->first);
+  return before->second + share * (after->second - before->second);
+}
+
+}  // namespace
+
+Axis AccuracyAxis(const std::string& label) {
+  return {.label = label, .ticks = Axis::Ticks::kPercent, .range = {{0.0, 1.0}}};
+}
+
+absl::Status NoFinalEvaluation(const std::vector<PlotExperiment>& experiments) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no trial of ", ExperimentNames(experiments),
+      " has been evaluated in full yet; that is done at the end of training (`lengthwise watch ",
+      experiments.empty() ? "" : experiments[0].name, "` shows how far they are)"));
+}
+
+std::string MissingTrials(const std::vector<PlotExperiment>& experiments) {
+  size_t evaluated = 0;
+  size_t trials = 0;
+  for (const PlotExperiment& experiment : experiments) {
+    const auto finals = FinalEvaluations(experiment);
+    trials += experiment.trials.size();
+    for (const v1::Trial& trial : experiment.trials) evaluated += finals.count(trial.name());
+  }
+  if (evaluated == trials) return "";
+  return absl::StrCat(trials - evaluated, " of ", trials, " trials have no final evaluation.");
+}
+
+std::vector<SeriesPoint> SeedCurves::Mean() const {
+  std::vector<SeriesPoint> points;
+  if (curves_.empty()) return points;
+  const auto last = [](const auto& curve) { return curve.rbegin()->first; };
+  const auto& shortest =
+      *std::min_element(curves_.begin(), curves_.end(),
+                        [&](const auto& a, const auto& b) { return last(a) < last(b); });
+  for (const auto& [x, y] : shortest) {
+    SeriesPoint point{.x = x, .y = 0, .low = y, .high = y};
+    bool in_all = true;
+    for (const auto& curve : curves_) {
+      const std::optional<double> value = At(curve, x);
+      in_all &= value.has_value();
+      if (!in_all) break;
+      point.y += *value / static_cast<double>(curves_.size());
+      point.low = std::min(point.low, *value);
+      point.high = std::max(point.high, *value);
+    }
+    if (in_all) points.push_back(point);
+  }
+  return points;
+}
+
+std::optional<Reference> GuessReference(const v1::Component& task) {
+  const std::optional<double> accuracy = RandomAccuracy(task);
+  if (!accuracy.has_value()) return std::nullopt;
+  return Reference{*accuracy, absl::StrFormat("random guess %.3g %%", *accuracy * 100)};
+}
+
+std::optional<std::pair<double, double>> TrainingLengths(const std::vector<TrialGroup>& groups,
+                                                         const v1::Component& task) {
+  std::optional<std::pair<double, double>> lengths;
+  for (const TrialGroup& group : groups) {
+    if (Label(*group.task) != Label(task)) continue;
+    for (const SeedGroup& seeds : group.rates) {
+      for (const v1::Trial* trial : seeds.trials) {
+        const v1::LengthRange& range = trial->specification().training().lengths();
+        const std::pair<double, double> of_trial(range.min(), range.max());
+        if (lengths.has_value() && *lengths != of_trial) return std::nullopt;
+        lengths = of_trial;
+      }
+    }
+  }
+  if (!lengths.has_value() || lengths->second <= 0) return std::nullopt;
+  return lengths;
+}
+
+int PanelColumns(size_t panels) {
+  if (panels <= 3) return std::max(1, static_cast<int>(panels));
+  return panels == 4 ? 2 : panels <= 6 || panels == 9 ? 3 : 4;
+}
+
+void Describe(const Averaging& averaging, const std::string& best_by, Figure& figure) {
+  const auto add = [&](const std::string& sentence) {
+    absl::StrAppend(&figure.caption, figure.caption.empty() ? "" : " ", sentence);
+  };
+  if (averaging.most_seeds > 1) {
+    add(absl::StrCat("Mean over up to ", averaging.most_seeds, " seeds."));
+    figure.band_caption = "Bands: from the lowest to the highest seed.";
+  }
+  if (averaging.several_rates)
+    add(absl::StrCat("Each line has the learning rate with ", best_by, "."));
+}
+
+absl::Status CheckPanels(size_t panels) {
+  if (panels <= kMostPanels) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a picture has room for ", kMostPanels,
+                                                 " panels, one a task, and these are ", panels,
+                                                 " tasks; choose some with --task"));
+}
+
+}  // namespace lengthwise::client
