@@ -14,6 +14,11 @@ void AddCatalogueCommands(CLI::App& app, Program& program);
 void AddSubmit(CLI::App& app, Program& program);
 void AddWatch(CLI::App& app, Program& program);
 void AddResults(CLI::App& app, Program& program);
+void AddPlot(CLI::App& app, Program& program);
+void AddCompare(CLI::App& app, Program& program);
+void AddAttention(CLI::App& app, Program& program);
+void AddEvaluate(CLI::App& app, Program& program);
+void AddExtend(CLI::App& app, Program& program);
 void AddList(CLI::App& app, Program& program);
 void AddShow(CLI::App& app, Program& program);
 void AddCancel(CLI::App& app, Program& program);
@@ -22,8 +27,9 @@ void AddWorkers(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
-    AddRun,  AddValidate, AddSample, AddCatalogueCommands, AddSubmit, AddWatch, AddResults, AddList,
-    AddShow, AddCancel,   AddDelete, AddWorkers,
+    AddRun,    AddValidate, AddSample,    AddCatalogueCommands, AddSubmit, AddWatch, AddResults,
+    AddPlot,   AddCompare,  AddAttention, AddEvaluate,          AddExtend, AddList,  AddShow,
+    AddCancel, AddDelete,   AddWorkers,
 };
 
 }  // namespace lengthwise::client

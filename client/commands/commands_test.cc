@@ -56,8 +56,9 @@ class CommandsTest : public testing::Test {
 TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
   EXPECT_EQ(Run({"--help"}), kSuccess);
   for (const std::string command :
-       {"run", "validate", "sample", "tasks", "encodings", "networks", "optimizers", "schedules",
-        "protocols", "submit", "watch", "results", "list", "show", "cancel", "delete", "workers"}) {
+       {"run",       "validate",  "sample", "tasks", "encodings", "networks", "optimizers",
+        "schedules", "protocols", "submit", "watch", "results",   "compare",  "attention",
+        "evaluate",  "extend",    "list",   "show",  "cancel",    "delete",   "workers"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);
@@ -200,8 +201,35 @@ TEST_F(CommandsTest, ListsWorkers) {
   EXPECT_THAT(out_, HasSubstr("38.1"));
 }
 
+// A cell of succeeded trials, seen up to length 2.
+v1::SummarizeExperimentResponse Summary(const std::string& encoding, int trials, double unseen) {
+  v1::SummarizeExperimentResponse summary;
+  auto& cell = *summary.add_cells();
+  cell.set_task("bucket_sort");
+  cell.set_network("encoder");
+  cell.set_encoding(encoding);
+  cell.set_learning_rate(0.001);
+  cell.mutable_trials()->set_succeeded(trials);
+  cell.mutable_unseen_accuracy()->set_trials(trials);
+  cell.mutable_unseen_accuracy()->set_mean(unseen);
+  cell.mutable_unseen_accuracy()->set_deviation(trials > 1 ? 0.05 : 0);
+  cell.mutable_unseen_accuracy()->set_max(unseen);
+  return summary;
+}
+
 TEST_F(CommandsTest, ResultsKeepSeenAndUnseenApart) {
   server_.AddExperiment("e-1", {"none", "sin_cos"});
+  server_.SetState("experiments/e-1/trials/bucket_sort-none", v1::SUCCEEDED);
+  v1::SummarizeExperimentResponse summary = Summary("none", 1, 0.292);
+  auto& cell = *summary.mutable_cells(0);
+  cell.mutable_seen_accuracy()->set_trials(1);
+  cell.mutable_seen_accuracy()->set_mean(0.75);
+  for (int length = 1; length <= 4; ++length) {
+    cell.add_lengths(length);
+    cell.add_mean_accuracies(1.0 / length);
+  }
+  summary.add_cells()->mutable_trials()->set_queued(1);
+  server_.SetSummary("experiments/e-1", summary);
   v1::QueryLengthAccuraciesResponse::Evaluation evaluation;
   evaluation.set_trial("experiments/e-1/trials/bucket_sort-none");
   evaluation.mutable_accuracies()->set_final(true);
@@ -216,6 +244,120 @@ TEST_F(CommandsTest, ResultsKeepSeenAndUnseenApart) {
   EXPECT_THAT(out_, HasSubstr("1 of 2 trials are not in the table"));
   EXPECT_EQ(Run({"results", "e-1", "--output", "csv"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr(",4,false,0.25,"));
+}
+
+TEST_F(CommandsTest, ResultsStandBesideAPublishedTable) {
+  server_.AddExperiment("e-1", {"none", "sin_cos"});
+  EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("e-1 beside Table 1 of Ruoss et al. 2023 (ACL)"));
+  EXPECT_THAT(out_, HasSubstr("0 of 165 cells run"));
+  EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1", "--output", "csv"}),
+            kSuccess);
+  EXPECT_THAT(out_, HasSubstr("\nbucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false\n"));
+}
+
+TEST_F(CommandsTest, PublishedTablesAreListedWithoutAServer) {
+  EXPECT_EQ(Run({"results", "--compare", "list", "--server", "127.0.0.1:1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("randomized_pe/table_1 "));
+  EXPECT_EQ(Run({"results", "e", "--compare", "randomised_pe/table_1", "--server", "127.0.0.1:1"}),
+            kUsage);
+  EXPECT_THAT(err_, HasSubstr("did you mean \"randomized_pe/table_1\"?"));
+  EXPECT_EQ(Run({"results"}), kUsage);
+}
+
+TEST_F(CommandsTest, ComparesTwoExperimentsCellByCell) {
+  server_.AddExperiment("e-1", {"none"});
+  server_.AddExperiment("f-1", {"none"});
+  server_.SetSummary("experiments/e-1", Summary("none", 3, 0.5));
+  server_.SetSummary("experiments/f-1", Summary("none", 1, 0.875));
+  EXPECT_EQ(Run({"compare", "e-1", "f-1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("none     │ 50.0 ± 5.0  3 │     87.5  1 │ +37.5\n"));
+  EXPECT_THAT(out_, HasSubstr("Both were trained and scored alike."));
+  EXPECT_EQ(Run({"compare", "e-1", "f-1", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("\nbucket_sort,encoder,none,0.001,0.5,0.05,3,0.875,,1,0.375\n"));
+  EXPECT_EQ(Run({"compare", "e-1", "g-1"}), kFailure);
+}
+
+TEST_F(CommandsTest, ExtendsAnExperimentBySeeds) {
+  server_.AddExperiment("e-1", {"none"});
+  EXPECT_EQ(Run({"extend", "e", "--seeds", "10..12,20"}), kSuccess);
+  EXPECT_EQ(out_, "Added 4 trials to e-1\n");
+  const auto requests = server_.extend_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].name(), "experiments/e-1");
+  EXPECT_THAT(requests[0].seeds(), testing::ElementsAre(10, 11, 12, 20));
+  EXPECT_EQ(Run({"extend", "e"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("extend needs new seeds, such as --seeds 10..19"));
+  EXPECT_EQ(Run({"extend", "e", "--seeds", "ten"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--seeds: got \"ten\""));
+}
+
+TEST_F(CommandsTest, EvaluatesAStoredModel) {
+  server_.AddExperiment("e-1", {"none"});
+  server_.AddExperiment("e_evaluation-1", {"none"});
+  v1::SummarizeExperimentResponse summary = Summary("none", 1, 0.5);
+  summary.mutable_cells(0)->add_lengths(41);
+  summary.mutable_cells(0)->add_mean_accuracies(0.5);
+  server_.SetSummary("experiments/e_evaluation-1", summary);
+  v1::WatchExperimentResponse response;
+  response.set_caught_up(true);
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"evaluate", "e-1/0", "--lengths", "41..43", "--sequences", "7"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("Evaluating bucket_sort-none again as e_evaluation-1\n"));
+  EXPECT_THAT(out_, HasSubstr("50.0"));
+  const auto requests = server_.evaluate_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].trial(), "experiments/e-1/trials/bucket_sort-none");
+  EXPECT_THAT(requests[0].evaluation().lengths(), testing::ElementsAre(41, 42, 43));
+  EXPECT_EQ(requests[0].evaluation().sequences(), 7);
+  EXPECT_FALSE(requests[0].evaluation().has_seed());
+}
+
+v1::AttentionMap TwoTokens(int input_number) {
+  v1::AttentionMap map;
+  map.set_length(1);
+  map.set_input_number(input_number);
+  map.set_layers(1);
+  map.set_heads(1);
+  map.add_tokens(3);
+  map.add_tokens(5);
+  const float values[] = {1, 0, 0.25, 0.75};
+  map.set_probabilities(values, sizeof(values));
+  return map;
+}
+
+TEST_F(CommandsTest, ShowsRecordedAttention) {
+  server_.AddExperiment("e-1", {"none"});
+  EXPECT_EQ(Run({"attention", "e-1/0"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("has no attention maps; record them with"));
+  server_.AddAttentionMap("experiments/e-1/trials/bucket_sort-none", TwoTokens(0));
+  EXPECT_EQ(Run({"attention", "e-1/0"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("│██  │\n├░░▓▓┤\n"));
+  EXPECT_EQ(Run({"attention", "e-1/0", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("\n1,1,1,1,0,0.25\n"));
+  EXPECT_EQ(Run({"attention", "e-1/0", "--output", "json"}), kSuccess);
+  EXPECT_EQ(nlohmann::json::parse(out_)["maps"][0]["probabilities"][0][0][1][1], 0.75);
+  EXPECT_EQ(Run({"attention", "e-1/0", "--layer", "2"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--layer: got 2, the network has 1 layers"));
+}
+
+TEST_F(CommandsTest, ShowsAttentionForTheUsersOwnInput) {
+  server_.AddExperiment("e-1", {"none"});
+  server_.AddExperiment("e_evaluation-1", {"none"});
+  // One that the task sampled is recorded beside it.
+  server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", TwoTokens(0));
+  server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", TwoTokens(1));
+  v1::WatchExperimentResponse response;
+  response.set_caught_up(true);
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"attention", "e-1/0", "--input", "[3]", "--output", "json"}), kSuccess);
+  const nlohmann::json maps = nlohmann::json::parse(out_)["maps"];
+  ASSERT_EQ(maps.size(), 1u);
+  EXPECT_EQ(maps[0]["tokens"], nlohmann::json::parse("[3, 5]"));
+  const auto requests = server_.evaluate_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  ASSERT_EQ(requests[0].evaluation().attention_inputs_size(), 1);
+  EXPECT_THAT(requests[0].evaluation().attention_inputs(0).tokens(), testing::ElementsAre(3));
 }
 
 TEST_F(CommandsTest, AWatchTellsEachEventOnceAndFailsWithItsTrials) {

@@ -1,9 +1,11 @@
 #include "client/commands/program.h"
 
 #include <cstdlib>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "catalogue/suggestion.h"
 #include "client/commands/commands.h"
@@ -129,9 +131,10 @@ void Program::AddDataDirOption(CLI::App* command) {
       ->type_name("DIR");
 }
 
-void Program::AddOutputOption(CLI::App* command) {
-  command->add_option("--output", output, "table, json or csv")
-      ->check(CLI::IsMember({"table", "json", "csv"}))
+void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>& formats) {
+  const std::string all_but_last = absl::StrJoin(formats.begin(), std::prev(formats.end()), ", ");
+  command->add_option("--output", output, absl::StrCat(all_but_last, " or ", formats.back()))
+      ->check(CLI::IsMember(formats))
       ->type_name("FORMAT");
 }
 

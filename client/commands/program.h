@@ -53,6 +53,8 @@ class Program {
 
   // The server of --server, or a private one on --data_dir, which lives as long as this object.
   absl::StatusOr<Connection*> Connect();
+  // The one on --data_dir, after Connect(); null without it.
+  PrivateService* private_service() { return private_service_.get(); }
 
   // Writes records as --output says (json or csv).
   void Write(const Records& records);
@@ -69,7 +71,8 @@ class Program {
   // Adds the common options to a subcommand.
   void AddServerOption(CLI::App* command);
   void AddDataDirOption(CLI::App* command);
-  void AddOutputOption(CLI::App* command);
+  void AddOutputOption(CLI::App* command,
+                       const std::vector<std::string>& formats = {"table", "json", "csv"});
 
  private:
   int Fail(const absl::Status& status);

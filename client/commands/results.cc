@@ -1,41 +1,72 @@
-// `lengthwise results EXPERIMENT`: accuracy by length.
+// `lengthwise results EXPERIMENT`: accuracy by length, or beside a published table.
 #include <memory>
 
 #include "client/commands/commands.h"
+#include "client/commands/compare_display.h"
 #include "client/commands/results_display.h"
 #include "client/connection/names.h"
 
 namespace lengthwise::client {
+namespace {
+
+struct ResultsOptions {
+  std::string experiment;
+  bool intervals = false;
+  // Key of a published table, or "list".
+  std::string compare;
+  bool whole_table = false;
+};
+
+absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
+  if (options.compare == "list") {
+    const absl::Status printed = PrintPublishedTables(program);
+    if (!printed.ok()) return printed;
+    return kSuccess;
+  }
+  if (options.experiment.empty()) {
+    return absl::InvalidArgumentError("results needs an experiment; `lengthwise list` prints them");
+  }
+  // A wrong key is told before a server is asked.
+  absl::StatusOr<PublishedTable> table = PublishedTable();
+  if (!options.compare.empty()) table = FindPublishedTable(options.compare);
+  if (!table.ok()) return table.status();
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  auto experiment = FindExperiment(**connection, options.experiment);
+  if (!experiment.ok()) return experiment.status();
+  const absl::Status printed =
+      options.compare.empty() ? PrintResults(program, **connection, *experiment, options.intervals)
+                              : PrintComparison(program, **connection, *experiment,
+                                                *std::move(table), options.whole_table);
+  if (!printed.ok()) return printed;
+  return kSuccess;
+}
+
+}  // namespace
 
 void AddResults(CLI::App& app, Program& program) {
-  struct Options {
-    std::string experiment;
-    bool intervals = false;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ResultsOptions>();
   CLI::App* command = program.AddCommand(
-      app, "results", "Prints accuracy by length, seen and unseen apart", kServerGroup,
+      app, "results", "Prints accuracy by length, or beside a paper's table", kServerGroup,
       "lengthwise results quickstart-1\n"
       "lengthwise results quickstart --data_dir ~/.local/share/lengthwise/runs\n"
-      "lengthwise results quickstart-1 --intervals --output csv > accuracies.csv",
-      [&program, options]() -> absl::StatusOr<int> {
-        auto connection = program.Connect();
-        if (!connection.ok()) return connection.status();
-        auto experiment = FindExperiment(**connection, options->experiment);
-        if (!experiment.ok()) return experiment.status();
-        const absl::Status printed =
-            PrintResults(program, **connection, *experiment, options->intervals);
-        if (!printed.ok()) return printed;
-        return kSuccess;
-      });
+      "lengthwise results quickstart-1 --intervals --output csv > accuracies.csv\n"
+      "lengthwise results table1 --compare randomized_pe/table_1\n"
+      "lengthwise results table1 --compare randomized_pe/table_4 --output latex > table4.tex",
+      [&program, options] { return Results(program, *options); });
   command->add_option("experiment", options->experiment, "Its name, or its specification's")
-      ->required()
       ->type_name("");
   command->add_flag("--intervals", options->intervals,
                     "In json and csv also the evaluations during training");
+  command
+      ->add_option("--compare", options->compare,
+                   "Beside this published table, PAPER/TABLE; \"list\" prints which there are")
+      ->type_name("KEY");
+  command->add_flag("--whole_table", options->whole_table,
+                    "With --compare also tasks and encodings of which nothing was run");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
-  program.AddOutputOption(command);
+  program.AddOutputOption(command, {"table", "json", "csv", "markdown", "latex"});
 }
 
 }  // namespace lengthwise::client

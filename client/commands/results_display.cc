@@ -13,21 +13,33 @@ constexpr size_t kMostCurves = 6;
 constexpr int kChartHeight = 11;
 constexpr int kChartWidth = 100;
 
+int TrialCount(const v1::TrialCounts& trials) {
+  return trials.queued() + trials.running() + trials.succeeded() + trials.failed() +
+         trials.cancelled();
+}
+
 }  // namespace
 
 absl::Status PrintResults(Program& program, Connection& connection,
                           const v1::Experiment& experiment, bool with_intervals) {
-  auto trials = connection.ListTrials(experiment.name(), "");
-  if (!trials.ok()) return trials.status();
-  auto accuracies = connection.QueryLengthAccuracies(experiment.name(), with_intervals);
-  if (!accuracies.ok()) return accuracies.status();
-  if (!program.output_is_table()) {
+  std::ostream& out = program.out();
+  if (program.output == "json" || program.output == "csv") {
+    auto trials = connection.ListTrials(experiment.name(), "");
+    if (!trials.ok()) return trials.status();
+    auto accuracies = connection.QueryLengthAccuracies(experiment.name(), with_intervals);
+    if (!accuracies.ok()) return accuracies.status();
     program.Write(AccuracyRecords(*trials, *accuracies));
     return absl::OkStatus();
   }
+  auto cells = connection.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false);
+  if (!cells.ok()) return cells.status();
+  const AccuracySummary summary = Summarize(experiment.specification(), *cells);
+  if (program.output == "markdown" || program.output == "latex") {
+    const Table table = MakeAccuracyTable(summary, program.width());
+    out << (program.output == "latex" ? table.RenderLatex() : table.RenderMarkdown());
+    return absl::OkStatus();
+  }
   const Palette palette = program.palette();
-  std::ostream& out = program.out();
-  const AccuracySummary summary = Summarize(*trials, *accuracies);
   std::string subject;
   if (!summary.rows.empty()) {
     bool one_task = true;
@@ -39,13 +51,19 @@ absl::Status PrintResults(Program& program, Connection& connection,
   out << palette(Paint::kBold, ShortName(experiment.name())) << subject << " · "
       << DescribeCounts(experiment.trials()) << "\n\n";
   if (summary.rows.empty()) {
-    out << "No trial has been evaluated in full yet; `lengthwise watch "
-        << ShortName(experiment.name()) << "` shows how far they are.\n";
+    const v1::TrialCounts& trials = experiment.trials();
+    if (trials.queued() + trials.running() > 0) {
+      out << "No trial has been evaluated in full yet; `lengthwise watch "
+          << ShortName(experiment.name()) << "` shows how far they are.\n";
+    } else {
+      out << "No trial succeeded; `lengthwise show " << ShortName(experiment.name())
+          << "` says why.\n";
+    }
     return absl::OkStatus();
   }
   out << "Token accuracy by input length, per cent (" << FormatCount(summary.sequences)
       << " sequences per length; trained on lengths up to " << summary.seen_up_to << ")\n\n"
-      << RenderAccuracyTable(summary, program.width(), palette) << "\n";
+      << MakeAccuracyTable(summary, program.width()).Render(program.width(), palette) << "\n";
   if (summary.lengths.size() > 1) {
     if (summary.rows.size() > kMostCurves) {
       out << "The " << kMostCurves << " best on lengths not seen, of " << summary.rows.size()
@@ -56,8 +74,8 @@ absl::Status PrintResults(Program& program, Connection& connection,
   }
   if (summary.missing_trials > 0) {
     out << "\n"
-        << summary.missing_trials << " of " << trials->size()
-        << " trials are not in the table: they have no final evaluation.\n";
+        << summary.missing_trials << " of " << FormatCount(TrialCount(experiment.trials()))
+        << " trials are not in the table: they have not succeeded.\n";
   }
   return absl::OkStatus();
 }

@@ -8,8 +8,8 @@
 
 namespace lengthwise::client {
 
-// A table of accuracies by length and a chart; with --output json or csv every length of every
-// trial.
+// A table of accuracies by length and a chart; with --output markdown or latex the table alone,
+// with json or csv every length of every trial.
 absl::Status PrintResults(Program& program, Connection& connection,
                           const v1::Experiment& experiment, bool with_intervals);
 

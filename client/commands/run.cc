@@ -4,13 +4,12 @@
 #include <memory>
 #include <optional>
 #include <system_error>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
+#include "client/commands/local_training.h"
 #include "client/commands/results_display.h"
 #include "client/commands/specification_file.h"
-#include "client/commands/watch_display.h"
 #include "client/connection/names.h"
 #include "client/embedded/private_service.h"
 #include "client/terminal/interrupt.h"
@@ -21,15 +20,10 @@ namespace {
 
 struct RunOptions {
   std::string path;
-  std::string device = "auto";
-  int workers = 0;
-  int threads = 1;
+  LocalWorkers workers;
   std::string data_dir;
   bool fresh = false;
 };
-
-// For a worker to finish its step and hand over its checkpoint.
-constexpr absl::Duration kGrace = absl::Seconds(20);
 
 // The same experiment, whatever its priority.
 bool SameExperiment(const v1::ExperimentSpecification& resolved,
@@ -68,16 +62,6 @@ absl::StatusOr<v1::Experiment> FindOrCreate(Connection& connection, const RunOpt
   return created->experiment();
 }
 
-// One worker a core where trials are trained on the CPU, but none without a trial; one where there
-// is a GPU, which trains many trials at once.
-int DefaultWorkers(const RunOptions& options, const specification::Grid& grid) {
-  const bool gpu = options.device != "cpu" &&
-                   (options.device != "auto" || std::filesystem::exists("/dev/nvidiactl"));
-  if (gpu) return 1;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency()) / options.threads;
-  return std::clamp(cores, 1, static_cast<int>(std::min<size_t>(grid.trials.size(), 64)));
-}
-
 absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   auto text = ReadSpecification(options.path);
   if (!text.ok()) return text.status();
@@ -98,11 +82,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   auto experiment = FindOrCreate(connection, options, *grid, resumed);
   if (!experiment.ok()) return experiment.status();
   const std::string name = ShortName(experiment->name());
-  const int workers = options.workers > 0 ? options.workers : DefaultWorkers(options, *grid);
-  for (int i = 0; i < workers; ++i) {
-    const absl::Status started = (*service)->StartWorker(options.device, options.threads);
-    if (!started.ok()) return started;
-  }
+  const int workers = WorkerCount(options.workers, grid->trials.size());
   if (talks) {
     out << palette(Paint::kBold, name) << ": " << DescribeGrid(*grid) << ", "
         << (resumed ? "goes on where it was interrupted (--fresh starts anew)"
@@ -115,32 +95,18 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
         << std::flush;
   }
 
-  // Only the results go to the output of a program that wants JSON or CSV.
-  std::ostream discarded(nullptr);
-  Program silent(discarded, program.err());
-  const absl::StatusOr<int> watched = WatchExperiment(
-      talks ? program : silent, connection,
-      {.experiment = experiment->name(), .check = [&] { return (*service)->Check(); }});
-  if (watched.ok() && *watched == kInterrupted) {
-    if (talks) {
-      out << "\nInterrupted. Stopping the workers with a last checkpoint (Ctrl-C again: without)"
-          << std::endl;
-    }
-    // A second Ctrl-C ends the client at once, and the kernel its children with it.
-    interrupts.reset();
-    (*service)->Stop(kGrace);
+  const absl::StatusOr<int> watched =
+      TrainHere(program, **service, connection,
+                {.experiment = experiment->name(), .workers = workers, .options = options.workers},
+                interrupts);
+  if (!watched.ok()) return watched.status();
+  if (*watched == kInterrupted) {
     if (talks) {
       out << "What was done is kept. The same command goes on from there; this shows it:\n  "
              "lengthwise show "
           << name << " --data_dir " << data_dir << "\n";
     }
     return kInterrupted;
-  }
-  if (!watched.ok()) {
-    // The connection breaks when the server dies: the dead process is the reason, not the broken
-    // connection.
-    if (const absl::Status dead = (*service)->Check(); !dead.ok()) return dead;
-    return absl::AbortedError(watched.status().message());
   }
   auto ended = connection.GetExperiment(experiment->name());
   if (!ended.ok()) return ended.status();
@@ -181,22 +147,7 @@ void AddRun(CLI::App& app, Program& program) {
                    "JSON from standard input")
       ->required()
       ->type_name("");
-  command->add_option("--device", options->device, "Where to train: auto, cpu or cuda:N")
-      ->capture_default_str()
-      ->type_name("DEVICE");
-  command
-      ->add_option("--workers", options->workers,
-                   "Worker processes; by default one a core, or one for a GPU")
-      ->check(CLI::Range(1, 64))
-      ->type_name("N");
-  command
-      ->add_option(
-          "--threads", options->threads,
-          "Threads of each worker on the CPU. Results of one number of threads are the same "
-          "on every run; another number may change their last bits")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str()
-      ->type_name("N");
+  AddWorkerOptions(command, options->workers);
   command->add_option("--data_dir", options->data_dir, "Where experiments and logs are kept")
       ->capture_default_str()
       ->type_name("DIR");

@@ -108,8 +108,9 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
     table.AddRow(
         {absl::StrCat(trial.index()), Table::Cell(ShortName(trial.name()), Paint::kBold),
          StateWord(trial.state()),
-         FormatCount(succeeded ? trial.specification().training().steps()
-                               : trial.checkpoint_step()),
+         FormatCount(succeeded && outcome.training_steps() > 0 ? outcome.training_steps()
+                     : succeeded ? trial.specification().training().steps()
+                                 : trial.checkpoint_step()),
          scored && outcome.seen_accuracy() >= 0 ? FormatPercent(outcome.seen_accuracy()) : "–",
          scored && outcome.unseen_accuracy() >= 0 ? FormatPercent(outcome.unseen_accuracy()) : "–",
          scored ? FormatClock(absl::Seconds(outcome.training_seconds())) : "–", trial.worker(),
@@ -138,6 +139,7 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
   Field(program, "task", Describe(specification.task()));
   Field(program, "network", Describe(specification.network()));
   Field(program, "encoding", Describe(specification.encoding()));
+  Field(program, "evaluates", specification.evaluated_trial());
   Field(program, "learning rate", FormatExact(specification.learning_rate()));
   Field(
       program, "seeds",
@@ -163,6 +165,7 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
     if (outcome.unseen_accuracy() >= 0) {
       Field(program, "unseen", absl::StrCat(FormatPercent(outcome.unseen_accuracy()), " %"));
     }
+    Field(program, "stopped early", outcome.stop_reason());
     Field(program, "took",
           absl::StrCat(FormatClock(absl::Seconds(outcome.training_seconds())), " training, ",
                        FormatClock(absl::Seconds(outcome.evaluation_seconds())), " evaluation"));
@@ -171,7 +174,9 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
                        provenance.threads(), " threads, ", provenance.host()));
     Field(program, "with",
           absl::StrCat("lengthwise ", provenance.program_version(), " ",
-                       provenance.source_revision(), ", LibTorch ", provenance.libtorch_version()));
+                       provenance.source_revision(), ", LibTorch ", provenance.libtorch_version(),
+                       provenance.cuda_version().empty() ? "" : ", CUDA ",
+                       provenance.cuda_version()));
   }
   return kSuccess;
 }

@@ -1,11 +1,10 @@
 // `lengthwise submit SPEC`.
 #include <memory>
-#include <random>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "client/commands/commands.h"
 #include "client/commands/estimate.h"
+#include "client/commands/request_id.h"
 #include "client/commands/specification_file.h"
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
@@ -21,11 +20,6 @@ struct SubmitOptions {
   bool dry_run = false;
   bool watch = false;
 };
-
-std::string RandomId() {
-  std::random_device device;
-  return absl::StrFormat("%08x%08x%08x", device(), device(), device());
-}
 
 absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
   constexpr size_t kShown = 10;
@@ -67,7 +61,7 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   if (!connection.ok()) return connection.status();
   v1::CreateExperimentRequest request;
   // So that the call may be repeated when its answer is lost.
-  request.set_request_id(options.request_id.empty() ? RandomId() : options.request_id);
+  request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_owner(options.owner);
   *request.mutable_specification_text() = *text;
   auto created = (*connection)->CreateExperiment(request);

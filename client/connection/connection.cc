@@ -112,6 +112,24 @@ struct Connection::Stubs {
     if (!status.ok()) return ToStatus(status, connection.address(), timeout);
     return response;
   }
+
+  // Makes one call that is answered by a stream, and waits for all of it.
+  template <typename Stub, typename Request, typename Response>
+  static absl::StatusOr<std::vector<Response>> Collect(
+      Stub& stub,
+      std::unique_ptr<grpc::ClientReader<Response>> (Stub::*method)(grpc::ClientContext*,
+                                                                    const Request&),
+      const Request& request, const Connection& connection, absl::Duration timeout) {
+    grpc::ClientContext context;
+    context.set_deadline(Deadline(timeout));
+    const auto reader = (stub.*method)(&context, request);
+    std::vector<Response> responses;
+    Response response;
+    while (reader->Read(&response)) responses.push_back(std::move(response));
+    const grpc::Status status = reader->Finish();
+    if (!status.ok()) return ToStatus(status, connection.address(), timeout);
+    return responses;
+  }
 };
 
 Connection::Connection(const std::string& address, const Options& options)
@@ -135,6 +153,18 @@ Connection::~Connection() = default;
 absl::StatusOr<v1::CreateExperimentResponse> Connection::CreateExperiment(
     const v1::CreateExperimentRequest& request) {
   return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::CreateExperiment, request,
+                     *this, options_.create_timeout);
+}
+
+absl::StatusOr<v1::ExtendExperimentResponse> Connection::ExtendExperiment(
+    const v1::ExtendExperimentRequest& request) {
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ExtendExperiment, request,
+                     *this, options_.create_timeout);
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> Connection::EvaluateTrial(
+    const v1::EvaluateTrialRequest& request) {
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::EvaluateTrial, request,
                      *this, options_.create_timeout);
 }
 
@@ -213,6 +243,15 @@ absl::StatusOr<v1::Trial> Connection::CancelTrial(const std::string& name,
                      *this, options_.timeout);
 }
 
+absl::StatusOr<v1::SummarizeExperimentResponse> Connection::SummarizeExperiment(
+    const std::string& name, bool omit_lengths) {
+  v1::SummarizeExperimentRequest request;
+  request.set_name(name);
+  request.set_omit_lengths(omit_lengths);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::SummarizeExperiment,
+                     request, *this, options_.create_timeout);
+}
+
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> Connection::QueryLengthAccuracies(
     const std::string& name, bool include_intervals) {
   v1::QueryLengthAccuraciesRequest request;
@@ -229,6 +268,34 @@ absl::StatusOr<v1::QueryLossCurvesResponse> Connection::QueryLossCurves(const st
   request.set_max_points(max_points);
   return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::QueryLossCurves, request,
                      *this, options_.create_timeout);
+}
+
+absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
+    const std::string& trial, int length) {
+  v1::QueryAttentionMapsRequest request;
+  request.set_name(trial);
+  request.set_length(length);
+  auto parts =
+      Stubs::Collect(*stubs_->experiments, &v1::ExperimentService::Stub::QueryAttentionMaps,
+                     request, *this, options_.create_timeout);
+  if (!parts.ok()) return parts.status();
+  std::vector<v1::AttentionMap> maps;
+  for (v1::AttentionMap& part : *parts) {
+    if (part.first_layer() == 0 || maps.empty()) {
+      maps.push_back(std::move(part));
+    } else {
+      maps.back().set_layers(maps.back().layers() + part.layers());
+      maps.back().mutable_probabilities()->append(part.probabilities());
+    }
+  }
+  return maps;
+}
+
+absl::StatusOr<std::vector<v1::Projection>> Connection::QueryProjections(const std::string& trial) {
+  v1::QueryProjectionsRequest request;
+  request.set_name(trial);
+  return Stubs::Collect(*stubs_->experiments, &v1::ExperimentService::Stub::QueryProjections,
+                        request, *this, options_.create_timeout);
 }
 
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {

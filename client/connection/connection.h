@@ -23,7 +23,7 @@ class Connection {
   struct Options {
     // For an answer to a call.
     absl::Duration timeout = absl::Seconds(15);
-    // For an answer to CreateExperiment, which may have a large grid to expand.
+    // For an answer to calls that may have a large grid to expand or much to read.
     absl::Duration create_timeout = absl::Seconds(60);
   };
 
@@ -36,6 +36,10 @@ class Connection {
 
   absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
       const v1::CreateExperimentRequest& request);
+  absl::StatusOr<v1::ExtendExperimentResponse> ExtendExperiment(
+      const v1::ExtendExperimentRequest& request);
+  absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(
+      const v1::EvaluateTrialRequest& request);
   absl::StatusOr<v1::Experiment> GetExperiment(const std::string& name);
   // All pages, newest first; at most `limit`, where 0 means all.
   absl::StatusOr<std::vector<v1::Experiment>> ListExperiments(size_t limit);
@@ -47,10 +51,17 @@ class Connection {
   absl::StatusOr<std::vector<v1::Trial>> ListTrials(const std::string& experiment,
                                                     const std::string& filter);
   absl::StatusOr<v1::Trial> CancelTrial(const std::string& name, const std::string& reason);
+  absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(const std::string& name,
+                                                                      bool omit_lengths);
   absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,
                                                                           bool include_intervals);
   absl::StatusOr<v1::QueryLossCurvesResponse> QueryLossCurves(const std::string& name,
                                                               int max_points);
+  // Of one trial, each with all its layers; `length` 0 stands for all. None for a trial that has
+  // recorded none.
+  absl::StatusOr<std::vector<v1::AttentionMap>> QueryAttentionMaps(const std::string& trial,
+                                                                   int length);
+  absl::StatusOr<std::vector<v1::Projection>> QueryProjections(const std::string& trial);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
 
   // One call of WatchExperiment. Next and Finish are for one thread; Cancel may come from any.

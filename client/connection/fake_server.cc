@@ -51,6 +51,7 @@ void FakeServer::AddExperiment(const std::string& id, const std::vector<std::str
   experiment.set_name(absl::StrCat("experiments/", id));
   experiment.set_owner("ada");
   experiment.mutable_specification()->set_name(id.substr(0, id.rfind('-')));
+  experiment.mutable_specification()->mutable_evaluation()->set_seen_up_to(2);
   experiment.mutable_create_time()->set_seconds(1'700'000'000);
   experiments_.insert(experiments_.begin(), experiment);
   for (size_t i = 0; i < encodings.size(); ++i) {
@@ -82,9 +83,36 @@ void FakeServer::AddEvaluation(const v1::QueryLengthAccuraciesResponse::Evaluati
   *evaluations_.add_evaluations() = evaluation;
 }
 
+void FakeServer::AddLossCurve(const v1::QueryLossCurvesResponse::Curve& curve) {
+  MutexLock lock(mutex_);
+  *losses_.add_curves() = curve;
+}
+
+void FakeServer::AddAttentionMap(const std::string& trial, const v1::AttentionMap& map) {
+  MutexLock lock(mutex_);
+  attention_maps_.emplace(trial, map);
+}
+
+void FakeServer::AddProjection(const std::string& trial, const v1::Projection& projection) {
+  MutexLock lock(mutex_);
+  projections_.emplace(trial, projection);
+}
+
+void FakeServer::SetSpecification(const std::string& trial,
+                                  const v1::TrialSpecification& specification) {
+  MutexLock lock(mutex_);
+  *FindTrial(trial)->mutable_specification() = specification;
+}
+
 void FakeServer::AddWorker(const v1::Worker& worker) {
   MutexLock lock(mutex_);
   *workers_.add_workers() = worker;
+}
+
+void FakeServer::SetSummary(const std::string& experiment,
+                            v1::SummarizeExperimentResponse summary) {
+  MutexLock lock(mutex_);
+  summaries_[experiment] = std::move(summary);
 }
 
 void FakeServer::AddWatchScript(WatchScript script) {
@@ -100,6 +128,16 @@ std::vector<v1::WatchExperimentRequest> FakeServer::watch_requests() {
 std::vector<v1::CreateExperimentRequest> FakeServer::create_requests() {
   MutexLock lock(mutex_);
   return create_requests_;
+}
+
+std::vector<v1::ExtendExperimentRequest> FakeServer::extend_requests() {
+  MutexLock lock(mutex_);
+  return extend_requests_;
+}
+
+std::vector<v1::EvaluateTrialRequest> FakeServer::evaluate_requests() {
+  MutexLock lock(mutex_);
+  return evaluate_requests_;
 }
 
 std::vector<std::string> FakeServer::deleted() {
@@ -143,6 +181,38 @@ grpc::Status FakeServer::CreateExperiment(Context*, const v1::CreateExperimentRe
   response->mutable_experiment()->mutable_specification()->set_name("e");
   response->set_trial_count(6);
   response->set_pack_count(2);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::ExtendExperiment(Context*, const v1::ExtendExperimentRequest* request,
+                                          v1::ExtendExperimentResponse* response) {
+  MutexLock lock(mutex_);
+  extend_requests_.push_back(*request);
+  const v1::Experiment* found = Find(request->name());
+  if (found == nullptr) return NotFound(request->name());
+  *response->mutable_experiment() = *found;
+  response->set_added_trials(request->seeds_size());
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::EvaluateTrial(Context*, const v1::EvaluateTrialRequest* request,
+                                       v1::CreateExperimentResponse* response) {
+  MutexLock lock(mutex_);
+  evaluate_requests_.push_back(*request);
+  const v1::Experiment* found = Find("experiments/e_evaluation-1");
+  if (found == nullptr) return NotFound(request->trial());
+  *response->mutable_experiment() = *found;
+  response->set_trial_count(1);
+  response->set_pack_count(1);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::SummarizeExperiment(Context*,
+                                             const v1::SummarizeExperimentRequest* request,
+                                             v1::SummarizeExperimentResponse* response) {
+  MutexLock lock(mutex_);
+  if (Find(request->name()) == nullptr) return NotFound(request->name());
+  *response = summaries_[request->name()];
   return grpc::Status::OK;
 }
 
@@ -250,6 +320,37 @@ grpc::Status FakeServer::QueryLengthAccuracies(Context*,
       *response->add_evaluations() = evaluation;
     }
   }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::QueryLossCurves(Context*, const v1::QueryLossCurvesRequest* request,
+                                         v1::QueryLossCurvesResponse* response) {
+  MutexLock lock(mutex_);
+  for (const auto& curve : losses_.curves()) {
+    if (absl::StartsWith(curve.trial(), request->name())) *response->add_curves() = curve;
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::QueryAttentionMaps(Context*, const v1::QueryAttentionMapsRequest* request,
+                                            grpc::ServerWriter<v1::AttentionMap>* writer) {
+  MutexLock lock(mutex_);
+  if (FindTrial(request->name()) == nullptr) return NotFound(request->name());
+  const auto [begin, end] = attention_maps_.equal_range(request->name());
+  for (auto map = begin; map != end; ++map) {
+    if (request->length() == 0 || map->second.length() == request->length()) {
+      writer->Write(map->second);
+    }
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::QueryProjections(Context*, const v1::QueryProjectionsRequest* request,
+                                          grpc::ServerWriter<v1::Projection>* writer) {
+  MutexLock lock(mutex_);
+  if (FindTrial(request->name()) == nullptr) return NotFound(request->name());
+  const auto [begin, end] = projections_.equal_range(request->name());
+  for (auto projection = begin; projection != end; ++projection) writer->Write(projection->second);
   return grpc::Status::OK;
 }
 

@@ -2,8 +2,10 @@
 #ifndef LENGTHWISE_CLIENT_CONNECTION_FAKE_SERVER_H_
 #define LENGTHWISE_CLIENT_CONNECTION_FAKE_SERVER_H_
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "grpcpp/grpcpp.h"
@@ -26,7 +28,14 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
   // Sets the state of a trial and its experiment's counts.
   void SetState(const std::string& trial, v1::TrialState state);
   void AddEvaluation(const v1::QueryLengthAccuraciesResponse::Evaluation& evaluation);
+  // Of the trial, by its full name.
+  void AddLossCurve(const v1::QueryLossCurvesResponse::Curve& curve);
+  void AddProjection(const std::string& trial, const v1::Projection& projection);
+  // Replaces the trial's specification.
+  void SetSpecification(const std::string& trial, const v1::TrialSpecification& specification);
   void AddWorker(const v1::Worker& worker);
+  void SetSummary(const std::string& experiment, v1::SummarizeExperimentResponse summary);
+  void AddAttentionMap(const std::string& trial, const v1::AttentionMap& map);
 
   // What the next calls of WatchExperiment answer, one script a call: responses, then the status.
   struct WatchScript {
@@ -37,12 +46,22 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
   // What was asked.
   std::vector<v1::WatchExperimentRequest> watch_requests();
   std::vector<v1::CreateExperimentRequest> create_requests();
+  std::vector<v1::ExtendExperimentRequest> extend_requests();
+  std::vector<v1::EvaluateTrialRequest> evaluate_requests();
   std::vector<std::string> deleted();
 
  private:
   using Context = grpc::ServerContext;
   grpc::Status CreateExperiment(Context*, const v1::CreateExperimentRequest* request,
                                 v1::CreateExperimentResponse* response) override;
+  // Answers with the experiment and one trial more for each seed.
+  grpc::Status ExtendExperiment(Context*, const v1::ExtendExperimentRequest* request,
+                                v1::ExtendExperimentResponse* response) override;
+  // Answers with "experiments/e_evaluation-1", which the test has added.
+  grpc::Status EvaluateTrial(Context*, const v1::EvaluateTrialRequest* request,
+                             v1::CreateExperimentResponse* response) override;
+  grpc::Status SummarizeExperiment(Context*, const v1::SummarizeExperimentRequest* request,
+                                   v1::SummarizeExperimentResponse* response) override;
   grpc::Status GetExperiment(Context*, const v1::GetExperimentRequest* request,
                              v1::Experiment* response) override;
   grpc::Status ListExperiments(Context*, const v1::ListExperimentsRequest* request,
@@ -60,6 +79,12 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
                                grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override;
   grpc::Status QueryLengthAccuracies(Context*, const v1::QueryLengthAccuraciesRequest* request,
                                      v1::QueryLengthAccuraciesResponse* response) override;
+  grpc::Status QueryLossCurves(Context*, const v1::QueryLossCurvesRequest* request,
+                               v1::QueryLossCurvesResponse* response) override;
+  grpc::Status QueryAttentionMaps(Context*, const v1::QueryAttentionMapsRequest* request,
+                                  grpc::ServerWriter<v1::AttentionMap>* writer) override;
+  grpc::Status QueryProjections(Context*, const v1::QueryProjectionsRequest* request,
+                                grpc::ServerWriter<v1::Projection>* writer) override;
   grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest* request,
                            v1::ListWorkersResponse* response) override;
 
@@ -71,10 +96,16 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
   std::vector<v1::Experiment> experiments_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::Trial> trials_ ABSL_GUARDED_BY(mutex_);
   v1::QueryLengthAccuraciesResponse evaluations_ ABSL_GUARDED_BY(mutex_);
+  v1::QueryLossCurvesResponse losses_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<std::string, v1::AttentionMap> attention_maps_ ABSL_GUARDED_BY(mutex_);
+  std::multimap<std::string, v1::Projection> projections_ ABSL_GUARDED_BY(mutex_);
   v1::ListWorkersResponse workers_ ABSL_GUARDED_BY(mutex_);
   std::vector<WatchScript> scripts_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::WatchExperimentRequest> watch_requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CreateExperimentRequest> create_requests_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, v1::SummarizeExperimentResponse> summaries_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::ExtendExperimentRequest> extend_requests_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::EvaluateTrialRequest> evaluate_requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> deleted_ ABSL_GUARDED_BY(mutex_);
   std::string address_;
   std::unique_ptr<grpc::Server> server_;

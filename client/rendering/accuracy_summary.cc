@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,37 +18,17 @@ std::string Label(const v1::Component& component) {
   return component.label().empty() ? component.name() : component.label();
 }
 
-// The mean of what a running sum saw.
-struct Mean {
-  double sum = 0;
-  double squares = 0;
-  int count = 0;
-  void Add(double value) {
-    sum += value;
-    squares += value * value;
-    ++count;
-  }
-  double Value() const { return count > 0 ? sum / count : kNone; }
-  double Deviation() const {
-    if (count < 2) return kNone;
-    return std::sqrt(std::max(0.0, (squares - sum * sum / count) / (count - 1)));
-  }
-};
-
-struct RowSums {
-  AccuracyRow row;
-  std::map<int32_t, Mean> by_length;
-  Mean unseen_of_trials;
-};
-
 // Mean over the lengths of one group.
 double GroupMean(const AccuracyRow& row, const std::vector<int32_t>& lengths, LengthGroup group) {
-  Mean mean;
+  double sum = 0;
+  int count = 0;
   for (size_t i = group.begin; i < group.end; ++i) {
     const auto found = row.accuracies.find(lengths[i]);
-    if (found != row.accuracies.end()) mean.Add(found->second);
+    if (found == row.accuracies.end()) continue;
+    sum += found->second;
+    ++count;
   }
-  return mean.Value();
+  return count > 0 ? sum / count : kNone;
 }
 
 std::string GroupName(const std::vector<int32_t>& lengths, LengthGroup group) {
@@ -86,63 +65,38 @@ std::string RowName(const AccuracyRow& row, const Labels& labels) {
 
 }  // namespace
 
-AccuracySummary Summarize(const std::vector<v1::Trial>& trials,
-                          const v1::QueryLengthAccuraciesResponse& accuracies) {
-  AccuracySummary summary;
-  // A trial's last final evaluation.
-  std::map<std::string, const v1::LengthAccuracies*> finals;
-  for (const auto& evaluation : accuracies.evaluations()) {
-    if (evaluation.accuracies().final()) finals[evaluation.trial()] = &evaluation.accuracies();
-  }
-  using Key = std::tuple<std::string, std::string, std::string, double>;
-  std::map<Key, size_t> index;
-  std::vector<RowSums> sums;
+AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
+                          const v1::SummarizeExperimentResponse& summary) {
+  AccuracySummary result;
+  result.seen_up_to = specification.evaluation().seen_up_to();
+  result.sequences = specification.evaluation().sequences();
+  const auto mean_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
+    return statistic.trials() > 0 ? statistic.mean() : kNone;
+  };
   std::set<int32_t> lengths;
-  for (const v1::Trial& trial : trials) {
-    const v1::TrialSpecification& specification = trial.specification();
-    summary.seen_up_to = std::max(summary.seen_up_to, specification.evaluation().seen_up_to());
-    const auto final = finals.find(trial.name());
-    if (final == finals.end()) {
-      ++summary.missing_trials;
-      continue;
+  for (const auto& cell : summary.cells()) {
+    const v1::TrialCounts& trials = cell.trials();
+    result.missing_trials +=
+        trials.queued() + trials.running() + trials.failed() + trials.cancelled();
+    if (trials.succeeded() == 0) continue;
+    AccuracyRow row{.task = cell.task(),
+                    .network = cell.network(),
+                    .encoding = cell.encoding(),
+                    .learning_rate = cell.learning_rate(),
+                    .trials = trials.succeeded(),
+                    .seen = mean_of(cell.seen_accuracy()),
+                    .unseen = mean_of(cell.unseen_accuracy()),
+                    .unseen_deviation = cell.unseen_accuracy().trials() < 2
+                                            ? kNone
+                                            : cell.unseen_accuracy().deviation()};
+    for (int i = 0; i < std::min(cell.lengths_size(), cell.mean_accuracies_size()); ++i) {
+      lengths.insert(cell.lengths(i));
+      row.accuracies[cell.lengths(i)] = cell.mean_accuracies(i);
     }
-    const Key key(Label(specification.task()), Label(specification.network()),
-                  Label(specification.encoding()), specification.learning_rate());
-    const auto [found, is_new] = index.emplace(key, sums.size());
-    if (is_new) {
-      sums.emplace_back();
-      AccuracyRow& row = sums.back().row;
-      std::tie(row.task, row.network, row.encoding, row.learning_rate) = key;
-    }
-    RowSums& of_row = sums[found->second];
-    const v1::LengthAccuracies& measured = *final->second;
-    summary.sequences = std::max(summary.sequences, measured.sequences());
-    Mean unseen;
-    const int count = std::min(measured.lengths_size(), measured.accuracies_size());
-    for (int i = 0; i < count; ++i) {
-      lengths.insert(measured.lengths(i));
-      of_row.by_length[measured.lengths(i)].Add(measured.accuracies(i));
-      if (measured.lengths(i) > specification.evaluation().seen_up_to()) {
-        unseen.Add(measured.accuracies(i));
-      }
-    }
-    ++of_row.row.trials;
-    if (unseen.count > 0) of_row.unseen_of_trials.Add(unseen.Value());
+    result.rows.push_back(std::move(row));
   }
-  for (RowSums& of_row : sums) {
-    Mean seen;
-    Mean unseen;
-    for (const auto& [length, mean] : of_row.by_length) {
-      of_row.row.accuracies[length] = mean.Value();
-      (length <= summary.seen_up_to ? seen : unseen).Add(mean.Value());
-    }
-    of_row.row.seen = seen.Value();
-    of_row.row.unseen = unseen.Value();
-    of_row.row.unseen_deviation = of_row.unseen_of_trials.Deviation();
-    summary.rows.push_back(std::move(of_row.row));
-  }
-  summary.lengths.assign(lengths.begin(), lengths.end());
-  return summary;
+  result.lengths.assign(lengths.begin(), lengths.end());
+  return result;
 }
 
 std::vector<LengthGroup> GroupLengths(size_t count, size_t most) {
@@ -157,8 +111,8 @@ std::vector<LengthGroup> GroupLengths(size_t count, size_t most) {
   return result;
 }
 
-std::string RenderAccuracyTable(const AccuracySummary& summary, int width, const Palette& palette) {
-  if (summary.rows.empty()) return "";
+Table MakeAccuracyTable(const AccuracySummary& summary, int width) {
+  if (summary.rows.empty()) return Table({});
   const Labels labels = DifferingLabels(summary.rows);
   const auto boundary =
       std::upper_bound(summary.lengths.begin(), summary.lengths.end(), summary.seen_up_to);
@@ -246,12 +200,12 @@ std::string RenderAccuracyTable(const AccuracySummary& summary, int width, const
       for (const AccuracyRow& other : summary.rows) {
         if (other.task == row.task && other.*column.mean > value) best = false;
       }
-      cells.emplace_back(FormatPercent(value), best ? Paint::kGreen : Paint::kBold);
+      cells.emplace_back(FormatPercent(value), best ? Paint::kGreen : Paint::kBold, best);
     }
     if (cells.size() < columns.size()) cells.emplace_back(FormatPercent(row.unseen_deviation));
     table.AddRow(std::move(cells));
   }
-  return table.Render(width, palette);
+  return table;
 }
 
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {

@@ -34,7 +34,7 @@ struct AccuracyRow {
 };
 
 struct AccuracySummary {
-  // In the order of the grid. Only final evaluations count.
+  // In the order of the grid. Only trials that succeeded count.
   std::vector<AccuracyRow> rows;
   // The longest length seen in training.
   int32_t seen_up_to = 0;
@@ -42,17 +42,17 @@ struct AccuracySummary {
   std::vector<int32_t> lengths;
   // Sequences per length.
   int32_t sequences = 0;
-  // Trials that have no final evaluation (yet).
+  // Trials that did not succeed (yet).
   int missing_trials = 0;
 };
 
-AccuracySummary Summarize(const std::vector<v1::Trial>& trials,
-                          const v1::QueryLengthAccuraciesResponse& accuracies);
+// From an experiment's specification, as the server keeps it, and the server's summary.
+AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
+                          const v1::SummarizeExperimentResponse& summary);
 
 // Per cent; as many lengths (or groups of them, averaged) as fit `width`, at least one seen and one
-// unseen group. The best of a column of means is bold. Columns that tell no rows apart are left
-// out.
-std::string RenderAccuracyTable(const AccuracySummary& summary, int width, const Palette& palette);
+// unseen group. The best mean of a task is marked. Columns that tell no rows apart are left out.
+Table MakeAccuracyTable(const AccuracySummary& summary, int width);
 
 // One curve a row; only the `max_series` rows best on unseen lengths when there are more.
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);

@@ -48,28 +48,67 @@ TEST(GroupLengthsTest, PrefersGroupsOfEqualSize) {
   EXPECT_EQ(GroupLengths(13, 5).size(), 5u);  // a prime number: as many as there may be
 }
 
-TEST(AccuracySummaryTest, AveragesSeedsAndKeepsSeenAndUnseenApart) {
-  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("sin_cos", 1)};
-  v1::QueryLengthAccuraciesResponse response;
-  AddFinal(response, trials[0], {1.0, 0.8, 0.4, 0.2});
-  AddFinal(response, trials[1], {1.0, 0.6, 0.2, 0.0});
-  const AccuracySummary summary = Summarize(trials, response);
+v1::ExperimentSpecification Specification() {
+  v1::ExperimentSpecification specification;
+  specification.mutable_evaluation()->set_seen_up_to(2);
+  specification.mutable_evaluation()->set_sequences(500);
+  return specification;
+}
+
+void SetStatistic(double mean, int trials, v1::SummarizeExperimentResponse::Statistic& statistic) {
+  statistic.set_mean(mean);
+  statistic.set_trials(trials);
+}
+
+// As the server sums up `trials` trials that have these mean accuracies at lengths 1, 2, 3, ..., of
+// which two are seen.
+v1::SummarizeExperimentResponse::Cell& AddCell(v1::SummarizeExperimentResponse& response,
+                                               const std::string& encoding, int trials,
+                                               const std::vector<double>& accuracies) {
+  auto& cell = *response.add_cells();
+  cell.set_task("bucket_sort");
+  cell.set_network("encoder");
+  cell.set_encoding(encoding);
+  cell.set_learning_rate(0.001);
+  cell.mutable_trials()->set_succeeded(trials);
+  double seen = 0;
+  double unseen = 0;
+  for (size_t i = 0; i < accuracies.size(); ++i) {
+    cell.add_lengths(static_cast<int32_t>(i) + 1);
+    cell.add_mean_accuracies(accuracies[i]);
+    (i < 2 ? seen : unseen) += accuracies[i];
+  }
+  if (!accuracies.empty()) {
+    SetStatistic(seen / std::min<size_t>(2, accuracies.size()), trials,
+                 *cell.mutable_seen_accuracy());
+  }
+  if (accuracies.size() > 2) {
+    SetStatistic(unseen / (accuracies.size() - 2), trials, *cell.mutable_unseen_accuracy());
+  }
+  return cell;
+}
+
+TEST(AccuracySummaryTest, TakesWhatTheServerSummedUp) {
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "sin_cos", 2, {1.0, 0.7, 0.3, 0.1})
+      .mutable_unseen_accuracy()
+      ->set_deviation(0.14);
+  const AccuracySummary summary = Summarize(Specification(), response);
   ASSERT_EQ(summary.rows.size(), 1u);
   EXPECT_EQ(summary.rows[0].trials, 2);
   EXPECT_DOUBLE_EQ(summary.rows[0].accuracies.at(2), 0.7);
   EXPECT_DOUBLE_EQ(summary.rows[0].seen, 0.85);
   EXPECT_DOUBLE_EQ(summary.rows[0].unseen, 0.2);
-  // Means of the trials over unseen lengths are 0.3 and 0.1.
-  EXPECT_NEAR(summary.rows[0].unseen_deviation, std::sqrt(0.02), 1e-12);
+  EXPECT_DOUBLE_EQ(summary.rows[0].unseen_deviation, 0.14);
   EXPECT_EQ(summary.sequences, 500);
+  EXPECT_EQ(summary.seen_up_to, 2);
 }
 
 TEST(AccuracySummaryTest, RendersSeenAndUnseenApart) {
-  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 0)};
-  v1::QueryLengthAccuraciesResponse response;
-  AddFinal(response, trials[0], {1.0, 0.9, 0.2, 0.1});
-  AddFinal(response, trials[1], {0.9, 0.8, 0.8, 0.7});
-  EXPECT_EQ(RenderAccuracyTable(Summarize(trials, response), 80, Palette(false)),
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "sin_cos", 1, {1.0, 0.9, 0.2, 0.1});
+  AddCell(response, "randomized", 1, {0.9, 0.8, 0.8, 0.7});
+  EXPECT_EQ(MakeAccuracyTable(Summarize(Specification(), response), 80).Render(80, Palette(false)),
             "           │ seen in training  │ not seen\n"
             "encoding   │     1     2  mean │    3     4  mean\n"
             "───────────┼───────────────────┼─────────────────\n"
@@ -77,16 +116,12 @@ TEST(AccuracySummaryTest, RendersSeenAndUnseenApart) {
             "randomized │  90.0  80.0  85.0 │ 80.0  70.0  75.0\n");
 }
 
-TEST(AccuracySummaryTest, CountsTrialsWithoutAFinalEvaluation) {
-  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 0)};
-  v1::QueryLengthAccuraciesResponse response;
-  AddFinal(response, trials[1], {1.0});
-  auto& interval = *response.add_evaluations();
-  interval.set_trial(trials[0].name());
-  interval.mutable_accuracies()->add_lengths(1);
-  interval.mutable_accuracies()->add_accuracies(0.5);
-  const AccuracySummary summary = Summarize(trials, response);
-  EXPECT_EQ(summary.missing_trials, 1);
+TEST(AccuracySummaryTest, CountsTrialsThatDidNotSucceed) {
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "sin_cos", 0, {}).mutable_trials()->set_running(1);
+  AddCell(response, "randomized", 1, {1.0}).mutable_trials()->set_failed(2);
+  const AccuracySummary summary = Summarize(Specification(), response);
+  EXPECT_EQ(summary.missing_trials, 3);
   ASSERT_EQ(summary.rows.size(), 1u);
   EXPECT_EQ(summary.rows[0].encoding, "randomized");
   EXPECT_TRUE(std::isnan(summary.rows[0].unseen));
@@ -114,12 +149,11 @@ TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
 }
 
 TEST(AccuracySummaryTest, TheChartShowsTheBestWhenThereAreTooMany) {
-  const std::vector<v1::Trial> trials = {MakeTrial("a", 0), MakeTrial("b", 0), MakeTrial("c", 0)};
-  v1::QueryLengthAccuraciesResponse response;
-  AddFinal(response, trials[0], {1.0, 1.0, 0.3});
-  AddFinal(response, trials[1], {1.0, 1.0, 0.1});
-  AddFinal(response, trials[2], {1.0, 1.0, 0.9});
-  const Chart chart = MakeAccuracyChart(Summarize(trials, response), 2);
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "a", 1, {1.0, 1.0, 0.3});
+  AddCell(response, "b", 1, {1.0, 1.0, 0.1});
+  AddCell(response, "c", 1, {1.0, 1.0, 0.9});
+  const Chart chart = MakeAccuracyChart(Summarize(Specification(), response), 2);
   ASSERT_EQ(chart.series.size(), 2u);
   EXPECT_EQ(chart.series[0].name, "c");
   EXPECT_EQ(chart.series[1].name, "a");

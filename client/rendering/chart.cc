@@ -140,13 +140,16 @@ std::string Chart::Render(int width, int height, const Palette& palette) const {
     }
   }
 
+  const auto label_of = [&](double value) {
+    return PadLeft(height_label ? height_label(value) : absl::StrFormat("%.0f %%", value * 100),
+                   kAxis - 1);
+  };
   const int split_column = split.has_value() ? x_of(*split) / 2 : -1;
   std::string text;
   for (int row = 0; row < rows; ++row) {
     const double value = 1 - static_cast<double>(row) / (rows - 1);
     const bool labelled = row == 0 || row == rows - 1 || row == (rows - 1) / 2;
-    std::string line =
-        labelled ? absl::StrFormat("%3.0f %% ┤", value * 100) : std::string(kAxis, ' ') + "│";
+    std::string line = labelled ? label_of(value) + " ┤" : std::string(kAxis, ' ') + "│";
     for (int column = 0; column < columns; ++column) {
       line += canvas.Cell(column, row, column == split_column, palette);
     }

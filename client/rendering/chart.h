@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_CLIENT_RENDERING_CHART_H_
 #define LENGTHWISE_CLIENT_RENDERING_CHART_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,10 +25,12 @@ struct Chart {
   std::optional<double> split;
   std::pair<std::string, std::string> split_labels;
   std::string x_label;
+  // What stands at a height from 0 to 1, in at most 5 columns; without it, per cent.
+  std::function<std::string(double)> height_label;
 
   // `width` columns (at least 30) and `height` rows of dots (at least 2), with the axis from 0 to
-  // 100 % on the left, x below and each curve's name at its right end. Without colours curves
-  // differ by their dashes; the legend shows them.
+  // 100 % (or as `height_label` says) on the left, x below and each curve's name at its right end.
+  // Without colours curves differ by their dashes; the legend shows them.
   std::string Render(int width, int height, const Palette& palette) const;
 };
 

@@ -2,9 +2,11 @@
 #ifndef LENGTHWISE_CLIENT_RENDERING_TABLE_H_
 #define LENGTHWISE_CLIENT_RENDERING_TABLE_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "client/rendering/text.h"
 
 namespace lengthwise::client {
@@ -28,10 +30,13 @@ class Table {
   };
 
   struct Cell {
-    Cell(std::string text, Paint paint = Paint::kPlain) : text(std::move(text)), paint(paint) {}
+    Cell(std::string text, Paint paint = Paint::kPlain, bool best = false)
+        : text(std::move(text)), paint(paint), best(best) {}
     Cell(const char* text) : text(text) {}
     std::string text;
     Paint paint = Paint::kPlain;
+    // Set in bold in a document.
+    bool best = false;
   };
 
   // A heading above some columns, `first` to `last`, both included.
@@ -48,10 +53,20 @@ class Table {
   // As many cells as there are columns.
   void AddRow(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
 
+  // A rule between the row before and the one after.
+  void AddRule() { rules_.insert(rows_.size()); }
+
   // Lines with line ends and without spaces at their ends. Columns that may shrink do so until the
   // table is at most `width` wide; what still does not fit is left to the terminal. 0 stands for
   // unlimited.
   std::string Render(int width, const Palette& palette) const;
+
+  // A table of GitHub's Markdown. A group's name stands in the heads of its columns; rules between
+  // rows are left out.
+  std::string RenderMarkdown() const;
+
+  // A tabular environment for LaTeX's booktabs package.
+  std::string RenderLatex() const;
 
  private:
   std::vector<int> Widths(int width) const;
@@ -59,7 +74,13 @@ class Table {
   std::vector<Column> columns_;
   std::vector<Group> groups_;
   std::vector<std::vector<Cell>> rows_;
+  std::set<size_t> rules_;  // in front of the row of this index
 };
+
+// Text as Markdown and LaTeX show it unchanged. LaTeX gets commands for the few symbols beyond
+// ASCII that tables here use.
+std::string EscapeMarkdown(absl::string_view text);
+std::string EscapeLatex(absl::string_view text);
 
 }  // namespace lengthwise::client
 

@@ -1,0 +1,194 @@
+// `lengthwise attention TRIAL`: what a model attends to, recorded or for one's own input.
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/commands/commands.h"
+#include "client/commands/local_training.h"
+#include "client/commands/number_list.h"
+#include "client/commands/request_id.h"
+#include "client/connection/names.h"
+#include "client/rendering/attention_grid.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct AttentionOptions {
+  std::string trial;
+  std::string input;
+  int length = 0;
+  int layer = 0;
+  int head = 0;
+  LocalWorkers workers;
+};
+
+// Has a worker record the map of one's own input. Returns the maps of the evaluation that was made
+// for it.
+absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Connection& connection,
+                                                          const AttentionOptions& options,
+                                                          const v1::TokenSequence& input,
+                                                          const v1::Trial& trial) {
+  std::optional<InterruptGuard> interrupts(std::in_place);
+  v1::EvaluateTrialRequest request;
+  request.set_trial(trial.name());
+  request.set_request_id(RandomRequestId());
+  v1::Evaluation& evaluation = *request.mutable_evaluation();
+  *evaluation.add_attention_inputs() = input;
+  // The maps are wanted, not the scores: of those the least that there is.
+  evaluation.add_lengths(input.tokens_size());
+  evaluation.set_sequences(1);
+  auto created = connection.EvaluateTrial(request);
+  if (!created.ok()) return created.status();
+  const auto ended = TrainOrWatch(program, connection, created->experiment(), options.workers,
+                                  interrupts, /*quiet=*/true);
+  if (!ended.ok()) return ended.status();
+  if (*ended == kInterrupted) return absl::CancelledError("interrupted");
+  auto trials = connection.ListTrials(created->experiment().name(), "");
+  if (!trials.ok()) return trials.status();
+  if (trials->empty()) return absl::InternalError("the evaluation has no trial");
+  if (*ended != kSuccess) {
+    return absl::AbortedError(
+        absl::StrCat("the evaluation ended without a map: ", trials->front().reason()));
+  }
+  auto maps = connection.QueryAttentionMaps(trials->front().name(), 0);
+  if (!maps.ok()) return maps.status();
+  std::vector<v1::AttentionMap> own;
+  for (v1::AttentionMap& map : *maps) {
+    if (map.input_number() > 0) own.push_back(std::move(map));
+  }
+  return own;
+}
+
+void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps,
+               std::ostream& out) {
+  nlohmann::ordered_json json = {{"trial", trial.name()}};
+  json["maps"] = nlohmann::ordered_json::array();
+  for (const v1::AttentionMap& map : maps) {
+    nlohmann::ordered_json object = {
+        {"length", map.length()},
+        {"tokens", std::vector<int32_t>(map.tokens().begin(), map.tokens().end())},
+        {"positions", std::vector<int64_t>(map.positions().begin(), map.positions().end())}};
+    const AttentionProbabilities probabilities(map);
+    for (int layer = 0; layer < map.layers(); ++layer) {
+      nlohmann::ordered_json heads = nlohmann::ordered_json::array();
+      for (int head = 0; head < map.heads(); ++head) {
+        nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+        for (int query = 0; query < map.tokens_size(); ++query) {
+          std::vector<float> row;
+          for (int key = 0; key < map.tokens_size(); ++key) {
+            row.push_back(probabilities.At(layer, head, query, key));
+          }
+          rows.push_back(std::move(row));
+        }
+        heads.push_back(std::move(rows));
+      }
+      object["probabilities"].push_back(std::move(heads));
+    }
+    json["maps"].push_back(std::move(object));
+  }
+  out << json.dump() << "\n";
+}
+
+// Long maps are millions of numbers: written as they are made.
+void WriteCsv(const std::vector<v1::AttentionMap>& maps, std::ostream& out) {
+  out << "length,layer,head,query,key,probability\n";
+  for (const v1::AttentionMap& map : maps) {
+    const AttentionProbabilities probabilities(map);
+    for (int layer = 0; layer < map.layers(); ++layer) {
+      for (int head = 0; head < map.heads(); ++head) {
+        for (int query = 0; query < map.tokens_size(); ++query) {
+          for (int key = 0; key < map.tokens_size(); ++key) {
+            out << map.length() << "," << layer + 1 << "," << head + 1 << "," << query << "," << key
+                << "," << probabilities.At(layer, head, query, key) << "\n";
+          }
+        }
+      }
+    }
+  }
+}
+
+absl::Status CheckMap(const v1::AttentionMap& map, const AttentionOptions& options) {
+  if (options.layer > map.layers()) {
+    return absl::InvalidArgumentError(absl::StrCat("--layer: got ", options.layer,
+                                                   ", the network has ", map.layers(), " layers"));
+  }
+  if (options.head > map.heads()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--head: got ", options.head, ", the network has ", map.heads(), " heads"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options) {
+  v1::TokenSequence input;
+  // Also as `lengthwise sample` prints it: [0, 1, 1].
+  absl::Status status =
+      ReadNumbers("--input", absl::StrReplaceAll(options.input, {{"[", ""}, {"]", ""}}),
+                  *input.mutable_tokens());
+  if (!status.ok()) return status;
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  auto trial = FindTrial(**connection, options.trial);
+  if (!trial.ok()) return trial.status();
+  auto maps = input.tokens().empty()
+                  ? (*connection)->QueryAttentionMaps(trial->name(), options.length)
+                  : MapsOfInput(program, **connection, options, input, *trial);
+  if (!maps.ok()) return maps.status();
+  if (maps->empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(ShortName(trial->name()), " has no attention maps",
+                     options.length > 0 ? absl::StrCat(" of length ", options.length) : "",
+                     "; record them with evaluation.attention_lengths, with `lengthwise evaluate ",
+                     options.trial, " --attention_lengths LIST`, or give an --input"));
+  }
+  for (const v1::AttentionMap& map : *maps) {
+    status.Update(CheckMap(map, options));
+    status.Update(AttentionProbabilities::Check(map));
+  }
+  if (!status.ok()) return status;
+  if (program.output == "json") {
+    WriteJson(*trial, *maps, program.out());
+  } else if (program.output == "csv") {
+    WriteCsv(*maps, program.out());
+  } else {
+    for (const v1::AttentionMap& map : *maps) {
+      program.out() << RenderAttention(map, {.layer = options.layer, .head = options.head},
+                                       program.width(), program.palette());
+    }
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddAttention(CLI::App& app, Program& program) {
+  auto options = std::make_shared<AttentionOptions>();
+  CLI::App* command =
+      program.AddCommand(app, "attention", "Shows what a trained model attends to", kServerGroup,
+                         "lengthwise attention figure6-1/0\n"
+                         "lengthwise attention figure6-1/0 --length 40 --layer 2 --head 3\n"
+                         "lengthwise attention figure6-1/0 --input 0,1,1,0,1",
+                         [&program, options] { return Attention(program, *options); });
+  command->add_option("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--input", options->input, "Tokens of your own; a worker runs the model on them")
+      ->type_name("TOKENS");
+  command->add_option("--length", options->length, "Only recorded maps of this length")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  command->add_option("--layer", options->layer, "One layer, from 1; default all")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("L");
+  command->add_option("--head", options->head, "One head, from 1; default the maximum over heads")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("H");
+  AddWorkerOptions(command, options->workers);
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,110 @@
+// `lengthwise evaluate TRIAL`: a stored model on other lengths.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/commands/local_training.h"
+#include "client/commands/number_list.h"
+#include "client/commands/request_id.h"
+#include "client/commands/results_display.h"
+#include "client/connection/names.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct EvaluateOptions {
+  std::string trial;
+  std::string lengths;
+  std::optional<int32_t> sequences;
+  std::optional<uint64_t> seed;
+  std::string attention_lengths;
+  std::string projection_lengths;
+  LocalWorkers workers;
+  bool detach = false;
+};
+
+absl::Status FillEvaluation(const EvaluateOptions& options, v1::Evaluation& evaluation) {
+  absl::Status status = ReadNumbers("--lengths", options.lengths, *evaluation.mutable_lengths());
+  status.Update(ReadNumbers("--attention_lengths", options.attention_lengths,
+                            *evaluation.mutable_attention_lengths()));
+  if (!options.projection_lengths.empty()) {
+    status.Update(ReadNumbers("--projection_lengths", options.projection_lengths,
+                              *evaluation.mutable_projection()->mutable_lengths()));
+  }
+  if (options.sequences.has_value()) evaluation.set_sequences(*options.sequences);
+  if (options.seed.has_value()) evaluation.set_seed(*options.seed);
+  return status;
+}
+
+absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
+  v1::EvaluateTrialRequest request;
+  absl::Status status = FillEvaluation(options, *request.mutable_evaluation());
+  if (!status.ok()) return status;
+  std::optional<InterruptGuard> interrupts(std::in_place);
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  auto trial = FindTrial(**connection, options.trial);
+  if (!trial.ok()) return trial.status();
+  request.set_trial(trial->name());
+  request.set_request_id(RandomRequestId());
+  const char* user = std::getenv("USER");
+  request.set_owner(user == nullptr ? "" : user);
+  auto created = (*connection)->EvaluateTrial(request);
+  if (!created.ok()) return created.status();
+  const std::string name = created->experiment().name();
+  if (program.output_is_table()) {
+    program.out() << "Evaluating " << ShortName(trial->name()) << " again as " << ShortName(name)
+                  << "\n";
+  }
+  if (options.detach) {
+    if (!program.output_is_table()) program.Write({.columns = {"name"}, .rows = {{name}}});
+    return kSuccess;
+  }
+  const auto ended =
+      TrainOrWatch(program, **connection, created->experiment(), options.workers, interrupts);
+  if (!ended.ok() || *ended == kInterrupted) return ended;
+  auto experiment = (*connection)->GetExperiment(name);
+  if (!experiment.ok()) return experiment.status();
+  if (program.output_is_table()) program.out() << "\n";
+  status = PrintResults(program, **connection, *experiment, false);
+  if (!status.ok()) return status;
+  return ended;
+}
+
+}  // namespace
+
+void AddEvaluate(CLI::App& app, Program& program) {
+  auto options = std::make_shared<EvaluateOptions>();
+  CLI::App* command = program.AddCommand(
+      app, "evaluate", "Evaluates a trained model again, on other lengths", kServerGroup,
+      "lengthwise evaluate table1-1/0 --lengths 41..500 --sequences 500\n"
+      "lengthwise evaluate quickstart/1 --lengths 61..100 --data_dir "
+      "~/.local/share/lengthwise/runs",
+      [&program, options] { return Evaluate(program, *options); });
+  command->add_option("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--lengths", options->lengths,
+                   "41..500, or 10,20,50; default those of the trial")
+      ->type_name("LIST");
+  command->add_option("--sequences", options->sequences, "Sequences a length; default the trial's")
+      ->type_name("N");
+  command->add_option("--seed", options->seed, "Of the sequences; default the trial's")
+      ->type_name("S");
+  command
+      ->add_option("--attention_lengths", options->attention_lengths,
+                   "Also record attention maps at these lengths")
+      ->type_name("LIST");
+  command
+      ->add_option("--projection_lengths", options->projection_lengths,
+                   "Also record projections of activations at these lengths")
+      ->type_name("LIST");
+  command->add_flag("--detach", options->detach, "Submit it and do not wait");
+  AddWorkerOptions(command, options->workers);
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,102 @@
+#include "client/commands/local_training.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+#include <thread>
+
+#include "client/commands/watch_display.h"
+#include "client/embedded/private_service.h"
+
+namespace lengthwise::client {
+namespace {
+
+// For a worker to finish its step and hand over its checkpoint.
+constexpr absl::Duration kGrace = absl::Seconds(20);
+constexpr size_t kMostWorkers = 64;
+
+}  // namespace
+
+void AddWorkerOptions(CLI::App* command, LocalWorkers& workers) {
+  command->add_option("--device", workers.device, "Where workers run: auto, cpu or cuda:N")
+      ->capture_default_str()
+      ->type_name("DEVICE");
+  command
+      ->add_option("--workers", workers.count,
+                   "Worker processes; by default one a core, or one for a GPU")
+      ->check(CLI::Range(size_t{1}, kMostWorkers))
+      ->type_name("N");
+  command
+      ->add_option(
+          "--threads", workers.threads,
+          "Threads of each worker on the CPU. Results of one number of threads are the same "
+          "on every run; another number may change their last bits")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str()
+      ->type_name("N");
+}
+
+int WorkerCount(const LocalWorkers& workers, size_t trials) {
+  if (workers.count > 0) return workers.count;
+  const bool gpu = workers.device != "cpu" &&
+                   (workers.device != "auto" || std::filesystem::exists("/dev/nvidiactl"));
+  if (gpu) return 1;
+  const int cores = static_cast<int>(std::thread::hardware_concurrency()) / workers.threads;
+  return std::clamp(cores, 1, static_cast<int>(std::clamp<size_t>(trials, 1, kMostWorkers)));
+}
+
+absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connection& connection,
+                              const LocalTraining& training,
+                              std::optional<InterruptGuard>& interrupts) {
+  for (int i = 0; i < training.workers; ++i) {
+    const absl::Status started =
+        service.StartWorker(training.options.device, training.options.threads);
+    if (!started.ok()) return started;
+  }
+  // Only the results go to the output of a program that wants JSON or CSV.
+  const bool talks = program.output_is_table() && !training.quiet;
+  std::ostream discarded(nullptr);
+  Program silent(discarded, program.err());
+  const absl::StatusOr<int> watched = WatchExperiment(
+      talks ? program : silent, connection,
+      {.experiment = training.experiment, .check = [&] { return service.Check(); }});
+  if (!watched.ok()) {
+    // The connection breaks when the server dies: the dead process is the reason, not the broken
+    // connection.
+    if (const absl::Status dead = service.Check(); !dead.ok()) return dead;
+    return absl::AbortedError(watched.status().message());
+  }
+  if (*watched == kInterrupted) {
+    if (talks) {
+      program.out() << "\nInterrupted. Stopping the workers with a last checkpoint (Ctrl-C again: "
+                       "without)"
+                    << std::endl;
+    }
+    // A second Ctrl-C ends the client at once, and the kernel its children with it.
+    interrupts.reset();
+    service.Stop(kGrace);
+  }
+  return *watched;
+}
+
+absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
+                                 const v1::Experiment& experiment, const LocalWorkers& workers,
+                                 std::optional<InterruptGuard>& interrupts, bool quiet) {
+  PrivateService* const service = program.private_service();
+  if (service == nullptr) {
+    interrupts.reset();
+    std::ostream discarded(nullptr);
+    Program silent(discarded, program.err());
+    return WatchExperiment(program.output_is_table() && !quiet ? program : silent, connection,
+                           {.experiment = experiment.name()});
+  }
+  const int trials = experiment.trials().queued() + experiment.trials().running();
+  return TrainHere(program, *service, connection,
+                   {.experiment = experiment.name(),
+                    .workers = WorkerCount(workers, static_cast<size_t>(trials)),
+                    .options = workers,
+                    .quiet = quiet},
+                   interrupts);
+}
+
+}  // namespace lengthwise::client

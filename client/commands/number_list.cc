@@ -1,0 +1,63 @@
+#include "client/commands/number_list.h"
+
+#include <limits>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "specification/integer_ranges.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr int64_t kMostNumbers = 1'000'000;
+
+template <typename Number>
+absl::Status Read(const std::string& option, const std::string& text,
+                  google::protobuf::RepeatedField<Number>& numbers) {
+  if (text.empty()) return absl::OkStatus();
+  google::protobuf::RepeatedField<Number> read;
+  for (const absl::string_view untrimmed : absl::StrSplit(text, ',')) {
+    const absl::string_view part = absl::StripAsciiWhitespace(untrimmed);
+    std::optional<specification::IntegerRange> range;
+    if (specification::LooksLikeRange(part)) {
+      range = specification::ParseRange(part);
+    } else if (const auto number = specification::ParseInteger(part); number.has_value()) {
+      range = specification::IntegerRange{.first = *number, .last = *number};
+    }
+    if (!range.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, ": got \"", std::string(part),
+                       "\", expected numbers and ranges such as 41..500 or 1,2,5"));
+    }
+    if (range->first < 0 || range->last > absl::int128(std::numeric_limits<Number>::max())) {
+      return absl::InvalidArgumentError(absl::StrCat(option, ": got \"", std::string(part),
+                                                     "\", expected numbers from 0 to ",
+                                                     std::numeric_limits<Number>::max()));
+    }
+    if (range->size() + read.size() > kMostNumbers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, ": more than ", kMostNumbers, " numbers"));
+    }
+    for (absl::int128 number = range->first; number <= range->last; number += range->step) {
+      read.Add(static_cast<Number>(number));
+    }
+  }
+  numbers.MergeFrom(read);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ReadNumbers(const std::string& option, const std::string& text,
+                         google::protobuf::RepeatedField<uint64_t>& numbers) {
+  return Read(option, text, numbers);
+}
+
+absl::Status ReadNumbers(const std::string& option, const std::string& text,
+                         google::protobuf::RepeatedField<int32_t>& numbers) {
+  return Read(option, text, numbers);
+}
+
+}  // namespace lengthwise::client

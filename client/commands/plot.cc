@@ -1,0 +1,257 @@
+// `lengthwise plot EXPERIMENT --figure KIND`: pictures of results.
+#include <map>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "catalogue/suggestion.h"
+#include "client/commands/commands.h"
+#include "client/plotting/accuracy_by_length.h"
+#include "client/plotting/accuracy_over_time.h"
+#include "client/plotting/attention_figure.h"
+#include "client/plotting/gnuplot.h"
+#include "client/plotting/length_sweep.h"
+#include "client/plotting/loss_figure.h"
+#include "client/plotting/plot_data.h"
+#include "client/plotting/projection_figure.h"
+#include "client/plotting/terminal_figure.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr int kLeastPixels = 100;
+constexpr int kMostPixels = 10'000;
+
+struct PlotOptions {
+  std::vector<std::string> experiments;
+  std::string figure;
+  TrialFilter filter;
+  AttentionChoice attention;
+  std::string parameter;
+  std::string out;
+  std::string title;
+  PictureSize size;
+  std::string script;
+  bool terminal = false;
+};
+
+using Experiments = std::vector<PlotExperiment>;
+
+// A figure by its name: what it needs beside trials and accuracies, and how it is made.
+struct FigureKind {
+  bool needs_intervals = false;
+  absl::Status (*fetch)(Connection&, const PlotOptions&, Experiments&) = nullptr;
+  absl::StatusOr<Figure> (*make)(const Experiments&, const PlotOptions&) = nullptr;
+};
+
+const std::map<std::string, FigureKind>& FigureKinds() {
+  static const auto& kinds = *new std::map<std::string, FigureKind>{
+      {"accuracy_by_length",
+       {.make = [](const Experiments& experiments,
+                   const PlotOptions&) { return AccuracyByLengthFigure(experiments); }}},
+      {"accuracy_over_time",
+       {.needs_intervals = true,
+        .make = [](const Experiments& experiments,
+                   const PlotOptions&) { return AccuracyOverTimeFigure(experiments); }}},
+      {"attention",
+       {.fetch =
+            [](Connection& connection, const PlotOptions& options, Experiments& experiments) {
+              return FetchAttention(connection, options.attention.length, experiments);
+            },
+        .make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return AttentionFigure(experiments, options.attention);
+            }}},
+      {"length_sweep",
+       {.make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return LengthSweepFigure(experiments, options.parameter);
+            }}},
+      {"loss",
+       {.fetch = [](Connection& connection, const PlotOptions&,
+                    Experiments& experiments) { return FetchLosses(connection, experiments); },
+        .make = [](const Experiments& experiments,
+                   const PlotOptions&) { return LossFigure(experiments); }}},
+      {"projection",
+       {.fetch = [](Connection& connection, const PlotOptions&,
+                    Experiments& experiments) { return FetchProjections(connection, experiments); },
+        .make = [](const Experiments& experiments,
+                   const PlotOptions&) { return ProjectionFigure(experiments); }}},
+  };
+  return kinds;
+}
+
+absl::StatusOr<PictureFormat> FormatOf(const std::string& path) {
+  if (absl::EndsWith(path, ".svg")) return PictureFormat::kSvg;
+  if (absl::EndsWith(path, ".png")) return PictureFormat::kPng;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--out is \"", path, "\"; its name must end with .svg or .png"));
+}
+
+// Mistakes that can be told before a server is asked.
+absl::Status Check(const PlotOptions& options) {
+  if (FigureKinds().count(options.figure) == 0) {
+    std::vector<std::string> names;
+    for (const auto& [name, kind] : FigureKinds()) names.push_back(name);
+    return absl::InvalidArgumentError(
+        options.figure.empty()
+            ? absl::StrCat("say what to draw: --figure ", absl::StrJoin(names, "|"))
+            : absl::StrCat("unknown figure \"", options.figure, "\"",
+                           catalogue::Suggestion(options.figure, names)));
+  }
+  if (!options.out.empty()) {
+    if (absl::Status status = FormatOf(options.out).status(); !status.ok()) return status;
+  }
+  for (const int pixels : {options.size.width, options.size.height}) {
+    if (pixels != 0 && (pixels < kLeastPixels || pixels > kMostPixels)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a picture of ", pixels, " pixels? Accepted: ", kLeastPixels, " to ", kMostPixels));
+    }
+  }
+  const bool choice =
+      options.attention.layer != 0 || options.attention.head != 0 || options.attention.length != 0;
+  if (choice && options.figure != "attention") {
+    return absl::InvalidArgumentError(
+        "--layer, --head and --length are for the figure attention alone");
+  }
+  if (!options.parameter.empty() && options.figure != "length_sweep") {
+    return absl::InvalidArgumentError("--parameter is for the figure length_sweep alone");
+  }
+  return absl::OkStatus();
+}
+
+// "quickstart-1-loss", or "a-1-b-1-loss" for several experiments.
+std::string DefaultStem(const Experiments& experiments, const std::string& figure) {
+  std::string stem;
+  for (const PlotExperiment& experiment : experiments) absl::StrAppend(&stem, experiment.name, "-");
+  return stem + figure;
+}
+
+absl::StatusOr<int> Plot(Program& program, const PlotOptions& options) {
+  if (absl::Status status = Check(options); !status.ok()) return status;
+  const FigureKind& kind = FigureKinds().at(options.figure);
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  auto experiments =
+      FetchExperiments(**connection, options.experiments, options.filter, kind.needs_intervals);
+  if (!experiments.ok()) return experiments.status();
+  if (kind.fetch != nullptr) {
+    if (absl::Status status = kind.fetch(**connection, options, *experiments); !status.ok()) {
+      return status;
+    }
+  }
+  auto figure = kind.make(*experiments, options);
+  if (!figure.ok()) return figure.status();
+  if (!options.title.empty()) figure->title = options.title;
+
+  if (options.terminal) {
+    auto text = RenderFigure(*figure, program.width(), program.palette());
+    if (!text.ok()) return text.status();
+    program.out() << *text;
+    return kSuccess;
+  }
+  std::vector<Picture> pictures;
+  if (!options.out.empty()) {
+    pictures.push_back({*FormatOf(options.out), options.out});
+  } else {
+    const std::string stem = DefaultStem(*experiments, options.figure);
+    pictures = {{PictureFormat::kSvg, stem + ".svg"}, {PictureFormat::kPng, stem + ".png"}};
+  }
+  if (!options.script.empty()) {
+    const auto script = GnuplotScript(*figure, options.size, pictures);
+    if (!script.ok()) return script.status();
+    if (absl::Status status = WriteForUser(options.script, *script); !status.ok()) return status;
+    program.out() << options.script << "\n";
+  }
+  if (absl::Status status = DrawPictures(*figure, options.size, pictures); !status.ok()) {
+    return status;
+  }
+  for (const Picture& picture : pictures) program.out() << picture.path << "\n";
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddPlot(CLI::App& app, Program& program) {
+  auto options = std::make_shared<PlotOptions>();
+  CLI::App* command = program.AddCommand(
+      app, "plot", "Draws results as SVG and PNG, or in the terminal", kServerGroup,
+      "lengthwise plot quickstart-1 --figure accuracy_by_length\n"
+      "lengthwise plot quickstart-1 --figure loss --terminal\n"
+      "lengthwise plot table1 --figure accuracy_by_length --task reverse_string -o figure4.svg\n"
+      "lengthwise plot figure6 --figure attention --length 40 --width 1600 -o figure6.png\n"
+      "lengthwise plot figure2_long figure2_randomized --figure accuracy_over_time\n"
+      "\n"
+      "Figures:\n"
+      "  accuracy_by_length   accuracy at each length after training, a panel a task\n"
+      "  loss                 training loss over the steps\n"
+      "  attention            which token looks at which; needs evaluation.attention_lengths\n"
+      "  projection           activations in two dimensions; needs evaluation.projection\n"
+      "  length_sweep         accuracy by a parameter of the encodings, such as max_position\n"
+      "  accuracy_over_time   accuracy over training's wall clock; needs evaluation.every_steps\n"
+      "\n"
+      "Lines are means over seeds, with a band from the lowest to the highest, at the learning\n"
+      "rate that is best on lengths not seen in training. Pictures are drawn by gnuplot (Debian's\n"
+      "package gnuplot-nox); --script keeps what it was given.",
+      [&program, options] { return Plot(program, *options); });
+  command
+      ->add_option("experiments", options->experiments,
+                   "Experiments, or single trials as EXPERIMENT/TRIAL")
+      ->required()
+      ->type_name("");
+  command->add_option("--figure", options->figure, "What to draw, of the figures below")
+      ->type_name("KIND");
+  command
+      ->add_option("-o,--out", options->out,
+                   "The file, .svg or .png; default: EXPERIMENT-KIND.svg and .png here")
+      ->type_name("FILE");
+  command->add_option("--task", options->filter.tasks, "Only this task; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command->add_option("--network", options->filter.networks, "Only this network; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--encoding", options->filter.encodings, "Only this encoding; may be repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--learning_rate", options->filter.learning_rates,
+                   "Only this learning rate; may be repeated")
+      ->type_name("RATE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--trial", options->filter.trials,
+                   "Only this trial, by id or index; may be repeated")
+      ->type_name("TRIAL")
+      ->allow_extra_args(false);
+  command->add_option("--layer", options->attention.layer, "attention: only this layer, from 1")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command
+      ->add_option("--head", options->attention.head,
+                   "attention: this head, from 1, instead of the maximum over heads")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command->add_option("--length", options->attention.length, "attention: only this input length")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+  command
+      ->add_option("--parameter", options->parameter,
+                   "length_sweep: the parameter of the encodings; default: the one that differs")
+      ->type_name("NAME");
+  command->add_option("--title", options->title, "Instead of the picture's own")->type_name("TEXT");
+  command->add_option("--width", options->size.width, "Of the picture; default: what suits it")
+      ->type_name("PIXELS");
+  command->add_option("--height", options->size.height, "Of the picture; default: what suits it")
+      ->type_name("PIXELS");
+  command->add_option("--script", options->script, "Also keep gnuplot's script, with the data")
+      ->type_name("FILE");
+  command->add_flag("--terminal", options->terminal,
+                    "Draw in the terminal instead: accuracy_by_length, accuracy_over_time, loss");
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+}
+
+}  // namespace lengthwise::client

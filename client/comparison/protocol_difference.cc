@@ -1,0 +1,200 @@
+#include "client/comparison/protocol_difference.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/rendering/numbers.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::client {
+namespace {
+
+using Found = std::vector<ProtocolDifference>;
+
+void AddIfDifferent(std::string what, std::string here, std::string published, Found& differences) {
+  if (here == published) return;
+  differences.push_back({std::move(what), std::move(here), std::move(published)});
+}
+
+std::string FormatParameter(const google::protobuf::Value& value) {
+  switch (value.kind_case()) {
+    case google::protobuf::Value::kNumberValue:
+      return FormatExact(value.number_value());
+    case google::protobuf::Value::kBoolValue:
+      return value.bool_value() ? "true" : "false";
+    default:
+      return value.string_value();
+  }
+}
+
+std::string ScoredLengths(const v1::Evaluation& evaluation, const v1::Training& training) {
+  const int32_t seen_up_to =
+      evaluation.has_seen_up_to() ? evaluation.seen_up_to() : training.lengths().max();
+  std::set<int32_t> unseen;
+  for (const int32_t length : evaluation.lengths()) {
+    if (length > seen_up_to) unseen.insert(length);
+  }
+  return FormatLengths({unseen.begin(), unseen.end()});
+}
+
+std::string FormatRates(const v1::ExperimentSpecification& specification) {
+  std::set<double> rates(specification.learning_rates().begin(),
+                         specification.learning_rates().end());
+  return absl::StrJoin(
+      rates, ", ", [](std::string* out, double rate) { absl::StrAppend(out, FormatExact(rate)); });
+}
+
+// Pairs of a weight seed and a data seed.
+int64_t SeedCount(const v1::ExperimentSpecification& specification) {
+  if (specification.weight_seeds_size() > 0) {
+    return int64_t{specification.weight_seeds_size()} * specification.data_seeds_size();
+  }
+  return std::max(1, specification.seeds_size());
+}
+
+// The parameters of all of `here`, by name, against those of `published`.
+void CompareParameters(absl::string_view prefix, const std::vector<const v1::Component*>& here,
+                       const v1::Component& published, Found& differences) {
+  const std::map<std::string, google::protobuf::Value> parameters(published.parameters().begin(),
+                                                                  published.parameters().end());
+  for (const auto& [name, value] : parameters) {
+    std::set<std::string> values;
+    for (const v1::Component* component : here) {
+      const auto found = component->parameters().find(name);
+      if (found != component->parameters().end()) values.insert(FormatParameter(found->second));
+    }
+    if (values.empty()) continue;
+    AddIfDifferent(absl::StrCat(prefix, name), absl::StrJoin(values, ", "), FormatParameter(value),
+                   differences);
+  }
+}
+
+void CompareComponent(const std::string& what, const v1::Component& here,
+                      const v1::Component& published, Found& differences) {
+  AddIfDifferent(what, here.name(), published.name(), differences);
+  if (here.name() == published.name()) {
+    CompareParameters(absl::StrCat(what, " "), {&here}, published, differences);
+  }
+}
+
+void CompareNetworks(const v1::ExperimentSpecification& here,
+                     const v1::ExperimentSpecification& published, Found& differences) {
+  if (published.networks().empty()) return;
+  v1::Component network = published.networks(0);
+  network.mutable_parameters()->erase("attention");  // a column of its own
+  std::vector<const v1::Component*> same;
+  for (const v1::Component& given : here.networks()) {
+    if (given.name() == network.name()) {
+      same.push_back(&given);
+    } else {
+      differences.push_back({"network", given.name(), network.name()});
+    }
+  }
+  CompareParameters("network ", same, network, differences);
+}
+
+bool IsRandomized(const v1::Component& encoding) {
+  const auto found = encoding.parameters().find("randomized");
+  return found != encoding.parameters().end() && found->second.bool_value();
+}
+
+// Each encoding against the protocol's of that name, but for what makes it a column of its own.
+void CompareEncodings(const v1::ExperimentSpecification& here,
+                      const v1::ExperimentSpecification& published, Found& differences) {
+  // What several encodings have in common is said once.
+  std::set<std::tuple<std::string, std::string, std::string>> said;
+  for (const v1::Component& encoding : here.encodings()) {
+    for (v1::Component paper : published.encodings()) {
+      if (paper.name() != encoding.name()) continue;
+      paper.mutable_parameters()->erase("randomized");
+      paper.mutable_parameters()->erase("sorted");
+      // Only what draws positions, or learns a vector for each, depends on how many there are.
+      if (!IsRandomized(encoding) && encoding.name() != "learned") {
+        paper.mutable_parameters()->erase("max_position");
+      }
+      Found found;
+      CompareParameters("encodings' ", {&encoding}, paper, found);
+      for (ProtocolDifference& difference : found) {
+        if (said.emplace(difference.what, difference.here, difference.published).second) {
+          differences.push_back(std::move(difference));
+        }
+      }
+      break;
+    }
+  }
+}
+
+// What a paper did: the specification that names its protocol and nothing else.
+absl::StatusOr<v1::ExperimentSpecification> ResolveProtocol(absl::string_view protocol) {
+  v1::ExperimentSpecification asked;
+  asked.set_name("paper");
+  asked.set_protocol(std::string(protocol));
+  auto resolved = specification::Resolve(asked, specification::Limits());
+  if (!resolved.ok()) {
+    return absl::InternalError(
+        absl::StrCat("protocol ", protocol, ": ", resolved.status().message()));
+  }
+  return std::move(resolved->specification);
+}
+
+}  // namespace
+
+std::string FormatLengths(const std::vector<int32_t>& lengths) {
+  if (lengths.empty()) return "none";
+  if (lengths.size() == 1) return absl::StrCat(lengths[0]);
+  const int32_t step = lengths[1] - lengths[0];
+  bool is_even = true;
+  for (size_t i = 1; i < lengths.size(); ++i) is_even &= lengths[i] - lengths[i - 1] == step;
+  if (is_even && lengths.size() > 2) {
+    return absl::StrCat(lengths.front(), "..", lengths.back(),
+                        step == 1 ? "" : absl::StrCat(" step ", step));
+  }
+  if (lengths.size() <= 8) return absl::StrJoin(lengths, ", ");
+  return absl::StrCat(lengths.size(), " lengths from ", lengths.front(), " to ", lengths.back());
+}
+
+absl::StatusOr<int64_t> StepsOfProtocol(absl::string_view protocol) {
+  const auto resolved = ResolveProtocol(protocol);
+  if (!resolved.ok()) return resolved.status();
+  return resolved->training().steps();
+}
+
+absl::StatusOr<std::vector<ProtocolDifference>> DifferencesFromProtocol(
+    const v1::ExperimentSpecification& specification, absl::string_view protocol) {
+  const auto resolved = ResolveProtocol(protocol);
+  if (!resolved.ok()) return resolved.status();
+  const v1::ExperimentSpecification& paper = *resolved;
+  const v1::Training& training = specification.training();
+  const v1::Training& paper_training = paper.training();
+  Found differences;
+  const auto compare = [&](std::string what, std::string here, std::string published) {
+    AddIfDifferent(std::move(what), std::move(here), std::move(published), differences);
+  };
+  compare("steps", FormatCount(training.steps()), FormatCount(paper_training.steps()));
+  compare("batch size", FormatCount(training.batch_size()),
+          FormatCount(paper_training.batch_size()));
+  compare("training lengths",
+          absl::StrCat(training.lengths().min(), "..", training.lengths().max()),
+          absl::StrCat(paper_training.lengths().min(), "..", paper_training.lengths().max()));
+  compare("scored lengths", ScoredLengths(specification.evaluation(), training),
+          ScoredLengths(paper.evaluation(), paper_training));
+  compare("sequences a length", FormatCount(specification.evaluation().sequences()),
+          FormatCount(paper.evaluation().sequences()));
+  compare("learning rates", FormatRates(specification), FormatRates(paper));
+  compare("seeds", FormatCount(SeedCount(specification)), FormatCount(SeedCount(paper)));
+  CompareNetworks(specification, paper, differences);
+  CompareEncodings(specification, paper, differences);
+  CompareComponent("optimizer", training.optimizer(), paper_training.optimizer(), differences);
+  CompareComponent("schedule", training.schedule(), paper_training.schedule(), differences);
+  compare("clipping norm", FormatExact(training.clip_norm()),
+          FormatExact(paper_training.clip_norm()));
+  compare("precision", training.precision(), paper_training.precision());
+  return differences;
+}
+
+}  // namespace lengthwise::client

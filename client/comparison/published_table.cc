@@ -1,0 +1,152 @@
+#include "client/comparison/published_table.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "catalogue/suggestion.h"
+#include "client/comparison/published_files.h"
+
+namespace lengthwise::client {
+namespace {
+
+using nlohmann::json;
+
+// What an encoding does where it does not say.
+bool Ordinary(const std::string& flag) { return flag == "sorted"; }
+
+// One of the values by its name in a file.
+template <typename Value>
+Value ReadChoice(const json& object, const std::string& field,
+                 const std::map<std::string, Value>& values) {
+  const std::string name = object.at(field);
+  const auto found = values.find(name);
+  if (found != values.end()) return found->second;
+  throw json::other_error::create(500, absl::StrCat("unknown ", field, " ", name), nullptr);
+}
+
+Statistic ReadStatistic(const json& object) {
+  return ReadChoice<Statistic>(object, "statistic",
+                               {{"maximum", Statistic::kMaximum},
+                                {"mean_at_best_rate", Statistic::kMeanAtBestRate},
+                                {"mean_of_all", Statistic::kMeanOfAll}});
+}
+
+// `comparison` has what all columns share.
+PublishedColumn ReadColumn(const json& object, const json& comparison) {
+  PublishedColumn column{
+      .key = object.at("key"),
+      .label = object.at("label"),
+      .statistic = ReadStatistic(object.contains("statistic") ? object : comparison)};
+  column.attention = object.value("attention", column.attention);
+  for (const auto& [name, value] : object.at("encoding").items()) {
+    if (name == "name") {
+      column.encoding = value;
+    } else {
+      column.flags[name] = value;
+    }
+  }
+  return column;
+}
+
+PublishedRow ReadRow(const json& object) {
+  return {.task = object.value("task", object.at("key").get<std::string>()),
+          .label = object.at("label"),
+          .level = object.value("level", ""),
+          .permutation_invariant = object.at("permutation_invariant"),
+          .random_accuracy = object.at("random_accuracy_percent")};
+}
+
+size_t IndexOf(const json& keyed, const std::string& key) {
+  for (size_t i = 0; i < keyed.size(); ++i) {
+    if (keyed[i].at("key") == key) return i;
+  }
+  throw json::other_error::create(500, "a cell names \"" + key + "\", which is not in the table",
+                                  nullptr);
+}
+
+// Throws what nlohmann-json throws.
+PublishedTable Read(absl::string_view name, const json& file) {
+  PublishedTable table;
+  const std::string paper = file.at("paper");
+  if (!absl::StartsWith(name, paper + "_")) {
+    throw json::other_error::create(500, "its name must begin with its paper, " + paper, nullptr);
+  }
+  table.key = absl::StrCat(paper, "/", name.substr(paper.size() + 1));
+  table.citation = file.at("citation");
+  table.table = file.at("table");
+  table.title = file.at("title");
+  table.aggregation = file.at("aggregation");
+  const json& comparison = file.at("comparison");
+  table.protocol = comparison.at("protocol");
+  table.quantity = ReadChoice<Quantity>(comparison, "quantity",
+                                        {{"unseen_accuracy", Quantity::kUnseenAccuracy},
+                                         {"training_hours", Quantity::kTrainingHours}});
+  for (const json& column : file.at("columns")) {
+    table.columns.push_back(ReadColumn(column, comparison));
+  }
+  for (const json& row : file.at("rows")) table.rows.push_back(ReadRow(row));
+  for (const json& cell : file.at("cells")) {
+    PublishedValue value{.value = cell.at("value")};
+    if (cell.contains("std")) value.deviation = cell.at("std").get<double>();
+    table.cells[{IndexOf(file.at("rows"), cell.at("row")),
+                 IndexOf(file.at("columns"), cell.at("column"))}] = value;
+  }
+  table.notes = file.at("notes").get<std::vector<std::string>>();
+  return table;
+}
+
+}  // namespace
+
+bool PublishedColumn::Matches(const v1::Component& network, const v1::Component& given) const {
+  const auto own = network.parameters().find("attention");
+  if (attention != (own == network.parameters().end() ? "softmax" : own->second.string_value())) {
+    return false;
+  }
+  if (!encoding.empty() && given.name() != encoding) return false;
+  for (const auto& [flag, wanted] : flags) {
+    const auto found = given.parameters().find(flag);
+    const bool value =
+        found == given.parameters().end() ? Ordinary(flag) : found->second.bool_value();
+    if (value != wanted) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<PublishedTable> ParsePublishedTable(absl::string_view name, absl::string_view text) {
+  try {
+    return Read(name, json::parse(text.begin(), text.end()));
+  } catch (const json::exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ".json: ", error.what()));
+  }
+}
+
+absl::StatusOr<std::vector<PublishedTable>> PublishedTables() {
+  std::vector<PublishedTable> tables;
+  for (const PublishedFile& file : PublishedFiles()) {
+    auto table = ParsePublishedTable(file.name, file.json);
+    if (!table.ok()) return absl::InternalError(table.status().message());
+    tables.push_back(*std::move(table));
+  }
+  std::sort(tables.begin(), tables.end(),
+            [](const PublishedTable& a, const PublishedTable& b) { return a.key < b.key; });
+  return tables;
+}
+
+absl::StatusOr<PublishedTable> FindPublishedTable(absl::string_view key) {
+  auto tables = PublishedTables();
+  if (!tables.ok()) return tables.status();
+  std::vector<std::string> keys;
+  for (PublishedTable& table : *tables) {
+    if (table.key == key) return std::move(table);
+    keys.push_back(table.key);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("unknown published table \"", key, "\"",
+                                                 catalogue::Suggestion(key, keys),
+                                                 "; `lengthwise results --compare list` prints "
+                                                 "them"));
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,93 @@
+// A paper's printed table as data: what experiments/published/README.md describes.
+#ifndef LENGTHWISE_CLIENT_COMPARISON_PUBLISHED_TABLE_H_
+#define LENGTHWISE_CLIENT_COMPARISON_PUBLISHED_TABLE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/specification.pb.h"
+
+namespace lengthwise::client {
+
+// How the trials of one cell become one number.
+enum class Statistic {
+  // The best trial.
+  kMaximum,
+  // Mean and standard deviation over the seeds of the configuration (learning rate, and where a
+  // column has several, encoding) with the highest mean.
+  kMeanAtBestRate,
+  // Mean and standard deviation over all trials.
+  kMeanOfAll,
+};
+
+// What the numbers of a table are.
+enum class Quantity {
+  // A trial's mean accuracy over the lengths not seen in training, per cent. More is better.
+  kUnseenAccuracy,
+  // Hours of training for the paper's number of steps. Less is better.
+  kTrainingHours,
+};
+
+struct PublishedColumn {
+  std::string key;
+  std::string label;  // as the paper prints it
+  Statistic statistic = Statistic::kMaximum;
+  // The encoding that a trial of this column has: its catalogue name, empty for any, and flags that
+  // it must have.
+  std::string encoding;
+  std::map<std::string, bool> flags;
+  // The network's parameter of that name.
+  std::string attention = "softmax";
+
+  // Whether trials with such a network and encoding belong to this column. A parameter that they do
+  // not have counts as the paper's ordinary case: not randomized, sorted, soft-max attention.
+  bool Matches(const v1::Component& network, const v1::Component& encoding) const;
+};
+
+struct PublishedRow {
+  std::string task;   // its name in the catalogue
+  std::string label;  // as the paper prints it
+  std::string level;  // in the Chomsky hierarchy: "R", "DCF" or "CS"
+  bool permutation_invariant = false;
+  double random_accuracy = 0;  // per cent
+};
+
+struct PublishedValue {
+  double value = 0;
+  std::optional<double> deviation;  // standard deviation
+};
+
+struct PublishedTable {
+  std::string key;  // "randomized_pe/table_1"
+  std::string citation;
+  std::string table;  // "Table 1"
+  std::string title;
+  std::string aggregation;
+  // Name of the protocol that the paper's experiment followed.
+  std::string protocol;
+  Quantity quantity = Quantity::kUnseenAccuracy;
+  std::vector<PublishedColumn> columns;
+  std::vector<PublishedRow> rows;
+  // By indices of row and column. A cell that the paper leaves empty is absent.
+  std::map<std::pair<size_t, size_t>, PublishedValue> cells;
+  std::vector<std::string> notes;
+};
+
+// INVALID_ARGUMENT for JSON of another form, with the file's name and what is wrong.
+absl::StatusOr<PublishedTable> ParsePublishedTable(absl::string_view name, absl::string_view json);
+
+// Every table that the program carries, sorted by key. INTERNAL if one of them cannot be read,
+// which a test rules out.
+absl::StatusOr<std::vector<PublishedTable>> PublishedTables();
+
+// The one to compare with. INVALID_ARGUMENT with a suggestion for an unknown key.
+absl::StatusOr<PublishedTable> FindPublishedTable(absl::string_view key);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_COMPARISON_PUBLISHED_TABLE_H_

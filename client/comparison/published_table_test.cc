@@ -1,0 +1,139 @@
+#include "client/comparison/published_table.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+v1::Component Encoding(const std::string& name, std::map<std::string, bool> flags) {
+  v1::Component component;
+  component.set_name(name);
+  for (const auto& [flag, value] : flags) {
+    (*component.mutable_parameters())[flag].set_bool_value(value);
+  }
+  return component;
+}
+
+std::vector<std::string> ColumnsOf(const PublishedTable& table, const v1::Component& encoding,
+                                   const v1::Component& network = {}) {
+  std::vector<std::string> keys;
+  for (const PublishedColumn& column : table.columns) {
+    if (column.Matches(network, encoding)) keys.push_back(column.key);
+  }
+  return keys;
+}
+
+TEST(PublishedTableTest, TheProgramCarriesTheTablesOfThePaper) {
+  const auto tables = PublishedTables();
+  ASSERT_TRUE(tables.ok()) << tables.status();
+  std::vector<std::string> keys;
+  for (const PublishedTable& table : *tables) keys.push_back(table.key);
+  EXPECT_THAT(keys,
+              ElementsAre("randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/table_3",
+                          "randomized_pe/table_4", "randomized_pe/table_5"));
+}
+
+// The paper, Table 1: missing duplicate, relative 54.0, randomized relative 100.0; Table 4: bucket
+// sort, learned 20.7 ± 2.9.
+TEST(PublishedTableTest, HoldsWhatThePaperPrints) {
+  const auto first = FindPublishedTable("randomized_pe/table_1");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->cells.size(), 15u * 11u);
+  ASSERT_EQ(first->rows[9].task, "missing_duplicate_string");
+  ASSERT_EQ(first->columns[2].key, "relative");
+  ASSERT_EQ(first->columns[7].key, "rand_relative");
+  EXPECT_EQ(first->cells.at({9, 2}).value, 54.0);
+  EXPECT_EQ(first->cells.at({9, 7}).value, 100.0);
+  EXPECT_FALSE(first->cells.at({9, 7}).deviation.has_value());
+  std::set<std::string> invariant;
+  for (const PublishedRow& row : first->rows) {
+    if (row.permutation_invariant) invariant.insert(row.task);
+  }
+  EXPECT_THAT(invariant, ElementsAre("bucket_sort", "cycle_navigation", "parity_check"));
+
+  const auto fourth = FindPublishedTable("randomized_pe/table_4");
+  ASSERT_TRUE(fourth.ok()) << fourth.status();
+  EXPECT_EQ(fourth->columns[5].statistic, Statistic::kMeanAtBestRate);
+  ASSERT_EQ(fourth->columns[5].key, "learned");
+  EXPECT_EQ(fourth->cells.at({14, 5}).value, 20.7);
+  EXPECT_EQ(fourth->cells.at({14, 5}).deviation, 2.9);
+}
+
+TEST(PublishedTableTest, AnEncodingBelongsToTheColumnOfItsNameAndFlags) {
+  const auto table = FindPublishedTable("randomized_pe/table_1");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_THAT(ColumnsOf(*table, Encoding("none", {})), ElementsAre("none"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("rope", {{"randomized", false}, {"sorted", true}})),
+              ElementsAre("rope"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("rope", {{"randomized", true}, {"sorted", true}})),
+              ElementsAre("rand_rope"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("rope", {{"randomized", true}})),
+              ElementsAre("rand_rope"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("rope", {{"randomized", true}, {"sorted", false}})),
+              ElementsAre());
+  EXPECT_THAT(ColumnsOf(*table, Encoding("sinusoids", {})), ElementsAre());
+}
+
+TEST(PublishedTableTest, UnsortedPositionsHaveAColumnInTable3) {
+  const auto table = FindPublishedTable("randomized_pe/table_3");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_THAT(ColumnsOf(*table, Encoding("sin_cos", {{"randomized", true}, {"sorted", false}})),
+              ElementsAre("rand_sin_cos_unsorted"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("sin_cos", {{"randomized", true}, {"sorted", true}})),
+              ElementsAre("rand_sin_cos"));
+}
+
+TEST(PublishedTableTest, AWrongKeyIsToldWithTheNearest) {
+  const absl::Status wrong = FindPublishedTable("randomized_pe/tabel_1").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong));
+  EXPECT_THAT(std::string(wrong.message()), HasSubstr("did you mean \"randomized_pe/table_1\"?"));
+}
+
+TEST(PublishedTableTest, Table2HoldsHours) {
+  const auto table = FindPublishedTable("randomized_pe/table_2");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->quantity, Quantity::kTrainingHours);
+  EXPECT_EQ(table->columns[0].statistic, Statistic::kMeanOfAll);
+  // Reverse string, randomized relative: 2.75 ± 0.41.
+  ASSERT_EQ(table->rows[1].task, "reverse_string");
+  ASSERT_EQ(table->columns[7].key, "rand_relative");
+  EXPECT_EQ(table->cells.at({1, 7}).value, 2.75);
+  EXPECT_EQ(table->cells.at({1, 7}).deviation, 0.41);
+}
+
+TEST(PublishedTableTest, Table5PutsGeometricAttentionBesideTheBestRandomizedEncoding) {
+  const auto table = FindPublishedTable("randomized_pe/table_5");
+  ASSERT_TRUE(table.ok()) << table.status();
+  v1::Component geometric;
+  (*geometric.mutable_parameters())["attention"].set_string_value("geometric");
+  EXPECT_THAT(ColumnsOf(*table, Encoding("none", {}), geometric),
+              ElementsAre("max_geometric", "avg_geometric"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("rope", {{"randomized", true}})),
+              ElementsAre("max_table1", "avg_table4"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("rope", {})), ElementsAre());
+  EXPECT_THAT(ColumnsOf(*table, Encoding("none", {})), ElementsAre());
+  EXPECT_EQ(table->columns[1].statistic, Statistic::kMaximum);
+  EXPECT_EQ(table->columns[3].statistic, Statistic::kMeanAtBestRate);
+}
+
+TEST(PublishedTableTest, RefusesAFileWithACellOutsideTheTable) {
+  const auto table = ParsePublishedTable("p_table_1", R"json({
+    "paper": "p", "citation": "c", "table": "Table 1", "title": "t", "aggregation": "a",
+    "comparison": {"protocol": "x", "quantity": "unseen_accuracy", "statistic": "maximum"},
+    "notes": [],
+    "columns": [{"key": "none", "label": "None", "encoding": {"name": "none"}}],
+    "rows": [],
+    "cells": [{"row": "even_pairs", "column": "none", "value": 1}]})json");
+  EXPECT_THAT(std::string(table.status().message()),
+              HasSubstr("a cell names \"even_pairs\", which is not in the table"));
+  EXPECT_THAT(std::string(ParsePublishedTable("p", "{").status().message()), HasSubstr("p.json: "));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,134 @@
+#include "client/rendering/attention_grid.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
+constexpr int kShadeCount = 5;
+
+// A grid of places, each the largest of `keys` x `queries` probabilities.
+struct Scale {
+  int keys = 1;
+  int queries = 1;
+  int characters = 2;  // of a place, so that it is about square
+};
+
+// Characters are twice as high as wide: a place of one character stands for twice as many queries
+// as keys.
+Scale FitScale(int tokens, int width) {
+  const int room = std::max(10, width - 2);
+  if (2 * tokens <= room) return {};
+  const int keys = (tokens + room - 1) / room;
+  return {.keys = keys, .queries = 2 * keys, .characters = 1};
+}
+
+float Largest(const AttentionProbabilities& probabilities, const v1::AttentionMap& map, int layer,
+              const AttentionView& view, int query, int key) {
+  if (view.head > 0) return probabilities.At(layer, view.head - 1, query, key);
+  float largest = 0;
+  for (int head = 0; head < map.heads(); ++head) {
+    largest = std::max(largest, probabilities.At(layer, head, query, key));
+  }
+  return largest;
+}
+
+std::string Repeated(const char* text, int count) {
+  std::string repeated;
+  for (int i = 0; i < count; ++i) repeated += text;
+  return repeated;
+}
+
+// The frame's upper or lower line, with a tick above the first output token.
+std::string FrameLine(const char* left, const char* tick, const char* right, int columns,
+                      int boundary) {
+  if (boundary <= 0 || boundary >= columns) {
+    return absl::StrCat(left, Repeated("─", columns), right, "\n");
+  }
+  return absl::StrCat(left, Repeated("─", boundary), tick, Repeated("─", columns - boundary - 1),
+                      right, "\n");
+}
+
+std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionView& view,
+                        int width, const Palette& palette) {
+  const int tokens = map.tokens_size();
+  const Scale scale = FitScale(tokens, width);
+  const int columns = (tokens + scale.keys - 1) / scale.keys;
+  const int rows = (tokens + scale.queries - 1) / scale.queries;
+  const AttentionProbabilities probabilities(map);
+  std::vector<float> places(static_cast<size_t>(columns) * rows, 0);
+  float darkest = 0;
+  for (int query = 0; query < tokens; ++query) {
+    for (int key = 0; key < tokens; ++key) {
+      float& place =
+          places[static_cast<size_t>(query / scale.queries) * columns + key / scale.keys];
+      place = std::max(place, Largest(probabilities, map, layer, view, query, key));
+      darkest = std::max(darkest, place);
+    }
+  }
+  const std::string heads = view.head > 0 ? absl::StrCat("head ", view.head, " of ", map.heads())
+                                          : absl::StrCat("maximum over ", map.heads(), " heads");
+  std::string text =
+      absl::StrCat(palette(Paint::kBold, absl::StrCat("layer ", layer + 1, " of ", map.layers())),
+                   ", ", heads, absl::StrFormat(", darkest %.2f\n", darkest));
+  const int width_of_grid = columns * scale.characters;
+  const int output_column = map.length() / scale.keys * scale.characters;
+  const int output_row = map.length() / scale.queries;
+  absl::StrAppend(&text, FrameLine("┌", "┬", "┐", width_of_grid, output_column));
+  for (int row = 0; row < rows; ++row) {
+    const bool tick = row == output_row && map.length() < tokens;
+    absl::StrAppend(&text, tick ? "├" : "│");
+    for (int column = 0; column < columns; ++column) {
+      const float value = places[static_cast<size_t>(row) * columns + column];
+      const int shade = darkest > 0
+                            ? std::min(kShadeCount - 1,
+                                       static_cast<int>(value / darkest * (kShadeCount - 1) + 0.5F))
+                            : 0;
+      absl::StrAppend(&text, Repeated(kShades[shade], scale.characters));
+    }
+    absl::StrAppend(&text, tick ? "┤\n" : "│\n");
+  }
+  absl::StrAppend(&text, FrameLine("└", "┴", "┘", width_of_grid, output_column));
+  return text;
+}
+
+}  // namespace
+
+absl::Status AttentionProbabilities::Check(const v1::AttentionMap& map) {
+  const int64_t tokens = map.tokens_size();
+  const int64_t wanted =
+      int64_t{map.layers()} * map.heads() * tokens * tokens * static_cast<int64_t>(sizeof(float));
+  if (static_cast<int64_t>(map.probabilities().size()) == wanted) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the attention map of length ", map.length(), " has ",
+                                          map.probabilities().size(), " bytes, expected ", wanted));
+}
+
+float AttentionProbabilities::At(int layer, int head, int query, int key) const {
+  const size_t tokens = static_cast<size_t>(map_.tokens_size());
+  const size_t index =
+      ((static_cast<size_t>(layer) * map_.heads() + head) * tokens + query) * tokens + key;
+  float value = 0;
+  std::memcpy(&value, map_.probabilities().data() + index * sizeof(float), sizeof(float));
+  return value;
+}
+
+std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& view, int width,
+                            const Palette& palette) {
+  std::string text = absl::StrCat(
+      palette(Paint::kBold, absl::StrCat("length ", map.length())), ": ", map.length(),
+      " input and ", map.tokens_size() - map.length(),
+      " output tokens; rows are queries, columns keys; ticks mark the first output token\n");
+  for (int layer = 0; layer < map.layers(); ++layer) {
+    if (view.layer > 0 && view.layer != layer + 1) continue;
+    absl::StrAppend(&text, RenderLayer(map, layer, view, width, palette));
+  }
+  return text + "\n";
+}
+
+}  // namespace lengthwise::client
