@@ -77,8 +77,9 @@ History Fold(const std::vector<v1::Event>& events) {
     for (const v1::Event& event : kept) {
       if (event.has_training_points()) points.MergeFrom(event.training_points());
       if (event.has_length_accuracies()) {
-        history.accuracies[trial] +=
-            std::to_string(event.step()) + event.length_accuracies().SerializeAsString();
+        v1::LengthAccuracies measured = event.length_accuracies();
+        measured.clear_training_seconds();
+        history.accuracies[trial] += std::to_string(event.step()) + measured.SerializeAsString();
       }
       if (event.has_attention_map()) {
         history.attention_maps[trial] += event.attention_map().SerializeAsString();
