@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "platform/files.h"
 #include "platform/sha256.h"
+#include "server/resource_id.h"
 
 namespace lengthwise::server {
 namespace {
@@ -16,12 +17,15 @@ namespace {
 constexpr absl::string_view kSuffix = ".safetensors";
 constexpr absl::string_view kManifestSuffix = ".json";
 
-bool IsFileName(absl::string_view id) {
-  return !id.empty() && id.size() <= 200 && id[0] != '.' &&
-         std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_' || c == '.' || c == '+';
-         });
+// What file systems take as one name, bytes.
+constexpr size_t kMaxFileName = 255;
+
+// The directory of an id: the id itself, or for a longer one than a file name may be its beginning
+// and its hash. "~" is in no id, so that the two kinds never meet.
+std::string DirectoryName(absl::string_view id) {
+  if (id.size() <= kMaxFileName) return std::string(id);
+  const std::string hash = platform::Sha256Hex(id);
+  return absl::StrCat(id.substr(0, kMaxFileName - 1 - hash.size()), "~", hash);
 }
 
 // Says whose the artifact at `path` is.
@@ -108,13 +112,22 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::st
   return std::unique_ptr<ArtifactStore>(new ArtifactStore(directory));
 }
 
+absl::StatusOr<std::string> ArtifactStore::DirectoryOf(absl::string_view experiment) const {
+  if (!IsResourceId(experiment)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", experiment, "\" cannot name a directory of artifacts"));
+  }
+  return absl::StrCat(directory_, "/", DirectoryName(experiment));
+}
+
 absl::StatusOr<std::string> ArtifactStore::DirectoryOf(absl::string_view experiment,
                                                        absl::string_view trial) const {
-  if (!IsFileName(experiment) || !IsFileName(trial)) {
+  const absl::StatusOr<std::string> above = DirectoryOf(experiment);
+  if (!above.ok() || !IsResourceId(trial)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", experiment, "/", trial, "\" cannot name a directory of artifacts"));
   }
-  return absl::StrCat(directory_, "/", experiment, "/", trial);
+  return absl::StrCat(*above, "/", DirectoryName(trial));
 }
 
 absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
@@ -128,10 +141,13 @@ absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
 }
 
 absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
-  const std::string experiment = absl::StrCat(directory_, "/", id.experiment);
-  absl::Status status = platform::CreateDirectories(absl::StrCat(experiment, "/", id.trial));
+  const absl::StatusOr<std::string> experiment = DirectoryOf(id.experiment);
+  if (!experiment.ok()) return experiment.status();
+  const absl::StatusOr<std::string> trial = DirectoryOf(id.experiment, id.trial);
+  if (!trial.ok()) return trial.status();
+  absl::Status status = platform::CreateDirectories(*trial);
   // The new directories' names must be durable, too.
-  if (status.ok()) status = platform::SyncDirectory(experiment);
+  if (status.ok()) status = platform::SyncDirectory(*experiment);
   if (status.ok()) status = platform::SyncDirectory(directory_);
   return status;
 }
@@ -247,15 +263,15 @@ absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::s
 }
 
 absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
-  const absl::StatusOr<std::string> any = DirectoryOf(experiment, "any");
-  if (!any.ok()) return any.status();
+  const absl::StatusOr<std::string> path = DirectoryOf(experiment);
+  if (!path.ok()) return path.status();
   {
-    const std::string prefix = absl::StrCat(directory_, "/", experiment, "/");
+    const std::string prefix = *path + "/";
     platform::MutexLock lock(mutex_);
     absl::erase_if(verified_,
                    [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
   }
-  return platform::DeleteTree(absl::StrCat(directory_, "/", experiment));
+  return platform::DeleteTree(*path);
 }
 
 }  // namespace lengthwise::server

@@ -150,9 +150,20 @@ void Outbox::UploadRefused(const Upload& upload, absl::string_view reason) {
   MutexLock lock(mutex_);
   Item* item = FindUpload(upload);
   if (item == nullptr) return;
-  SetLogLine(item->event,
-             absl::StrCat("the checkpoint of step ", upload.step, " (", upload.bytes->size(),
-                          " bytes) was not stored: ", std::string(reason)));
+  Trial& trial = trials_[upload.trial];
+  // What stands before it was measured and may be on its way already: it stays. What stands behind
+  // it has not been sent, as it waited for the upload.
+  while (trial.items.back().event.sequence() > upload.sequence) {
+    bytes_ -= trial.items.back().bytes;
+    trial.items.pop_back();
+  }
+  trial.last_sequence = upload.sequence;
+  trial.has_outcome = true;
+  stopped_[upload.trial].store(true, std::memory_order_release);
+  v1::Outcome& outcome = *item->event.mutable_outcome();
+  outcome.set_kind(v1::Outcome::FAILED_TEMPORARILY);
+  outcome.set_reason(absl::StrCat("the server does not store the checkpoint of step ", upload.step,
+                                  " (", upload.bytes->size(), " bytes): ", std::string(reason)));
   bytes_ -= static_cast<int64_t>(item->artifact->size());
   item->bytes -= static_cast<int64_t>(item->artifact->size());
   item->artifact.reset();
