@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -82,13 +83,16 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
 
 absl::Status LinkFile(const std::string& from, const std::string& to) {
   if (absl::Status status = DeleteFile(to); !status.ok()) return status;
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.link.before");
   if (link(from.c_str(), to.c_str()) != 0) {
     return FileError(errno, absl::StrCat("link ", from, " as"), to);
   }
+  LENGTHWISE_FAILPOINT("file.link.after");
   return SyncDirectory(DirectoryOf(to));
 }
 
 absl::Status DeleteFile(const std::string& path) {
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.delete.before");
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return FileError(errno, "delete", path);
 }
@@ -130,6 +134,7 @@ absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string
   const int descriptor =
       mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC);
   if (descriptor < 0) return FileError(errno, "create a temporary file beside", path);
+  LENGTHWISE_FAILPOINT("file.create.after");
   return std::unique_ptr<AtomicFile>(new AtomicFile(descriptor, path, std::move(temporary)));
 }
 
@@ -143,6 +148,7 @@ AtomicFile::~AtomicFile() {
 }
 
 absl::Status AtomicFile::Append(absl::string_view data) {
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.write.before");
   while (!data.empty()) {
     const ssize_t count = write(descriptor_, data.data(), data.size());
     if (count < 0 && errno == EINTR) continue;
@@ -153,8 +159,11 @@ absl::Status AtomicFile::Append(absl::string_view data) {
 }
 
 absl::Status AtomicFile::Commit() {
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.sync.before");
   if (fsync(descriptor_) != 0) return FileError(errno, "sync", path_);
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.rename.before");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return FileError(errno, "rename", path_);
+  LENGTHWISE_FAILPOINT("file.rename.after");
   close(descriptor_);
   descriptor_ = -1;
   return SyncDirectory(DirectoryOf(path_));

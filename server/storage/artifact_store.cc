@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
+#include "platform/failpoint.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/resource_id.h"
@@ -68,7 +69,9 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
                                               ", announced was ", id_.sha256, "; send it again"));
     }
     absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
+    LENGTHWISE_FAILPOINT("artifact.manifest.after");
     if (status.ok()) status = file_->Commit();
+    LENGTHWISE_FAILPOINT("artifact.commit.after");
     if (status.ok()) status = store_.Remember(path_);
     return status;
   }
@@ -158,6 +161,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::Write(cons
   const absl::StatusOr<std::string> path = PathOf(id);
   if (!path.ok()) return path.status();
   if (absl::Status status = MakeDirectory(id); !status.ok()) return status;
+  LENGTHWISE_FAILPOINT_OR_RETURN("artifact.directory.after");
   absl::StatusOr<std::unique_ptr<platform::AtomicFile>> file = platform::AtomicFile::Create(*path);
   if (!file.ok()) return file.status();
   return std::make_unique<ArtifactFileWriter>(*this, id, *path, *std::move(file), size_bytes, step);
@@ -213,6 +217,7 @@ absl::Status ArtifactStore::Copy(const ArtifactId& from, const std::string& expe
   absl::Status status = MakeDirectory(to);
   if (status.ok()) status = WriteManifest(*path, to, file->size, step);
   if (!status.ok()) return status;
+  LENGTHWISE_FAILPOINT_OR_RETURN("artifact.copy.before");
   if (platform::LinkFile(*old_path, *path).ok()) return Remember(*path);
 
   const absl::StatusOr<std::unique_ptr<Writer>> writer = Write(to, file->size, step);
@@ -241,6 +246,7 @@ absl::Status ArtifactStore::Delete(const ArtifactId& id) {
   }
   absl::Status status = platform::DeleteFile(*path);
   if (!status.ok()) return status;
+  LENGTHWISE_FAILPOINT("artifact.delete.between");
   return platform::DeleteFile(absl::StrCat(absl::StripSuffix(*path, kSuffix), kManifestSuffix));
 }
 
@@ -271,6 +277,7 @@ absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
     absl::erase_if(verified_,
                    [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
   }
+  LENGTHWISE_FAILPOINT("artifact.tree.before");
   return platform::DeleteTree(*path);
 }
 

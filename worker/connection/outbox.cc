@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
 #include "platform/log.h"
 
 namespace lengthwise::worker {
@@ -58,6 +59,7 @@ void Outbox::PutItem(int64_t trial, Item item) {
   while (!stopped(trial) && bytes_ > 0 && bytes_ + item.bytes > options_.max_bytes) Wait();
   if (stopped(trial) || trials_[trial].has_outcome) return;
   Append(trials_[trial], std::move(item));
+  LENGTHWISE_FAILPOINT("outbox.put.after");
   changed_.NotifyAll();
 }
 
@@ -139,6 +141,7 @@ void Outbox::UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint
   MutexLock lock(mutex_);
   Item* item = FindUpload(upload);
   if (item == nullptr) return;
+  LENGTHWISE_FAILPOINT("outbox.upload.stored");
   *item->event.mutable_checkpoint() = checkpoint;
   bytes_ -= static_cast<int64_t>(item->artifact->size());
   item->bytes -= static_cast<int64_t>(item->artifact->size());
@@ -191,6 +194,7 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   if (trial.closed) return;
   // Never beyond what was sent: a server cannot have stored it.
   const int64_t last_sent = trial.acknowledged + static_cast<int64_t>(trial.sent);
+  LENGTHWISE_FAILPOINT("outbox.acknowledge.before");
   DropAcknowledged(trial, std::min(response.acknowledged_sequence(), last_sent));
   switch (response.refusal()) {
     case v1::StreamEventsResponse::STALE_LEASE:
