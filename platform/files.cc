@@ -21,7 +21,10 @@ namespace {
 constexpr size_t kChunk = size_t{1} << 20;
 
 std::string DirectoryOf(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
+  // "a/b/" is "a/b".
+  std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
+  if (!clean.has_filename() && clean.has_relative_path()) clean = clean.parent_path();
+  const std::string parent = clean.parent_path().string();
   return parent.empty() ? "." : parent;
 }
 
@@ -47,9 +50,23 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
 }
 
 absl::Status CreateDirectories(const std::string& path) {
+  const std::string above = DirectoryOf(path);
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  return error ? FileError(error.value(), "make directory", path) : absl::OkStatus();
+  if (!std::filesystem::exists(path, error)) {
+    // Up to one that is there: "/" or ".".
+    if (above != path) {
+      if (absl::Status status = CreateDirectories(above); !status.ok()) return status;
+    }
+    if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+      return FileError(errno, "make directory", path);
+    }
+  }
+  if (!std::filesystem::is_directory(path, error))
+    return FileError(ENOTDIR, "make directory", path);
+  // Also one that was there: who made it may have died before this line. A directory above that
+  // cannot be read was not made here.
+  absl::Status synced = SyncDirectory(above);
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
 absl::Status SyncDirectory(const std::string& path) {

@@ -144,13 +144,10 @@ absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
 }
 
 absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
-  const absl::StatusOr<std::string> experiment = DirectoryOf(id.experiment);
-  if (!experiment.ok()) return experiment.status();
-  const absl::StatusOr<std::string> trial = DirectoryOf(id.experiment, id.trial);
-  if (!trial.ok()) return trial.status();
-  absl::Status status = platform::CreateDirectories(*trial);
-  // The new directories' names must be durable, too.
-  if (status.ok()) status = platform::SyncDirectory(*experiment);
+  const absl::StatusOr<std::string> directory = DirectoryOf(id.experiment, id.trial);
+  if (!directory.ok()) return directory.status();
+  absl::Status status = platform::CreateDirectories(*directory);
+  // The experiment's own name must be durable, too, whoever made it.
   if (status.ok()) status = platform::SyncDirectory(directory_);
   return status;
 }
