@@ -2,6 +2,7 @@
 //
 //   bazel run //tests/faults:kill_loop -- --kills=200 [--real] [--seed=1] [--directory=DIR]
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "CLI/CLI.hpp"
@@ -15,7 +16,9 @@ int main(int argc, char** argv) {
   CLI::App app("Kills a server and its workers at random and checks what they promised.",
                "kill_loop");
   lengthwise::faults::KillLoopOptions options;
-  options.directory = absl::StrCat("/tmp/kill_loop_", absl::ToUnixSeconds(absl::Now()));
+  const char* test_directory = std::getenv("TEST_TMPDIR");
+  options.directory = absl::StrCat(test_directory == nullptr ? "/tmp" : test_directory,
+                                   "/kill_loop_", absl::ToUnixSeconds(absl::Now()));
   options.server_program = "server/lengthwise_server";
   options.specification = lengthwise::faults::kKillLoopSpecification;
   bool real = false;
