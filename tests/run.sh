@@ -78,8 +78,9 @@ printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS -
 # Tests of code that knows no LibTorch, whose own allocations and threads the sanitizers do not understand. Those of
 # tests/faults are of processes, which do not get other code to see by it.
 without_libtorch() {
-  bazel query --noshow_progress 'tests(//...) except
-    (rdeps(//..., @libtorch//:libtorch) union attr(tags, "manual|long", //...) union //tests/faults/...)'
+  bazel cquery --noshow_progress 'tests(//...) except
+    (rdeps(//..., @libtorch//:libtorch) union attr(tags, "manual|long", //...) union //tests/faults/...)' |
+    sed 's/ (.*//' | sort -u
 }
 for part in "${parts[@]}"; do
   part_started=$SECONDS

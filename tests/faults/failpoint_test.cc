@@ -43,7 +43,7 @@ networks: encoder
 encodings: [{name: relative, randomized: true, max_position: 256},
             {name: relative, randomized: true, max_position: 512}]
 learning_rates: 0.001
-seeds: 2
+seeds: [1, 2]
 training: {steps: 100, batch_size: 1, lengths: {min: 1, max: 10}, report_every_steps: 2,
            checkpoint_every_steps: 12}
 evaluation: {lengths: [5, 10, 20], sequences: 8, every_steps: 25}
@@ -55,7 +55,7 @@ tasks: bucket_sort
 networks: encoder
 encodings: none
 learning_rates: 0.001
-seeds: 1
+seeds: [1]
 training: {steps: 1000000, batch_size: 1, lengths: {min: 1, max: 10}, report_every_steps: 1000,
            checkpoint_every_steps: 1000000}
 evaluation: {lengths: [5], sequences: 8}

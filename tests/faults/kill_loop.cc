@@ -90,7 +90,8 @@ class KillLoop {
       : options_(options),
         fleet_({.directory = options.directory + "/disturbed",
                 .server_program = options.server_program,
-                .worker_command = options.worker_command}),
+                .worker_command = options.worker_command,
+                .lease_duration = absl::Milliseconds(600)}),
         random_(options.seed) {}
 
   KillLoopReport Run() {

@@ -14,7 +14,7 @@ struct KillLoopOptions {
   int kills = 20;
   // Decides who dies, and how long each time is until then.
   uint64_t seed = 1;
-  absl::Duration longest_pause = absl::Milliseconds(150);
+  absl::Duration longest_pause = absl::Milliseconds(500);
   // Made if it is missing.
   std::string directory;
   std::string server_program;

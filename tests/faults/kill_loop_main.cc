@@ -22,15 +22,17 @@ int main(int argc, char** argv) {
   options.server_program = "server/lengthwise_server";
   options.specification = lengthwise::faults::kKillLoopSpecification;
   bool real = false;
-  int64_t longest_pause = absl::ToInt64Milliseconds(options.longest_pause);
+  int64_t longest_pause = 0;
   app.add_option("--kills", options.kills, "How many")->capture_default_str();
   app.add_option("--seed", options.seed, "Decides who dies and when")->capture_default_str();
   app.add_option("--directory", options.directory, "For logs and data; stays where it is");
-  app.add_option("--longest_pause", longest_pause, "Between two kills, milliseconds")
-      ->capture_default_str();
+  app.add_option("--longest_pause", longest_pause,
+                 "Between two kills, milliseconds; default 500, with --real 1500");
   app.add_flag("--real", real, "lengthwise_worker, which trains, instead of scripted_worker");
   CLI11_PARSE(app, argc, argv);
-  options.longest_pause = absl::Milliseconds(longest_pause);
+  // A real worker needs a second before it trains.
+  if (real) options.longest_pause = absl::Milliseconds(1500);
+  if (longest_pause > 0) options.longest_pause = absl::Milliseconds(longest_pause);
   options.scripted = !real;
   if (real) {
     options.worker_command = {"worker/lengthwise_worker", "--device", "cpu", "--threads", "1"};

@@ -12,7 +12,7 @@ tasks: bucket_sort
 networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
 encodings: [sin_cos, {name: relative, randomized: true, max_position: 64}]
 learning_rates: [0.001, 0.0003]
-seeds: 2
+seeds: [1, 2]
 training: {steps: 150, batch_size: 8, lengths: {min: 1, max: 10}, report_every_steps: 3,
            checkpoint_every_steps: 20}
 evaluation: {lengths: [5, 10, 20], sequences: 16, every_steps: 40}
