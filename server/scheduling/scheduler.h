@@ -129,6 +129,9 @@ class Scheduler {
     absl::Duration max_back_off = absl::Minutes(5);
     // A worker is forgotten after so long a silence.
     absl::Duration worker_memory = absl::Hours(1);
+    // A worker without trials counts as free while it was heard of within so long: what was killed
+    // or has left does not keep others from being preempted.
+    absl::Duration free_memory = absl::Seconds(5);
     // A lease is not preempted before it has run so long.
     absl::Duration min_run = absl::Minutes(1);
     // A trial is preempted at most so often; 0: never.

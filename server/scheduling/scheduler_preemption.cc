@@ -26,8 +26,7 @@ void Scheduler::Unrank(Token token, Lease& lease) {
 
 int64_t Scheduler::FreeWorkers(absl::Time now) const {
   return std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
-    return now - worker.second.last_seen <= options_.lease_duration &&
-           !busy_.contains(worker.first);
+    return now - worker.second.last_seen <= options_.free_memory && !busy_.contains(worker.first);
   });
 }
 
