@@ -76,18 +76,21 @@ class Coordinator {
   // Finishes what is queued, refuses what comes after. Called by the destructor, too.
   virtual void Stop() = 0;
 
-  // Commands.
+  // Commands. `caller` is who asks, for the histories of trials; empty: the experiment's owner.
   virtual void CreateExperiment(v1::CreateExperimentRequest request,
                                 Callback<v1::CreateExperimentResponse> done) = 0;
   virtual void ExtendExperiment(v1::ExtendExperimentRequest request,
                                 Callback<v1::ExtendExperimentResponse> done) = 0;
   virtual void EvaluateTrial(v1::EvaluateTrialRequest request,
                              Callback<v1::CreateExperimentResponse> done) = 0;
-  virtual void CancelExperiment(v1::CancelExperimentRequest request,
+  virtual void CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                                 Callback<v1::Experiment> done) = 0;
+  virtual void RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                           Callback<v1::RetryTrialsResponse> done) = 0;
   virtual void DeleteExperiment(v1::DeleteExperimentRequest request,
                                 Callback<v1::DeleteExperimentResponse> done) = 0;
-  virtual void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) = 0;
+  virtual void CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                           Callback<v1::Trial> done) = 0;
   virtual void RegisterWorker(v1::RegisterWorkerRequest request,
                               Callback<v1::RegisterWorkerResponse> done) = 0;
   // `done` is called when there is a pack or after request.wait.

@@ -22,6 +22,7 @@ void AddExtend(CLI::App& app, Program& program);
 void AddList(CLI::App& app, Program& program);
 void AddShow(CLI::App& app, Program& program);
 void AddCancel(CLI::App& app, Program& program);
+void AddRetry(CLI::App& app, Program& program);
 void AddDelete(CLI::App& app, Program& program);
 void AddWorkers(CLI::App& app, Program& program);
 
@@ -29,7 +30,7 @@ void AddWorkers(CLI::App& app, Program& program);
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
     AddRun,    AddValidate, AddSample,    AddCatalogueCommands, AddSubmit, AddWatch, AddResults,
     AddPlot,   AddCompare,  AddAttention, AddEvaluate,          AddExtend, AddList,  AddShow,
-    AddCancel, AddDelete,   AddWorkers,
+    AddCancel, AddRetry,    AddDelete,    AddWorkers,
 };
 
 }  // namespace lengthwise::client

@@ -56,9 +56,10 @@ class CommandsTest : public testing::Test {
 TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
   EXPECT_EQ(Run({"--help"}), kSuccess);
   for (const std::string command :
-       {"run",       "validate",  "sample", "tasks", "encodings", "networks", "optimizers",
-        "schedules", "protocols", "submit", "watch", "results",   "compare",  "attention",
-        "evaluate",  "extend",    "list",   "show",  "cancel",    "delete",   "workers"}) {
+       {"run",        "validate",  "sample",    "tasks",  "encodings", "networks",
+        "optimizers", "schedules", "protocols", "submit", "watch",     "results",
+        "compare",    "attention", "evaluate",  "extend", "list",      "show",
+        "cancel",     "retry",     "delete",    "workers"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);
@@ -167,10 +168,55 @@ TEST_F(CommandsTest, ShowsExperimentsAndTrials) {
   EXPECT_THAT(out_, HasSubstr("1  bucket_sort-sin_cos  queued"));
   EXPECT_EQ(Run({"show", "e/1"}), kSuccess);
   EXPECT_THAT(out_, StartsWith("bucket_sort-sin_cos\n"));
+  EXPECT_THAT(out_, HasSubstr("history       cannot be read: "));
   EXPECT_EQ(Run({"show", "e-1", "--output", "json"}), kSuccess);
   EXPECT_EQ(nlohmann::json::parse(out_)["trials"].size(), 2u);
   EXPECT_EQ(Run({"show", "f-1"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("there is no experiment \"f-1\""));
+}
+
+TEST_F(CommandsTest, ShowsWhoChangedATrialWhenAndWhy) {
+  server_.AddExperiment("e-1", {"none"});
+  v1::WatchExperimentResponse response;
+  v1::Event& event = *response.add_events();
+  event.set_trial("experiments/e-1/trials/bucket_sort-none");
+  event.mutable_time()->set_seconds(1'700'000'000);
+  event.mutable_state_change()->set_from(v1::RUNNING);
+  event.mutable_state_change()->set_to(v1::QUEUED);
+  event.mutable_state_change()->set_actor("worker n07-1");
+  event.mutable_state_change()->set_reason("gave it back");
+  response.add_events()->mutable_log_line()->set_text("not a change");
+  response.set_caught_up(true);
+  for (int i = 0; i < 2; ++i) server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"show", "e-1/0"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("queued            user ada      submitted"));
+  EXPECT_THAT(out_, HasSubstr("running → queued  worker n07-1  gave it back"));
+  EXPECT_THAT(out_, Not(HasSubstr("not a change")));
+  EXPECT_EQ(server_.watch_requests()[0].name(), "experiments/e-1/trials/bucket_sort-none");
+  EXPECT_TRUE(server_.watch_requests()[0].log_only());
+  EXPECT_EQ(Run({"show", "e-1/0", "--output", "json"}), kSuccess);
+  const nlohmann::json shown = nlohmann::json::parse(out_);
+  EXPECT_EQ(shown["name"], "experiments/e-1/trials/bucket_sort-none");
+  ASSERT_EQ(shown["history"].size(), 1u);
+  EXPECT_EQ(shown["history"][0]["state_change"]["actor"], "worker n07-1");
+}
+
+TEST_F(CommandsTest, RetriesWhatFailedAndOnRequestWhatWasCancelled) {
+  server_.AddExperiment("e-1", {"none", "sin_cos", "alibi"});
+  server_.SetState("experiments/e-1/trials/bucket_sort-none", v1::FAILED);
+  server_.SetState("experiments/e-1/trials/bucket_sort-sin_cos", v1::CANCELLED);
+  server_.SetState("experiments/e-1/trials/bucket_sort-alibi", v1::SUCCEEDED);
+  EXPECT_EQ(Run({"retry", "e-1"}), kSuccess);
+  EXPECT_EQ(out_, "Queued 1 trial of e-1 again: 1 queued, 1 done, 1 cancelled.\n");
+  EXPECT_EQ(Run({"retry", "e-1", "--failed"}), kSuccess);
+  EXPECT_EQ(out_, "No trial of e-1 has failed; nothing was queued.\n");
+  EXPECT_EQ(Run({"retry", "e-1/2"}), kSuccess);
+  EXPECT_EQ(out_,
+            "The trial bucket_sort-alibi is not one that has failed or was cancelled; nothing was "
+            "queued.\n");
+  EXPECT_EQ(Run({"retry", "e-1/1"}), kSuccess);
+  EXPECT_EQ(out_, "Queued the trial bucket_sort-sin_cos again: 2 queued, 1 done.\n");
+  EXPECT_EQ(Run({"retry", "f-1"}), kFailure);
 }
 
 TEST_F(CommandsTest, CancelsAndDeletes) {

@@ -243,6 +243,37 @@ absl::StatusOr<v1::Trial> Connection::CancelTrial(const std::string& name,
                      *this, options_.timeout);
 }
 
+absl::StatusOr<v1::RetryTrialsResponse> Connection::RetryTrials(
+    const std::string& name, const std::vector<v1::TrialState>& states) {
+  v1::RetryTrialsRequest request;
+  request.set_name(name);
+  for (const v1::TrialState state : states) request.add_states(state);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::RetryTrials, request,
+                     *this, options_.create_timeout);
+}
+
+absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::string& trial) {
+  v1::WatchExperimentRequest request;
+  request.set_name(trial);
+  request.set_log_only(true);
+  const std::unique_ptr<Stream> stream = Watch(request, options_.timeout);
+  std::vector<v1::Event> changes;
+  v1::WatchExperimentResponse response;
+  while (stream->Next(response)) {
+    for (v1::Event& event : *response.mutable_events()) {
+      if (event.has_state_change()) changes.push_back(std::move(event));
+    }
+    if (!response.caught_up()) continue;
+    stream->Cancel();
+    while (stream->Next(response)) {
+    }
+    stream->Finish().IgnoreError();
+    return changes;
+  }
+  if (absl::Status status = stream->Finish(); !status.ok()) return status;
+  return changes;
+}
+
 absl::StatusOr<v1::SummarizeExperimentResponse> Connection::SummarizeExperiment(
     const std::string& name, bool omit_lengths) {
   v1::SummarizeExperimentRequest request;

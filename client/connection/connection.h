@@ -51,6 +51,11 @@ class Connection {
   absl::StatusOr<std::vector<v1::Trial>> ListTrials(const std::string& experiment,
                                                     const std::string& filter);
   absl::StatusOr<v1::Trial> CancelTrial(const std::string& name, const std::string& reason);
+  // Of an experiment or a trial.
+  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const std::string& name,
+                                                      const std::vector<v1::TrialState>& states);
+  // A trial's changes of state up to now, in their order.
+  absl::StatusOr<std::vector<v1::Event>> ListStateChanges(const std::string& trial);
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(const std::string& name,
                                                                       bool omit_lengths);
   absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,

@@ -311,6 +311,24 @@ grpc::Status FakeServer::WatchExperiment(Context*, const v1::WatchExperimentRequ
   return script.status;
 }
 
+grpc::Status FakeServer::RetryTrials(Context*, const v1::RetryTrialsRequest* request,
+                                     v1::RetryTrialsResponse* response) {
+  MutexLock lock(mutex_);
+  const std::string experiment = request->name().substr(0, request->name().find("/trials/"));
+  if (Find(experiment) == nullptr) return NotFound(request->name());
+  for (v1::Trial& trial : trials_) {
+    const bool named = trial.name() == request->name() ||
+                       absl::StartsWith(trial.name(), absl::StrCat(request->name(), "/"));
+    const auto& states = request->states();
+    if (!named || std::count(states.begin(), states.end(), trial.state()) == 0) continue;
+    trial.set_state(v1::QUEUED);
+    response->set_retried_trials(response->retried_trials() + 1);
+  }
+  Count(experiment);
+  *response->mutable_experiment() = *Find(experiment);
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeServer::QueryLengthAccuracies(Context*,
                                                const v1::QueryLengthAccuraciesRequest* request,
                                                v1::QueryLengthAccuraciesResponse* response) {

@@ -75,6 +75,9 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
                           v1::ListTrialsResponse* response) override;
   grpc::Status CancelTrial(Context*, const v1::CancelTrialRequest* request,
                            v1::Trial* response) override;
+  // Queues the trials that are in one of the states.
+  grpc::Status RetryTrials(Context*, const v1::RetryTrialsRequest* request,
+                           v1::RetryTrialsResponse* response) override;
   grpc::Status WatchExperiment(Context*, const v1::WatchExperimentRequest* request,
                                grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override;
   grpc::Status QueryLengthAccuracies(Context*, const v1::QueryLengthAccuraciesRequest* request,

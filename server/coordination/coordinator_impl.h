@@ -55,11 +55,14 @@ class CoordinatorImpl : public Coordinator {
                         Callback<v1::ExtendExperimentResponse> done) override;
   void EvaluateTrial(v1::EvaluateTrialRequest request,
                      Callback<v1::CreateExperimentResponse> done) override;
-  void CancelExperiment(v1::CancelExperimentRequest request,
+  void CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                         Callback<v1::Experiment> done) override;
+  void RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                   Callback<v1::RetryTrialsResponse> done) override;
   void DeleteExperiment(v1::DeleteExperimentRequest request,
                         Callback<v1::DeleteExperimentResponse> done) override;
-  void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) override;
+  void CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                   Callback<v1::Trial> done) override;
   void RegisterWorker(v1::RegisterWorkerRequest request,
                       Callback<v1::RegisterWorkerResponse> done) override;
   void AcquireLease(v1::AcquireLeaseRequest request,
@@ -151,7 +154,8 @@ class CoordinatorImpl : public Coordinator {
   // PERMISSION_DENIED unless the token is the trial's newest and the trial runs. NOT_FOUND.
   absl::StatusOr<TrialPath> CheckToken(absl::string_view trial, absl::string_view lease_id,
                                        int64_t token);
-  std::string WhyWaiting(int64_t trial);
+  // What a queued trial waits for, and why it is queued again.
+  std::string WhyWaiting(const TrialRecord& trial);
 
   const Options options_;
   const Dependencies dependencies_;

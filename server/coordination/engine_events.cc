@@ -82,8 +82,8 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
     }
     if (event.has_outcome()) {
       const v1::Outcome& outcome = event.outcome();
-      const absl::StatusOr<Decisions> decisions =
-          scheduler_->Finish(trial.key, trial.token, outcome.kind(), outcome.reason(), Now());
+      const absl::StatusOr<Decisions> decisions = scheduler_->Finish(
+          trial.key, trial.token, outcome.kind(), event.step(), outcome.reason(), Now());
       if (!decisions.ok()) return decisions.status();
       absl::Status status = Record(*decisions, event.step(), &outcome);
       if (!status.ok()) return status;

@@ -41,9 +41,16 @@ absl::StatusOr<TrialRecord> CoordinatorImpl::FindTrial(StorageReader& reader,
   return **std::move(found);
 }
 
-std::string CoordinatorImpl::WhyWaiting(int64_t trial) {
-  platform::MutexLock lock(engine_mutex_);
-  return engine_.scheduler().WhyWaiting(trial, engine_.Now());
+std::string CoordinatorImpl::WhyWaiting(const TrialRecord& trial) {
+  std::string why;
+  {
+    platform::MutexLock lock(engine_mutex_);
+    why = engine_.scheduler().WhyWaiting(trial.key, engine_.Now());
+  }
+  // A trial that was leased just now: its reason was true when the snapshot was taken.
+  if (why.empty()) return trial.reason;
+  // What brought it back into the queue.
+  return trial.attempt == 0 ? why : absl::StrCat(why, "; before: ", trial.reason);
 }
 
 absl::StatusOr<v1::Experiment> CoordinatorImpl::GetExperiment(absl::string_view name) {
@@ -91,10 +98,7 @@ absl::StatusOr<v1::Trial> CoordinatorImpl::GetTrial(absl::string_view name) {
   const auto pack = (*reader)->FindPack(record->pack);
   if (!pack.ok()) return pack.status();
   v1::Trial trial = ToTrial(*record, **pack);
-  if (record->state == v1::QUEUED) {
-    const std::string why = WhyWaiting(record->key);
-    if (!why.empty()) trial.set_reason(why);
-  }
+  if (record->state == v1::QUEUED) trial.set_reason(WhyWaiting(*record));
   return trial;
 }
 
@@ -129,12 +133,9 @@ absl::StatusOr<v1::ListTrialsResponse> CoordinatorImpl::ListTrials(
     }
     *response.add_trials() = ToTrial(record, pack->second);
   }
-  platform::MutexLock lock(engine_mutex_);
   for (int i = 0; i < response.trials_size(); ++i) {
     const TrialRecord& record = (*records)[i];
-    if (record.state != v1::QUEUED) continue;
-    const std::string why = engine_.scheduler().WhyWaiting(record.key, engine_.Now());
-    if (!why.empty()) response.mutable_trials(i)->set_reason(why);
+    if (record.state == v1::QUEUED) response.mutable_trials(i)->set_reason(WhyWaiting(record));
   }
   return response;
 }

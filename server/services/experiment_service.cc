@@ -100,7 +100,18 @@ grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
   if (status.ok()) status = CheckLength("reason", request->reason(), kMaxReasonBytes);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CancelExperiment(*request, AnswerLater(reactor, response));
+  coordinator_.CancelExperiment(*request, "", AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ExperimentService::RetryTrials(grpc::CallbackServerContext* context,
+                                                         const v1::RetryTrialsRequest* request,
+                                                         v1::RetryTrialsResponse* response) {
+  if (absl::Status status = CheckRetryTrials(*request); !status.ok()) {
+    return Answer(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.RetryTrials(*request, "", AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -141,7 +152,7 @@ grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerCon
   if (status.ok()) status = CheckLength("reason", request->reason(), kMaxReasonBytes);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CancelTrial(*request, AnswerLater(reactor, response));
+  coordinator_.CancelTrial(*request, "", AnswerLater(reactor, response));
   return reactor;
 }
 

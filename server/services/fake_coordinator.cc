@@ -90,12 +90,12 @@ int64_t FakeCoordinator::Append(v1::Event event) {
   return position;
 }
 
-void FakeCoordinator::EndTrial(const std::string& trial) {
+void FakeCoordinator::EndTrial(const std::string& trial, v1::TrialState state) {
   const std::string name = ExperimentOf(trial);
   {
     platform::MutexLock lock(mutex_);
     for (v1::Trial& candidate : experiments_.at(name).trials) {
-      if (candidate.name() == trial) candidate.set_state(v1::SUCCEEDED);
+      if (candidate.name() == trial) candidate.set_state(state);
     }
   }
   Wake(name);
@@ -279,9 +279,29 @@ absl::StatusOr<v1::SummarizeExperimentResponse> FakeCoordinator::SummarizeExperi
   return response;
 }
 
-void FakeCoordinator::CancelExperiment(v1::CancelExperimentRequest request,
+void FakeCoordinator::CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                                        Callback<v1::Experiment> done) {
   done(GetExperiment(request.name()));
+}
+
+void FakeCoordinator::RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                                  Callback<v1::RetryTrialsResponse> done) {
+  const std::string name = ExperimentOf(request.name());
+  if (!GetExperiment(name).ok()) return done(NotFound(request.name()));
+  v1::RetryTrialsResponse response;
+  response.mutable_experiment()->set_name(name);
+  {
+    platform::MutexLock lock(mutex_);
+    for (v1::Trial& trial : experiments_.at(name).trials) {
+      const bool named = request.name() == name || request.name() == trial.name();
+      const auto& states = request.states();
+      if (!named || std::count(states.begin(), states.end(), trial.state()) == 0) continue;
+      trial.set_state(v1::RUNNING);
+      response.set_retried_trials(response.retried_trials() + 1);
+    }
+  }
+  Wake(name);
+  done(std::move(response));
 }
 
 void FakeCoordinator::DeleteExperiment(v1::DeleteExperimentRequest request,
@@ -291,7 +311,8 @@ void FakeCoordinator::DeleteExperiment(v1::DeleteExperimentRequest request,
   done(v1::DeleteExperimentResponse());
 }
 
-void FakeCoordinator::CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) {
+void FakeCoordinator::CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                                  Callback<v1::Trial> done) {
   done(absl::FailedPreconditionError(absl::StrCat(request.name(), " ended already")));
 }
 

@@ -30,7 +30,7 @@ class FakeCoordinator : public Coordinator {
   // Appends to the log at the next position and wakes watchers. `event.trial` is
   // "{experiment}/trials/{id}".
   int64_t Append(v1::Event event);
-  void EndTrial(const std::string& trial);
+  void EndTrial(const std::string& trial, v1::TrialState state = v1::SUCCEEDED);
   // Removes the experiment as DeleteExperiment does.
   void Remove(const std::string& name);
   void SendProgress(const v1::TrialProgress& progress);
@@ -68,11 +68,15 @@ class FakeCoordinator : public Coordinator {
   // Answers as if "experiments/evaluation-{number}" had been created.
   void EvaluateTrial(v1::EvaluateTrialRequest request,
                      Callback<v1::CreateExperimentResponse> done) override;
-  void CancelExperiment(v1::CancelExperimentRequest request,
+  void CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                         Callback<v1::Experiment> done) override;
+  // Makes the trials that are in one of the states RUNNING, as new trials are.
+  void RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                   Callback<v1::RetryTrialsResponse> done) override;
   void DeleteExperiment(v1::DeleteExperimentRequest request,
                         Callback<v1::DeleteExperimentResponse> done) override;
-  void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) override;
+  void CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                   Callback<v1::Trial> done) override;
   void RegisterWorker(v1::RegisterWorkerRequest request,
                       Callback<v1::RegisterWorkerResponse> done) override;
   // Answers when the coordinator stops, unless `wait` is zero.

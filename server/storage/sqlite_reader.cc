@@ -32,7 +32,8 @@ ExperimentRecord ReadExperiment(const SqliteStatement& row) {
 #define LENGTHWISE_TRIAL_COLUMNS                                                             \
   "SELECT t.key, t.experiment, x.id, t.idx, t.id, t.pack, t.learning_rate, t.weight_seed, "  \
   "t.data_seed, t.state, t.reason, t.attempt, t.failures, t.not_before, t.worker, t.token, " \
-  "t.checkpoint_step, x.create_time, t.start_time, t.end_time, t.outcome, x.priority "
+  "t.checkpoint_step, x.create_time, t.start_time, t.end_time, t.outcome, t.failure, "       \
+  "t.failure_step, t.preemptions, t.pack_limit "
 
 TrialRecord ReadTrial(const SqliteStatement& row) {
   TrialRecord record;
@@ -57,6 +58,10 @@ TrialRecord ReadTrial(const SqliteStatement& row) {
   record.start_time = row.Time(18);
   record.end_time = row.Time(19);
   record.outcome = row.String(20);
+  record.failure = row.String(21);
+  record.failure_step = row.Int(22);
+  record.preemptions = static_cast<int32_t>(row.Int(23));
+  record.pack_limit = static_cast<int32_t>(row.Int(24));
   return record;
 }
 
@@ -207,17 +212,23 @@ absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListUnendedTrials(int64
 
 template <typename Base>
 absl::Status SqliteReader<Base>::ForEachUnendedTrial(
-    const std::function<void(const TrialRecord&, int32_t priority)>& take) {
+    const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) {
   for (const v1::TrialState state : {v1::QUEUED, v1::RUNNING}) {
     SqliteStatement query =
         state == v1::QUEUED
             ? connection_.Query(LENGTHWISE_TRIAL_COLUMNS
-                                "FROM trials t JOIN experiments x ON x.key = t.experiment "
-                                "WHERE t.state = 1 ORDER BY t.key")
+                                ", x.priority, x.owner, p.pack_key FROM trials t "
+                                "JOIN experiments x ON x.key = t.experiment "
+                                "JOIN packs p ON p.key = t.pack WHERE t.state = 1 ORDER BY t.key")
             : connection_.Query(LENGTHWISE_TRIAL_COLUMNS
-                                "FROM trials t JOIN experiments x ON x.key = t.experiment "
-                                "WHERE t.state = 2 ORDER BY t.key");
-    while (query.Step()) take(ReadTrial(query), static_cast<int32_t>(query.Int(21)));
+                                ", x.priority, x.owner, p.pack_key FROM trials t "
+                                "JOIN experiments x ON x.key = t.experiment "
+                                "JOIN packs p ON p.key = t.pack WHERE t.state = 2 ORDER BY t.key");
+    while (query.Step()) {
+      take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(25)),
+                              .owner = query.String(26),
+                              .pack_key = query.String(27)});
+    }
     if (!query.status().ok()) return query.status();
   }
   return absl::OkStatus();
@@ -226,12 +237,13 @@ absl::Status SqliteReader<Base>::ForEachUnendedTrial(
 template <typename Base>
 absl::StatusOr<std::vector<LeaseRecord>> SqliteReader<Base>::ListLeases() {
   return All<LeaseRecord>(
-      connection_.Query("SELECT token, worker, grant_time FROM leases ORDER BY token"),
+      connection_.Query("SELECT token, worker, grant_time, size FROM leases ORDER BY token"),
       [](const SqliteStatement& row) {
         LeaseRecord record;
         record.token = row.Int(0);
         record.worker = row.String(1);
         record.grant_time = row.Time(2);
+        record.size = static_cast<int32_t>(row.Int(3));
         return record;
       });
 }

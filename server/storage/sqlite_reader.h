@@ -32,7 +32,7 @@ class SqliteReader : public Base {
                                                       int64_t limit) override;
   absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) override;
   absl::Status ForEachUnendedTrial(
-      const std::function<void(const TrialRecord&, int32_t priority)>& take) override;
+      const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
   absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) override;
   absl::StatusOr<int64_t> NextToken() override;

@@ -46,9 +46,9 @@ class StorageReader {
   // Keys of the trials that are QUEUED or RUNNING, ascending.
   virtual absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) = 0;
 
-  // All QUEUED and RUNNING trials of all experiments, keys ascending, and their priorities.
+  // All QUEUED and then all RUNNING trials of all experiments, keys ascending.
   virtual absl::Status ForEachUnendedTrial(
-      const std::function<void(const TrialRecord&, int32_t priority)>& take) = 0;
+      const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) = 0;
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
   // CANCELLED trials whose newest lease is this one.
   virtual absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) = 0;
@@ -91,7 +91,8 @@ class StorageWriter : public StorageReader {
   virtual absl::Status InsertPack(PackRecord& pack) = 0;
   virtual absl::Status InsertTrial(TrialRecord& trial) = 0;
   // Stores what can change of a trial and keeps the experiment's counts, which had it in state
-  // `previous`; sets the experiment's end time when its last trial ended.
+  // `previous`; sets the experiment's end time when its last trial ended, and clears it when one
+  // that had ended is queued again.
   virtual absl::Status UpdateTrial(const TrialRecord& trial, v1::TrialState previous) = 0;
   // Gives the position.
   virtual absl::Status AppendEvent(EventRecord& event) = 0;

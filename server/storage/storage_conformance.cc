@@ -130,6 +130,62 @@ TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLas
   EXPECT_EQ((*storage_->Read())->TotalCounts()->cancelled(), 1);
 }
 
+TEST_P(StorageConformanceTest, AnExperimentHasNotEndedWhileATrialThatHadIsQueuedAgain) {
+  TrialRecord trial = Trial(Insert("sort", 2), 0);
+  TrialRecord other = Trial(*(*(*storage_->Read())->FindExperiment("sort-1")), 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  for (TrialRecord* ended : {&trial, &other}) {
+    ended->end_time = absl::FromUnixSeconds(2000);
+    Change(*ended, v1::FAILED);
+  }
+  ASSERT_TRUE(writer().Commit().ok());
+  ASSERT_TRUE(writer().Begin().ok());
+  trial.end_time = NoTime();
+  Change(trial, v1::QUEUED);
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto again = *(*storage_->Read())->FindExperiment("sort-1");
+  EXPECT_EQ(again->end_time, NoTime());
+  EXPECT_EQ(again->counts.queued(), 1);
+  EXPECT_EQ(again->counts.failed(), 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  trial.end_time = absl::FromUnixSeconds(4000);
+  Change(trial, v1::CANCELLED);
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ((*(*storage_->Read())->FindExperiment("sort-1"))->end_time,
+            absl::FromUnixSeconds(4000));
+}
+
+TEST_P(StorageConformanceTest, KeepsWhatASchedulerIsRebuiltFrom) {
+  TrialRecord trial = Trial(Insert("sort", 1), 0);
+  ASSERT_TRUE(writer().Begin().ok());
+  trial.failures = 2;
+  trial.failure = "disk full";
+  trial.failure_step = 40;
+  trial.preemptions = 1;
+  trial.pack_limit = 8;
+  Change(trial, v1::RUNNING);
+  ASSERT_TRUE(writer().InsertLease({.token = 1, .worker = "w", .size = 16}).ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  Reopen();
+  int trials = 0;
+  const auto reader = *storage_->Read();
+  ASSERT_TRUE(reader
+                  ->ForEachUnendedTrial([&](const TrialRecord& kept, const TrialPlacement& place) {
+                    ++trials;
+                    EXPECT_EQ(kept.failures, 2);
+                    EXPECT_EQ(kept.failure, "disk full");
+                    EXPECT_EQ(kept.failure_step, 40);
+                    EXPECT_EQ(kept.preemptions, 1);
+                    EXPECT_EQ(kept.pack_limit, 8);
+                    EXPECT_EQ(place.priority, 3);
+                    EXPECT_EQ(place.owner, "owner");
+                    EXPECT_EQ(place.pack_key, "key");
+                  })
+                  .ok());
+  EXPECT_EQ(trials, 1);
+  EXPECT_EQ((*reader->ListLeases())[0].size, 16);
+}
+
 TEST_P(StorageConformanceTest, AnExtendedExperimentHasMoreTrialsAndHasNotEnded) {
   ExperimentRecord experiment = Insert("sort", 1);
   TrialRecord ended = Trial(experiment, 0);
