@@ -57,6 +57,8 @@ class LeaseRunner : public PackRunner {
     try {
       return run.Run();
     } catch (const std::exception& e) {
+      // All of it into the trials' logs, for whoever looks for the cause.
+      run.LogToUnfinished(v1::LogLine::ERROR, e.what());
       run.FailUnfinished(v1::Outcome::FAILED_TEMPORARILY, FirstLine(e.what()));
       return training::PackRun::End::kComplete;
     }
