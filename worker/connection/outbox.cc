@@ -5,14 +5,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/log.h"
 
 namespace lengthwise::worker {
 namespace {
 
-using ::google::protobuf::util::TimeUtil;
 using platform::MutexLock;
+
+// TimeUtil::GetCurrentTime knows whole seconds alone.
+google::protobuf::Timestamp Now() {
+  return google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(absl::Now()));
+}
 
 void SetLogLine(v1::Event& event, std::string text) {
   event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
@@ -63,7 +68,7 @@ void Outbox::PutCheckpoint(int64_t trial, int64_t step, std::string bytes) {
 }
 
 void Outbox::PutItem(int64_t trial, Item item) {
-  *item.event.mutable_time() = TimeUtil::GetCurrentTime();
+  *item.event.mutable_time() = Now();
   const auto event_bytes = static_cast<int64_t>(item.event.ByteSizeLong() + sizeof(Item));
   item.bytes = event_bytes + (item.artifact ? static_cast<int64_t>(item.artifact->size()) : 0);
   int64_t freed = 0;
@@ -343,7 +348,7 @@ void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& re
   trial.refused = true;
   stopped_[index].store(true, std::memory_order_release);
   Item item;
-  *item.event.mutable_time() = TimeUtil::GetCurrentTime();
+  *item.event.mutable_time() = Now();
   item.event.mutable_outcome()->set_kind(v1::Outcome::FAILED_TEMPORARILY);
   item.event.mutable_outcome()->set_reason(PlainText(reason, kMaxLogLineBytes));
   item.is_outcome = true;
