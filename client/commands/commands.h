@@ -25,12 +25,18 @@ void AddCancel(CLI::App& app, Program& program);
 void AddRetry(CLI::App& app, Program& program);
 void AddDelete(CLI::App& app, Program& program);
 void AddWorkers(CLI::App& app, Program& program);
+void AddLogs(CLI::App& app, Program& program);
+void AddStorage(CLI::App& app, Program& program);
+void AddBackup(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
-    AddRun,    AddValidate, AddSample,    AddCatalogueCommands, AddSubmit, AddWatch, AddResults,
-    AddPlot,   AddCompare,  AddAttention, AddEvaluate,          AddExtend, AddList,  AddShow,
-    AddCancel, AddRetry,    AddDelete,    AddWorkers,
+    AddRun,     AddValidate,  AddSample,   AddCatalogueCommands,
+    AddSubmit,  AddWatch,     AddResults,  AddPlot,
+    AddCompare, AddAttention, AddEvaluate, AddExtend,
+    AddList,    AddShow,      AddLogs,     AddCancel,
+    AddRetry,   AddDelete,    AddWorkers,  AddStorage,
+    AddBackup,
 };
 
 }  // namespace lengthwise::client

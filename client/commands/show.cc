@@ -69,6 +69,10 @@ Records TrialRecords(const std::vector<v1::Trial>& trials) {
 absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
                                    const std::string& name) {
   auto experiment = FindExperiment(connection, name);
+  // A list, in which it may have been found, has not all of it.
+  if (experiment.ok() && !experiment->has_disk_use()) {
+    experiment = connection.GetExperiment(experiment->name());
+  }
   if (!experiment.ok()) return experiment.status();
   auto trials = connection.ListTrials(experiment->name(), "");
   if (!trials.ok()) return trials.status();
@@ -91,6 +95,14 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
   Field(program, "created", FormatTimestamp(experiment->create_time()));
   if (experiment->has_end_time()) Field(program, "ended", FormatTimestamp(experiment->end_time()));
   Field(program, "trials", DescribeCounts(experiment->trials()));
+  if (experiment->has_disk_use()) {
+    const v1::DiskUse& use = experiment->disk_use();
+    Field(program, "on disk",
+          absl::StrCat(FormatBytes(use.artifact_bytes()), " in ", FormatCount(use.artifacts()),
+                       use.artifacts() == 1 ? " checkpoint, " : " checkpoints, ",
+                       FormatBytes(use.event_bytes()), " in ", FormatCount(use.events()),
+                       use.events() == 1 ? " event" : " events"));
+  }
   program.out() << "\n";
   Table table({{.header = "#", .align = Table::Align::kRight},
                {.header = "trial"},

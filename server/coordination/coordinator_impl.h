@@ -18,9 +18,12 @@
 #include "absl/time/time.h"
 #include "platform/files.h"
 #include "platform/mutex.h"
+#include "server/coordination/deferred_actions.h"
+#include "server/coordination/disk_uses.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/fleet.h"
 #include "server/coordination/names.h"
+#include "server/coordination/recent_pages.h"
 #include "server/coordination/subscriptions.h"
 #include "server/coordination/summaries.h"
 #include "server/coordinator.h"
@@ -87,13 +90,18 @@ class CoordinatorImpl : public Coordinator {
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
   v1::ListWorkersResponse ListWorkers() override;
   Statistics GetStatistics() override;
-  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment, int64_t start_position,
-                                       int64_t max_events) override;
+  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
+                                       int64_t start_position, int64_t max_events) override;
+  absl::StatusOr<EventPage> ReadLog(absl::string_view experiment_or_trial, int64_t start_position,
+                                    int64_t max_events) override;
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take) override;
   std::unique_ptr<Subscription> Subscribe(
-      absl::string_view experiment, std::function<void()> wake,
+      absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) override;
+  absl::Status BackUp(const v1::BackUpRequest& request,
+                      const std::function<bool(const v1::BackUpResponse&)>& progress) override;
+  absl::StatusOr<v1::Storage> GetStorage() override;
 
   // Makes the thread look at an injected clock that was moved, and waits until it has acted on it.
   void Flush();
@@ -156,6 +164,8 @@ class CoordinatorImpl : public Coordinator {
                                        int64_t token);
   // What a queued trial waits for, and why it is queued again.
   std::string WhyWaiting(const TrialRecord& trial);
+  absl::StatusOr<EventPage> ReadPage(absl::string_view experiment_or_trial, int64_t start_position,
+                                     int64_t max_events, bool log_only);
 
   const Options options_;
   const Dependencies dependencies_;
@@ -165,6 +175,10 @@ class CoordinatorImpl : public Coordinator {
   Fleet fleet_;
   Subscriptions subscriptions_;
   Summaries summaries_;
+  RecentPages recent_pages_;
+  DiskUses disk_uses_;
+  // While a backup is made, artifacts are not deleted: it links those of the state it copies.
+  DeferredActions deletions_;
 
   platform::Mutex engine_mutex_;  // not held while committing
   Engine engine_ ABSL_GUARDED_BY(engine_mutex_);

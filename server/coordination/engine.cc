@@ -200,22 +200,11 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   if (change.to == v1::SUCCEEDED && outcome != nullptr) {
     trial.outcome = outcome->SerializeAsString();
   }
+  if (ended) {
+    if (absl::Status status = Retain(trial); !status.ok()) return status;
+  }
   if (absl::Status status = writer_.UpdateTrial(trial, previous); !status.ok()) return status;
   effects_.trials[trial.experiment_id].insert(trial.key);
-
-  if (ended && trial.checkpoint_step > 0) {
-    // The last two checkpoints stay; what was uploaded beside them goes.
-    const auto checkpoints = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 2);
-    if (!checkpoints.ok()) return checkpoints.status();
-    std::vector<std::string> keep;
-    for (const EventRecord& checkpoint : *checkpoints) {
-      keep.push_back(ToEvent(checkpoint, "", "").checkpoint().sha256());
-    }
-    effects_.actions.push_back(
-        [this, experiment = trial.experiment_id, id = trial.id, keep = std::move(keep)] {
-          artifacts_.KeepOnly(experiment, id, keep).IgnoreError();
-        });
-  }
 
   v1::Event event;
   event.set_attempt(trial.attempt);

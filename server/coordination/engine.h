@@ -169,6 +169,14 @@ class Engine {
   // The event of the trial's checkpoint at its checkpoint step; position 0 for the start.
   absl::StatusOr<EventRecord> CheckpointEvent(const TrialRecord& trial);
 
+  // Deletes, after the commit, what the specification does not keep of a trial that has ended; a
+  // trial of which nothing is kept has no checkpoint any more.
+  absl::Status Retain(TrialRecord& trial);
+  // Empty, or why the attempt may not send these log lines.
+  absl::StatusOr<std::string> LogProblem(const TrialRecord& trial,
+                                         const v1::StreamEventsRequest& request,
+                                         int64_t last_sequence);
+
   absl::Status StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRequest& request,
                               int64_t last_sequence);
   absl::Status StoreCheckpoint(TrialRecord& trial, int64_t step);

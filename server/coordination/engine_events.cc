@@ -65,6 +65,9 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
                     absl::StrCat("upload the checkpoint before its event: ", stored.message()));
     }
   }
+  const absl::StatusOr<std::string> problem = LogProblem(trial, request, *last);
+  if (!problem.ok()) return problem.status();
+  if (!problem->empty()) return refuse(v1::StreamEventsResponse::INVALID, *problem);
   if (absl::Status status = StoreNewEvents(trial, request, *last); !status.ok()) return status;
   response.set_acknowledged_sequence(end);
   return response;

@@ -81,7 +81,12 @@ grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerC
   if (absl::Status status = CheckExperimentName("name", request->name()); !status.ok()) {
     return Answer(context, status);
   }
-  return Answer(context, response, coordinator_.GetExperiment(request->name()));
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  // Its disk use is measured.
+  readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
+    answer(coordinator_.GetExperiment(request->name()));
+  });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
@@ -158,7 +163,7 @@ grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerCon
 
 grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchExperiment(
     grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) {
-  absl::Status status = CheckExperimentName("name", request->name());
+  absl::Status status = CheckExperimentOrTrialName("name", request->name());
   if (status.ok() && request->start_position() < 0) {
     status = InvalidField("start_position", "is negative; accepted: 0 for all, or next_position");
   }

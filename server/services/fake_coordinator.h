@@ -45,6 +45,8 @@ class FakeCoordinator : public Coordinator {
   void set_statistics(const Statistics& statistics);
   void set_summary(const v1::SummarizeExperimentResponse& summary);
   void PutArtifact(const std::string& sha256, std::string bytes);
+  void set_backup(std::vector<v1::BackUpResponse> responses);
+  void set_storage(const v1::Storage& storage);
 
   // What tests look at.
   int64_t held_answers();
@@ -102,13 +104,19 @@ class FakeCoordinator : public Coordinator {
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
   v1::ListWorkersResponse ListWorkers() override;
   Statistics GetStatistics() override;
-  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment, int64_t start_position,
-                                       int64_t max_events) override;
+  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
+                                       int64_t start_position, int64_t max_events) override;
+  absl::StatusOr<EventPage> ReadLog(absl::string_view experiment_or_trial, int64_t start_position,
+                                    int64_t max_events) override;
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take) override;
   std::unique_ptr<Subscription> Subscribe(
-      absl::string_view experiment, std::function<void()> wake,
+      absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) override;
+  // Tells what set_backup set, one response a call; "taken" is there already.
+  absl::Status BackUp(const v1::BackUpRequest& request,
+                      const std::function<bool(const v1::BackUpResponse&)>& progress) override;
+  absl::StatusOr<v1::Storage> GetStorage() override;
 
  private:
   struct FakeExperiment {
@@ -123,6 +131,8 @@ class FakeCoordinator : public Coordinator {
   class FakeSubscription;
   class FakeWriter;
 
+  absl::StatusOr<EventPage> ReadPage(absl::string_view name, int64_t start_position,
+                                     int64_t max_events, bool log_only);
   void Wake(const std::string& experiment);
   void Changed();
 
@@ -144,6 +154,8 @@ class FakeCoordinator : public Coordinator {
   std::vector<v1::CreateExperimentRequest> created_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::EvaluateTrialRequest> evaluated_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::BackUpResponse> backup_ ABSL_GUARDED_BY(mutex_);
+  v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
 
   // Held while watchers are called, so that a subscription's end waits for a call under way.
   platform::Mutex watchers_mutex_;

@@ -44,6 +44,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   builder.RegisterService(&server->workers_);
   builder.RegisterService(&server->fleet_);
   builder.RegisterService(&server->catalogue_);
+  builder.RegisterService(&server->administration_);
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || port == 0) {
@@ -57,7 +58,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   // known here.
   for (const char* service :
        {v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
-        v1::FleetService::service_full_name(), v1::CatalogueService::service_full_name()}) {
+        v1::FleetService::service_full_name(), v1::CatalogueService::service_full_name(),
+        v1::AdministrationService::service_full_name()}) {
     server->server_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   return server;
@@ -70,7 +72,8 @@ RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
       experiments_(coordinator, readers_, transfers_, streams_),
       workers_(coordinator, transfers_, streams_),
       fleet_(coordinator),
-      catalogue_(options.catalogue) {}
+      catalogue_(options.catalogue),
+      administration_(coordinator, transfers_, streams_) {}
 
 RpcServer::~RpcServer() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());

@@ -12,6 +12,7 @@
 #include "grpcpp/support/server_interceptor.h"
 #include "proto/catalogue_service.pb.h"
 #include "server/coordinator.h"
+#include "server/services/administration_service.h"
 #include "server/services/catalogue_service.h"
 #include "server/services/experiment_service.h"
 #include "server/services/fleet_service.h"
@@ -62,6 +63,7 @@ class RpcServer {
   WorkerService workers_;
   FleetService fleet_;
   CatalogueService catalogue_;
+  AdministrationService administration_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
 };

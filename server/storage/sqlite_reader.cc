@@ -104,6 +104,19 @@ absl::Status TakeEvents(SqliteStatement& query, const StorageReader::TakeEvent& 
   return query.status();
 }
 
+// One branch of a trial's events: the index (trial, kind) gives each kind in the order of
+// positions, and SQLite merges the branches without sorting.
+#define LENGTHWISE_TRIAL_EVENTS_OF_KIND(kind)                                             \
+  "SELECT position, experiment, trial, attempt, sequence, step, kind, payload, "          \
+  "(SELECT id FROM trials WHERE key = ?1) FROM events WHERE trial = ?1 AND kind = " #kind \
+  " AND position >= ?2 "
+
+absl::StatusOr<int64_t> Number(SqliteStatement query) {
+  const int64_t number = query.Step() ? query.Int(0) : 0;
+  if (!query.status().ok()) return query.status();
+  return number;
+}
+
 template <typename T, typename Read>
 absl::StatusOr<std::optional<T>> First(SqliteStatement query, Read read) {
   std::optional<T> record;
@@ -278,6 +291,42 @@ absl::Status SqliteReader<Base>::ForEachEvent(int64_t experiment, int64_t start_
 }
 
 template <typename Base>
+absl::Status SqliteReader<Base>::ForEachTrialEvent(int64_t trial, int64_t start_position,
+                                                   const StorageReader::TakeEvent& take) {
+  static_assert(v1::Event::kStateChange == 10 && v1::Event::kProjection == 17,
+                "every kind of fact has its branch below");
+  // clang-format off
+  SqliteStatement query = connection_.Query(
+      LENGTHWISE_TRIAL_EVENTS_OF_KIND(10) "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(11)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(12)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(13)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(14)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(15)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(16)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(17) "ORDER BY position",
+      trial, start_position);
+  // clang-format on
+  return TakeEvents(query, take);
+}
+
+template <typename Base>
+absl::Status SqliteReader<Base>::ForEachLogEvent(int64_t experiment, int64_t trial,
+                                                 int64_t start_position,
+                                                 const StorageReader::TakeEvent& take) {
+  SqliteStatement query =
+      trial > 0 ? connection_.Query(
+                      LENGTHWISE_TRIAL_EVENTS_OF_KIND(
+                          10) "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(16) "ORDER BY position",
+                      trial, start_position)
+                : connection_.Query(LENGTHWISE_EVENT_COLUMNS
+                                    "FROM events e JOIN trials t ON t.key = e.trial "
+                                    "WHERE e.experiment = ?1 AND e.position >= ?2 "
+                                    "AND +e.kind IN (10, 16) ORDER BY e.position",
+                                    experiment, start_position);
+  return TakeEvents(query, take);
+}
+
+template <typename Base>
 absl::Status SqliteReader<Base>::ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
                                                     const StorageReader::TakeEvent& take) {
   // CROSS JOIN keeps the order of the loops, and so the order of the result, without sorting.
@@ -303,6 +352,39 @@ absl::StatusOr<std::vector<EventRecord>> SqliteReader<Base>::NewestEvents(int64_
                         "WHERE e.trial = ?1 AND e.kind = ?2 ORDER BY e.position DESC LIMIT ?3",
                         trial, kind, limit),
       ReadEvent);
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::LastPosition() {
+  return Number(connection_.Query(
+      "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"));
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::CountWorkerEvents(int64_t trial, int32_t attempt,
+                                                              int kind) {
+  return Number(
+      connection_.Query("SELECT count(*) FROM events WHERE trial = ?1 AND kind = ?2 "
+                        "AND attempt = ?3 AND sequence > 0",
+                        trial, kind, attempt));
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::CountEvents(int64_t experiment, int64_t first,
+                                                        int64_t last) {
+  return Number(
+      connection_.Query("SELECT count(*) FROM events WHERE experiment = ?1 "
+                        "AND position BETWEEN ?2 AND ?3",
+                        experiment, first, last));
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::EventBytes(int64_t experiment, int64_t first,
+                                                       int64_t last) {
+  return Number(
+      connection_.Query("SELECT coalesce(sum(length(payload)), 0) FROM events "
+                        "WHERE experiment = ?1 AND position BETWEEN ?2 AND ?3",
+                        experiment, first, last));
 }
 
 template <typename Base>

@@ -153,8 +153,9 @@ absl::Status SqliteWriter::AppendEvent(EventRecord& event) {
 
 absl::Status SqliteWriter::DeleteWorkerEvents(int64_t trial, int64_t after_position) {
   return connection_
-      .Query("DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0", trial,
-             after_position)
+      .Query(
+          "DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0 AND kind <> ?3",
+          trial, after_position, static_cast<int>(v1::Event::kLogLine))
       .Run();
 }
 

@@ -60,12 +60,27 @@ class StorageReader {
   // Events of an experiment, positions ascending, from one on.
   virtual absl::Status ForEachEvent(int64_t experiment, int64_t start_position,
                                     const TakeEvent& take) = 0;
+  // Events of a trial, positions ascending, from one on.
+  virtual absl::Status ForEachTrialEvent(int64_t trial, int64_t start_position,
+                                         const TakeEvent& take) = 0;
+  // Log lines and changes of state, positions ascending, from one on; of one trial where it is not
+  // 0, else of the experiment.
+  virtual absl::Status ForEachLogEvent(int64_t experiment, int64_t trial, int64_t start_position,
+                                       const TakeEvent& take) = 0;
   // Events of one kind, by the trials' index and then position; of one trial where it is not 0.
   virtual absl::Status ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
                                           const TakeEvent& take) = 0;
   // The newest events of a kind of a trial, newest first.
   virtual absl::StatusOr<std::vector<EventRecord>> NewestEvents(int64_t trial, int kind,
                                                                 int64_t limit) = 0;
+  // The largest position ever given; 0 for none.
+  virtual absl::StatusOr<int64_t> LastPosition() = 0;
+  // Events of a kind that a worker has sent in an attempt.
+  virtual absl::StatusOr<int64_t> CountWorkerEvents(int64_t trial, int32_t attempt, int kind) = 0;
+  // Events of an experiment at positions from `first` up to `last`.
+  virtual absl::StatusOr<int64_t> CountEvents(int64_t experiment, int64_t first, int64_t last) = 0;
+  // What their payloads have together, bytes. Reads them all.
+  virtual absl::StatusOr<int64_t> EventBytes(int64_t experiment, int64_t first, int64_t last) = 0;
   // Largest sequence number stored of an attempt; 0 for none.
   virtual absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt) = 0;
 
@@ -96,7 +111,8 @@ class StorageWriter : public StorageReader {
   virtual absl::Status UpdateTrial(const TrialRecord& trial, v1::TrialState previous) = 0;
   // Gives the position.
   virtual absl::Status AppendEvent(EventRecord& event) = 0;
-  // Deletes a trial's events behind a position that a worker made.
+  // Deletes a trial's events behind a position that a worker made, but log lines: what went wrong
+  // stays known.
   virtual absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position) = 0;
   virtual absl::Status InsertLease(const LeaseRecord& lease) = 0;
   virtual absl::Status DeleteLease(int64_t token) = 0;

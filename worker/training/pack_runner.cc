@@ -59,6 +59,8 @@ class LeaseRunner : public PackRunner {
     try {
       return run.Run();
     } catch (const std::exception& e) {
+      // All of it into the trials' logs, for whoever looks for the cause.
+      run.LogToUnfinished(v1::LogLine::ERROR, e.what());
       run.FailUnfinished(
           training::IsOutOfMemory(e) ? v1::Outcome::OUT_OF_MEMORY : v1::Outcome::FAILED_TEMPORARILY,
           FirstLine(e.what()));
