@@ -5,6 +5,7 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "server/storage/backup.h"
 #include "server/storage/sqlite_storage.h"
 
@@ -177,10 +178,13 @@ void CoordinatorImpl::ProcessGroup(std::vector<Command> group) {
     return;
   }
   const absl::Duration commit_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.publish.before");
   Publish(engine_.TakeEffects(), commit_time, changed);
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.answer.before");
   for (const Answer& answer : answers) {
     if (answer) answer();
   }
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.answer.after");
 }
 
 void CoordinatorImpl::ServeWaiters(std::vector<Answer>& answers, std::vector<Waiter>& served) {

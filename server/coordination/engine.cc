@@ -6,6 +6,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
@@ -58,6 +59,7 @@ Engine::Engine(const Options& options, Storage& storage, ArtifactStore& artifact
 absl::Status Engine::Rebuild() {
   for (const std::function<void()>& reversal : effects_.reversals) reversal();
   effects_ = Effects();
+  LENGTHWISE_FAILPOINT_OR_RETURN("engine.rebuild.before");
   absl::StatusOr<std::unique_ptr<StorageReader>> opened = storage_.Read();
   if (!opened.ok()) return opened.status();
   StorageReader& reader = **opened;
@@ -130,6 +132,7 @@ absl::Status Engine::Tick() {
   const Decisions decisions = scheduler_->Tick(Now());
   absl::flat_hash_set<Token> expired;
   for (const TrialChange& change : decisions.trials) expired.insert(change.token);
+  if (!expired.empty()) LENGTHWISE_FAILPOINT("engine.lease.expire");
   effects_.lease_expiries += static_cast<int64_t>(expired.size());
   return Record(decisions);
 }
@@ -192,10 +195,12 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
       // step: the final evaluation stands at the last step, behind the checkpoint of that step.
       const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(trial);
       if (!checkpoint.ok()) return checkpoint.status();
+      LENGTHWISE_FAILPOINT("engine.events.replace");
       absl::Status status = writer_.DeleteWorkerEvents(trial.key, checkpoint->position);
       if (!status.ok()) return status;
     }
   }
+  if (ended) LENGTHWISE_FAILPOINT("engine.trial.end");
   trial.end_time = ended ? clock_.wall() : NoTime();
   if (change.to == v1::SUCCEEDED && outcome != nullptr) {
     trial.outcome = outcome->SerializeAsString();

@@ -1,5 +1,6 @@
 // The intake of workers' events: each stored at most once, and only from the trial's newest lease.
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/event_checks.h"
 #include "server/coordination/messages.h"
@@ -77,6 +78,7 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
                                     int64_t last_sequence) {
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
+    LENGTHWISE_FAILPOINT("engine.event.append");
     if (absl::Status status = Append(trial, event); !status.ok()) return status;
     effects_.points += event.training_points().steps_size();
     if (event.has_checkpoint()) {
@@ -85,6 +87,7 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
     }
     if (event.has_outcome()) {
       const v1::Outcome& outcome = event.outcome();
+      LENGTHWISE_FAILPOINT("engine.outcome.store");
       const absl::StatusOr<Decisions> decisions = scheduler_->Finish(
           trial.key, trial.token, outcome.kind(), event.step(), outcome.reason(), Now());
       if (!decisions.ok()) return decisions.status();
@@ -96,6 +99,7 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
 }
 
 absl::Status Engine::StoreCheckpoint(TrialRecord& trial, int64_t step) {
+  LENGTHWISE_FAILPOINT("engine.checkpoint.store");
   trial.checkpoint_step = step;
   if (absl::Status status = writer_.UpdateTrial(trial, trial.state); !status.ok()) return status;
   scheduler_->SetCheckpoint(trial.key, step);

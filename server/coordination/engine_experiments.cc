@@ -1,6 +1,7 @@
 // The clients' commands.
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -73,6 +74,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::CreateExperiment(
   absl::Status status = InsertTrials(record, submission.grid.trials, 0, {},
                                      absl::StrCat("submitted by ", record.owner));
   if (!status.ok()) return status;
+  LENGTHWISE_FAILPOINT("engine.experiment.create");
   return MakeResponse(record, submission.grid);
 }
 
@@ -183,6 +185,7 @@ absl::StatusOr<v1::DeleteExperimentResponse> Engine::DeleteExperiment(
                                                       " queued and ", counts.running(),
                                                       " running trials; cancel it first"));
   }
+  LENGTHWISE_FAILPOINT("engine.experiment.delete");
   if (absl::Status status = writer_.DeleteExperiment((*found)->key); !status.ok()) return status;
   effects_.experiments.insert(*id);
   effects_.reshaped.insert(*id);
@@ -211,6 +214,7 @@ absl::StatusOr<v1::Trial> Engine::CancelTrial(const v1::CancelTrialRequest& requ
     const std::string& by = caller.empty() ? (*experiment)->owner : caller;
     const std::string reason =
         request.reason().empty() ? absl::StrCat("cancelled by ", by) : request.reason();
+    LENGTHWISE_FAILPOINT("engine.trial.cancel");
     absl::Status status = Record(scheduler_->Cancel(key, UserActor(by), reason));
     if (!status.ok()) return status;
   }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "platform/failpoint.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
@@ -121,6 +122,7 @@ void EventStream::Proceed() {
         started = true;
       }
     }
+    if (write) LENGTHWISE_FAILPOINT("stream.acknowledge.before");
     if (write) StartWrite(&response_);
     if (read) StartRead(&request_);
     // Last: from here on OnDone may come at any time.

@@ -5,34 +5,27 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/resource_id.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
 namespace {
 
-constexpr size_t kMaxIdLength = 512;
 constexpr size_t kMaxPageTokenLength = 512;
 constexpr size_t kMaxRequestIdLength = 64;
 constexpr size_t kMaxWorkerIdLength = 60;
 
-bool IsId(absl::string_view id) {
-  return !id.empty() && id.size() <= kMaxIdLength && std::all_of(id.begin(), id.end(), [](char c) {
-    return absl::ascii_isalnum(c) || absl::StrContains("_.+-=", absl::string_view(&c, 1));
-  });
-}
-
 bool IsExperimentName(absl::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  return parts.size() == 2 && parts[0] == "experiments" && IsId(parts[1]);
+  return parts.size() == 2 && parts[0] == "experiments" && IsResourceId(parts[1]);
 }
 
 bool IsTrialName(absl::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  return parts.size() == 4 && parts[0] == "experiments" && IsId(parts[1]) && parts[2] == "trials" &&
-         IsId(parts[3]);
+  return parts.size() == 4 && parts[0] == "experiments" && IsResourceId(parts[1]) &&
+         parts[2] == "trials" && IsResourceId(parts[3]);
 }
 
 // What a client sent, fit to be repeated in a message.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 
 namespace lengthwise::server {
 namespace {
@@ -145,6 +146,7 @@ absl::Status Migrate(SqliteConnection& connection) {
                      kSchemaVersion, "; use the newer lengthwise_server that wrote it"));
   }
   for (; version < kSchemaVersion; ++version) {
+    LENGTHWISE_FAILPOINT_OR_RETURN("storage.migration.before");
     status = connection.Execute(absl::StrCat(
         "BEGIN IMMEDIATE;", kMigrations[version], "INSERT INTO schema_migrations VALUES (",
         version + 1, ", CAST(strftime('%s', 'now') AS INTEGER) * 1000000); COMMIT"));

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 
 namespace lengthwise::server {
 
@@ -10,14 +11,17 @@ absl::Status SqliteWriter::Begin() {
   if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
   connection_.ClearError();
   changes_at_begin_ = connection_.TotalChanges();
+  LENGTHWISE_FAILPOINT_OR_RETURN("storage.begin.before");
   return connection_.Query("BEGIN IMMEDIATE").Run();
 }
 
 bool SqliteWriter::HasChanges() const { return connection_.TotalChanges() != changes_at_begin_; }
 
 absl::Status SqliteWriter::Commit() {
+  LENGTHWISE_FAILPOINT_OR_RETURN("storage.commit.before");
   absl::Status status = connection_.first_error();
   if (status.ok()) status = connection_.Query("COMMIT").Run();
+  LENGTHWISE_FAILPOINT("storage.commit.after");
   // A failed COMMIT can leave the transaction open; some errors have rolled it back already.
   if (!status.ok() && connection_.InTransaction()) {
     connection_.Query("ROLLBACK").Run().IgnoreError();

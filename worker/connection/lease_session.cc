@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "platform/log.h"
 #include "worker/connection/artifact_transfer.h"
 #include "worker/connection/channel.h"
@@ -37,6 +38,7 @@ absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
   request.set_fencing_token(lease_.fencing_token());
   request.set_trial(leased.trial());
   request.set_sha256(leased.checkpoint().sha256());
+  LENGTHWISE_FAILPOINT("session.fetch.before");
   Backoff backoff(options_.sender.backoff);
   while (!outbox_.stopped(trial)) {
     absl::StatusOr<std::string> bytes =
@@ -124,6 +126,7 @@ std::string LeaseSession::preemption() {
 }
 
 void LeaseSession::Drain() {
+  LENGTHWISE_FAILPOINT("session.drain");
   draining_.store(true, std::memory_order_release);
   outbox_.SetPatience(After(options_.drain_timeout));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
 #include "platform/log.h"
 
 namespace lengthwise::worker {
@@ -90,6 +91,7 @@ bool Outbox::TryPut(int64_t trial, Item& item, int64_t& freed) {
     return false;
   }
   Append(trials_[trial], std::move(item));
+  LENGTHWISE_FAILPOINT("outbox.put.after");
   changed_.NotifyAll();
   return true;
 }
@@ -274,6 +276,7 @@ void Outbox::UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint
   MutexLock lock(mutex_);
   Item* item = FindUpload(upload);
   if (item == nullptr) return;
+  LENGTHWISE_FAILPOINT("outbox.upload.stored");
   *item->event.mutable_checkpoint() = checkpoint;
   FreeArtifact(*item);
   changed_.NotifyAll();
@@ -281,13 +284,13 @@ void Outbox::UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint
 
 void Outbox::UploadRefused(const Upload& upload, absl::string_view reason) {
   MutexLock lock(mutex_);
-  Item* item = FindUpload(upload);
-  if (item == nullptr) return;
-  SetLogLine(item->event,
-             absl::StrCat("the checkpoint of step ", upload.step, " (", upload.bytes->size(),
-                          " bytes) was not stored: ", std::string(reason)));
-  FreeArtifact(*item);
-  changed_.NotifyAll();
+  if (FindUpload(upload) == nullptr) return;
+  // What stands before it was measured and stays. What stands behind it has not been sent, as it
+  // waited for the upload.
+  const auto place = static_cast<size_t>(upload.sequence - trials_[upload.trial].acknowledged - 1);
+  ReplaceByFailure(upload.trial, place,
+                   absl::StrCat("the server does not store the checkpoint of step ", upload.step,
+                                " (", upload.bytes->size(), " bytes): ", std::string(reason)));
 }
 
 void Outbox::DropAcknowledged(Trial& trial, int64_t sequence) {
@@ -311,6 +314,7 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   if (trial.closed) return;
   // Never beyond what was sent: a server cannot have stored it.
   const int64_t last_sent = trial.acknowledged + static_cast<int64_t>(trial.sent);
+  LENGTHWISE_FAILPOINT("outbox.acknowledge.before");
   DropAcknowledged(trial, std::min(response.acknowledged_sequence(), last_sent));
   switch (response.refusal()) {
     case v1::StreamEventsResponse::STALE_LEASE:

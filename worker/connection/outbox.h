@@ -73,8 +73,9 @@ class Outbox {
   Work Next(TimePoint deadline);
   void Interrupt();
   void UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint);
-  // The server will never take this artifact: a log line with the reason takes the checkpoint's
-  // place.
+  // The server will never take this artifact: a temporary failure with the reason takes the
+  // checkpoint's place, and what came behind it is dropped. A trial whose model is not stored has
+  // not succeeded.
   void UploadRefused(const Upload& upload, absl::string_view reason);
   // Drops what is acknowledged, and carries out refusals: STALE_LEASE closes the trial;
   // SEQUENCE_GAP sends again from the acknowledged number (where that is not here any more, the
