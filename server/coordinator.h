@@ -129,6 +129,8 @@ class Coordinator {
   // The first answer for an experiment reads its results; later ones do not.
   virtual absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
       const v1::SummarizeExperimentRequest& request) = 0;
+  // The owner of an experiment, or of a trial's. NOT_FOUND.
+  virtual absl::StatusOr<std::string> GetOwner(absl::string_view experiment_or_trial) = 0;
   virtual absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) = 0;
   virtual absl::StatusOr<v1::ListTrialsResponse> ListTrials(
       const v1::ListTrialsRequest& request) = 0;

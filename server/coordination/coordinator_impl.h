@@ -86,6 +86,7 @@ class CoordinatorImpl : public Coordinator {
       const v1::ListExperimentsRequest& request) override;
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
       const v1::SummarizeExperimentRequest& request) override;
+  absl::StatusOr<std::string> GetOwner(absl::string_view experiment_or_trial) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
   v1::ListWorkersResponse ListWorkers() override;

@@ -92,6 +92,17 @@ absl::StatusOr<v1::SummarizeExperimentResponse> CoordinatorImpl::SummarizeExperi
   return summaries_.Summarize(*id, request.omit_lengths());
 }
 
+absl::StatusOr<std::string> CoordinatorImpl::GetOwner(absl::string_view experiment_or_trial) {
+  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
+  if (!path.ok()) return path.status();
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  const absl::StatusOr<ExperimentRecord> record =
+      FindExperiment(**reader, ExperimentName(path->experiment));
+  if (!record.ok()) return record.status();
+  return record->owner;
+}
+
 absl::StatusOr<v1::Trial> CoordinatorImpl::GetTrial(absl::string_view name) {
   const auto reader = storage_->Read();
   if (!reader.ok()) return reader.status();

@@ -87,15 +87,15 @@ TEST_F(ExperimentServiceTest, CreateReachesTheCoordinatorAndAnswersFromIt) {
   EXPECT_EQ(coordinator_.created()[0].SerializeAsString(), request.SerializeAsString());
 }
 
-TEST_F(ExperimentServiceTest, AFiveMegabyteSpecificationIsRefusedBeforeTheCoordinator) {
+TEST_F(ExperimentServiceTest, AThreeMegabyteSpecificationIsRefusedBeforeTheCoordinator) {
   v1::CreateExperimentRequest request;
   request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
-  request.mutable_specification_text()->set_text(std::string(5 << 20, '#'));
+  request.mutable_specification_text()->set_text(std::string(3 << 20, '#'));
   v1::CreateExperimentResponse response;
   const grpc::Status status =
       Call(&v1::ExperimentService::Stub::CreateExperiment, request, response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "text: got 5242880 bytes, expected at most 1048576");
+  EXPECT_EQ(status.error_message(), "text: got 3145728 bytes, expected at most 1048576");
   EXPECT_TRUE(coordinator_.created().empty());
 }
 

@@ -77,6 +77,11 @@ void FakeCoordinator::AddExperiment(const std::string& name, int trials) {
   }
 }
 
+void FakeCoordinator::SetOwner(const std::string& name, const std::string& owner) {
+  platform::MutexLock lock(mutex_);
+  experiments_.at(name).owner = owner;
+}
+
 int64_t FakeCoordinator::Append(v1::Event event) {
   const std::string name = ExperimentOf(event.trial());
   int64_t position;
@@ -181,6 +186,11 @@ std::vector<v1::CreateExperimentRequest> FakeCoordinator::created() {
   return created_;
 }
 
+std::vector<v1::CancelExperimentRequest> FakeCoordinator::cancellations() {
+  platform::MutexLock lock(mutex_);
+  return cancellations_;
+}
+
 std::vector<v1::EvaluateTrialRequest> FakeCoordinator::evaluated() {
   platform::MutexLock lock(mutex_);
   return evaluated_;
@@ -281,6 +291,10 @@ absl::StatusOr<v1::SummarizeExperimentResponse> FakeCoordinator::SummarizeExperi
 
 void FakeCoordinator::CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                                        Callback<v1::Experiment> done) {
+  {
+    platform::MutexLock lock(mutex_);
+    cancellations_.push_back(request);
+  }
   done(GetExperiment(request.name()));
 }
 
@@ -404,6 +418,13 @@ absl::StatusOr<v1::ListExperimentsResponse> FakeCoordinator::ListExperiments(
   v1::ListExperimentsResponse response;
   for (const auto& [name, experiment] : experiments_) response.add_experiments()->set_name(name);
   return response;
+}
+
+absl::StatusOr<std::string> FakeCoordinator::GetOwner(absl::string_view experiment_or_trial) {
+  platform::MutexLock lock(mutex_);
+  const auto found = experiments_.find(ExperimentOf(experiment_or_trial));
+  if (found == experiments_.end()) return NotFound(experiment_or_trial);
+  return found->second.owner;
 }
 
 absl::StatusOr<v1::Trial> FakeCoordinator::GetTrial(absl::string_view name) {

@@ -27,6 +27,8 @@ class FakeCoordinator : public Coordinator {
 
   // "experiments/{id}" with trials "t0", "t1", ...
   void AddExperiment(const std::string& name, int trials);
+  // Whose it is; "anonymous" until this says so.
+  void SetOwner(const std::string& name, const std::string& owner);
   // Appends to the log at the next position and wakes watchers. `event.trial` is
   // "{experiment}/trials/{id}".
   int64_t Append(v1::Event event);
@@ -55,6 +57,7 @@ class FakeCoordinator : public Coordinator {
   int64_t open_writers();
   std::vector<v1::CreateExperimentRequest> created();
   std::vector<v1::EvaluateTrialRequest> evaluated();
+  std::vector<v1::CancelExperimentRequest> cancellations();
   std::map<std::string, std::string> artifacts();
   // Waits until `condition` holds (it is checked after every change and may call the methods
   // above), or fails after 30 s.
@@ -100,6 +103,7 @@ class FakeCoordinator : public Coordinator {
   // What set_summary set, for every experiment that there is; without lengths if so asked.
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
       const v1::SummarizeExperimentRequest& request) override;
+  absl::StatusOr<std::string> GetOwner(absl::string_view experiment_or_trial) override;
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name) override;
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
   v1::ListWorkersResponse ListWorkers() override;
@@ -120,6 +124,7 @@ class FakeCoordinator : public Coordinator {
 
  private:
   struct FakeExperiment {
+    std::string owner = "anonymous";
     std::vector<v1::Trial> trials;
     std::vector<v1::Event> events;
   };
@@ -153,6 +158,7 @@ class FakeCoordinator : public Coordinator {
   v1::SummarizeExperimentResponse summary_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CreateExperimentRequest> created_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::EvaluateTrialRequest> evaluated_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::CancelExperimentRequest> cancellations_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::BackUpResponse> backup_ ABSL_GUARDED_BY(mutex_);
   v1::Storage storage_ ABSL_GUARDED_BY(mutex_);

@@ -14,8 +14,6 @@
 
 namespace lengthwise::server {
 
-// Most bytes that gRPC takes in one message: room for an attention map in an event.
-inline constexpr int kMaxReceiveBytes = 8 << 20;
 // Most bytes of a specification, as text or as a message.
 inline constexpr int64_t kMaxSpecificationBytes = 1 << 20;
 // Most bytes of one part of an artifact.
