@@ -1,15 +1,11 @@
 #include "server/flags.h"
 
-#include <arpa/inet.h>
-
 #include <cstdlib>
 
 #include "CLI/CLI.hpp"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "access/address.h"
 #include "platform/version.h"
 
 namespace lengthwise::server {
@@ -22,20 +18,9 @@ std::string DefaultDataDir() {
   return absl::StrCat(home == nullptr ? "." : home, "/.local/share/lengthwise");
 }
 
-// "HOST:PORT" -> HOST; empty when it is not of that form.
-absl::string_view Host(absl::string_view address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  if (colon == absl::string_view::npos || colon == 0 ||
-      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 || port > 65535) {
-    return {};
-  }
-  return address.substr(0, colon);
-}
-
 // CLI11's validators return what is wrong, or nothing.
 std::string CheckAddress(const std::string& address) {
-  if (address.empty() || !Host(address).empty()) return {};
+  if (address.empty() || !access::HostOf(address).empty()) return {};
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
 }
 
@@ -52,6 +37,55 @@ void AddDuration(CLI::App& app, const std::string& name, absl::Duration& value,
          },
          absl::StrCat(help, " [", absl::FormatDuration(value), "]"))
       ->type_name("DURATION");
+}
+
+void AddAccess(CLI::App& app, Flags& flags) {
+  app.add_option("--tls_certificate", flags.tls_certificate,
+                 "PEM file of the server's certificate and its chain: the API is encrypted")
+      ->type_name("PATH");
+  app.add_option("--tls_key", flags.tls_key, "PEM file of the certificate's private key")
+      ->type_name("PATH");
+  app.add_option("--tls_client_ca", flags.tls_client_ca,
+                 "PEM file of an authority: workers must show a certificate that it has signed")
+      ->type_name("PATH");
+  app.add_option("--create_admin_token", flags.create_admin_token,
+                 "Make a token of an administrator in the data directory, write it to this new "
+                 "file and end; from the first token on, every caller needs one")
+      ->type_name("PATH");
+  const CLI::Validator not_negative = CLI::Validator(CLI::NonNegativeNumber).description("");
+  app.add_option("--max_calls_per_second", flags.quotas.calls_per_second,
+                 "Of one principal; 0 for no limit")
+      ->check(not_negative)
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--max_streams", flags.quotas.streams,
+                 "Watches and other streams that one principal may have open; 0 for no limit")
+      ->check(not_negative)
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+// What the flags lack together, or nothing.
+std::string CheckAddresses(const Flags& flags, bool insecure) {
+  if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
+    return "--tls_certificate and --tls_key go together";
+  }
+  if (!flags.tls_client_ca.empty() && flags.tls_certificate.empty()) {
+    return "--tls_client_ca needs --tls_certificate and --tls_key";
+  }
+  if (insecure) return {};
+  if (flags.tls_certificate.empty() && !access::IsLoopback(flags.listen)) {
+    return absl::StrCat(flags.listen,
+                        " can be reached by other machines. Encrypt it with --tls_certificate and "
+                        "--tls_key, listen on 127.0.0.1, or allow plain text with "
+                        "--insecure_plain_text");
+  }
+  if (!flags.metrics_listen.empty() && !access::IsLoopback(flags.metrics_listen)) {
+    return absl::StrCat(flags.metrics_listen,
+                        " can be reached by other machines, and the metrics are plain text. Listen "
+                        "on 127.0.0.1, or allow it with --insecure_plain_text");
+  }
+  return {};
 }
 
 }  // namespace
@@ -73,6 +107,9 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
                  "Directory of the database and the checkpoints; made if it is missing")
       ->type_name("DIR")
       ->capture_default_str();
+  app.add_option("--restore", flags.coordinator.restore_from,
+                 "A backup's directory, which is copied to a new or empty --data_dir first")
+      ->type_name("PATH");
   app.add_option("--metrics_listen", flags.metrics_listen,
                  "Address of the metrics for Prometheus; empty turns them off")
       ->check(CheckAddress)
@@ -92,8 +129,9 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   app.add_flag("--exit_with_parent", flags.exit_with_parent,
                "Stop when the process that started the server ends");
   app.add_flag("--insecure_plain_text", insecure,
-               "Allow addresses that other machines reach, though the server has no encryption and "
-               "no authentication yet");
+               "Allow plain text on addresses that other machines reach, for the API without "
+               "--tls_certificate and for the metrics: everyone on the way reads along");
+  AddAccess(app, flags);
   try {
     app.parse(argc, argv);
     if (flags.listen.empty()) throw CLI::ValidationError("--listen", "is empty");
@@ -101,26 +139,13 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       throw CLI::ValidationError("--heartbeat_interval",
                                  "must be at most half of --lease_duration");
     }
-    for (const std::string& address : {flags.listen, flags.metrics_listen}) {
-      if (insecure || address.empty() || IsLoopback(address)) continue;
-      throw CLI::ValidationError(
-          absl::StrCat(address,
-                       " can be reached by other machines, and the server has no TLS yet: everyone "
-                       "who reaches it may do "
-                       "everything. Listen on 127.0.0.1, or allow it with --insecure_plain_text"));
+    if (const std::string wrong = CheckAddresses(flags, insecure); !wrong.empty()) {
+      throw CLI::ValidationError(wrong);
     }
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   return flags;
-}
-
-bool IsLoopback(absl::string_view address) {
-  const absl::string_view host = Host(address);
-  if (host == "localhost" || host == "[::1]") return true;
-  in_addr parsed;
-  return inet_pton(AF_INET, std::string(host).c_str(), &parsed) == 1 &&
-         (ntohl(parsed.s_addr) >> 24) == 127;
 }
 
 }  // namespace lengthwise::server

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "absl/strings/string_view.h"
+#include "server/access/quotas.h"
 #include "server/coordinator.h"
 
 namespace lengthwise::server {
@@ -18,14 +18,19 @@ struct Flags {
   std::string ready_file;
   bool exit_with_parent = false;
   Coordinator::Options coordinator;
+  // Files; empty: plain text.
+  std::string tls_certificate;
+  std::string tls_key;
+  // The file of the authority whose certificates workers must show; empty: they need none.
+  std::string tls_client_ca;
+  // When not empty: makes a token of an administrator, writes it to this file and ends.
+  std::string create_admin_token;
+  Quotas::Options quotas;
 };
 
 // Returns the flags, or the exit code when there is nothing to run: 0 after --help or --version, 2
 // after a wrong flag, whose reason went to stderr.
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv);
-
-// Whether "HOST:PORT" names this machine alone: 127.0.0.0/8, [::1] or localhost.
-bool IsLoopback(absl::string_view address);
 
 }  // namespace lengthwise::server
 

@@ -74,15 +74,25 @@ TEST(Flags, AddressesBeyondThisMachineNeedTheirWord) {
             "0.0.0.0:7070");
 }
 
-TEST(Flags, LoopbackIsThisMachineAlone) {
-  EXPECT_TRUE(IsLoopback("127.0.0.1:0"));
-  EXPECT_TRUE(IsLoopback("127.8.9.10:7070"));
-  EXPECT_TRUE(IsLoopback("localhost:7070"));
-  EXPECT_TRUE(IsLoopback("[::1]:7070"));
-  for (const char* address : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "127.0.0.1.example.com:1",
-                              "localhost.example.com:1", "127.1:1", ":1", "*:1"}) {
-    EXPECT_FALSE(IsLoopback(address)) << address;
-  }
+TEST(Flags, EncryptedAddressesBeyondThisMachineNeedNoWord) {
+  const Flags flags = std::get<Flags>(
+      Parse({"--listen=0.0.0.0:7070", "--tls_certificate=c.pem", "--tls_key=k.pem",
+             "--tls_client_ca=a.pem", "--max_calls_per_second=0", "--max_streams=7"}));
+  EXPECT_EQ(flags.tls_certificate, "c.pem");
+  EXPECT_EQ(flags.tls_key, "k.pem");
+  EXPECT_EQ(flags.tls_client_ca, "a.pem");
+  EXPECT_EQ(flags.quotas.calls_per_second, 0);
+  EXPECT_EQ(flags.quotas.streams, 7);
+  // Its metrics are plain text still.
+  EXPECT_THAT(Refusal({"--metrics_listen=0.0.0.0:1", "--tls_certificate=c", "--tls_key=k"}),
+              HasSubstr("the metrics are plain text"));
+}
+
+TEST(Flags, HalfOfAPairIsRefused) {
+  EXPECT_THAT(Refusal({"--tls_certificate=c"}), HasSubstr("go together"));
+  EXPECT_THAT(Refusal({"--tls_key=k"}), HasSubstr("go together"));
+  EXPECT_THAT(Refusal({"--tls_client_ca=a"}), HasSubstr("--tls_client_ca needs"));
+  EXPECT_THAT(Refusal({"--max_streams=-1"}), HasSubstr("--max_streams"));
 }
 
 TEST(Flags, HelpIsNotAnError) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,9 +13,14 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "access/address.h"
+#include "access/certificates.h"
+#include "access/token_file.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/version.h"
+#include "server/access/token_store.h"
 #include "server/monitoring/endpoint.h"
 #include "server/services/catalogue_entries.h"
 #include "server/services/rpc_server.h"
@@ -53,7 +59,46 @@ sigset_t StopSignals() {
   return signals;
 }
 
+absl::StatusOr<RpcServer::Encryption> ReadEncryption(const Flags& flags) {
+  RpcServer::Encryption encryption;
+  if (flags.tls_certificate.empty()) return encryption;
+  absl::StatusOr<std::string> certificate =
+      access::ReadCertificate(flags.tls_certificate, absl::Now());
+  if (!certificate.ok()) return certificate.status();
+  absl::StatusOr<std::string> key = access::ReadPrivateKey(flags.tls_key, *certificate);
+  if (!key.ok()) return key.status();
+  encryption.certificate = *std::move(certificate);
+  encryption.key = *std::move(key);
+  if (!flags.tls_client_ca.empty()) {
+    absl::StatusOr<std::string> authority = access::ReadAuthorities(flags.tls_client_ca);
+    if (!authority.ok()) return authority.status();
+    encryption.client_authority = *std::move(authority);
+  }
+  return encryption;
+}
+
 }  // namespace
+
+absl::Status CreateAdminToken(const Flags& flags) {
+  if (absl::Status status = platform::CreateDirectories(flags.coordinator.data_dir); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<std::unique_ptr<TokenStore>> tokens = TokenStore::Open(flags.coordinator.data_dir);
+  if (!tokens.ok()) return tokens.status();
+  v1::CreateTokenRequest request;
+  request.set_principal("admin");
+  request.set_role(v1::ADMIN);
+  const absl::StatusOr<v1::CreateTokenResponse> created = (*tokens)->Create(request);
+  if (!created.ok()) return created.status();
+  absl::Status status = access::WriteTokenFile(flags.create_admin_token, created->text());
+  // A token that nobody has is of no use.
+  if (!status.ok()) (*tokens)->Revoke(created->token().token_id()).IgnoreError();
+  if (!status.ok()) return status;
+  platform::LogInfo(absl::StrCat("wrote the token ", created->token().token_id(),
+                                 " of admin, for 90 days, to ", flags.create_admin_token,
+                                 "; every caller of this server needs a token now"));
+  return absl::OkStatus();
+}
 
 absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   const pid_t parent = getppid();
@@ -70,8 +115,26 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = open(flags.coordinator);
   if (!coordinator.ok()) return coordinator.status();
 
+  const absl::StatusOr<std::unique_ptr<TokenStore>> tokens =
+      TokenStore::Open(flags.coordinator.data_dir);
+  if (!tokens.ok()) return tokens.status();
+  if (!flags.tls_certificate.empty() && !access::IsLoopback(flags.listen) &&
+      !(*tokens)->IsRequired()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("other machines reach ", flags.listen,
+                     " and the server has no tokens: everyone might do "
+                     "everything; make the first with `lengthwise_server --data_dir ",
+                     flags.coordinator.data_dir, " --create_admin_token PATH`"));
+  }
+  absl::StatusOr<RpcServer::Encryption> encryption = ReadEncryption(flags);
+  if (!encryption.ok()) return encryption.status();
+
   RpcServer::Options options;
   options.listen = flags.listen;
+  options.tokens = tokens->get();
+  options.encryption = *std::move(encryption);
+  options.gate.workers_need_certificate = !flags.tls_client_ca.empty();
+  options.gate.quotas = flags.quotas;
   options.catalogue = CatalogueEntries(specification::AllCatalogues());
   std::unique_ptr<MonitoringEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
@@ -94,7 +157,8 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
     }
   }
   platform::LogInfo(absl::StrCat(
-      "serving on ", (*server)->address(),
+      "serving on ", (*server)->address(), flags.tls_certificate.empty() ? "" : " with TLS",
+      (*tokens)->IsRequired() ? "" : ", to everyone without a token",
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
       ", data in ", flags.coordinator.data_dir));
 
@@ -114,7 +178,11 @@ int RunProcess(int argc, const char* const* argv, const OpenCoordinator& open) {
   if (const int* exit_code = std::get_if<int>(&flags)) return *exit_code;
   // gRPC's own log speaks of file descriptors where the line below says what to do.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
-  const absl::Status status = Serve(std::get<Flags>(flags), open);
+  // What the server writes is for itself: histories, models, tokens.
+  umask(077);
+  const bool create_token = !std::get<Flags>(flags).create_admin_token.empty();
+  const absl::Status status =
+      create_token ? CreateAdminToken(std::get<Flags>(flags)) : Serve(std::get<Flags>(flags), open);
   if (status.ok()) return 0;
   platform::LogError(std::string(status.message()));
   return 1;

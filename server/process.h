@@ -19,9 +19,13 @@ using OpenCoordinator =
 // seconds and returns. A second signal ends the process at once. To be called before there are
 // other threads: signals are blocked in all.
 //
-// Errors: what `open` returns; FAILED_PRECONDITION when an address cannot be bound; the ready
-// file's errors.
+// Errors: what `open` returns; FAILED_PRECONDITION when an address cannot be bound, a certificate
+// cannot be used, or other machines reach a server that has no tokens; the ready file's errors.
 absl::Status Serve(const Flags& flags, const OpenCoordinator& open);
+
+// Makes the token of flags.create_admin_token. The server may be running. ALREADY_EXISTS where the
+// file is there, and the errors of the token store.
+absl::Status CreateAdminToken(const Flags& flags);
 
 // The whole of main: parses flags, serves, and gives the exit code: 0, 1 with a line on stderr, 2
 // for wrong flags.

@@ -8,12 +8,16 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "access/test_certificates.h"
+#include "access/token_file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
@@ -103,6 +107,11 @@ std::string ReadyFile() {
                       testing::UnitTest::GetInstance()->current_test_info()->name(), ".ready");
 }
 
+std::string Contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 // The lines of the ready file of a server that serves.
 std::vector<std::string> Addresses(Server& server) {
   EXPECT_TRUE(server.WaitForLine("serving on"));
@@ -135,7 +144,7 @@ TEST(Process, ServesWhatTheReadyFileSaysAndStopsOnSigterm) {
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0);
   EXPECT_THAT(server.log(), HasSubstr("stopping on SIGTERM"));
-  EXPECT_NE(access(ReadyFile().c_str(), F_OK), 0);
+  EXPECT_NE(::access(ReadyFile().c_str(), F_OK), 0);
 }
 
 TEST(Process, OpenStreamsEndWithUnavailable) {
@@ -188,6 +197,80 @@ TEST(Process, ALockedDataDirectoryIsOneLineAndExitCodeOne) {
   Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/locked"});
   EXPECT_EQ(server.Wait(), 1);
   EXPECT_THAT(server.log(), MatchesRegex("[^\n]*ERROR another server has /locked open\n"));
+}
+
+// A directory of this test's own.
+std::string Directory() {
+  const std::string path = absl::StrCat(
+      testing::TempDir(), "/", testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+TEST(Process, TheFirstTokenIsMadeBesideARunningServerAndClosesIt) {
+  const std::string directory = Directory();
+  const std::string token_file = directory + "/admin.token";
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir", directory,
+                 "--ready_file", ReadyFile()});
+  const auto stub = v1::CatalogueService::NewStub(
+      grpc::CreateChannel(Addresses(server).at(0), grpc::InsecureChannelCredentials()));
+  const auto list = [&](const std::string& token) {
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    v1::ListCatalogueEntriesResponse response;
+    return stub->ListCatalogueEntries(&context, {}, &response).error_code();
+  };
+  EXPECT_EQ(list(""), grpc::StatusCode::OK);
+
+  Server maker({"--data_dir", directory, "--create_admin_token", token_file});
+  EXPECT_EQ(maker.Wait(), 0);
+  const std::string token = access::ReadTokenFile(token_file).value();
+  EXPECT_THAT(maker.log(), HasSubstr("to " + token_file));
+  EXPECT_THAT(maker.log(), ::testing::Not(HasSubstr(token.substr(16))));
+  EXPECT_EQ(list(""), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(list(token), grpc::StatusCode::OK);
+
+  // Again at the same place: the file stays, and no token is left that nobody has.
+  const std::string before = Contents(directory + "/tokens");
+  Server again({"--data_dir", directory, "--create_admin_token", token_file});
+  EXPECT_EQ(again.Wait(), 1);
+  EXPECT_THAT(again.log(), HasSubstr("exists already"));
+  EXPECT_EQ(access::ReadTokenFile(token_file).value(), token);
+  EXPECT_EQ(Contents(directory + "/tokens"), before);
+}
+
+TEST(Process, OtherMachinesReachOnlyAServerThatAsksForTokens) {
+  const std::string directory = Directory();
+  access::TestAuthority authority(directory, "house");
+  const access::TestAuthority::Pair pair = authority.Issue("server");
+  const std::vector<std::string> arguments = {
+      "--listen=0.0.0.0:0", "--metrics_listen", "",          "--data_dir", directory,
+      "--tls_certificate",  pair.certificate,   "--tls_key", pair.key};
+  Server open(arguments);
+  EXPECT_EQ(open.Wait(), 1);
+  EXPECT_THAT(open.log(), HasSubstr("--create_admin_token"));
+  Server maker({"--data_dir", directory, "--create_admin_token", directory + "/admin.token"});
+  EXPECT_EQ(maker.Wait(), 0);
+  Server closed(arguments);
+  EXPECT_TRUE(closed.WaitForLine("with TLS"));
+}
+
+TEST(Process, ACertificateThatCannotServeIsOneLineThatSaysWhy) {
+  const std::string directory = Directory();
+  access::TestAuthority authority(directory, "house");
+  const access::TestAuthority::Pair right = authority.Issue("server");
+  const access::TestAuthority::Pair over = authority.Issue("over", -absl::Minutes(1));
+  const auto log = [&](const std::string& certificate, const std::string& key) {
+    Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir", directory,
+                   "--tls_certificate", certificate, "--tls_key", key});
+    EXPECT_EQ(server.Wait(), 1);
+    EXPECT_EQ(std::count(server.log().begin(), server.log().end(), '\n'), 1) << server.log();
+    return server.log();
+  };
+  EXPECT_THAT(log(over.certificate, over.key), HasSubstr(over.certificate + " expired at"));
+  EXPECT_THAT(log(right.certificate, over.key), HasSubstr("belongs to another certificate"));
+  EXPECT_THAT(log(directory + "/none.pem", right.key), HasSubstr("none.pem: No such file"));
 }
 
 TEST(Process, WrongFlagsAreExitCodeTwo) {

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_
 #define LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "proto/administration_service.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
 
@@ -51,6 +53,11 @@ class Connection {
   absl::StatusOr<std::vector<v1::Trial>> ListTrials(const std::string& experiment,
                                                     const std::string& filter);
   absl::StatusOr<v1::Trial> CancelTrial(const std::string& name, const std::string& reason);
+  // Of an experiment or a trial.
+  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const std::string& name,
+                                                      const std::vector<v1::TrialState>& states);
+  // A trial's changes of state up to now, in their order.
+  absl::StatusOr<std::vector<v1::Event>> ListStateChanges(const std::string& trial);
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(const std::string& name,
                                                                       bool omit_lengths);
   absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,
@@ -63,6 +70,11 @@ class Connection {
                                                                    int length);
   absl::StatusOr<std::vector<v1::Projection>> QueryProjections(const std::string& trial);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
+  // Waits for the backup, however long it takes, and returns its path on the server. `progress`
+  // hears of each response.
+  absl::StatusOr<std::string> BackUp(
+      const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress);
+  absl::StatusOr<v1::Storage> GetStorage();
 
   // One call of WatchExperiment. Next and Finish are for one thread; Cancel may come from any.
   class Stream {

@@ -66,6 +66,9 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
                     absl::StrCat("upload the checkpoint before its event: ", stored.message()));
     }
   }
+  const absl::StatusOr<std::string> problem = LogProblem(trial, request, *last);
+  if (!problem.ok()) return problem.status();
+  if (!problem->empty()) return refuse(v1::StreamEventsResponse::INVALID, *problem);
   if (absl::Status status = StoreNewEvents(trial, request, *last); !status.ok()) return status;
   response.set_acknowledged_sequence(end);
   return response;
@@ -85,8 +88,8 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
     if (event.has_outcome()) {
       const v1::Outcome& outcome = event.outcome();
       LENGTHWISE_FAILPOINT("engine.outcome.store");
-      const absl::StatusOr<Decisions> decisions =
-          scheduler_->Finish(trial.key, trial.token, outcome.kind(), outcome.reason(), Now());
+      const absl::StatusOr<Decisions> decisions = scheduler_->Finish(
+          trial.key, trial.token, outcome.kind(), event.step(), outcome.reason(), Now());
       if (!decisions.ok()) return decisions.status();
       absl::Status status = Record(*decisions, event.step(), &outcome);
       if (!status.ok()) return status;

@@ -134,6 +134,7 @@ absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions) {
   v1::Lease lease;
   lease.set_lease_id(LeaseId(token));
   lease.set_fencing_token(token);
+  lease.set_shape(scheduler_->ShapeOf(decisions.trials.front().trial));
   std::optional<PackRecord> pack;
   for (const TrialChange& change : decisions.trials) {
     const absl::StatusOr<TrialRecord> trial = GetTrial(change.trial);
@@ -168,11 +169,16 @@ absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatReque
       scheduler_->Heartbeat(request.worker_id(), tokens, Now());
   if (!directives.ok()) return directives.status();
   fleet_.Heartbeat(request.worker_id(), request.measurements(), clock_.wall());
+  for (const v1::PackCapacity& capacity : request.capacities()) {
+    scheduler_->SetCapacity(request.worker_id(), capacity.shape(), capacity.max_pack_size());
+  }
   v1::HeartbeatResponse response;
   for (int i = 0; i < request.leases_size(); ++i) {
     v1::HeartbeatResponse::LeaseDirective& directive = *response.add_leases();
     directive.set_lease_id(request.leases(i).lease_id());
     directive.set_lost((*directives)[i].lost);
+    directive.set_preempted(!(*directives)[i].preempted.empty());
+    directive.set_reason((*directives)[i].preempted);
     for (const TrialKey key : (*directives)[i].cancelled) {
       const absl::StatusOr<std::optional<TrialRecord>> trial = writer_.FindTrial(key);
       if (!trial.ok()) return trial.status();

@@ -64,6 +64,10 @@ absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name) {
   return path;
 }
 
+std::string UserActor(absl::string_view user) {
+  return absl::StrCat("user ", user.empty() ? "anonymous" : user);
+}
+
 std::string LeaseId(int64_t token) { return absl::StrCat("lease-", token); }
 
 std::string EncodePageToken(absl::string_view scope, int64_t start) {

@@ -55,6 +55,9 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
 grpc::ServerUnaryReactor* CatalogueService::ListCatalogueEntries(
     grpc::CallbackServerContext* context, const v1::ListCatalogueEntriesRequest* request,
     v1::ListCatalogueEntriesResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.CatalogueService/ListCatalogueEntries", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   if (!v1::CatalogueKind_IsValid(request->kind())) {
     return Answer(context,
                   InvalidField("kind", absl::StrCat("is ", static_cast<int>(request->kind()),

@@ -7,6 +7,7 @@
 
 #include "catalogue/entry.h"
 #include "proto/catalogue_service.grpc.pb.h"
+#include "server/access/gate.h"
 
 namespace lengthwise::server {
 
@@ -15,8 +16,9 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
 
 class CatalogueService final : public v1::CatalogueService::CallbackService {
  public:
-  explicit CatalogueService(std::vector<v1::CatalogueEntry> entries)
-      : entries_(std::move(entries)) {}
+  // `gate` outlives the service.
+  CatalogueService(std::vector<v1::CatalogueEntry> entries, Gate& gate)
+      : entries_(std::move(entries)), gate_(gate) {}
 
   // Entries in the order in which the service was given them. INVALID_ARGUMENT for a kind that does
   // not exist.
@@ -26,6 +28,7 @@ class CatalogueService final : public v1::CatalogueService::CallbackService {
 
  private:
   const std::vector<v1::CatalogueEntry> entries_;
+  Gate& gate_;
 };
 
 }  // namespace lengthwise::server

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/services/push_stream.h"
 #include "server/services/queries.h"
+#include "server/services/refused_stream.h"
 #include "server/services/unary.h"
 #include "server/services/validation.h"
 #include "server/services/watch_reactor.h"
@@ -16,13 +18,6 @@ namespace {
 
 constexpr int64_t kMaxReasonBytes = 1000;
 constexpr int64_t kMaxFilterBytes = 1000;
-
-// A watch that is refused before it begins.
-class RefusedWatch final : public grpc::ServerWriteReactor<v1::WatchExperimentResponse> {
- public:
-  explicit RefusedWatch(const absl::Status& status) { Finish(ToGrpcStatus(status)); }
-  void OnDone() override { delete this; }
-};
 
 // Streams what `read` returns, one a response. Read first and sent then, so that a slow client does
 // not keep a read of the store open.
@@ -40,22 +35,56 @@ PushStream<T>* StreamAll(std::function<absl::StatusOr<std::vector<T>>()> read, W
   return PushStream<T>::Start(std::move(produce), pool, streams);
 }
 
+// The request, owned by the caller where the server knows its callers.
+template <typename Request>
+Request InNameOf(const Caller& caller, Request request) {
+  if (!caller.token_id.empty()) request.set_owner(caller.principal);
+  return request;
+}
+
+// Who asks, for the histories of trials; empty where the server does not know its callers.
+std::string PrincipalOf(const Caller& caller) {
+  return caller.token_id.empty() ? "" : caller.principal;
+}
+
 }  // namespace
+
+template <typename Request>
+absl::StatusOr<Caller> ExperimentService::AdmitChange(const grpc::CallbackServerContext& context,
+                                                      absl::string_view method,
+                                                      const Request& request) {
+  absl::StatusOr<Caller> caller = gate_.Admit(context, method, request);
+  // Who may change all need not be asked whose it is.
+  if (!caller.ok() || caller->role == v1::ADMIN) return caller;
+  absl::Status status = CheckExperimentOrTrialName("name", request.name());
+  if (!status.ok()) return status;
+  const absl::StatusOr<std::string> owner = coordinator_.GetOwner(request.name());
+  if (!owner.ok()) return owner.status();
+  status = MayChange(*caller, request.name(), *owner);
+  if (!status.ok()) return status;
+  return caller;
+}
 
 grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
     grpc::CallbackServerContext* context, const v1::CreateExperimentRequest* request,
     v1::CreateExperimentResponse* response) {
-  if (absl::Status status = CheckCreateExperiment(*request); !status.ok()) {
-    return Answer(context, status);
-  }
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/CreateExperiment", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
+  absl::Status status = CheckCreateExperiment(*request);
+  if (status.ok()) status = MaySubmitFor(*caller, request->owner());
+  if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CreateExperiment(*request, AnswerLater(reactor, response));
+  coordinator_.CreateExperiment(InNameOf(*caller, *request), AnswerLater(reactor, response));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
     grpc::CallbackServerContext* context, const v1::ExtendExperimentRequest* request,
     v1::ExtendExperimentResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      AdmitChange(*context, "lengthwise.v1.ExperimentService/ExtendExperiment", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   if (absl::Status status = CheckExtendExperiment(*request); !status.ok()) {
     return Answer(context, status);
   }
@@ -67,26 +96,40 @@ grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
 grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerContext* context,
                                                            const v1::EvaluateTrialRequest* request,
                                                            v1::CreateExperimentResponse* response) {
-  if (absl::Status status = CheckEvaluateTrial(*request); !status.ok()) {
-    return Answer(context, status);
-  }
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/EvaluateTrial", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
+  absl::Status status = CheckEvaluateTrial(*request);
+  if (status.ok()) status = MaySubmitFor(*caller, request->owner());
+  if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.EvaluateTrial(*request, AnswerLater(reactor, response));
+  coordinator_.EvaluateTrial(InNameOf(*caller, *request), AnswerLater(reactor, response));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerContext* context,
                                                            const v1::GetExperimentRequest* request,
                                                            v1::Experiment* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/GetExperiment", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   if (absl::Status status = CheckExperimentName("name", request->name()); !status.ok()) {
     return Answer(context, status);
   }
-  return Answer(context, response, coordinator_.GetExperiment(request->name()));
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  // Its disk use is measured.
+  readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
+    answer(coordinator_.GetExperiment(request->name()));
+  });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
     grpc::CallbackServerContext* context, const v1::ListExperimentsRequest* request,
     v1::ListExperimentsResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/ListExperiments", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   if (absl::Status status = CheckPage(request->page_size(), request->page_token()); !status.ok()) {
     return Answer(context, status);
   }
@@ -96,17 +139,37 @@ grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
 grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
     grpc::CallbackServerContext* context, const v1::CancelExperimentRequest* request,
     v1::Experiment* response) {
+  const absl::StatusOr<Caller> caller =
+      AdmitChange(*context, "lengthwise.v1.ExperimentService/CancelExperiment", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   absl::Status status = CheckExperimentName("name", request->name());
   if (status.ok()) status = CheckLength("reason", request->reason(), kMaxReasonBytes);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CancelExperiment(*request, AnswerLater(reactor, response));
+  coordinator_.CancelExperiment(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ExperimentService::RetryTrials(grpc::CallbackServerContext* context,
+                                                         const v1::RetryTrialsRequest* request,
+                                                         v1::RetryTrialsResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      AdmitChange(*context, "lengthwise.v1.ExperimentService/RetryTrials", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
+  if (absl::Status status = CheckRetryTrials(*request); !status.ok()) {
+    return Answer(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.RetryTrials(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
   return reactor;
 }
 
 grpc::ServerUnaryReactor* ExperimentService::DeleteExperiment(
     grpc::CallbackServerContext* context, const v1::DeleteExperimentRequest* request,
     v1::DeleteExperimentResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      AdmitChange(*context, "lengthwise.v1.ExperimentService/DeleteExperiment", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   if (absl::Status status = CheckExperimentName("name", request->name()); !status.ok()) {
     return Answer(context, status);
   }
@@ -118,6 +181,9 @@ grpc::ServerUnaryReactor* ExperimentService::DeleteExperiment(
 grpc::ServerUnaryReactor* ExperimentService::GetTrial(grpc::CallbackServerContext* context,
                                                       const v1::GetTrialRequest* request,
                                                       v1::Trial* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/GetTrial", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   if (absl::Status status = CheckTrialName("name", request->name()); !status.ok()) {
     return Answer(context, status);
   }
@@ -127,6 +193,9 @@ grpc::ServerUnaryReactor* ExperimentService::GetTrial(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* ExperimentService::ListTrials(grpc::CallbackServerContext* context,
                                                         const v1::ListTrialsRequest* request,
                                                         v1::ListTrialsResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/ListTrials", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   absl::Status status = CheckExperimentName("parent", request->parent());
   if (status.ok()) status = CheckPage(request->page_size(), request->page_token());
   if (status.ok()) status = CheckLength("filter", request->filter(), kMaxFilterBytes);
@@ -137,27 +206,40 @@ grpc::ServerUnaryReactor* ExperimentService::ListTrials(grpc::CallbackServerCont
 grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerContext* context,
                                                          const v1::CancelTrialRequest* request,
                                                          v1::Trial* response) {
+  const absl::StatusOr<Caller> caller =
+      AdmitChange(*context, "lengthwise.v1.ExperimentService/CancelTrial", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   absl::Status status = CheckTrialName("name", request->name());
   if (status.ok()) status = CheckLength("reason", request->reason(), kMaxReasonBytes);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CancelTrial(*request, AnswerLater(reactor, response));
+  coordinator_.CancelTrial(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
   return reactor;
 }
 
 grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchExperiment(
     grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) {
-  absl::Status status = CheckExperimentName("name", request->name());
+  absl::StatusOr<Gate::Admission> admission =
+      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/WatchExperiment", *request);
+  if (!admission.ok())
+    return new RefusedStream<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(
+        admission.status());
+  absl::Status status = CheckExperimentOrTrialName("name", request->name());
   if (status.ok() && request->start_position() < 0) {
     status = InvalidField("start_position", "is negative; accepted: 0 for all, or next_position");
   }
-  if (!status.ok()) return new RefusedWatch(status);
-  return WatchReactor::Start(*request, coordinator_, readers_, streams_);
+  if (!status.ok())
+    return new RefusedStream<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(status);
+  return streams_.Keep(WatchReactor::Start(*request, coordinator_, readers_, streams_),
+                       std::move(admission->stream));
 }
 
 grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
     grpc::CallbackServerContext* context, const v1::QueryLossCurvesRequest* request,
     v1::QueryLossCurvesResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/QueryLossCurves", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
     answer(LossCurves(coordinator_, *request));
@@ -168,6 +250,9 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
 grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
     grpc::CallbackServerContext* context, const v1::SummarizeExperimentRequest* request,
     v1::SummarizeExperimentResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/SummarizeExperiment", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
     answer(Summary(coordinator_, *request));
@@ -178,6 +263,9 @@ grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
 grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
     grpc::CallbackServerContext* context, const v1::QueryLengthAccuraciesRequest* request,
     v1::QueryLengthAccuraciesResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.ExperimentService/QueryLengthAccuracies", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
     answer(LengthAccuracies(coordinator_, *request));
@@ -187,16 +275,28 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
 
 grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMaps(
     grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) {
-  return StreamAll<v1::AttentionMap>(
-      [this, request = *request] { return AttentionMaps(coordinator_, request); }, transfers_,
-      streams_);
+  absl::StatusOr<Gate::Admission> admission =
+      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/QueryAttentionMaps", *request);
+  if (!admission.ok())
+    return new RefusedStream<grpc::ServerWriteReactor<v1::AttentionMap>>(admission.status());
+  return streams_.Keep(
+      StreamAll<v1::AttentionMap>(
+          [this, request = *request] { return AttentionMaps(coordinator_, request); }, transfers_,
+          streams_),
+      std::move(admission->stream));
 }
 
 grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
     grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) {
-  return StreamAll<v1::Projection>(
-      [this, request = *request] { return Projections(coordinator_, request); }, transfers_,
-      streams_);
+  absl::StatusOr<Gate::Admission> admission =
+      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/QueryProjections", *request);
+  if (!admission.ok())
+    return new RefusedStream<grpc::ServerWriteReactor<v1::Projection>>(admission.status());
+  return streams_.Keep(
+      StreamAll<v1::Projection>(
+          [this, request = *request] { return Projections(coordinator_, request); }, transfers_,
+          streams_),
+      std::move(admission->stream));
 }
 
 }  // namespace lengthwise::server

@@ -5,6 +5,7 @@
 #define LENGTHWISE_SERVER_SERVICES_EXPERIMENT_SERVICE_H_
 
 #include "proto/experiment_service.grpc.pb.h"
+#include "server/access/gate.h"
 #include "server/coordinator.h"
 #include "server/services/open_streams.h"
 #include "server/services/work_pool.h"
@@ -16,8 +17,12 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   // `readers` take short turns (a page of events, a query); `transfers` may wait for a slow client.
   // All outlive the service.
   ExperimentService(Coordinator& coordinator, WorkPool& readers, WorkPool& transfers,
-                    OpenStreams& streams)
-      : coordinator_(coordinator), readers_(readers), transfers_(transfers), streams_(streams) {}
+                    OpenStreams& streams, Gate& gate)
+      : coordinator_(coordinator),
+        readers_(readers),
+        transfers_(transfers),
+        streams_(streams),
+        gate_(gate) {}
 
   grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
                                              const v1::CreateExperimentRequest* request,
@@ -37,6 +42,9 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,
                                              const v1::CancelExperimentRequest* request,
                                              v1::Experiment* response) override;
+  grpc::ServerUnaryReactor* RetryTrials(grpc::CallbackServerContext* context,
+                                        const v1::RetryTrialsRequest* request,
+                                        v1::RetryTrialsResponse* response) override;
   grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
                                              const v1::DeleteExperimentRequest* request,
                                              v1::DeleteExperimentResponse* response) override;
@@ -66,10 +74,16 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
       grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) override;
 
  private:
+  // Admits who may change the experiment that request.name is, or is a trial of.
+  template <typename Request>
+  absl::StatusOr<Caller> AdmitChange(const grpc::CallbackServerContext& context,
+                                     absl::string_view method, const Request& request);
+
   Coordinator& coordinator_;
   WorkPool& readers_;
   WorkPool& transfers_;
   OpenStreams& streams_;
+  Gate& gate_;
 };
 
 }  // namespace lengthwise::server

@@ -87,15 +87,15 @@ TEST_F(ExperimentServiceTest, CreateReachesTheCoordinatorAndAnswersFromIt) {
   EXPECT_EQ(coordinator_.created()[0].SerializeAsString(), request.SerializeAsString());
 }
 
-TEST_F(ExperimentServiceTest, AFiveMegabyteSpecificationIsRefusedBeforeTheCoordinator) {
+TEST_F(ExperimentServiceTest, AThreeMegabyteSpecificationIsRefusedBeforeTheCoordinator) {
   v1::CreateExperimentRequest request;
   request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
-  request.mutable_specification_text()->set_text(std::string(5 << 20, '#'));
+  request.mutable_specification_text()->set_text(std::string(3 << 20, '#'));
   v1::CreateExperimentResponse response;
   const grpc::Status status =
       Call(&v1::ExperimentService::Stub::CreateExperiment, request, response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(status.error_message(), "text: got 5242880 bytes, expected at most 1048576");
+  EXPECT_EQ(status.error_message(), "text: got 3145728 bytes, expected at most 1048576");
   EXPECT_TRUE(coordinator_.created().empty());
 }
 
@@ -112,6 +112,28 @@ TEST_F(ExperimentServiceTest, ClientsFindFieldViolationsInTheDetails) {
   ASSERT_EQ(wire.details_size(), 1);
   ASSERT_TRUE(wire.details(0).UnpackTo(&bad_request));
   EXPECT_EQ(bad_request.field_violations(0).field(), "page_size");
+}
+
+TEST_F(ExperimentServiceTest, RetryReachesTheCoordinatorAndChecksItsStates) {
+  coordinator_.EndTrial(kTrial, v1::FAILED);
+  v1::RetryTrialsRequest request;
+  request.set_name(kExperiment);
+  v1::RetryTrialsResponse response;
+  const auto retry = [&] {
+    return Call(&v1::ExperimentService::Stub::RetryTrials, request, response);
+  };
+  EXPECT_EQ(retry().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "no state";
+  request.add_states(v1::SUCCEEDED);
+  EXPECT_THAT(retry().error_message(), HasSubstr("got SUCCEEDED, expected FAILED, CANCELLED"));
+  request.clear_states();
+  request.add_states(v1::FAILED);
+  ASSERT_TRUE(retry().ok());
+  EXPECT_EQ(response.retried_trials(), 1);
+  EXPECT_EQ(response.experiment().name(), kExperiment);
+  ASSERT_TRUE(retry().ok());
+  EXPECT_EQ(response.retried_trials(), 0);
+  request.set_name("experiments/none-1");
+  EXPECT_EQ(retry().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(ExperimentServiceTest, ReadsAnswerWhatTheCoordinatorSays) {

@@ -8,6 +8,9 @@ namespace lengthwise::server {
 grpc::ServerUnaryReactor* FleetService::ListWorkers(grpc::CallbackServerContext* context,
                                                     const v1::ListWorkersRequest* request,
                                                     v1::ListWorkersResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.FleetService/ListWorkers", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   *response = coordinator_.ListWorkers();
   return Answer(context, absl::OkStatus());
 }

@@ -3,14 +3,15 @@
 #define LENGTHWISE_SERVER_SERVICES_FLEET_SERVICE_H_
 
 #include "proto/fleet_service.grpc.pb.h"
+#include "server/access/gate.h"
 #include "server/coordinator.h"
 
 namespace lengthwise::server {
 
 class FleetService final : public v1::FleetService::CallbackService {
  public:
-  // `coordinator` outlives the service.
-  explicit FleetService(Coordinator& coordinator) : coordinator_(coordinator) {}
+  // Both outlive the service.
+  FleetService(Coordinator& coordinator, Gate& gate) : coordinator_(coordinator), gate_(gate) {}
 
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest* request,
@@ -18,6 +19,7 @@ class FleetService final : public v1::FleetService::CallbackService {
 
  private:
   Coordinator& coordinator_;
+  Gate& gate_;
 };
 
 }  // namespace lengthwise::server

@@ -8,7 +8,7 @@ void OpenStreams::Add(const std::shared_ptr<StoppableStream>& stream) {
   {
     platform::MutexLock lock(mutex_);
     if (!stopped_) {
-      streams_.emplace(stream.get(), stream);
+      streams_.emplace(stream.get(), Open{.stream = stream, .kept = nullptr});
       return;
     }
   }
@@ -16,20 +16,31 @@ void OpenStreams::Add(const std::shared_ptr<StoppableStream>& stream) {
 }
 
 void OpenStreams::Remove(const StoppableStream* stream) {
+  std::shared_ptr<void> kept;  // destroyed without the lock
   platform::MutexLock lock(mutex_);
-  streams_.erase(stream);
+  const auto open = streams_.find(stream);
+  if (open == streams_.end()) return;
+  kept = std::move(open->second.kept);
+  streams_.erase(open);
+}
+
+void OpenStreams::Attach(const StoppableStream* stream, std::shared_ptr<void> kept) {
+  platform::MutexLock lock(mutex_);
+  if (const auto open = streams_.find(stream); open != streams_.end()) {
+    open->second.kept = std::move(kept);
+  }
 }
 
 void OpenStreams::StopAll() {
-  std::map<const StoppableStream*, std::weak_ptr<StoppableStream>> streams;
+  std::map<const StoppableStream*, Open> streams;
   {
     platform::MutexLock lock(mutex_);
     stopped_ = true;
     streams.swap(streams_);
   }
   // Without the lock: a stream that ends calls Remove.
-  for (const auto& [key, weak] : streams) {
-    if (const std::shared_ptr<StoppableStream> stream = weak.lock()) stream->Stop();
+  for (const auto& [key, open] : streams) {
+    if (const std::shared_ptr<StoppableStream> stream = open.stream.lock()) stream->Stop();
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "platform/mutex.h"
 
@@ -24,11 +25,25 @@ class OpenStreams {
   // After StopAll the stream is stopped at once.
   void Add(const std::shared_ptr<StoppableStream>& stream);
   void Remove(const StoppableStream* stream);
+  // Holds `kept` until the stream is removed; returns the stream. For what a handler has for a
+  // stream that it has just started, such as its place among the caller's streams.
+  template <typename Stream>
+  Stream* Keep(Stream* stream, std::shared_ptr<void> kept) {
+    Attach(stream, std::move(kept));
+    return stream;
+  }
   void StopAll();
 
  private:
+  struct Open {
+    std::weak_ptr<StoppableStream> stream;
+    std::shared_ptr<void> kept;
+  };
+
+  void Attach(const StoppableStream* stream, std::shared_ptr<void> kept);
+
   platform::Mutex mutex_;
-  std::map<const StoppableStream*, std::weak_ptr<StoppableStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<const StoppableStream*, Open> streams_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -11,7 +11,11 @@
 #include "grpcpp/server.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "proto/catalogue_service.pb.h"
+#include "server/access/gate.h"
+#include "server/access/token_store.h"
 #include "server/coordinator.h"
+#include "server/services/access_service.h"
+#include "server/services/administration_service.h"
 #include "server/services/catalogue_service.h"
 #include "server/services/experiment_service.h"
 #include "server/services/fleet_service.h"
@@ -23,9 +27,22 @@ namespace lengthwise::server {
 
 class RpcServer {
  public:
+  // Contents of PEM files. Without a certificate the port is plain text.
+  struct Encryption {
+    std::string certificate;
+    std::string key;
+    // Certificates that clients show are checked against this authority; empty: none is asked for.
+    std::string client_authority;
+  };
+
   struct Options {
     // "HOST:PORT"; port 0 takes a free one.
     std::string listen = "127.0.0.1:0";
+    // Who may call. Without tokens everyone may; they outlive the server.
+    Gate::Options gate;
+    TokenStore* tokens = nullptr;
+    // How the port is encrypted.
+    Encryption encryption;
     // What CatalogueService lists.
     std::vector<v1::CatalogueEntry> catalogue;
     // See every call; for the metrics.
@@ -37,7 +54,8 @@ class RpcServer {
     int transfer_threads = 8;
   };
 
-  // Serves until Stop. FAILED_PRECONDITION when the address cannot be bound. `coordinator` outlives
+  // Serves until Stop. FAILED_PRECONDITION when the address cannot be bound or the certificate
+  // cannot be used. `coordinator` outlives
   // the server.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options,
                                                           Coordinator& coordinator);
@@ -56,12 +74,15 @@ class RpcServer {
 
   Coordinator& coordinator_;
   OpenStreams streams_;
+  Gate gate_;
   WorkPool readers_;
   WorkPool transfers_;
   ExperimentService experiments_;
   WorkerService workers_;
   FleetService fleet_;
   CatalogueService catalogue_;
+  AdministrationService administration_;
+  AccessService access_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
 };

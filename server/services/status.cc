@@ -9,6 +9,10 @@ namespace {
 
 constexpr absl::string_view kTypeUrlPrefix = "type.googleapis.com/";
 
+std::string TypeUrl(const google::protobuf::Message& detail) {
+  return absl::StrCat(kTypeUrlPrefix, detail.GetDescriptor()->full_name());
+}
+
 }  // namespace
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
@@ -46,9 +50,29 @@ absl::Status InvalidField(absl::string_view field, absl::string_view description
   google::rpc::BadRequest::FieldViolation& violation = *bad_request.add_field_violations();
   violation.set_field(std::string(field));
   violation.set_description(std::string(description));
-  status.SetPayload(absl::StrCat(kTypeUrlPrefix, bad_request.GetDescriptor()->full_name()),
-                    absl::Cord(bad_request.SerializeAsString()));
+  status.SetPayload(TypeUrl(bad_request), absl::Cord(bad_request.SerializeAsString()));
   return status;
+}
+
+absl::Status ExhaustedFor(absl::Duration delay, absl::string_view message) {
+  absl::Status status = absl::ResourceExhaustedError(message);
+  google::rpc::RetryInfo retry;
+  // Up, not down: who comes too early is refused again.
+  const int64_t ns = absl::ToInt64Nanoseconds(absl::Ceil(delay, absl::Nanoseconds(1)));
+  retry.mutable_retry_delay()->set_seconds(ns / 1'000'000'000);
+  retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>(ns % 1'000'000'000));
+  status.SetPayload(TypeUrl(retry), absl::Cord(retry.SerializeAsString()));
+  return status;
+}
+
+absl::Duration RetryDelay(const absl::Status& status) {
+  google::rpc::RetryInfo retry;
+  const absl::optional<absl::Cord> payload = status.GetPayload(TypeUrl(retry));
+  if (!payload.has_value() || !retry.ParseFromString(std::string(*payload))) {
+    return absl::ZeroDuration();
+  }
+  return absl::Seconds(retry.retry_delay().seconds()) +
+         absl::Nanoseconds(retry.retry_delay().nanos());
 }
 
 }  // namespace lengthwise::server

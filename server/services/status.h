@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "grpcpp/support/status.h"
 
 namespace lengthwise::server {
@@ -22,6 +23,12 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 
 // INVALID_ARGUMENT "field: description" with one google.rpc.BadRequest field violation.
 absl::Status InvalidField(absl::string_view field, absl::string_view description);
+
+// RESOURCE_EXHAUSTED with a google.rpc.RetryInfo: the same call may be made again after `delay`.
+absl::Status ExhaustedFor(absl::Duration delay, absl::string_view message);
+
+// The delay of a RetryInfo in the status; zero without one.
+absl::Duration RetryDelay(const absl::Status& status);
 
 }  // namespace lengthwise::server
 

@@ -155,6 +155,24 @@ absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request) {
   return CheckNoUnknownFields(request, "request");
 }
 
+absl::Status CheckRetryTrials(const v1::RetryTrialsRequest& request) {
+  absl::Status status = CheckExperimentOrTrialName("name", request.name());
+  if (status.ok()) status = CheckNoUnknownFields(request, "request");
+  if (!status.ok()) return status;
+  if (request.states().empty()) {
+    return InvalidField("states", "is empty, expected FAILED, CANCELLED or both");
+  }
+  for (const int state : request.states()) {
+    if (state == v1::FAILED || state == v1::CANCELLED) continue;
+    return InvalidField("states",
+                        absl::StrCat("got ",
+                                     v1::TrialState_IsValid(state) ? v1::TrialState_Name(state)
+                                                                   : absl::StrCat(state),
+                                     ", expected FAILED, CANCELLED or both"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckWorker(const v1::WorkerDescription& worker) {
   const std::string& id = worker.worker_id();
   if (id.empty() || id.size() > kMaxWorkerIdLength ||

@@ -14,8 +14,6 @@
 
 namespace lengthwise::server {
 
-// Most bytes that gRPC takes in one message: room for an attention map in an event.
-inline constexpr int kMaxReceiveBytes = 8 << 20;
 // Most bytes of a specification, as text or as a message.
 inline constexpr int64_t kMaxSpecificationBytes = 1 << 20;
 // Most bytes of one part of an artifact.
@@ -42,6 +40,9 @@ absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request);
 
 // Name, sizes, request_id, unknown fields. The evaluation's own fields are resolved later.
 absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request);
+
+// Name, at least one state that a trial can be retried from.
+absl::Status CheckRetryTrials(const v1::RetryTrialsRequest& request);
 
 // Worker's id, pack size.
 absl::Status CheckWorker(const v1::WorkerDescription& worker);

@@ -7,6 +7,7 @@
 #include "server/services/artifact_upload.h"
 #include "server/services/event_stream.h"
 #include "server/services/push_stream.h"
+#include "server/services/refused_stream.h"
 #include "server/services/unary.h"
 #include "server/services/validation.h"
 
@@ -20,6 +21,9 @@ constexpr int64_t kMaxWaitSeconds = 60;
 grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerContext* context,
                                                         const v1::RegisterWorkerRequest* request,
                                                         v1::RegisterWorkerResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.WorkerService/RegisterWorker", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   if (absl::Status status = CheckWorker(request->worker()); !status.ok()) {
     return Answer(context, status);
   }
@@ -31,6 +35,9 @@ grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerCont
 grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContext* context,
                                                       const v1::AcquireLeaseRequest* request,
                                                       v1::AcquireLeaseResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.WorkerService/AcquireLease", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   const int64_t seconds = request->wait().seconds();
   const int32_t nanos = request->wait().nanos();
   if (seconds < 0 || nanos < 0 || nanos > 999'999'999 || seconds > kMaxWaitSeconds ||
@@ -46,6 +53,9 @@ grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* context,
                                                    const v1::HeartbeatRequest* request,
                                                    v1::HeartbeatResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.WorkerService/Heartbeat", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   coordinator_.Heartbeat(*request, AnswerLater(reactor, response));
   return reactor;
@@ -54,6 +64,9 @@ grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContext* context,
                                                       const v1::ReleaseLeaseRequest* request,
                                                       v1::ReleaseLeaseResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.WorkerService/ReleaseLease", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   coordinator_.ReleaseLease(*request, AnswerLater(reactor, response));
   return reactor;
@@ -61,16 +74,33 @@ grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContex
 
 grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>*
 WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
-  return EventStream::Start(coordinator_, streams_);
+  absl::StatusOr<Gate::Admission> admission =
+      gate_.AdmitStream(*context, "lengthwise.v1.WorkerService/StreamEvents");
+  if (!admission.ok())
+    return new RefusedStream<
+        grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
+        admission.status());
+  return streams_.Keep(EventStream::Start(coordinator_, streams_), std::move(admission->stream));
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
     grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
-  return ArtifactUpload::Start(coordinator_, transfers_, streams_);
+  absl::StatusOr<Gate::Admission> admission =
+      gate_.AdmitStream(*context, "lengthwise.v1.WorkerService/UploadArtifact");
+  if (!admission.ok())
+    return new RefusedStream<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
+        admission.status());
+  return streams_.Keep(ArtifactUpload::Start(coordinator_, transfers_, streams_),
+                       std::move(admission->stream));
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
     grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) {
+  absl::StatusOr<Gate::Admission> admission =
+      gate_.AdmitStream(*context, "lengthwise.v1.WorkerService/DownloadArtifact", *request);
+  if (!admission.ok())
+    return new RefusedStream<grpc::ServerWriteReactor<v1::DownloadArtifactResponse>>(
+        admission.status());
   using Stream = PushStream<v1::DownloadArtifactResponse>;
   auto produce = [this, request = *request](const Stream::Send& send) -> absl::Status {
     absl::Status status = CheckTrialName("trial", request.trial());
@@ -82,7 +112,8 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadA
       return send(std::move(response));
     });
   };
-  return Stream::Start(std::move(produce), transfers_, streams_);
+  return streams_.Keep(Stream::Start(std::move(produce), transfers_, streams_),
+                       std::move(admission->stream));
 }
 
 }  // namespace lengthwise::server

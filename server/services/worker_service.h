@@ -3,6 +3,7 @@
 #define LENGTHWISE_SERVER_SERVICES_WORKER_SERVICE_H_
 
 #include "proto/worker_service.grpc.pb.h"
+#include "server/access/gate.h"
 #include "server/coordinator.h"
 #include "server/services/open_streams.h"
 #include "server/services/work_pool.h"
@@ -12,8 +13,8 @@ namespace lengthwise::server {
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
   // `transfers` carries artifacts. All outlive the service.
-  WorkerService(Coordinator& coordinator, WorkPool& transfers, OpenStreams& streams)
-      : coordinator_(coordinator), transfers_(transfers), streams_(streams) {}
+  WorkerService(Coordinator& coordinator, WorkPool& transfers, OpenStreams& streams, Gate& gate)
+      : coordinator_(coordinator), transfers_(transfers), streams_(streams), gate_(gate) {}
 
   grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
                                            const v1::RegisterWorkerRequest* request,
@@ -38,6 +39,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   Coordinator& coordinator_;
   WorkPool& transfers_;
   OpenStreams& streams_;
+  Gate& gate_;
 };
 
 }  // namespace lengthwise::server

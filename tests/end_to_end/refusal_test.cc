@@ -179,9 +179,9 @@ TEST_P(WrongTextTest, IsRefusedByServerAndValidateInTheSameWords) {
 INSTANTIATE_TEST_SUITE_P(
     All, WrongTextTest,
     testing::ValuesIn(std::vector<WrongText>{
-        {"FiveMegabytes",
-         std::string(5'000'000, '#'),
-         {"text: got 5000000 bytes, expected at most 1048576"}},
+        {"ThreeMegabytes",
+         std::string(3'000'000, '#'),
+         {"text: got 3000000 bytes, expected at most 1048576"}},
         {"NegativeLength",
          With("training: {steps: 10, lengths: {min: -3, max: 8}}"),
          {"training.lengths.min: got -3, expected an integer from 1 to 100000"}},

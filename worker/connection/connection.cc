@@ -157,6 +157,11 @@ absl::Status Connection::RunLease(v1::Lease lease) {
                  sent ? options_.rpc_timeout : std::min(options_.rpc_timeout, absl::Seconds(2)));
     return absl::OkStatus();
   }
+  if (const std::string preemption = session.preemption(); !preemption.empty()) {
+    // What could not be sent is made again from the last checkpoint that was.
+    ReleaseLease(session.lease(), preemption, options_.rpc_timeout);
+    return absl::OkStatus();
+  }
   if (!sent) {
     platform::LogWarning(absl::StrCat("lease ", id, ": over before its trials ended"));
     return absl::OkStatus();

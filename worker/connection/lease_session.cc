@@ -96,6 +96,7 @@ void LeaseSession::Apply(const v1::HeartbeatResponse& response) {
           absl::StrCat("lease ", lease_.lease_id(), " is lost: stopping its trials"));
       Abandon();
     }
+    if (directive.preempted()) Preempt(directive.reason());
     const absl::flat_hash_set<std::string> cancelled(directive.cancelled_trials().begin(),
                                                      directive.cancelled_trials().end());
     if (cancelled.empty()) continue;
@@ -106,6 +107,22 @@ void LeaseSession::Apply(const v1::HeartbeatResponse& response) {
       outbox_.CloseTrial(trial);
     }
   }
+}
+
+void LeaseSession::Preempt(const std::string& reason) {
+  {
+    platform::MutexLock lock(mutex_);
+    if (!preemption_.empty()) return;  // it is said until the lease has ended
+    preemption_ = reason.empty() ? "the server wanted it back" : reason;
+  }
+  platform::LogInfo(absl::StrCat("lease ", lease_.lease_id(), ": ", reason,
+                                 "; storing checkpoints and giving it back"));
+  Drain();
+}
+
+std::string LeaseSession::preemption() {
+  platform::MutexLock lock(mutex_);
+  return preemption_;
 }
 
 void LeaseSession::Drain() {

@@ -1,0 +1,118 @@
+#include "server/access/authorization.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
+#include "gtest/gtest.h"
+#include "proto/access_service.pb.h"
+#include "proto/administration_service.pb.h"
+#include "proto/catalogue_service.pb.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/fleet_service.pb.h"
+#include "proto/worker_service.pb.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+// "lengthwise.v1.ExperimentService/GetTrial" of every rpc of the API.
+std::set<std::string> EveryMethod() {
+  // A message of each file, so that the linker keeps all of them.
+  const std::vector<const google::protobuf::Descriptor*> messages = {
+      v1::Token::descriptor(),      v1::Storage::descriptor(), v1::CatalogueEntry::descriptor(),
+      v1::Experiment::descriptor(), v1::Worker::descriptor(),  v1::Lease::descriptor(),
+  };
+  std::set<std::string> methods;
+  for (const google::protobuf::Descriptor* message : messages) {
+    const google::protobuf::FileDescriptor& file = *message->file();
+    for (int i = 0; i < file.service_count(); ++i) {
+      const google::protobuf::ServiceDescriptor& service = *file.service(i);
+      for (int k = 0; k < service.method_count(); ++k) {
+        methods.insert(service.full_name() + "/" + service.method(k)->name());
+      }
+    }
+  }
+  return methods;
+}
+
+Caller With(v1::Role role) { return {.principal = "ada", .role = role, .token_id = "0"}; }
+
+TEST(Authorization, EveryRpcOfTheApiHasOneLineAndNothingElseHas) {
+  std::map<std::string, int> lines;
+  for (const Rule& rule : Rules()) {
+    if (absl::StartsWith(rule.method, "lengthwise.")) ++lines[std::string(rule.method)];
+  }
+  const std::set<std::string> methods = EveryMethod();
+  EXPECT_GE(methods.size(), 32u);
+  for (const std::string& method : methods) {
+    EXPECT_EQ(lines[method], 1) << method << " needs one line in server/access/authorization.cc";
+  }
+  EXPECT_EQ(lines.size(), methods.size());
+}
+
+// What proto/access_service.proto says of the roles, for every rpc.
+TEST(Authorization, EveryRoleMayDoWhatTheApiSaysOfIt) {
+  const std::set<std::string> changing = {"CreateExperiment", "ExtendExperiment", "EvaluateTrial",
+                                          "CancelExperiment", "CancelTrial",      "RetryTrials",
+                                          "DeleteExperiment"};
+  for (const std::string& method : EveryMethod()) {
+    const auto may = [&](v1::Role role) { return MayCall(With(role), method).ok(); };
+    const std::string name = method.substr(method.find('/') + 1);
+    const bool of_workers = absl::StrContains(method, ".WorkerService/");
+    const bool of_administrators =
+        absl::StrContains(method, ".AdministrationService/") ||
+        (absl::StrContains(method, ".AccessService/") && name != "GetCaller");
+    const bool of_all = name == "GetCaller";
+    EXPECT_TRUE(may(v1::ADMIN)) << method;
+    EXPECT_EQ(may(v1::WORKER), of_workers || of_all) << method;
+    EXPECT_EQ(may(v1::SUBMITTER), !of_workers && !of_administrators) << method;
+    EXPECT_EQ(may(v1::VIEWER), !of_workers && !of_administrators && changing.count(name) == 0)
+        << method;
+    EXPECT_FALSE(may(v1::ROLE_UNSPECIFIED)) << method;
+  }
+}
+
+TEST(Authorization, WhatHasNoLineIsRefusedToEverybody) {
+  for (const v1::Role role : {v1::VIEWER, v1::SUBMITTER, v1::WORKER, v1::ADMIN}) {
+    for (const char* method : {"", "GetTrial", "lengthwise.v1.ExperimentService/Nothing",
+                               "lengthwise.v1.ExperimentService", "/"}) {
+      EXPECT_EQ(MayCall(With(role), method).code(), absl::StatusCode::kPermissionDenied) << method;
+    }
+  }
+  EXPECT_FALSE(MayCall(AnonymousCaller(), "lengthwise.v1.ExperimentService/Nothing").ok());
+}
+
+TEST(Authorization, ARefusalSaysWhoMayAndWhatToDo) {
+  EXPECT_EQ(MayCall(With(v1::VIEWER), "lengthwise.v1.ExperimentService/CreateExperiment").message(),
+            "ada's token has the role viewer; ExperimentService/CreateExperiment takes the role "
+            "submitter or admin; ask an administrator for another token");
+}
+
+TEST(Authorization, SubmittersChangeTheirOwnExperimentsAndAdministratorsAll) {
+  EXPECT_TRUE(MayChange(With(v1::SUBMITTER), "experiments/e-1", "ada").ok());
+  EXPECT_TRUE(MayChange(With(v1::ADMIN), "experiments/e-1", "grace").ok());
+  EXPECT_TRUE(MayChange(AnonymousCaller(), "experiments/e-1", "grace").ok());
+  const absl::Status status = MayChange(With(v1::SUBMITTER), "experiments/e-1", "grace");
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("experiments/e-1 is grace's"));
+  // An experiment of a time without tokens belongs to nobody who has one.
+  EXPECT_FALSE(MayChange(With(v1::SUBMITTER), "experiments/e-1", "anonymous").ok());
+}
+
+TEST(Authorization, NobodyWithATokenSubmitsForSomebodyElse) {
+  for (const v1::Role role : {v1::SUBMITTER, v1::ADMIN}) {
+    EXPECT_TRUE(MaySubmitFor(With(role), "").ok());
+    EXPECT_TRUE(MaySubmitFor(With(role), "ada").ok());
+    EXPECT_EQ(MaySubmitFor(With(role), "grace").code(), absl::StatusCode::kPermissionDenied);
+  }
+  EXPECT_TRUE(MaySubmitFor(AnonymousCaller(), "grace").ok());
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,106 @@
+#include "server/access/gate.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "access/token_text.h"
+#include "access/transport.h"
+#include "grpcpp/security/auth_context.h"
+
+namespace lengthwise::server {
+namespace {
+
+Gate::Credentials Shown(const grpc::CallbackServerContext& context) {
+  Gate::Credentials credentials;
+  const auto& metadata = context.client_metadata();
+  if (const auto found = metadata.find(access::kAuthorizationKey); found != metadata.end()) {
+    credentials.authorization = absl::string_view(found->second.data(), found->second.size());
+  }
+  const auto transport = context.auth_context();
+  credentials.has_certificate = transport != nullptr && transport->IsPeerAuthenticated();
+  return credentials;
+}
+
+bool IsWorkers(absl::string_view method) {
+  const Rule* rule = FindRule(method);
+  return rule != nullptr && rule->access == Access::kWork;
+}
+
+absl::Status CheckSize(absl::string_view method, const google::protobuf::Message& request) {
+  const auto size = static_cast<int64_t>(request.ByteSizeLong());
+  if (size <= access::kMaxClientRequestBytes || IsWorkers(method)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the request has ", size, " bytes; accepted: at ", "most ",
+                   access::kMaxClientRequestBytes, " bytes (4 MiB)"));
+}
+
+}  // namespace
+
+Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now)
+    : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)) {}
+
+absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization) {
+  if (tokens_ == nullptr || !tokens_->IsRequired()) return AnonymousCaller();
+  if (authorization.empty()) {
+    return absl::UnauthenticatedError(
+        "the server asks for a token; name the file that holds yours with --token_file, or in "
+        "~/.config/lengthwise/config.yaml (an administrator makes one with `lengthwise auth "
+        "create-token`)");
+  }
+  if (!absl::ConsumePrefix(&authorization, access::kBearerPrefix)) {
+    return absl::UnauthenticatedError("the metadata \"authorization\" is not \"Bearer lw_...\"");
+  }
+  return tokens_->Authenticate(authorization);
+}
+
+absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string_view method) {
+  absl::StatusOr<Caller> caller = Identify(credentials.authorization);
+  if (!caller.ok()) return caller.status();
+  if (absl::Status status = MayCall(*caller, method); !status.ok()) return status;
+  if (IsWorkers(method)) {
+    if (options_.workers_need_certificate && !credentials.has_certificate) {
+      return absl::UnauthenticatedError(
+          "the server asks workers for a certificate that its --tls_client_ca has signed; start "
+          "the worker with --tls_certificate and --tls_key");
+    }
+    return caller;
+  }
+  if (absl::Status status = quotas_.TakeCall(caller->principal); !status.ok()) return status;
+  return caller;
+}
+
+absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
+                                   absl::string_view method,
+                                   const google::protobuf::Message& request) {
+  absl::StatusOr<Caller> caller = Decide(Shown(context), method);
+  if (!caller.ok()) return caller;
+  if (absl::Status status = CheckSize(method, request); !status.ok()) return status;
+  return caller;
+}
+
+absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
+                                                  absl::string_view method,
+                                                  const google::protobuf::Message& request) {
+  return WithStream(Admit(context, method, request), method);
+}
+
+absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
+                                                  absl::string_view method) {
+  return WithStream(Decide(Shown(context), method), method);
+}
+
+absl::StatusOr<Gate::Admission> Gate::WithStream(absl::StatusOr<Caller> caller,
+                                                 absl::string_view method) {
+  if (!caller.ok()) return caller.status();
+  Admission admission;
+  admission.caller = *std::move(caller);
+  if (!IsWorkers(method)) {
+    absl::StatusOr<Quotas::Stream> stream = quotas_.OpenStream(admission.caller.principal);
+    if (!stream.ok()) return stream.status();
+    admission.stream = *std::move(stream);
+  }
+  return admission;
+}
+
+}  // namespace lengthwise::server

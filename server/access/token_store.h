@@ -1,0 +1,87 @@
+// A server's tokens: the file "tokens" in its data directory, mode 0600, replaced as a whole at
+// every change, and read again when somebody else has replaced it: `lengthwise_server
+// --create_admin_token` takes effect on a server that runs.
+#ifndef LENGTHWISE_SERVER_ACCESS_TOKEN_STORE_H_
+#define LENGTHWISE_SERVER_ACCESS_TOKEN_STORE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "proto/access_service.pb.h"
+#include "server/access/authorization.h"
+#include "server/access/token_records.h"
+
+namespace lengthwise::server {
+
+// Thread-safe. Errors of the file system are those of platform/files.h.
+class TokenStore {
+ public:
+  using Now = std::function<absl::Time()>;
+
+  static constexpr absl::Duration kDefaultLifetime = absl::Hours(90 * 24);
+  static constexpr absl::Duration kMinLifetime = absl::Minutes(1);
+  static constexpr absl::Duration kMaxLifetime = absl::Hours(24 * 3653);
+
+  // The tokens in `data_dir`, which must exist. DATA_LOSS names the file where it is damaged.
+  static absl::StatusOr<std::unique_ptr<TokenStore>> Open(const std::string& data_dir,
+                                                          Now now = absl::Now);
+
+  // Whether callers must show a token: from the first token on, also when all were revoked. The
+  // file must be deleted and the server started anew to open it to everyone again.
+  bool IsRequired();
+
+  // Whom a token stands for. UNAUTHENTICATED says why it is refused and what to do; whether it
+  // expired only to who knows its secret.
+  absl::StatusOr<Caller> Authenticate(absl::string_view text);
+
+  // INVALID_ARGUMENT names the field.
+  absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request);
+  // The newest first.
+  absl::StatusOr<v1::ListTokensResponse> List();
+  // NOT_FOUND.
+  absl::Status Revoke(absl::string_view token_id);
+
+ private:
+  // Another file, or another content.
+  struct Version {
+    bool exists = false;
+    ino_t inode = 0;
+    int64_t modified_ns = 0;
+    int64_t size = 0;
+    bool operator==(const Version&) const = default;
+  };
+
+  TokenStore(std::string path, Now now) : path_(std::move(path)), now_(std::move(now)) {}
+
+  Version CurrentVersion() const;
+  // Reads the file where it is another one than last time.
+  absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Reads, lets `change` change, writes; one process at a time.
+  absl::Status Change(const std::function<absl::Status(std::vector<TokenRecord>&)>& change)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;
+  const Now now_;
+  platform::Mutex mutex_;
+  Version version_ ABSL_GUARDED_BY(mutex_);
+  bool required_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<TokenRecord> records_ ABSL_GUARDED_BY(mutex_);
+  // Why the newest file cannot be used. Nobody gets in until it can be.
+  absl::Status damage_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_ACCESS_TOKEN_STORE_H_
