@@ -81,8 +81,8 @@ RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
       workers_(coordinator, transfers_, streams_, gate_),
       fleet_(coordinator, gate_),
       catalogue_(options.catalogue, gate_),
-      access_(gate_, options.tokens),
-      administration_(coordinator, transfers_, streams_, gate_) {}
+      administration_(coordinator, transfers_, streams_, gate_),
+      access_(gate_, options.tokens) {}
 
 RpcServer::~RpcServer() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());
