@@ -41,7 +41,8 @@ TestCoordinator::TestCoordinator(std::string data_dir, int64_t max_database_byte
                                  GridResolver resolve)
     : max_database_bytes_(max_database_bytes),
       resolve_(std::move(resolve)),
-      microseconds_(std::make_shared<std::atomic<int64_t>>(1'700'000'000'000'000)) {
+      microseconds_(std::make_shared<std::atomic<int64_t>>(1'700'000'000'000'000)),
+      wall_ahead_(std::make_shared<std::atomic<int64_t>>(0)) {
   options_.data_dir = std::move(data_dir);
 }
 
@@ -49,11 +50,23 @@ absl::Status TestCoordinator::Open() {
   const auto now = [microseconds = microseconds_] {
     return absl::FromUnixMicros(microseconds->load());
   };
+  const auto wall = [microseconds = microseconds_, ahead = wall_ahead_] {
+    return absl::FromUnixMicros(microseconds->load() + ahead->load());
+  };
   auto opened = CoordinatorImpl::Open(options_, {.resolve = resolve_,
-                                                 .clock = {.steady = now, .wall = now},
+                                                 .clock = {.steady = now, .wall = wall},
                                                  .max_database_bytes = max_database_bytes_});
   if (opened.ok()) coordinator_ = *std::move(opened);
   return opened.status();
+}
+
+void TestCoordinator::SetWallClock(absl::Duration by) {
+  if (coordinator_ == nullptr) {
+    *microseconds_ += absl::ToInt64Microseconds(by);
+    return;
+  }
+  *wall_ahead_ += absl::ToInt64Microseconds(by);
+  coordinator_->Flush();
 }
 
 void TestCoordinator::Advance(absl::Duration time) {

@@ -33,6 +33,9 @@ class TestCoordinator {
   CoordinatorImpl& operator*() { return *coordinator_; }
   CoordinatorImpl* operator->() { return coordinator_.get(); }
 
+  // The wall clock is set, and no time passes. While the coordinator is closed, all that the next
+  // one knows of time: its own clock starts at the wall's.
+  void SetWallClock(absl::Duration by);
   // Moves the clock and waits until the coordinator has acted on it.
   void Advance(absl::Duration time);
 
@@ -99,6 +102,7 @@ class TestCoordinator {
   const int64_t max_database_bytes_;
   const GridResolver resolve_;
   std::shared_ptr<std::atomic<int64_t>> microseconds_;
+  std::shared_ptr<std::atomic<int64_t>> wall_ahead_;  // of the steady clock, microseconds
   std::unique_ptr<CoordinatorImpl> coordinator_;
 };
 

@@ -93,7 +93,8 @@ absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup) {
                                          .size_bytes = Size(Member(entry, "size_bytes"))};
     if (!IsName(artifact.id.experiment) || !IsName(artifact.id.trial) ||
         !platform::IsSha256Hex(artifact.id.sha256) || artifact.size_bytes < 0) {
-      return damaged(absl::StrCat("artifacts: ", entry.dump().substr(0, 200)));
+      // Not the entry itself: it may be nested deeper than printing it survives.
+      return damaged(absl::StrCat("artifacts[", manifest.artifacts.size(), "]"));
     }
     manifest.artifacts.push_back(std::move(artifact));
   }

@@ -224,7 +224,7 @@ void Scenario::CheckHistory(const std::string& experiment) {
   }
 }
 
-// On disk there is what the log names, and nothing else.
+// On disk there is the last model of each trial that the log names, and nothing else.
 void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
   std::set<std::string> expected;
   for (const std::string& experiment : experiments) {
@@ -233,12 +233,10 @@ void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
       for (const v1::Event& event : events) {
         if (event.has_checkpoint()) checkpoints.push_back(event.checkpoint().sha256());
       }
+      if (checkpoints.empty()) continue;
       const std::vector<std::string> parts = absl::StrSplit(trial, '/');
-      for (size_t i = checkpoints.size() < 2 ? 0 : checkpoints.size() - 2; i < checkpoints.size();
-           ++i) {
-        for (const char* suffix : {".json", ".safetensors"}) {
-          expected.insert(absl::StrCat(parts[1], "/", parts[3], "/", checkpoints[i], suffix));
-        }
+      for (const char* suffix : {".json", ".safetensors"}) {
+        expected.insert(absl::StrCat(parts[1], "/", parts[3], "/", checkpoints.back(), suffix));
       }
     }
   }

@@ -1,0 +1,77 @@
+// What happens when somebody, or a time server, sets the clock.
+#include <filesystem>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/coordination/test_coordinator.h"
+
+namespace lengthwise::server {
+namespace {
+
+class CoordinatorClockTest : public testing::TestWithParam<absl::Duration> {
+ protected:
+  CoordinatorClockTest() : coordinator_(NewDirectory()) {
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
+    experiment_ = coordinator_.Create("sort", 1, 1);
+    lease_ = coordinator_.Acquire("w");
+    EXPECT_EQ(lease_.trials_size(), 1);
+  }
+
+  static std::string NewDirectory() {
+    const std::string path = testing::TempDir() + "/clock";
+    std::filesystem::remove_all(path);
+    return path;
+  }
+  void Restart() {
+    coordinator_.Close();
+    coordinator_.SetWallClock(GetParam());
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  }
+
+  TestCoordinator coordinator_;
+  std::string experiment_;
+  v1::Lease lease_;
+};
+
+TEST_P(CoordinatorClockTest, ALeaseDoesNotEndWhenTheClockIsSet) {
+  coordinator_.SetWallClock(GetParam());
+  EXPECT_FALSE(coordinator_.Heartbeat("w", {lease_})->leases(0).lost());
+  EXPECT_EQ(coordinator_.Send(lease_, {PointsEvent(lease_, 0, 1, 1)})->acknowledged_sequence(), 1);
+  EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 0);
+}
+
+TEST_P(CoordinatorClockTest, ALeaseStillEndsOfSilence) {
+  coordinator_.SetWallClock(GetParam());
+  coordinator_.Advance(absl::Seconds(31));
+  EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 1);
+}
+
+TEST_P(CoordinatorClockTest, ALeaseLivesOnAtAServerThatComesBackAtAnotherTime) {
+  Restart();
+  EXPECT_FALSE(coordinator_.Heartbeat("w", {lease_})->leases(0).lost());
+  coordinator_.Advance(absl::Seconds(29));
+  EXPECT_EQ(coordinator_.Send(lease_, {PointsEvent(lease_, 0, 1, 1)})->acknowledged_sequence(), 1);
+}
+
+TEST_P(CoordinatorClockTest, ATrialThatFailedWaitsNoLongerThanItsBackOff) {
+  ASSERT_TRUE(coordinator_
+                  .Send(lease_, {OutcomeEvent(lease_, 0, 1, 0, v1::Outcome::FAILED_TEMPORARILY,
+                                              "the disk is full")})
+                  .ok());
+  EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 0);
+  Restart();
+  coordinator_.Advance(Scheduler::Options().max_back_off);
+  const v1::Lease next = coordinator_.Acquire("w");
+  ASSERT_EQ(next.trials_size(), 1);
+  EXPECT_EQ(next.trials(0).attempt(), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Jumps, CoordinatorClockTest,
+                         testing::Values(absl::Hours(24), -absl::Hours(24), absl::Hours(24 * 3650),
+                                         -absl::Hours(24 * 3650)));
+
+}  // namespace
+}  // namespace lengthwise::server

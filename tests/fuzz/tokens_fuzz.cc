@@ -1,0 +1,29 @@
+// A token as a caller shows it, and the server's file of tokens.
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "access/token_text.h"
+#include "server/access/token_records.h"
+#include "tests/fuzz/must.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace lengthwise;
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto token = access::ParseTokenText(text);
+  if (token.ok()) {
+    Must(access::FormatTokenText(*token) == text, "a token has one text");
+  } else {
+    Must(token.status().code() == absl::StatusCode::kInvalidArgument, "a wrong token is refused");
+    Must(size < 20 || token.status().message().find(text) == absl::string_view::npos,
+         "a refusal does not repeat what may be a secret");
+  }
+  const auto records = server::ParseTokenRecords(text);
+  if (records.ok()) {
+    Must(server::ParseTokenRecords(server::FormatTokenRecords(*records)).value() == *records,
+         "records are read as they were written");
+  } else {
+    Must(records.status().code() == absl::StatusCode::kDataLoss, "damage is DATA_LOSS");
+  }
+  return 0;
+}
