@@ -46,6 +46,8 @@ class Coordinator {
     // Attempts that may fail temporarily before a trial is FAILED. Expired and released leases do
     // not count.
     int32_t max_failed_attempts = 3;
+    // A lease is not preempted for a higher priority before it has run so long.
+    absl::Duration preempt_after = absl::Minutes(1);
     // Trials of an experiment.
     int64_t max_trials = 100'000;
     // Largest artifact accepted, bytes.

@@ -122,6 +122,9 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
               "A worker that is silent for so long loses its trials");
   AddDuration(app, "--heartbeat_interval", flags.coordinator.heartbeat_interval,
               "How often workers report; at most half of the lease duration");
+  AddDuration(
+      app, "--preempt_after", flags.coordinator.preempt_after,
+      "Trials that have run so long make room for a higher priority when no worker is free");
   app.add_option("--ready_file", flags.ready_file,
                  "File that gets the bound addresses when the server serves: the API's, then the "
                  "metrics', a line each")

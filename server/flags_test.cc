@@ -33,6 +33,7 @@ TEST(Flags, DefaultsAreLocal) {
   EXPECT_EQ(flags.metrics_listen, "127.0.0.1:9464");
   EXPECT_EQ(flags.coordinator.data_dir, "/somewhere/lengthwise");
   EXPECT_EQ(flags.coordinator.lease_duration, absl::Seconds(30));
+  EXPECT_EQ(flags.coordinator.preempt_after, absl::Minutes(1));
   EXPECT_FALSE(flags.exit_with_parent);
 }
 

@@ -22,6 +22,7 @@ Engine::Options EngineOptions(const Coordinator::Options& options) {
   Engine::Options engine;
   engine.scheduler.lease_duration = options.lease_duration;
   engine.scheduler.max_failed_attempts = options.max_failed_attempts;
+  engine.scheduler.min_run = options.preempt_after;
   engine.heartbeat_interval = options.heartbeat_interval;
   return engine;
 }

@@ -43,8 +43,8 @@ std::string Contents(const std::string& path) {
 
 }  // namespace
 
-Server::Server(std::string directory, absl::Duration lease_duration)
-    : directory_(std::move(directory)), lease_duration_(lease_duration) {
+Server::Server(std::string directory, absl::Duration lease_duration, std::vector<std::string> flags)
+    : directory_(std::move(directory)), lease_duration_(lease_duration), flags_(std::move(flags)) {
   std::filesystem::create_directories(directory_);
 }
 
@@ -52,11 +52,21 @@ void Server::Start() {
   const std::string ready_file = directory_ + "/ready";
   const std::string log = directory_ + "/server.log";
   std::filesystem::remove(ready_file);
-  process_ = StartProcess(
-      {kServer, "--listen", address_.empty() ? "127.0.0.1:0" : address_, "--metrics_listen",
-       "127.0.0.1:0", "--data_dir", directory_ + "/data", "--ready_file", ready_file,
-       "--heartbeat_interval", "200ms", "--lease_duration", absl::FormatDuration(lease_duration_)},
-      log);
+  std::vector<std::string> arguments = {kServer,
+                                        "--listen",
+                                        address_.empty() ? "127.0.0.1:0" : address_,
+                                        "--metrics_listen",
+                                        "127.0.0.1:0",
+                                        "--data_dir",
+                                        directory_ + "/data",
+                                        "--ready_file",
+                                        ready_file,
+                                        "--heartbeat_interval",
+                                        "200ms",
+                                        "--lease_duration",
+                                        absl::FormatDuration(lease_duration_)};
+  arguments.insert(arguments.end(), flags_.begin(), flags_.end());
+  process_ = StartProcess(std::move(arguments), log);
   const absl::Time deadline = absl::Now() + kDeadline;
   while (!std::filesystem::exists(ready_file)) {
     // WaitFor returns early only when the process has ended.

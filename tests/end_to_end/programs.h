@@ -26,8 +26,9 @@ inline constexpr absl::Duration kDeadline = absl::Seconds(120);
 // message.
 class Server {
  public:
-  // `directory` is made if it is missing. Leases last `lease_duration`.
-  Server(std::string directory, absl::Duration lease_duration);
+  // `directory` is made if it is missing. Leases last `lease_duration`. `flags` are added to the
+  // command line.
+  Server(std::string directory, absl::Duration lease_duration, std::vector<std::string> flags = {});
 
   // Starts the process and waits until it serves; a second start listens on the first one's port.
   void Start();
@@ -40,6 +41,7 @@ class Server {
  private:
   const std::string directory_;
   const absl::Duration lease_duration_;
+  const std::vector<std::string> flags_;
   std::string address_;
   std::string metrics_address_;
   std::unique_ptr<platform::ChildProcess> process_;

@@ -1,0 +1,304 @@
+#include "server/simulation/promise.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+#include "server/simulation/simulated_trial.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int32_t kMaxFailures = 3;
+constexpr int32_t kMaxPreemptions = 3;
+
+bool IsUnended(v1::TrialState state) { return state == v1::QUEUED || state == v1::RUNNING; }
+
+bool IsActor(absl::string_view actor) {
+  return actor == "scheduler" || (absl::StartsWith(actor, "user ") && actor.size() > 5) ||
+         (absl::StartsWith(actor, "worker ") && actor.size() > 7);
+}
+
+bool MayChange(v1::TrialState from, v1::TrialState to) {
+  if (from == v1::QUEUED) return to == v1::RUNNING || to == v1::CANCELLED;
+  if (from == v1::RUNNING) return to != v1::RUNNING && to != v1::TRIAL_STATE_UNSPECIFIED;
+  // What succeeded has its result for good.
+  return from != v1::SUCCEEDED && to == v1::QUEUED;
+}
+
+}  // namespace
+
+void Promise::Break(std::string what) {
+  if (broken_.empty()) broken_ = std::move(what);
+}
+
+void Promise::CheckCommit(const MemoryData& data,
+                          const absl::btree_map<std::string, absl::btree_set<int64_t>>& trials,
+                          Scheduler& scheduler, absl::Time now) {
+  if (trials.empty()) return;
+  for (const auto& [experiment, keys] : trials) {
+    for (const int64_t key : keys) {
+      const TrialRecord* trial = data.trials.Find(key);
+      if (trial != nullptr) CheckTrial(data, *trial, scheduler, now);
+    }
+    CheckExperiment(data, experiment);
+  }
+  int64_t unended = 0;
+  for (const auto& [key, trial] : data.trials.rows()) unended += IsUnended(trial.state) ? 1 : 0;
+  if (scheduler.queued() + scheduler.running() != unended) {
+    Break("the scheduler lost or invented a trial");
+  }
+  if (const absl::Status status = scheduler.CheckInvariants(); !status.ok()) {
+    Break(std::string(status.message()));
+  }
+}
+
+void Promise::CheckTrial(const MemoryData& data, const TrialRecord& trial, Scheduler& scheduler,
+                         absl::Time now) {
+  Known& known = known_[trial.key];
+  const std::vector<EventRecord>* events = data.events.Find(trial.key);
+  if (events == nullptr) return Break(absl::StrCat(trial.id, " changed without a word"));
+  for (const EventRecord& record : *events) {
+    if (record.kind != v1::Event::kStateChange || record.position <= known.position) continue;
+    known.position = record.position;
+    CheckChange(data, trial, ToEvent(record, trial.experiment_id, trial.id), known);
+  }
+  if (known.state != trial.state) Break(absl::StrCat(trial.id, " changed without a word"));
+  if (trial.reason.empty()) Break(absl::StrCat(trial.id, " is as it is for no reason"));
+  if (trial.state == v1::RUNNING) {
+    const LeaseRecord* lease = data.leases.Find(trial.token);
+    if (lease == nullptr || lease->worker != trial.worker) {
+      Break(absl::StrCat(trial.id, " runs without a lease"));
+    }
+    if (scheduler.LeaseOf(trial.key) != trial.token) {
+      Break(absl::StrCat(trial.id, " has another lease in the scheduler"));
+    }
+  }
+  if (trial.state == v1::QUEUED && scheduler.WhyWaiting(trial.key, now).empty()) {
+    Break(absl::StrCat("nobody knows why ", trial.id, " waits"));
+  }
+  if (trial.state == v1::SUCCEEDED) CheckHistory(data, trial);
+}
+
+void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, const v1::Event& event,
+                          Known& known) {
+  const v1::StateChange& change = event.state_change();
+  const std::string what =
+      absl::StrCat(trial.experiment_id, "/", trial.id, ": ", v1::TrialState_Name(change.from()),
+                   " -> ", v1::TrialState_Name(change.to()), " (", change.reason(), ")");
+  if (change.from() != known.state) Break(what + " from a state that was not");
+  if (!MayChange(change.from(), change.to())) Break(what + " cannot be");
+  if (change.reason().empty() || !IsActor(change.actor()))
+    Break(what + " by nobody, or for nothing");
+  if (change.to() == v1::RUNNING) {
+    if (event.attempt() != known.attempt + 1) Break(what + ": attempts are miscounted");
+    known.attempt = event.attempt();
+  }
+  if (!IsUnended(change.from())) {
+    if (!absl::StartsWith(change.actor(), "user ")) Break(what + " but nobody asked for it");
+    known.failures = 0;
+    known.preemptions = 0;
+    ++retries_;
+  }
+  if (change.from() == v1::RUNNING && change.to() == v1::QUEUED) {
+    const bool failed = absl::StrContains(change.reason(), " failed: ");
+    known.failures += failed ? 1 : 0;
+    // What fails alike a second time is not tried a third time.
+    const int32_t most = NatureOf(trial.id) == Nature::kFailsAlike ? 1 : kMaxFailures - 1;
+    if (known.failures > most) Break(what + " too often");
+    splits_ += absl::StrContains(change.reason(), "does not hold the pack") ? 1 : 0;
+    expiries_ += absl::StrContains(change.reason(), " expired after ") ? 1 : 0;
+    if (change.actor() == "scheduler" && absl::StrContains(change.reason(), "preempted for")) {
+      ++preemptions_;
+      if (++known.preemptions > kMaxPreemptions) Break(what + " too often");
+      const int32_t priority = data.experiments.Find(trial.experiment)->priority;
+      if (!absl::StrContains(change.reason(), absl::StrCat("goes before ", priority, ":"))) {
+        Break(what + " at another priority");
+      }
+    }
+  }
+  known.state = change.to();
+}
+
+void Promise::CheckHistory(const MemoryData& data, const TrialRecord& trial) {
+  ++successes_;
+  const std::string what = absl::StrCat(trial.experiment_id, "/", trial.id);
+  int64_t step = 0;
+  int outcomes = 0;
+  bool ended = false;
+  for (const EventRecord& record : *data.events.Find(trial.key)) {
+    if (record.sequence == 0) continue;
+    if (ended) return Break(what + ": an event after the outcome");
+    const v1::Event event = ToEvent(record, trial.experiment_id, trial.id);
+    if (event.has_training_points()) {
+      if (event.step() != step + kStepsBetweenPoints) {
+        return Break(absl::StrCat(what, ": after the point of step ", step, " comes that of ",
+                                  event.step()));
+      }
+      step = event.step();
+    } else if (event.has_checkpoint()) {
+      if (event.step() != step) return Break(what + ": a checkpoint spans a point");
+    } else if (event.has_outcome()) {
+      ++outcomes;
+      ended = true;
+      if (event.outcome().kind() != v1::Outcome::COMPLETED) {
+        return Break(what + ": an outcome that was not accepted");
+      }
+    }
+  }
+  if (outcomes != 1) Break(absl::StrCat(what, " has ", outcomes, " results"));
+  const v1::TrialSpecification specification =
+      ToTrialSpecification(trial, *data.packs.Find(trial.pack));
+  if (step != specification.training().steps()) {
+    Break(absl::StrCat(what, " ends at step ", step));
+  }
+}
+
+void Promise::CheckExperiment(const MemoryData& data, const std::string& id) {
+  const int64_t* key = data.experiment_keys.Find(id);
+  if (key == nullptr) return;
+  const ExperimentRecord& experiment = *data.experiments.Find(*key);
+  int64_t queued = 0, running = 0, succeeded = 0, failed = 0, cancelled = 0;
+  for (const auto& [trial_key, trial] : data.trials.rows()) {
+    if (trial.experiment != *key) continue;
+    queued += trial.state == v1::QUEUED ? 1 : 0;
+    running += trial.state == v1::RUNNING ? 1 : 0;
+    succeeded += trial.state == v1::SUCCEEDED ? 1 : 0;
+    failed += trial.state == v1::FAILED ? 1 : 0;
+    cancelled += trial.state == v1::CANCELLED ? 1 : 0;
+  }
+  const v1::TrialCounts& counts = experiment.counts;
+  if (counts.queued() != queued || counts.running() != running || counts.succeeded() != succeeded ||
+      counts.failed() != failed || counts.cancelled() != cancelled) {
+    Break(absl::StrCat("the trials of ", id, " are miscounted"));
+  }
+  const bool ended = experiment.end_time != NoTime();
+  if (ended != (queued + running == 0)) Break(absl::StrCat(id, " has ended, or has not"));
+}
+
+void Promise::CheckRebuilt(const MemoryData& data, Scheduler& scheduler) {
+  passed_over_.clear();  // who was served when, is not kept
+  const int64_t* token = data.counters.Find("token");
+  last_token_ = token == nullptr ? 0 : *token;
+  for (const auto& [request, experiment] : created_) {
+    if (!deleted_.contains(experiment) && data.experiment_keys.Find(experiment) == nullptr) {
+      Break(absl::StrCat(experiment, " was acknowledged and is gone"));
+    }
+  }
+  for (const auto& [key, trial] : data.trials.rows()) {
+    if (trial.state == v1::RUNNING && scheduler.LeaseOf(key) != trial.token) {
+      Break(absl::StrCat(trial.id, " lost its lease in a restart"));
+    }
+    if (trial.state != v1::RUNNING) continue;
+    const auto acknowledged =
+        acknowledged_.find({TrialName(trial.experiment_id, trial.id), trial.attempt});
+    if (acknowledged == acknowledged_.end()) continue;
+    int64_t last = 0;
+    if (const std::vector<EventRecord>* events = data.events.Find(key)) {
+      for (const EventRecord& event : *events) {
+        if (event.attempt == trial.attempt) last = std::max(last, event.sequence);
+      }
+    }
+    if (last < acknowledged->second) {
+      Break(absl::StrCat(trial.id, " lost events that were acknowledged"));
+    }
+  }
+}
+
+Promise::Choice Promise::ChoiceOf(const MemoryData& data, absl::Time now) {
+  Choice choice;
+  for (const auto& [key, trial] : data.trials.rows()) {
+    if (!IsUnended(trial.state)) continue;
+    const ExperimentRecord& experiment = *data.experiments.Find(trial.experiment);
+    if (trial.state == v1::RUNNING) {
+      ++choice.running[experiment.owner];
+      continue;
+    }
+    if (trial.not_before != NoTime() && trial.not_before > now) continue;
+    if (!choice.priority.has_value() || experiment.priority > *choice.priority) {
+      choice.priority = experiment.priority;
+      choice.owners.clear();
+    }
+    if (experiment.priority == *choice.priority) choice.owners.insert(experiment.owner);
+  }
+  return choice;
+}
+
+void Promise::CheckLease(const MemoryData& data, const Choice& choice,
+                         const v1::AcquireLeaseResponse& response) {
+  if (response.has_lease() != choice.priority.has_value()) {
+    return Break(response.has_lease() ? "a trial was leased that does not wait"
+                                      : "a worker asked in vain");
+  }
+  if (!response.has_lease()) {
+    if (response.no_lease_reason().empty()) Break("a worker got nothing for no reason");
+    return;
+  }
+  const v1::Lease& lease = response.lease();
+  if (lease.fencing_token() <= last_token_) Break("tokens do not ascend");
+  last_token_ = lease.fencing_token();
+  if (lease.shape().empty()) Break("a lease without shape");
+  std::set<int64_t> packs;
+  std::string owner;
+  for (const v1::LeasedTrial& leased : lease.trials()) {
+    const TrialPath path = *ParseTrialName(leased.trial());
+    const TrialRecord& trial =
+        *data.trials.Find(*data.trial_keys.Find({path.experiment, path.trial}));
+    const ExperimentRecord& experiment = *data.experiments.Find(trial.experiment);
+    packs.insert(trial.pack);
+    owner = experiment.owner;
+    if (experiment.priority != *choice.priority) Break("a lower priority went first");
+  }
+  if (packs.size() != 1) Break("a lease of different packs");
+  const auto running = [&](const std::string& of) {
+    const auto found = choice.running.find(of);
+    return found == choice.running.end() ? 0 : found->second;
+  };
+  for (const std::string& other : choice.owners) {
+    if (running(other) < running(owner)) Break(absl::StrCat(owner, " went before ", other));
+    const bool passed = other != owner && running(other) == running(owner);
+    if (passed && ++passed_over_[other] > static_cast<int64_t>(choice.owners.size()) + 8) {
+      Break(absl::StrCat(other, " is passed over again and again"));
+    }
+  }
+  std::erase_if(passed_over_,
+                [&](const auto& entry) { return !choice.owners.contains(entry.first); });
+  passed_over_.erase(owner);
+}
+
+void Promise::CheckEvents(const std::optional<TrialRecord>& before, int64_t last_before,
+                          const v1::StreamEventsRequest& request,
+                          const v1::StreamEventsResponse& response) {
+  if (response.refusal() == v1::StreamEventsResponse::SEQUENCE_GAP) {
+    Break("the server misses events that it has acknowledged: " + response.detail());
+  }
+  if (response.refusal() == v1::StreamEventsResponse::INVALID) {
+    Break("good events were refused: " + response.detail());
+  }
+  const bool stored = response.refusal() == v1::StreamEventsResponse::REFUSAL_UNSPECIFIED &&
+                      response.acknowledged_sequence() > last_before;
+  if (!stored) return;
+  if (!before.has_value() || before->state != v1::RUNNING ||
+      before->token != request.fencing_token() || before->attempt != request.events(0).attempt()) {
+    Break(
+        absl::StrCat("a stale lease wrote: ", request.lease_id(), ", ", request.events(0).trial()));
+  }
+}
+
+void Promise::Acknowledge(const std::string& trial, int32_t attempt, int64_t sequence) {
+  int64_t& acknowledged = acknowledged_[{trial, attempt}];
+  acknowledged = std::max(acknowledged, sequence);
+}
+
+void Promise::Created(const std::string& request_id, const std::string& experiment) {
+  const auto [known, is_new] = created_.emplace(request_id, experiment);
+  if (known->second != experiment) {
+    Break(absl::StrCat("one request made ", known->second, " and ", experiment));
+  }
+}
+
+void Promise::Deleting(const std::string& experiment) { deleted_.insert(experiment); }
+
+}  // namespace lengthwise::server

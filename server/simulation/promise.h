@@ -1,0 +1,100 @@
+// The promise that the server makes of trials, checked against what it stores: after every
+// transaction that changed one, at every lease, at every batch of events and after every restart.
+// Knows nothing of how the engine or the scheduler work.
+#ifndef LENGTHWISE_SERVER_SIMULATION_PROMISE_H_
+#define LENGTHWISE_SERVER_SIMULATION_PROMISE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/time/time.h"
+#include "proto/worker_service.pb.h"
+#include "server/scheduling/scheduler.h"
+#include "server/simulation/memory_storage.h"
+
+namespace lengthwise::server {
+
+class Promise {
+ public:
+  // What is broken first; empty: nothing.
+  const std::string& broken() const { return broken_; }
+  void Break(std::string what);
+
+  // These trials, by experiment, are in another state since the commit before.
+  void CheckCommit(const MemoryData& data,
+                   const absl::btree_map<std::string, absl::btree_set<int64_t>>& trials,
+                   Scheduler& scheduler, absl::Time now);
+  // A scheduler was made from what is stored.
+  void CheckRebuilt(const MemoryData& data, Scheduler& scheduler);
+
+  // Who may be given a lease: the owners who wait at the highest priority at which anything waits.
+  struct Choice {
+    std::optional<int32_t> priority;
+    std::set<std::string> owners;
+    std::map<std::string, int64_t> running;  // trials by owner
+  };
+  static Choice ChoiceOf(const MemoryData& data, absl::Time now);
+  // A worker was answered so; `choice` is from before.
+  void CheckLease(const MemoryData& data, const Choice& choice,
+                  const v1::AcquireLeaseResponse& response);
+
+  // Events were taken, or refused; `before` is the trial before, absent for one that is gone.
+  void CheckEvents(const std::optional<TrialRecord>& before, int64_t last_before,
+                   const v1::StreamEventsRequest& request,
+                   const v1::StreamEventsResponse& response);
+  // The worker was told that they are durable.
+  void Acknowledge(const std::string& trial, int32_t attempt, int64_t sequence);
+
+  // A user was told that a request made this experiment.
+  void Created(const std::string& request_id, const std::string& experiment);
+  // A user asks for that: from now on it may be gone.
+  void Deleting(const std::string& experiment);
+
+  int64_t successes() const { return successes_; }
+  int64_t preemptions() const { return preemptions_; }
+  int64_t splits() const { return splits_; }
+  int64_t retries() const { return retries_; }
+  int64_t expiries() const { return expiries_; }
+
+ private:
+  struct Known {
+    v1::TrialState state = v1::QUEUED;
+    int64_t position = 0;  // of the last change that was looked at
+    int32_t attempt = 0;
+    // Since it was submitted or retried.
+    int32_t failures = 0;
+    int32_t preemptions = 0;
+  };
+
+  void CheckTrial(const MemoryData& data, const TrialRecord& trial, Scheduler& scheduler,
+                  absl::Time now);
+  void CheckChange(const MemoryData& data, const TrialRecord& trial, const v1::Event& event,
+                   Known& known);
+  // A trial that succeeded has the history of an undisturbed run.
+  void CheckHistory(const MemoryData& data, const TrialRecord& trial);
+  void CheckExperiment(const MemoryData& data, const std::string& id);
+
+  std::string broken_;
+  std::map<int64_t, Known> known_;
+  std::map<std::pair<std::string, int32_t>, int64_t> acknowledged_;  // by trial and attempt
+  std::map<std::string, std::string> created_;                       // by request
+  std::set<std::string> deleted_;                                    // or may be
+  std::map<std::string, int64_t> passed_over_;                       // by owner
+  int64_t last_token_ = 0;
+  int64_t successes_ = 0;
+  int64_t preemptions_ = 0;
+  int64_t splits_ = 0;
+  int64_t retries_ = 0;
+  int64_t expiries_ = 0;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SIMULATION_PROMISE_H_

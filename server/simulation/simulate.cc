@@ -1,0 +1,44 @@
+// Simulations by the seed, for as long as one likes:
+//   simulate [--seeds=N] [--first_seed=N] [--events=N]
+// Prints what happened in each and the first promise that was broken, with its seed, and then exits
+// with 1.
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "platform/files.h"
+#include "server/simulation/simulation.h"
+
+int main(int argc, char** argv) {
+  uint64_t first_seed = 1;
+  uint64_t seeds = 10;
+  int64_t events = 1'000'000;
+  CLI::App app("Simulates servers, workers and users, and checks what the server promises");
+  app.add_option("--first_seed", first_seed)->capture_default_str();
+  app.add_option("--seeds", seeds, "How many")->capture_default_str();
+  app.add_option("--events", events, "Of each")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  char directory[] = "/tmp/lengthwise_simulation_XXXXXX";
+  if (mkdtemp(directory) == nullptr) {
+    std::cerr << "cannot make " << directory << "\n";
+    return 1;
+  }
+  int64_t all = 0;
+  std::string broken;
+  for (uint64_t seed = first_seed; seed < first_seed + seeds && broken.empty(); ++seed) {
+    lengthwise::server::Simulation simulation({.seed = seed,
+                                               .workers = 3 + static_cast<int>(seed % 6),
+                                               .events = events,
+                                               .directory = absl::StrCat(directory, "/", seed)});
+    broken = simulation.Run();
+    all += simulation.events();
+    std::cout << "seed " << seed << ": " << simulation.Summary() << std::endl;
+    lengthwise::platform::DeleteTree(absl::StrCat(directory, "/", seed)).IgnoreError();
+  }
+  lengthwise::platform::DeleteTree(directory).IgnoreError();
+  std::cout << all << " events; " << (broken.empty() ? "the promise was kept" : broken) << "\n";
+  return broken.empty() ? 0 : 1;
+}

@@ -1,0 +1,97 @@
+#include "server/simulation/simulated_server.h"
+
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+namespace lengthwise::server {
+
+SimulatedServer::SimulatedServer(Timeline& timeline, const Weather& weather,
+                                 ArtifactStore& artifacts, std::string directory, Promise& promise)
+    : timeline_(timeline),
+      weather_(weather),
+      artifacts_(artifacts),
+      directory_(std::move(directory)),
+      promise_(promise) {
+  Start();
+}
+
+void SimulatedServer::PutArtifact(const ArtifactId& id, const std::string& bytes) {
+  const std::filesystem::path trial = std::filesystem::path(directory_) / id.experiment / id.trial;
+  std::filesystem::create_directories(trial);
+  std::ofstream(trial / (id.sha256 + ".safetensors")) << bytes;
+}
+
+void SimulatedServer::Start() {
+  const auto now = [this] { return timeline_.now(); };
+  Engine::Options options;
+  // Trials take seconds here.
+  options.scheduler.min_run = absl::Seconds(2);
+  engine_ = std::make_unique<Engine>(options, storage_, artifacts_, fleet_,
+                                     Clock{.steady = now, .wall = now});
+  const absl::Status status = engine_->Rebuild();
+  if (!status.ok()) promise_.Break(std::string(status.message()));
+  promise_.CheckRebuilt(storage_.data(), engine_->scheduler());
+  ++lives_;
+  Tick();
+}
+
+void SimulatedServer::Die() {
+  ++deaths_;
+  ++lives_;
+  engine_.reset();
+  storage_.Crash();
+  queue_.clear();
+  timeline_.After(timeline_.Between(100, 50'000), [this] { Start(); });
+}
+
+void SimulatedServer::Tick() {
+  // The coordinator wakes at deadlines; here a command does nothing as often.
+  timeline_.After(timeline_.Between(300, 700), [this, life = lives_] {
+    if (life != lives_) return;
+    Post([](Engine&) -> Answer { return nullptr; });
+    Tick();
+  });
+}
+
+void SimulatedServer::Post(Command command) {
+  if (engine_ == nullptr) return;
+  queue_.push_back(std::move(command));
+  if (std::exchange(scheduled_, true)) return;
+  timeline_.After(timeline_.Between(0, 3), [this] {
+    scheduled_ = false;
+    if (engine_ != nullptr) ProcessGroup();
+  });
+}
+
+void SimulatedServer::ProcessGroup() {
+  const std::vector<Command> group = std::exchange(queue_, {});
+  if (absl::Status status = engine_->Begin(); !status.ok()) {
+    return promise_.Break(std::string(status.message()));
+  }
+  std::vector<Answer> answers;
+  for (const Command& command : group) answers.push_back(command(*engine_));
+  if (absl::Status status = engine_->Tick(); !status.ok()) {
+    return promise_.Break(std::string(status.message()));
+  }
+  const bool dies = timeline_.Chance(weather_.server_dies);
+  // Before the commit nothing of the group has happened; after it all has, unheard of.
+  if (dies && timeline_.Chance(2)) return Die();
+  if (timeline_.Chance(weather_.commit_fails)) storage_.FailNextCommit();
+  if (!engine_->Commit().ok()) {
+    ++failed_commits_;
+    if (absl::Status status = engine_->Rebuild(); !status.ok()) {
+      promise_.Break(std::string(status.message()));
+    }
+    return promise_.CheckRebuilt(storage_.data(), engine_->scheduler());
+  }
+  const Effects effects = engine_->TakeEffects();
+  for (const auto& action : effects.actions) action();
+  promise_.CheckCommit(storage_.data(), effects.trials, engine_->scheduler(), timeline_.now());
+  if (dies) return Die();
+  for (const Answer& answer : answers) {
+    if (answer) answer();
+  }
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,43 @@
+// What simulated trials are like: their specifications, and how they fare.
+#ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATED_TRIAL_H_
+#define LENGTHWISE_SERVER_SIMULATION_SIMULATED_TRIAL_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "server/simulation/timeline.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::server {
+
+inline constexpr int64_t kStepsBetweenPoints = 10;
+
+enum class Nature {
+  kGood,
+  kFailsNowAndThen,  // temporarily, at any step and for different reasons
+  kFailsAlike,       // temporarily, always at the same step, for a reason with another number in it
+  kDiverges,         // permanently
+};
+
+// Told by the trial's id.
+inline Nature NatureOf(absl::string_view id) {
+  if (absl::StartsWith(id, "now_and_then")) return Nature::kFailsNowAndThen;
+  if (absl::StartsWith(id, "alike")) return Nature::kFailsAlike;
+  if (absl::StartsWith(id, "diverges")) return Nature::kDiverges;
+  return Nature::kGood;
+}
+
+// Points of a grid, from `seed` on, in `packs` packs of up to `most` trials. A trial has
+// training.steps steps, stores checkpoints where training.checkpoint_every_steps is not 0, and
+// takes training.batch_size of a worker's memory.
+specification::Grid MakeGrid(Timeline& timeline, const std::string& name, int64_t packs,
+                             int64_t most);
+// More trials for one of the grid's packs.
+specification::GridTrial MoreOf(Timeline& timeline, const specification::GridTrial& trial,
+                                uint64_t seed);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SIMULATION_SIMULATED_TRIAL_H_

@@ -1,0 +1,347 @@
+#include "server/simulation/simulated_worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "platform/sha256.h"
+#include "platform/version.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int32_t kMaxPackSize = 8;
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(3);
+
+}  // namespace
+
+SimulatedWorker::SimulatedWorker(int number, Timeline& timeline, const Weather& weather,
+                                 Network& network, SimulatedServer& server)
+    : number_(number),
+      memory_(number % 2 == 0 ? 4 : 8),
+      timeline_(timeline),
+      weather_(weather),
+      network_(network),
+      server_(server) {
+  Start();
+}
+
+template <typename Response>
+void SimulatedWorker::Call(std::function<absl::StatusOr<Response>(Engine&)> command,
+                           std::function<void(const absl::StatusOr<Response>&)> take) {
+  const auto reachable = [this] { return timeline_.now() >= cut_off_until_; };
+  network_.Send(reachable(), [this, reachable, life = life_, command = std::move(command),
+                              take = std::move(take)] {
+    server_.Post([this, reachable, life, command, take](Engine& engine) -> SimulatedServer::Answer {
+      return [this, reachable, life, take, response = command(engine)] {
+        network_.Send(reachable(), [this, life, take, response] {
+          if (life == life_) take(response);
+        });
+      };
+    });
+  });
+}
+
+void SimulatedWorker::Start() {
+  ++life_;
+  id_ = absl::StrCat("n", number_, "-cpu-", life_);
+  registered_ = false;
+  leaving_ = false;
+  asked_ = absl::InfinitePast();
+  DropLease();
+  Beat();
+  Work();
+}
+
+void SimulatedWorker::DropLease() {
+  lease_.reset();
+  trials_.clear();
+  draining_.clear();
+}
+
+bool SimulatedWorker::MeetsItsEnd() {
+  const bool killed = timeline_.Chance(weather_.worker_dies);
+  if (timeline_.Chance(weather_.worker_drains)) {
+    leaving_ = true;
+    Drain("the worker was asked to stop");
+  }
+  if (timeline_.Chance(weather_.partition)) {
+    cut_off_until_ = timeline_.now() + timeline_.Between(500, 60'000);
+  }
+  const bool left = leaving_ && !lease_.has_value();
+  if (!killed && !left) return false;
+  ++life_;
+  DropLease();
+  timeline_.After(timeline_.Between(100, 20'000), [this] { Start(); });
+  return true;
+}
+
+void SimulatedWorker::Beat() {
+  if (MeetsItsEnd()) return;
+  if (!registered_) {
+    Register();
+  } else {
+    Heartbeat();
+    const bool asking = timeline_.now() - asked_ < kAnswerTimeout;
+    if (!lease_.has_value() && !leaving_ && !asking) Ask();
+  }
+  timeline_.After(timeline_.Between(900, 1100), [this, life = life_] {
+    if (life == life_) Beat();
+  });
+}
+
+void SimulatedWorker::Register() {
+  v1::RegisterWorkerRequest request;
+  request.mutable_worker()->set_worker_id(id_);
+  request.mutable_worker()->set_max_pack_size(kMaxPackSize);
+  request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  Call<v1::RegisterWorkerResponse>(
+      [request](Engine& engine) { return engine.RegisterWorker(request); },
+      [this](const auto& response) {
+        registered_ = response.ok();
+        if (registered_ && !lease_.has_value()) Ask();
+      });
+}
+
+void SimulatedWorker::Ask() {
+  asked_ = timeline_.now();
+  Call<v1::AcquireLeaseResponse>(
+      [this, id = id_](Engine& engine) {
+        const Promise::Choice choice = Promise::ChoiceOf(server_.data(), timeline_.now());
+        const auto response = engine.AcquireLease(id);
+        if (response.ok()) server_.promise().CheckLease(server_.data(), choice, *response);
+        return response;
+      },
+      [this](const absl::StatusOr<v1::AcquireLeaseResponse>& response) {
+        if (absl::IsNotFound(response.status())) registered_ = false;
+        if (response.ok()) Take(*response);
+      });
+}
+
+void SimulatedWorker::Take(const v1::AcquireLeaseResponse& response) {
+  asked_ = absl::InfinitePast();
+  // A second answer, or one that comes too late, is nobody's lease: it expires.
+  if (!response.has_lease() || lease_.has_value() || leaving_) return;
+  lease_ = response.lease();
+  for (const v1::LeasedTrial& leased : lease_->trials()) {
+    RunningTrial& trial = trials_.emplace_back();
+    trial.leased = leased;
+    trial.nature = NatureOf(ParseTrialName(leased.trial())->trial);
+    trial.step = leased.checkpoint_step();
+    trial.checkpoint_step = leased.checkpoint_step();
+  }
+  const int64_t needed = static_cast<int64_t>(trials_.size()) *
+                         trials_[0].leased.specification().training().batch_size();
+  if (needed <= memory_) return;
+  for (RunningTrial& trial : trials_) {
+    EmitOutcome(trial, v1::Outcome::OUT_OF_MEMORY, absl::StrCat(needed, " units are wanted"));
+  }
+}
+
+void SimulatedWorker::Heartbeat() {
+  v1::HeartbeatRequest request;
+  request.set_worker_id(id_);
+  if (lease_.has_value()) {
+    v1::HeldLease& held = *request.add_leases();
+    held.set_lease_id(lease_->lease_id());
+    held.set_fencing_token(lease_->fencing_token());
+    if (timeline_.Chance(20)) {
+      const int64_t need = trials_[0].leased.specification().training().batch_size();
+      v1::PackCapacity& capacity = *request.add_capacities();
+      capacity.set_shape(lease_->shape());
+      capacity.set_max_pack_size(static_cast<int32_t>(std::max<int64_t>(1, memory_ / need)));
+    }
+  }
+  Call<v1::HeartbeatResponse>([request](Engine& engine) { return engine.Heartbeat(request); },
+                              [this](const absl::StatusOr<v1::HeartbeatResponse>& response) {
+                                if (absl::IsNotFound(response.status())) registered_ = false;
+                                if (response.ok()) Apply(*response);
+                              });
+}
+
+void SimulatedWorker::Apply(const v1::HeartbeatResponse& response) {
+  for (const v1::HeartbeatResponse::LeaseDirective& directive : response.leases()) {
+    if (!lease_.has_value() || directive.lease_id() != lease_->lease_id()) continue;
+    if (directive.lost()) return DropLease();
+    for (const std::string& name : directive.cancelled_trials()) {
+      RunningTrial* trial = Find(name);
+      if (trial == nullptr) continue;
+      trial->ended = true;
+      trial->unsent.clear();
+    }
+    if (directive.preempted() && draining_.empty()) {
+      if (directive.reason().empty()) server_.promise().Break("preempted for no reason");
+      Drain(directive.reason());
+    }
+  }
+}
+
+SimulatedWorker::RunningTrial* SimulatedWorker::Find(const std::string& name) {
+  for (RunningTrial& trial : trials_) {
+    if (trial.leased.trial() == name) return &trial;
+  }
+  return nullptr;
+}
+
+void SimulatedWorker::Work() {
+  if (lease_.has_value()) {
+    for (RunningTrial& trial : trials_) {
+      if (draining_.empty() && !trial.ended) Advance(trial);
+      Send(trial);
+    }
+    const bool ended = std::all_of(trials_.begin(), trials_.end(),
+                                   [](const RunningTrial& trial) { return trial.ended; });
+    if (ended && IsSent()) {
+      DropLease();
+      if (!leaving_ && registered_) Ask();
+    } else if (!draining_.empty() && (IsSent() || timeline_.now() > drain_end_)) {
+      GiveBack();
+    }
+  }
+  timeline_.After(timeline_.Between(100, 700), [this, life = life_] {
+    if (life == life_) Work();
+  });
+}
+
+void SimulatedWorker::Advance(RunningTrial& trial) {
+  const v1::Training& training = trial.leased.specification().training();
+  if (trial.step < training.steps()) {
+    if (trial.nature == Nature::kFailsNowAndThen && timeline_.Chance(12)) {
+      const char* const reasons[] = {"the disk is full", "the GPU fell off the bus", "timeout"};
+      return EmitOutcome(trial, v1::Outcome::FAILED_TEMPORARILY, reasons[timeline_.Below(3)]);
+    }
+    trial.step += kStepsBetweenPoints;
+    v1::Event event;
+    v1::TrainingPoints& points = *event.mutable_training_points();
+    points.add_steps(trial.step);
+    points.add_losses(1);
+    points.add_accuracies(0);
+    points.add_gradient_norms(1);
+    points.add_lengths(7);
+    Emit(trial, std::move(event));
+    if (trial.nature == Nature::kFailsAlike) {
+      return EmitOutcome(trial, v1::Outcome::FAILED_TEMPORARILY,
+                         absl::StrCat("index ", timeline_.Below(1000), " is out of range"));
+    }
+    const int64_t every = training.checkpoint_every_steps();
+    if (every > 0 && trial.step % every == 0) EmitCheckpoint(trial);
+    return;
+  }
+  if (trial.nature == Nature::kDiverges) {
+    return EmitOutcome(trial, v1::Outcome::FAILED_PERMANENTLY, "the loss was nan");
+  }
+  EmitOutcome(trial, v1::Outcome::COMPLETED, "");
+}
+
+void SimulatedWorker::Emit(RunningTrial& trial, v1::Event event) {
+  event.set_trial(trial.leased.trial());
+  event.set_attempt(trial.leased.attempt());
+  event.set_sequence(++trial.sequence);
+  event.set_step(trial.step);
+  event.mutable_time()->set_seconds(absl::ToUnixSeconds(timeline_.now()));
+  trial.unsent.push_back(std::move(event));
+}
+
+void SimulatedWorker::EmitOutcome(RunningTrial& trial, v1::Outcome::Kind kind,
+                                  const std::string& reason) {
+  v1::Event event;
+  event.mutable_outcome()->set_kind(kind);
+  event.mutable_outcome()->set_reason(reason);
+  Emit(trial, std::move(event));
+  trial.ended = true;
+}
+
+void SimulatedWorker::EmitCheckpoint(RunningTrial& trial) {
+  if (trial.checkpoint_step == trial.step) return;
+  // The same bytes at every step: a trial needs one file.
+  const std::string bytes = absl::StrCat("model of ", trial.leased.trial());
+  const TrialPath path = *ParseTrialName(trial.leased.trial());
+  const ArtifactId id = {
+      .experiment = path.experiment, .trial = path.trial, .sha256 = platform::Sha256Hex(bytes)};
+  const int64_t size = static_cast<int64_t>(bytes.size());
+  if (trial.checkpoint_step == 0) server_.PutArtifact(id, bytes);
+  v1::Event event;
+  event.mutable_checkpoint()->set_sha256(id.sha256);
+  event.mutable_checkpoint()->set_size_bytes(size);
+  Emit(trial, std::move(event));
+  trial.checkpoint_step = trial.step;
+}
+
+void SimulatedWorker::Send(RunningTrial& trial) {
+  constexpr size_t kMaxBatch = 6;
+  if (trial.unsent.empty() || timeline_.now() - trial.sent < kAnswerTimeout) return;
+  trial.sent = timeline_.now();
+  v1::StreamEventsRequest request;
+  request.set_lease_id(lease_->lease_id());
+  request.set_fencing_token(lease_->fencing_token());
+  for (size_t i = 0; i < std::min(kMaxBatch, trial.unsent.size()); ++i) {
+    *request.add_events() = trial.unsent[i];
+  }
+  Call<v1::StreamEventsResponse>(
+      [this, request](Engine& engine) {
+        const MemoryData& data = server_.data();
+        const TrialPath path = *ParseTrialName(request.events(0).trial());
+        std::optional<TrialRecord> before;
+        int64_t last = 0;
+        if (const int64_t* key = data.trial_keys.Find({path.experiment, path.trial})) {
+          before = *data.trials.Find(*key);
+          if (const std::vector<EventRecord>* events = data.events.Find(*key)) {
+            for (const EventRecord& event : *events) {
+              if (event.attempt == request.events(0).attempt()) {
+                last = std::max(last, event.sequence);
+              }
+            }
+          }
+        }
+        const auto response = engine.StoreEvents(request);
+        if (response.ok()) server_.promise().CheckEvents(before, last, request, *response);
+        return response;
+      },
+      [this, token = lease_->fencing_token(),
+       name = trial.leased.trial()](const absl::StatusOr<v1::StreamEventsResponse>& response) {
+        const bool current = lease_.has_value() && lease_->fencing_token() == token;
+        RunningTrial* sender = current ? Find(name) : nullptr;
+        if (!response.ok() || sender == nullptr) return;
+        sender->sent = absl::InfinitePast();
+        if (response->refusal() == v1::StreamEventsResponse::STALE_LEASE) {
+          sender->ended = true;
+          sender->unsent.clear();
+          return;
+        }
+        const int64_t acknowledged = response->acknowledged_sequence();
+        server_.promise().Acknowledge(name, sender->leased.attempt(), acknowledged);
+        while (!sender->unsent.empty() && sender->unsent.front().sequence() <= acknowledged) {
+          sender->unsent.pop_front();
+        }
+      });
+}
+
+bool SimulatedWorker::IsSent() const {
+  return std::all_of(trials_.begin(), trials_.end(),
+                     [](const RunningTrial& trial) { return trial.unsent.empty(); });
+}
+
+void SimulatedWorker::Drain(const std::string& reason) {
+  if (!lease_.has_value() || !draining_.empty()) return;
+  draining_ = reason;
+  drain_end_ = timeline_.now() + absl::Seconds(10);
+  for (RunningTrial& trial : trials_) {
+    const bool keeps = trial.leased.specification().training().checkpoint_every_steps() > 0;
+    if (!trial.ended && keeps) EmitCheckpoint(trial);
+  }
+}
+
+void SimulatedWorker::GiveBack() {
+  v1::ReleaseLeaseRequest request;
+  request.set_worker_id(id_);
+  request.set_lease_id(lease_->lease_id());
+  request.set_fencing_token(lease_->fencing_token());
+  request.set_reason(draining_);
+  // Said once; a lease whose release was lost expires.
+  Call<v1::ReleaseLeaseResponse>([request](Engine& engine) { return engine.ReleaseLease(request); },
+                                 [](const auto&) {});
+  DropLease();
+}
+
+}  // namespace lengthwise::server

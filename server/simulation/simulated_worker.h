@@ -1,0 +1,86 @@
+// A worker's process and what comes after it: registers, leases packs, "trains" them, sends what
+// they record until it is acknowledged, drains, is killed, and comes back under another name.
+#ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATED_WORKER_H_
+#define LENGTHWISE_SERVER_SIMULATION_SIMULATED_WORKER_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/worker_service.pb.h"
+#include "server/simulation/simulated_server.h"
+#include "server/simulation/simulated_trial.h"
+#include "server/simulation/timeline.h"
+
+namespace lengthwise::server {
+
+class SimulatedWorker {
+ public:
+  // All must outlive it. `number` is its place among the workers.
+  SimulatedWorker(int number, Timeline& timeline, const Weather& weather, Network& network,
+                  SimulatedServer& server);
+
+ private:
+  struct RunningTrial {
+    v1::LeasedTrial leased;
+    Nature nature = Nature::kGood;
+    int64_t step = 0;
+    int64_t checkpoint_step = 0;
+    int64_t sequence = 0;                    // of the last event
+    std::deque<v1::Event> unsent;            // not acknowledged
+    absl::Time sent = absl::InfinitePast();  // last
+    bool ended = false;                      // has its outcome, was cancelled, or is another's
+  };
+
+  void Start();
+  void Beat();
+  void Work();
+  // Whether the process ends at this beat.
+  bool MeetsItsEnd();
+  // Sends a command through the network; what it returns comes back through it, unless another
+  // process is there by then.
+  template <typename Response>
+  void Call(std::function<absl::StatusOr<Response>(Engine&)> command,
+            std::function<void(const absl::StatusOr<Response>&)> take);
+
+  void Register();
+  void Ask();
+  void Heartbeat();
+  void Take(const v1::AcquireLeaseResponse& response);
+  void Apply(const v1::HeartbeatResponse& response);
+  void Advance(RunningTrial& trial);
+  void Emit(RunningTrial& trial, v1::Event event);
+  void EmitOutcome(RunningTrial& trial, v1::Outcome::Kind kind, const std::string& reason);
+  void EmitCheckpoint(RunningTrial& trial);
+  void Send(RunningTrial& trial);
+  RunningTrial* Find(const std::string& name);
+  // Draining: stores checkpoints, waits until all is acknowledged, gives the lease back.
+  void Drain(const std::string& reason);
+  void GiveBack();
+  bool IsSent() const;
+  void DropLease();
+
+  const int number_;
+  const int64_t memory_;
+  Timeline& timeline_;
+  const Weather& weather_;
+  Network& network_;
+  SimulatedServer& server_;
+
+  int64_t life_ = 0;  // which process
+  std::string id_;
+  bool registered_ = false;
+  bool leaving_ = false;
+  absl::Time cut_off_until_ = absl::InfinitePast();
+  absl::Time asked_ = absl::InfinitePast();
+  std::optional<v1::Lease> lease_;
+  std::vector<RunningTrial> trials_;
+  std::string draining_;  // why; empty: it is not
+  absl::Time drain_end_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SIMULATION_SIMULATED_WORKER_H_

@@ -1,0 +1,209 @@
+#include "server/simulation/simulation.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int64_t kMostUnended = 40;
+constexpr size_t kMostExperiments = 10;
+// Simulated: trials of a hundred steps end long before.
+constexpr absl::Duration kLongestEvening = absl::Hours(2);
+
+}  // namespace
+
+Simulation::Simulation(const Options& options)
+    : options_(options), timeline_(options.seed), network_(timeline_, weather_) {
+  auto artifacts = ArtifactStore::Open(options.directory);
+  if (!artifacts.ok()) {
+    promise_.Break(std::string(artifacts.status().message()));
+    return;
+  }
+  artifacts_ = *std::move(artifacts);
+  server_ = std::make_unique<SimulatedServer>(timeline_, weather_, *artifacts_, options.directory,
+                                              promise_);
+  for (int i = 0; i < options.workers; ++i) {
+    workers_.push_back(
+        std::make_unique<SimulatedWorker>(i, timeline_, weather_, network_, *server_));
+  }
+  Act();
+}
+
+std::string Simulation::Run() {
+  const auto broken = [this] {
+    if (promise_.broken().empty()) return std::string();
+    return absl::StrCat("seed ", options_.seed, ", event ", timeline_.events(), ": ",
+                        promise_.broken());
+  };
+  while (promise_.broken().empty() && timeline_.events() < options_.events) timeline_.RunNext();
+  users_act_ = false;
+  weather_ = kFairWeather;
+  const absl::Time evening = timeline_.now();
+  while (promise_.broken().empty() && Unended() > 0) {
+    timeline_.RunNext();
+    if (timeline_.now() - evening > kLongestEvening) {
+      promise_.Break(absl::StrCat(Unended(), " trials never end"));
+    }
+  }
+  return broken();
+}
+
+std::string Simulation::Summary() const {
+  return absl::StrCat(timeline_.events(), " events, ", submissions_, " submissions, ",
+                      promise_.successes(), " successes, ", promise_.retries(), " retries, ",
+                      promise_.preemptions(), " preemptions, ", promise_.splits(), " splits, ",
+                      promise_.expiries(), " expiries, ", server_->deaths(),
+                      " deaths of the server, ", server_->failed_commits(), " failed commits");
+}
+
+int64_t Simulation::Unended() const {
+  int64_t unended = 0;
+  for (const auto& [key, trial] : server_->data().trials.rows()) {
+    unended += trial.state == v1::QUEUED || trial.state == v1::RUNNING ? 1 : 0;
+  }
+  return unended;
+}
+
+std::string Simulation::AnyUser() {
+  const char* const users[] = {"ada", "bob", "cleo"};
+  return users[timeline_.Below(3)];
+}
+
+std::string Simulation::AnyExperiment() {
+  const auto& experiments = server_->data().experiments.rows();
+  if (experiments.empty()) return "";
+  auto any = experiments.begin();
+  std::advance(any, timeline_.Below(static_cast<int64_t>(experiments.size())));
+  return any->second.id;
+}
+
+std::string Simulation::AnyTrial(const std::string& experiment) {
+  std::vector<std::string> trials;
+  for (const auto& [key, trial] : server_->data().trials.rows()) {
+    if (trial.experiment_id == experiment) trials.push_back(trial.id);
+  }
+  return trials[static_cast<size_t>(timeline_.Below(static_cast<int64_t>(trials.size())))];
+}
+
+void Simulation::Act() {
+  if (!users_act_) return;
+  timeline_.After(timeline_.Between(50, 1500), [this] { Act(); });
+  const std::string id = AnyExperiment();
+  if (Unended() < kMostUnended && (id.empty() || timeline_.Chance(2))) return Submit();
+  if (id.empty()) return;
+  switch (timeline_.Below(12)) {
+    case 0:
+      return Cancel(id);
+    case 1:
+    case 2:
+    case 3:
+      return Retry(id);
+    case 4:
+      return Extend(id);
+    default:
+      if (server_->data().experiments.rows().size() > kMostExperiments) Delete(id);
+  }
+}
+
+void Simulation::Submit() {
+  ++submissions_;
+  Submission submission;
+  const std::string name(1, static_cast<char>('a' + timeline_.Below(4)));
+  submission.grid = MakeGrid(timeline_, name, 1 + timeline_.Below(3), 6);
+  ExperimentRecord& record = submission.experiment;
+  record.name = name;
+  record.owner = AnyUser();
+  record.request_id = absl::StrCat("request ", ++requests_);
+  record.request_fingerprint = record.request_id;
+  record.priority = static_cast<int32_t>(timeline_.Chance(2) ? timeline_.Below(3) : 0);
+  record.specification = submission.grid.specification.SerializeAsString();
+  record.create_time = timeline_.now();
+  const auto post = [this, submission] {
+    server_->Post([this, submission](Engine& engine) -> SimulatedServer::Answer {
+      const auto response = engine.CreateExperiment(submission);
+      if (!response.ok()) promise_.Break(std::string(response.status().message()));
+      return [this, request = submission.experiment.request_id, response] {
+        if (response.ok()) {
+          promise_.Created(request, *ParseExperimentName(response->experiment().name()));
+        }
+      };
+    });
+  };
+  post();
+  // A user who has heard nothing asks again, at once: before anything could be deleted.
+  if (timeline_.Chance(4)) post();
+}
+
+void Simulation::Extend(const std::string& id) {
+  if (Unended() >= kMostUnended) return;
+  server_->Post([this, id](Engine& engine) -> SimulatedServer::Answer {
+    const MemoryData& data = server_->data();
+    const int64_t* key = data.experiment_keys.Find(id);
+    if (key == nullptr) return nullptr;
+    const ExperimentRecord& record = *data.experiments.Find(*key);
+    Extension extension;
+    extension.base = record.specification;
+    extension.specification = record.specification;
+    for (const auto& [number, pack] : data.packs.rows()) {
+      if (pack.experiment != *key) continue;
+      specification::GridTrial trial;
+      trial.specification.ParseFromString(pack.specification);
+      trial.pack_key = pack.pack_key;
+      extension.added.push_back(
+          MoreOf(timeline_, trial, static_cast<uint64_t>(10'000 + ++requests_)));
+      break;
+    }
+    const auto response = engine.ExtendExperiment(
+        id, extension, [](const ExperimentRecord&) -> absl::StatusOr<Extension> {
+          return absl::InternalError("the extension was made for another specification");
+        });
+    if (!response.ok()) promise_.Break(std::string(response.status().message()));
+    return nullptr;
+  });
+}
+
+void Simulation::Cancel(const std::string& id) {
+  const std::string trial = AnyTrial(id);
+  const std::string user = AnyUser();
+  const bool all = timeline_.Chance(3);
+  server_->Post([id, trial, user, all](Engine& engine) -> SimulatedServer::Answer {
+    if (all) {
+      v1::CancelExperimentRequest request;
+      request.set_name(ExperimentName(id));
+      engine.CancelExperiment(request, user).status().IgnoreError();
+    } else {
+      v1::CancelTrialRequest request;
+      request.set_name(TrialName(id, trial));
+      engine.CancelTrial(request, user).status().IgnoreError();
+    }
+    return nullptr;
+  });
+}
+
+void Simulation::Retry(const std::string& id) {
+  v1::RetryTrialsRequest request;
+  request.set_name(timeline_.Chance(2) ? ExperimentName(id) : TrialName(id, AnyTrial(id)));
+  request.add_states(v1::FAILED);
+  if (timeline_.Chance(2)) request.add_states(v1::CANCELLED);
+  server_->Post([request, user = AnyUser()](Engine& engine) -> SimulatedServer::Answer {
+    engine.RetryTrials(request, user).status().IgnoreError();
+    return nullptr;
+  });
+}
+
+void Simulation::Delete(const std::string& id) {
+  promise_.Deleting(id);
+  server_->Post([this, id](Engine& engine) -> SimulatedServer::Answer {
+    v1::DeleteExperimentRequest request;
+    request.set_name(ExperimentName(id));
+    engine.DeleteExperiment(request).status().IgnoreError();
+    return nullptr;
+  });
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,74 @@
+// A server, its workers and its users on one simulated day, in any weather: what the real engine,
+// scheduler and event intake do is checked against the promise (promise.h) after every step. The
+// same seed gives the same day.
+#ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATION_H_
+#define LENGTHWISE_SERVER_SIMULATION_SIMULATION_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/simulation/promise.h"
+#include "server/simulation/simulated_server.h"
+#include "server/simulation/simulated_worker.h"
+#include "server/simulation/timeline.h"
+#include "server/storage/artifact_store.h"
+
+namespace lengthwise::server {
+
+class Simulation {
+ public:
+  struct Options {
+    uint64_t seed = 1;
+    int workers = 6;
+    // Events to play before the weather clears and the users go home; then until every trial has
+    // ended.
+    int64_t events = 100'000;
+    // For checkpoints' files; made, and left behind.
+    std::string directory;
+  };
+
+  explicit Simulation(const Options& options);
+
+  // What is broken, and when; empty: nothing.
+  std::string Run();
+
+  int64_t events() const { return timeline_.events(); }
+  // What happened, in one line: a simulation in which nothing happens proves nothing.
+  std::string Summary() const;
+  const Promise& promise() const { return promise_; }
+  int64_t server_deaths() const { return server_->deaths(); }
+  int64_t failed_commits() const { return server_->failed_commits(); }
+
+ private:
+  void Act();
+  void Submit();
+  void Extend(const std::string& id);
+  void Cancel(const std::string& id);
+  void Retry(const std::string& id);
+  void Delete(const std::string& id);
+  // Any experiment that is there; empty: none.
+  std::string AnyExperiment();
+  std::string AnyTrial(const std::string& experiment);
+  int64_t Unended() const;
+  std::string AnyUser();
+
+  const Options options_;
+  Timeline timeline_;
+  Weather weather_;
+  Promise promise_;
+  std::unique_ptr<ArtifactStore> artifacts_;
+  Network network_;
+  std::unique_ptr<SimulatedServer> server_;
+  std::vector<std::unique_ptr<SimulatedWorker>> workers_;
+  bool users_act_ = true;
+  int64_t requests_ = 0;
+  int64_t submissions_ = 0;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SIMULATION_SIMULATION_H_

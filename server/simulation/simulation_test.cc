@@ -1,0 +1,58 @@
+// At least two million events of random histories. A failure names the seed that replays it:
+// bazel run //server/simulation:simulate -- --first_seed=SEED --seeds=1
+#include "server/simulation/simulation.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::server {
+namespace {
+
+Simulation::Options OptionsOf(uint64_t seed, int64_t events) {
+  Simulation::Options options;
+  options.seed = seed;
+  options.events = events;
+  options.workers = 3 + static_cast<int>(seed % 6);
+  options.directory = absl::StrCat(testing::TempDir(), "/simulation_", seed);
+  return options;
+}
+
+TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
+  constexpr int64_t kEvents = 2'500'000;
+  constexpr int64_t kEventsOfASeed = 100'000;
+  int64_t events = 0, successes = 0, retries = 0, preemptions = 0, splits = 0, expiries = 0;
+  int64_t deaths = 0, failed_commits = 0;
+  for (uint64_t seed = 1; events < kEvents; ++seed) {
+    Simulation simulation(OptionsOf(seed, kEventsOfASeed));
+    ASSERT_EQ(simulation.Run(), "");
+    events += simulation.events();
+    successes += simulation.promise().successes();
+    retries += simulation.promise().retries();
+    preemptions += simulation.promise().preemptions();
+    splits += simulation.promise().splits();
+    expiries += simulation.promise().expiries();
+    deaths += simulation.server_deaths();
+    failed_commits += simulation.failed_commits();
+  }
+  // Everything that can happen did.
+  EXPECT_GT(successes, 1000);
+  EXPECT_GT(retries, 500);
+  EXPECT_GT(preemptions, 50);
+  EXPECT_GT(splits, 500);
+  EXPECT_GT(expiries, 500);
+  EXPECT_GT(deaths, 50);
+  EXPECT_GT(failed_commits, 500);
+}
+
+TEST(SimulationTest, ASeedReplaysExactly) {
+  Simulation first(OptionsOf(99, 20'000));
+  ASSERT_EQ(first.Run(), "");
+  Simulation second(OptionsOf(99, 20'000));
+  ASSERT_EQ(second.Run(), "");
+  EXPECT_EQ(first.Summary(), second.Summary());
+}
+
+}  // namespace
+}  // namespace lengthwise::server

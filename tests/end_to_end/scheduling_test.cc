@@ -1,0 +1,103 @@
+// Who goes first, with the real programs: a higher priority takes the worker by checkpoint, a
+// cancellation frees it at once, and what was cancelled can be had after all.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "platform/child_process.h"
+#include "tests/end_to_end/programs.h"
+
+namespace lengthwise::end_to_end {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Of one trial that takes a moment, or longer than the test.
+std::string Specification(const std::string& name, int64_t steps, int priority) {
+  return absl::StrCat(
+      "name: ", name, "\npriority: ", priority, "\n", R"yaml(
+tasks: reverse_string
+networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
+encodings: sin_cos
+learning_rates: 0.001
+seeds: 0
+evaluation: {lengths: [4], sequences: 8}
+)yaml",
+      "training: {batch_size: 8, lengths: 1..4, report_every_steps: 10, steps: ", steps, "}\n");
+}
+
+bool IsChange(const v1::Event& event, v1::TrialState to) {
+  return event.has_state_change() && event.state_change().to() == to;
+}
+
+absl::Time TimeOf(const v1::Event& event) {
+  return absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
+}
+
+TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndACancellationFreesItAtOnce) {
+  const std::string directory = testing::TempDir() + "/scheduling";
+  // A cancellation that waited for the lease's end would be noticed.
+  Server server(directory, absl::Seconds(60), {"--preempt_after", "300ms"});
+  server.Start();
+  const std::unique_ptr<platform::ChildProcess> worker = StartWorker(server, directory);
+  const std::string low = Submit(server, Specification("low", 10'000'000, 0));
+  Watcher low_watcher(server, low);
+  ASSERT_TRUE(low_watcher.WatchUntil(
+      [](const v1::Event& event) { return event.has_training_points() && event.step() > 50; }));
+
+  const std::string urgent = Submit(server, Specification("urgent", 20, 5));
+  Watcher urgent_watcher(server, urgent);
+  EXPECT_FALSE(urgent_watcher.WatchUntil([](const v1::Event&) { return false; }));
+  EXPECT_EQ(urgent_watcher.events().back().state_change().to(), v1::SUCCEEDED);
+
+  ASSERT_TRUE(low_watcher.WatchUntil(
+      [](const v1::Event& event) { return IsChange(event, v1::RUNNING) && event.attempt() == 2; }));
+  const v1::Event resumed = low_watcher.events().back();
+  EXPECT_GT(resumed.state_change().resumed_from_step(), 50) << "by checkpoint";
+  bool preempted = false;
+  for (const v1::Event& event : low_watcher.events()) {
+    if (!IsChange(event, v1::QUEUED)) continue;
+    preempted = true;
+    EXPECT_EQ(event.state_change().actor(), "scheduler");
+    EXPECT_THAT(event.state_change().reason(), HasSubstr("preempted for priority 5"));
+  }
+  EXPECT_TRUE(preempted);
+
+  // The next waits until the worker has heard of the cancellation.
+  const std::string next = Submit(server, Specification("next", 20, 0));
+  v1::CancelExperimentRequest cancel;
+  cancel.set_name(low);
+  v1::Experiment cancelled;
+  grpc::ClientContext cancel_context;
+  ASSERT_TRUE(server.experiments().CancelExperiment(&cancel_context, cancel, &cancelled).ok());
+  EXPECT_FALSE(low_watcher.WatchUntil([](const v1::Event&) { return false; }));
+  ASSERT_TRUE(IsChange(low_watcher.events().back(), v1::CANCELLED));
+  Watcher next_watcher(server, next);
+  ASSERT_TRUE(
+      next_watcher.WatchUntil([](const v1::Event& event) { return IsChange(event, v1::RUNNING); }));
+  const absl::Duration took =
+      TimeOf(next_watcher.events().back()) - TimeOf(low_watcher.events().back());
+  RecordProperty("cancelled_to_next_running", absl::FormatDuration(took));
+  // Two heartbeats are 400 ms here; the rest is for a machine with much else to do.
+  EXPECT_LT(took, absl::Seconds(5));
+
+  v1::RetryTrialsRequest retry;
+  retry.set_name(low);
+  retry.add_states(v1::CANCELLED);
+  v1::RetryTrialsResponse retried;
+  grpc::ClientContext retry_context;
+  ASSERT_TRUE(server.experiments().RetryTrials(&retry_context, retry, &retried).ok());
+  EXPECT_EQ(retried.retried_trials(), 1);
+  ASSERT_TRUE(low_watcher.WatchUntil(
+      [](const v1::Event& event) { return IsChange(event, v1::RUNNING) && event.attempt() == 3; }));
+  EXPECT_GE(low_watcher.events().back().state_change().resumed_from_step(),
+            resumed.state_change().resumed_from_step());
+}
+
+}  // namespace
+}  // namespace lengthwise::end_to_end
