@@ -414,6 +414,22 @@ TEST_F(CoordinatorHousekeepingTest, ADamagedBackupIsRefusedByTheNameOfItsFileAnd
   EXPECT_EQ(restore(backup, target), absl::OkStatus()) << "the undamaged one is good";
 }
 
+TEST_F(CoordinatorHousekeepingTest, WhatADeletedExperimentLeftIsDeletedAtTheNextStart) {
+  const std::string artifacts = coordinator_.data_dir() + "/artifacts/";
+  const std::string experiment = Create("weights");
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  // As if the server had died before it could delete them; and what is not of this database.
+  for (const char* id : {"sort-1", "sort-2", "other-1"}) {
+    std::filesystem::create_directories(artifacts + id + "/trial");
+  }
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(artifacts + "sort-1"));
+  EXPECT_TRUE(std::filesystem::exists(artifacts + "sort-2/trial"));
+  EXPECT_TRUE(std::filesystem::exists(artifacts + "other-1/trial"));
+}
+
 TEST_F(CoordinatorHousekeepingTest, WhatAnInterruptedBackupLeftIsDeletedAtTheNextStart) {
   const std::string left = coordinator_.data_dir() + "/backups/.unfinished-b";
   std::filesystem::create_directories(left);

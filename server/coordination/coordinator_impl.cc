@@ -65,6 +65,7 @@ absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Opt
     platform::MutexLock engine_lock(coordinator->engine_mutex_);
     if (absl::Status status = coordinator->engine_.Rebuild(); !status.ok()) return status;
   }
+  if (absl::Status status = coordinator->DeleteLeftArtifacts(); !status.ok()) return status;
   platform::MutexLock stop_lock(coordinator->stop_mutex_);
   coordinator->thread_ = std::thread([raw = coordinator.get()] { raw->Run(); });
   return coordinator;

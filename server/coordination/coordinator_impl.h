@@ -132,6 +132,10 @@ class CoordinatorImpl : public Coordinator {
                   std::unique_ptr<platform::FileLock> lock, std::unique_ptr<Storage> storage,
                   std::unique_ptr<ArtifactStore> artifacts);
 
+  // Deletes artifacts of experiments that are gone: a server that died between the commit and the
+  // deletion leaves them.
+  absl::Status DeleteLeftArtifacts();
+
   // Queues a command whose answer is what `apply` returns.
   template <typename T>
   void Post(int64_t bytes, std::function<absl::StatusOr<T>()> apply, Callback<T> done) {

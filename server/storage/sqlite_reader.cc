@@ -1,5 +1,7 @@
 #include "server/storage/sqlite_reader.h"
 
+#include "absl/strings/numbers.h"
+
 namespace lengthwise::server {
 namespace {
 
@@ -150,6 +152,23 @@ absl::StatusOr<std::optional<ExperimentRecord>> SqliteReader<Base>::FindRequest(
   return First<ExperimentRecord>(
       connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE request_id = ?1", request_id),
       ReadExperiment);
+}
+
+template <typename Base>
+absl::StatusOr<bool> SqliteReader<Base>::WasDeleted(absl::string_view id) {
+  const size_t dash = id.rfind('-');
+  int64_t number = 0;
+  if (dash == absl::string_view::npos || !absl::SimpleAtoi(id.substr(dash + 1), &number)) {
+    return false;
+  }
+  // Numbers of a name are given in turn and never again.
+  const absl::StatusOr<int64_t> count =
+      Number(connection_.Query("SELECT count(*) FROM experiment_names WHERE name = ?1 "
+                               "AND ?2 BETWEEN 1 AND last_number "
+                               "AND NOT EXISTS (SELECT 1 FROM experiments WHERE id = ?3)",
+                               id.substr(0, dash), number, id));
+  if (!count.ok()) return count.status();
+  return *count > 0;
 }
 
 template <typename Base>

@@ -28,6 +28,8 @@ class StorageReader {
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
       absl::string_view request_id) = 0;
+  // Whether there was an experiment with this id, which was deleted.
+  virtual absl::StatusOr<bool> WasDeleted(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,
                                                                absl::string_view trial_id) = 0;
   virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(int64_t key) = 0;

@@ -325,6 +325,20 @@ TEST_P(StorageConformanceTest, ReadsTheEventsOfATrialAndTheLogInOrder) {
   EXPECT_EQ(*reader->LastPosition(), last);
 }
 
+TEST_P(StorageConformanceTest, RemembersWhichExperimentsWereDeleted) {
+  const ExperimentRecord first = Insert("sort", 1);
+  const ExperimentRecord second = Insert("sort", 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  ASSERT_TRUE(writer().DeleteExperiment(first.key).ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto reader = *storage_->Read();
+  EXPECT_TRUE(*reader->WasDeleted("sort-1"));
+  // There; not yet made; never made; no id.
+  for (const char* id : {"sort-2", "sort-3", "other-1", "sort", "sort-0", ""}) {
+    EXPECT_FALSE(*reader->WasDeleted(id)) << id;
+  }
+}
+
 TEST_P(StorageConformanceTest, CountsAndMeasuresEvents) {
   const ExperimentRecord experiment = Insert("sort", 1);
   const TrialRecord trial = Trial(experiment, 0);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
@@ -19,6 +21,10 @@ using platform::MutexLock;
 google::protobuf::Timestamp Now() {
   return google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(absl::Now()));
 }
+
+// Of a block in the spool: so much that few are there, and so little that one more in memory does
+// not matter.
+constexpr int64_t kBlockBytes = 64 << 10;
 
 void SetLogLine(v1::Event& event, std::string text) {
   event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
@@ -70,12 +76,16 @@ void Outbox::PutCheckpoint(int64_t trial, int64_t step, std::string bytes) {
 
 void Outbox::PutItem(int64_t trial, Item item) {
   *item.event.mutable_time() = Now();
-  const auto event_bytes = static_cast<int64_t>(item.event.ByteSizeLong() + sizeof(Item));
-  item.bytes = event_bytes + (item.artifact ? static_cast<int64_t>(item.artifact->size()) : 0);
+  item.bytes =
+      BytesOf(item.event) + (item.artifact ? static_cast<int64_t>(item.artifact->size()) : 0);
   int64_t freed = 0;
   while (!TryPut(trial, item, freed)) {
-    if (item.spooled || !MoveToSpool(item)) WaitForRoom(trial, freed);
+    if (!SpoolArtifact(item)) WaitForRoom(trial, freed);
   }
+}
+
+int64_t Outbox::BytesOf(const v1::Event& event) {
+  return static_cast<int64_t>(event.ByteSizeLong() + sizeof(Item));
 }
 
 bool Outbox::TryPut(int64_t trial, Item& item, int64_t& freed) {
@@ -85,10 +95,9 @@ bool Outbox::TryPut(int64_t trial, Item& item, int64_t& freed) {
     if (item.spooled) options_.spool->Release(*item.spooled);
     return true;
   }
-  if (item.spooled) {
-    if (index_bytes_ > 0 && index_bytes_ + item.bytes > options_.max_bytes / 4) return false;
-  } else if (bytes_ > 0 && bytes_ + item.bytes > options_.max_bytes) {
-    return false;
+  while (!HasRoom(item)) {
+    // Room for an artifact is not made: it can go to the disk itself.
+    if (options_.spool == nullptr || item.artifact || !SpoolBlock()) return false;
   }
   Append(trials_[trial], std::move(item));
   LENGTHWISE_FAILPOINT("outbox.put.after");
@@ -96,18 +105,89 @@ bool Outbox::TryPut(int64_t trial, Item& item, int64_t& freed) {
   return true;
 }
 
-bool Outbox::MoveToSpool(Item& item) {
-  if (options_.spool == nullptr) return false;
-  item.spooled =
-      options_.spool->Write(item.artifact ? *item.artifact : item.event.SerializeAsString());
-  if (!item.spooled) return false;
-  if (item.artifact) {
-    item.artifact.reset();
-    item.bytes = static_cast<int64_t>(item.event.ByteSizeLong() + sizeof(Item));
-  } else {
-    item.event.Clear();
-    item.bytes = static_cast<int64_t>(sizeof(Item));
+bool Outbox::HasRoom(const Item& item) const {
+  if (bytes_ == 0 || bytes_ + item.bytes <= options_.max_bytes) return true;
+  return options_.spool != nullptr && !item.artifact &&
+         event_bytes_ + item.bytes <= options_.max_bytes / 4;
+}
+
+bool Outbox::SpoolBlock() {
+  // Of the last rows of events that are here and not sent, one of each trial, the longest.
+  Trial* longest = nullptr;
+  size_t longest_first = 0;
+  size_t longest_end = 0;
+  int64_t longest_bytes = 0;
+  for (Trial& trial : trials_) {
+    const auto is_event = [&](size_t i) {
+      return !trial.items[i].is_checkpoint && !trial.items[i].spooled;
+    };
+    size_t end = trial.items.size();
+    while (end > trial.sent && !is_event(end - 1)) --end;
+    size_t first = end;
+    int64_t bytes = 0;
+    while (first > trial.sent && is_event(first - 1) && bytes < kBlockBytes) {
+      bytes += trial.items[--first].bytes;
+    }
+    if (bytes > longest_bytes) {
+      longest = &trial;
+      longest_first = first;
+      longest_end = end;
+      longest_bytes = bytes;
+    }
   }
+  if (longest == nullptr) return false;
+  v1::StreamEventsRequest events;
+  for (size_t i = longest_first; i < longest_end; ++i) {
+    *events.add_events() = longest->items[i].event;
+  }
+  Item block;
+  block.spooled = options_.spool->Write(events.SerializeAsString());
+  if (!block.spooled) return false;
+  block.events = events.events_size();
+  block.bytes = static_cast<int64_t>(sizeof(Item));
+  for (size_t i = longest_first; i < longest_end; ++i) Count(longest->items[i], -1);
+  Count(block, 1);
+  const auto first = longest->items.begin() + static_cast<ptrdiff_t>(longest_first);
+  *first = std::move(block);
+  longest->items.erase(first + 1, first + static_cast<ptrdiff_t>(longest_end - longest_first));
+  return true;
+}
+
+bool Outbox::UnpackBlock(int64_t index) {
+  Trial& trial = trials_[index];
+  Item& block = trial.items[trial.sent];
+  // A trial of which nothing is on its way may always go on: memory may be full of what waits
+  // behind its block.
+  if (trial.sent > 0 && bytes_ + block.spooled->size > options_.max_bytes) return false;
+  const absl::StatusOr<std::string> bytes = options_.spool->Read(*block.spooled);
+  v1::StreamEventsRequest events;
+  if (!bytes.ok() || !events.ParseFromString(*bytes) || events.events_size() != block.events) {
+    ReplaceByFailure(
+        index, trial.sent,
+        absl::StrCat("the worker lost events that waited to be sent: ",
+                     bytes.ok() ? "the spool is damaged" : std::string(bytes.status().message())));
+    return true;
+  }
+  std::vector<Item> items(static_cast<size_t>(events.events_size()));
+  for (size_t i = 0; i < items.size(); ++i) {
+    items[i].event = std::move(*events.mutable_events(static_cast<int>(i)));
+    items[i].is_outcome = items[i].event.has_outcome();
+    items[i].bytes = BytesOf(items[i].event);
+    Count(items[i], 1);
+  }
+  Free(block);
+  const auto place = trial.items.erase(trial.items.begin() + static_cast<ptrdiff_t>(trial.sent));
+  trial.items.insert(place, std::make_move_iterator(items.begin()),
+                     std::make_move_iterator(items.end()));
+  return true;
+}
+
+bool Outbox::SpoolArtifact(Item& item) {
+  if (options_.spool == nullptr || !item.artifact) return false;
+  item.spooled = options_.spool->Write(*item.artifact);
+  if (!item.spooled) return false;
+  item.artifact.reset();
+  item.bytes = BytesOf(item.event);
   return true;
 }
 
@@ -118,36 +198,30 @@ void Outbox::WaitForRoom(int64_t trial, int64_t freed) {
 
 void Outbox::Append(Trial& trial, Item item) {
   trial.has_outcome = item.is_outcome;
-  (item.spooled ? index_bytes_ : bytes_) += item.bytes;
-  if (item.spooled) spooled_bytes_ += item.spooled->size;
-  ++items_;
+  Count(item, 1);
   trial.items.push_back(std::move(item));
 }
 
+void Outbox::Count(const Item& item, int sign) {
+  bytes_ += sign * item.bytes;
+  if (!item.is_checkpoint) event_bytes_ += sign * item.bytes;
+  if (item.spooled) spooled_bytes_ += sign * item.spooled->size;
+  events_ += sign * item.events;
+}
+
 void Outbox::Free(Item& item) {
-  (item.spooled ? index_bytes_ : bytes_) -= item.bytes;
-  if (item.spooled) {
-    spooled_bytes_ -= item.spooled->size;
-    options_.spool->Release(*item.spooled);
-  }
-  --items_;
+  Count(item, -1);
+  if (item.spooled) options_.spool->Release(*item.spooled);
   ++freed_;
 }
 
 void Outbox::FreeArtifact(Item& item) {
-  if (item.spooled) {
-    spooled_bytes_ -= item.spooled->size;
-    options_.spool->Release(*item.spooled);
-    item.spooled.reset();
-    index_bytes_ -= item.bytes;
-    bytes_ += item.bytes;  // an event, as small as any
-  } else {
-    bytes_ -= static_cast<int64_t>(item.artifact->size());
-    item.bytes -= static_cast<int64_t>(item.artifact->size());
-    item.artifact.reset();
-  }
+  Free(item);
+  item.spooled.reset();
+  item.artifact.reset();
   item.is_checkpoint = false;
-  ++freed_;
+  item.bytes = BytesOf(item.event);
+  Count(item, 1);
 }
 
 void Outbox::Wait() {
@@ -198,6 +272,9 @@ bool Outbox::TakeWork(Work& work, std::optional<Spool::Record>& spooled) {
     const size_t index = (turn_ + i) % trials_.size();
     Trial& trial = trials_[index];
     if (trial.sent == trial.items.size()) continue;
+    if (trial.items[trial.sent].is_block()) {
+      if (!UnpackBlock(static_cast<int64_t>(index)) || trial.items.empty()) continue;
+    }
     turn_ = index + 1;
     const Item& item = trial.items[trial.sent];
     if (item.is_checkpoint) {
@@ -206,53 +283,29 @@ bool Outbox::TakeWork(Work& work, std::optional<Spool::Record>& spooled) {
                     .step = item.event.step(),
                     .bytes = item.artifact};
       spooled = item.spooled;
-      return true;
+    } else {
+      work = TakeBatch(trial);
     }
-    v1::StreamEventsRequest batch = TakeBatch(static_cast<int64_t>(index));
-    // What was spooled is lost: the failure that took its place is next.
-    if (batch.events().empty()) batch = TakeBatch(static_cast<int64_t>(index));
-    if (batch.events().empty()) continue;
-    work = std::move(batch);
     return true;
   }
   return false;
 }
 
-absl::StatusOr<v1::Event> Outbox::EventOf(const Trial& trial, size_t position) {
-  const Item& item = trial.items[position];
-  v1::Event event;
-  if (item.spooled) {
-    const absl::StatusOr<std::string> bytes = options_.spool->Read(*item.spooled);
-    if (!bytes.ok()) return bytes.status();
-    if (!event.ParseFromString(*bytes)) return absl::DataLossError("a spooled event is damaged");
-  } else {
-    event = item.event;
-  }
-  event.set_trial(trial.name);
-  event.set_attempt(trial.attempt);
-  event.set_sequence(trial.acknowledged + static_cast<int64_t>(position) + 1);
-  return event;
-}
-
-v1::StreamEventsRequest Outbox::TakeBatch(int64_t index) {
-  Trial& trial = trials_[index];
+v1::StreamEventsRequest Outbox::TakeBatch(Trial& trial) {
   v1::StreamEventsRequest batch;
   batch.set_lease_id(lease_id_);
   batch.set_fencing_token(fencing_token_);
   int64_t bytes = 0;
   while (trial.sent < trial.items.size() && batch.events_size() < options_.max_batch_events) {
     const Item& item = trial.items[trial.sent];
-    if (item.is_checkpoint) break;
-    bytes += item.bytes + (item.spooled ? item.spooled->size : 0);
+    if (item.is_checkpoint || item.is_block()) break;
+    bytes += item.bytes;
     if (batch.events_size() > 0 && bytes > options_.max_batch_bytes) break;
-    absl::StatusOr<v1::Event> event = EventOf(trial, trial.sent);
-    if (!event.ok()) {
-      ReplaceByFailure(index, trial.sent,
-                       absl::StrCat("the worker lost an event that waited to be sent: ",
-                                    std::string(event.status().message())));
-      break;
-    }
-    *batch.add_events() = *std::move(event);
+    v1::Event& event = *batch.add_events();
+    event = item.event;
+    event.set_trial(trial.name);
+    event.set_attempt(trial.attempt);
+    event.set_sequence(trial.acknowledged + static_cast<int64_t>(trial.sent) + 1);
     ++trial.sent;
   }
   return batch;
@@ -411,7 +464,7 @@ void Outbox::SetPatience(TimePoint time) {
 
 bool Outbox::Flush() {
   MutexLock lock(mutex_);
-  while (!closed() && items_ > 0) Wait();
+  while (!closed() && events_ > 0) Wait();
   return !closed();
 }
 
@@ -434,12 +487,12 @@ bool Outbox::finished(int64_t trial) const {
 
 int64_t Outbox::unsent_events() const {
   MutexLock lock(mutex_);
-  return items_;
+  return events_;
 }
 
 int64_t Outbox::unsent_bytes() const {
   MutexLock lock(mutex_);
-  return bytes_ + index_bytes_ + spooled_bytes_;
+  return bytes_ + spooled_bytes_;
 }
 
 }  // namespace lengthwise::worker

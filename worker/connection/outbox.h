@@ -22,7 +22,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/mutex.h"
 #include "proto/event.pb.h"
@@ -39,9 +38,10 @@ class Outbox {
  public:
   struct Options {
     // Bytes of events and artifacts that may wait in memory; a single item may be larger when
-    // nothing else waits. A quarter more is for knowing what the spool has.
+    // nothing else waits.
     int64_t max_bytes = int64_t{256} << 20;
-    // Takes what memory has no room for; outlives the box. Null: producers wait then.
+    // Takes what memory has no room for; outlives the box. With it, events may take a quarter of
+    // max_bytes more when artifacts fill it. Null: producers wait then.
     Spool* spool = nullptr;
     // A batch ends before either limit would be passed (one event always fits).
     int64_t max_batch_bytes = 1 << 20;
@@ -110,22 +110,25 @@ class Outbox {
   int64_t unsent_bytes() const;
 
  private:
+  // An event, a checkpoint, or a block of events in the spool.
   struct Item {
-    // What is not spooled of it. Without trial, attempt and sequence, which its place says.
+    // Without trial, attempt and sequence, which its place says. Empty for a block.
     v1::Event event;
-    // A checkpoint's, until it is stored.
+    // A checkpoint's, until it is stored; null where it is in the spool.
     std::shared_ptr<const std::string> artifact;
-    // Of the artifact where there was one, else of the event.
     std::optional<Spool::Record> spooled;
     bool is_checkpoint = false;  // that is not stored yet
     bool is_outcome = false;
+    int32_t events = 1;
     int64_t bytes = 0;  // in memory
+    bool is_block() const { return spooled && !is_checkpoint; }
   };
   struct Trial {
     std::string name;
     int32_t attempt = 0;
     int64_t acknowledged = 0;  // the first of `items` has the number after it
-    size_t sent = 0;           // of `items`, from the front
+    // Of `items`, from the front; there are no blocks among them.
+    size_t sent = 0;
     std::deque<Item> items;
     LogBudget log;
     bool has_outcome = false;  // put
@@ -134,16 +137,26 @@ class Outbox {
     bool finished = false;
   };
 
+  // What an event takes in memory, about.
+  static int64_t BytesOf(const v1::Event& event);
+
   void PutItem(int64_t trial, Item item) ABSL_LOCKS_EXCLUDED(mutex_);
   // Takes the item if there is room in memory for it, or drops it if nobody wants it; otherwise
   // tells how often there had been room again.
   bool TryPut(int64_t trial, Item& item, int64_t& freed) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Moves what is large of the item to the spool. False: there is no room.
-  bool MoveToSpool(Item& item) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool HasRoom(const Item& item) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves a block of events to the spool. False: there are none, or no room.
+  bool SpoolBlock() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Brings the block at the trial's `sent` back. False: not now, for memory is full.
+  bool UnpackBlock(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves an artifact that is not here yet to the spool. False: there is no room.
+  bool SpoolArtifact(Item& item) ABSL_LOCKS_EXCLUDED(mutex_);
   void WaitForRoom(int64_t trial, int64_t freed) ABSL_LOCKS_EXCLUDED(mutex_);
   void Append(Trial& trial, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives back what an item takes.
+  // Counts what an item takes, and gives it back.
+  void Count(const Item& item, int sign) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Free(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes an event of a checkpoint.
   void FreeArtifact(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for a change, or closes the box when patience is over.
   void Wait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -160,10 +173,7 @@ class Outbox {
   // Whether there was work; it may lack a spooled artifact's bytes, which `spooled` then names.
   bool TakeWork(Work& work, std::optional<Spool::Record>& spooled)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  v1::StreamEventsRequest TakeBatch(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The item's event as it is sent. DATA_LOSS: the spool does not have it any more.
-  absl::StatusOr<v1::Event> EventOf(const Trial& trial, size_t position)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  v1::StreamEventsRequest TakeBatch(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const std::string lease_id_;
@@ -176,12 +186,12 @@ class Outbox {
   platform::ConditionVariable changed_;
   std::vector<Trial> trials_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int64_t> index_by_name_ ABSL_GUARDED_BY(mutex_);
-  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;          // of items in memory
-  int64_t index_bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // of what is in memory of spooled items
-  int64_t spooled_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of spooled items on the disk
-  int64_t items_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t freed_ ABSL_GUARDED_BY(mutex_) = 0;  // how often there was room again
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;    // the trial that is served next
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;          // in memory
+  int64_t event_bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // of them, of events
+  int64_t spooled_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // on the disk
+  int64_t events_ ABSL_GUARDED_BY(mutex_) = 0;         // with checkpoints
+  int64_t freed_ ABSL_GUARDED_BY(mutex_) = 0;          // how often there was room again
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;            // the trial that is served next
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
   TimePoint patience_ ABSL_GUARDED_BY(mutex_) = kNever;
 };

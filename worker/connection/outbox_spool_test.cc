@@ -160,7 +160,7 @@ TEST(OutboxSpool, WithoutADiskTrainingWaitsAsWithoutASpool) {
   });
   Store store;
   while (store.log(0).size() < 20) {
-    EXPECT_LE(outbox.unsent_bytes(), 10'000);
+    EXPECT_LE(outbox.unsent_bytes(), 12'500);
     SendOne(outbox, store);
   }
   producer.get();

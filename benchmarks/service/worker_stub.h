@@ -1,0 +1,35 @@
+// A worker reduced to its calls: for what the load programs do to the server without training.
+#ifndef LENGTHWISE_BENCHMARKS_SERVICE_WORKER_STUB_H_
+#define LENGTHWISE_BENCHMARKS_SERVICE_WORKER_STUB_H_
+
+#include <memory>
+#include <string>
+
+#include "benchmarks/service/server_process.h"
+#include "proto/worker_service.grpc.pb.h"
+
+namespace lengthwise::benchmarks {
+
+// Registers and leases one pack; keeps the lease alive by Heartbeat.
+class WorkerStub {
+ public:
+  WorkerStub(const ServerProcess& server, const std::string& worker_id);
+
+  v1::WorkerService::Stub& stub() { return *stub_; }
+  const v1::Lease& lease() const { return lease_; }
+  void Heartbeat();
+  // An event of the lease's first trial with the next sequence number and the time it is now.
+  v1::Event NextEvent();
+  // A request without events.
+  v1::StreamEventsRequest Request() const;
+
+ private:
+  const std::string worker_id_;
+  const std::unique_ptr<v1::WorkerService::Stub> stub_;
+  v1::Lease lease_;
+  int64_t sequence_ = 0;
+};
+
+}  // namespace lengthwise::benchmarks
+
+#endif  // LENGTHWISE_BENCHMARKS_SERVICE_WORKER_STUB_H_

@@ -1,0 +1,177 @@
+// A server that is away for a while, the real one: the worker trains on, keeps what it cannot hand
+// in on the disk, and hands in everything afterwards, in the same attempt. And what is said about a
+// trial can be read from the command line.
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/child_process.h"
+#include "tests/end_to_end/programs.h"
+
+namespace lengthwise::end_to_end {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kSteps = 6000;
+
+std::string Specification(const std::string& name, double learning_rate) {
+  return absl::StrCat("name: ", name,
+                      "\ntasks: bucket_sort\n"
+                      "networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\n"
+                      "encodings: sin_cos\n"
+                      "learning_rates: ",
+                      learning_rate,
+                      "\nseeds: 0\n"
+                      "training: {steps: ",
+                      kSteps,
+                      ", batch_size: 8, lengths: {min: 1, max: 10}, report_every_steps: 1,\n"
+                      "           checkpoint_every_steps: 500}\n"
+                      "evaluation: {lengths: [5, 10], sequences: 16}\n");
+}
+
+std::string NewDirectory(const std::string& name) {
+  const std::string path = testing::TempDir() + "/" + name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+std::string Contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::unique_ptr<platform::ChildProcess> Start(std::vector<std::string> arguments,
+                                              const std::string& output) {
+  auto process =
+      platform::ChildProcess::Start({.arguments = std::move(arguments), .output_file = output});
+  EXPECT_TRUE(process.ok()) << process.status();
+  return *std::move(process);
+}
+
+// Bytes in the nameless files that a worker has open in its spool, which the test puts in a folder
+// "spool".
+int64_t SpooledBytes(pid_t process) {
+  int64_t bytes = 0;
+  std::error_code gone;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", process, "/fd"), gone)) {
+    const auto target = std::filesystem::read_symlink(entry.path(), gone);
+    if (gone || target.string().find("/spool/temporary.") == std::string::npos) continue;
+    const auto size = std::filesystem::file_size(entry.path(), gone);
+    if (!gone) bytes += static_cast<int64_t>(size);
+  }
+  return bytes;
+}
+
+TEST(OutageTest, AWorkerTrainsOnWithoutTheServerAndHandsInEverythingAfterwards) {
+  const std::string directory = NewDirectory("outage");
+  const std::string spool = directory + "/cache/spool";
+  Server server(directory, absl::Seconds(60));
+  server.Start();
+  const auto worker = Start({kWorker, "--server", server.address(), "--device", "cpu", "--threads",
+                             "1", "--buffer_bytes", "60000", "--spool_dir", spool},
+                            directory + "/worker.log");
+  const std::string experiment = Submit(server, Specification("outage", 0.001));
+  Watcher watcher(server, experiment);
+  ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) { return event.has_checkpoint(); }));
+  server.Kill();
+  // Memory is full soon; what is on the disk can only be trained after the server was gone.
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (SpooledBytes(worker->pid()) < 60'000) {
+    ASSERT_LT(absl::Now(), deadline) << Contents(directory + "/worker.log");
+    ASSERT_FALSE(worker->WaitFor(absl::Milliseconds(10)).has_value());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(spool)) << "no file is left if the worker is killed now";
+  server.Start();
+  ASSERT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+
+  int64_t step = 0;
+  int checkpoints = 0;
+  bool completed = false;
+  for (const v1::Event& event : watcher.events()) {
+    if (event.sequence() > 0) {
+      EXPECT_EQ(event.attempt(), 1);
+    }
+    for (const int64_t point : event.training_points().steps()) EXPECT_EQ(point, ++step);
+    if (event.has_checkpoint()) ++checkpoints;
+    completed |= event.outcome().kind() == v1::Outcome::COMPLETED;
+  }
+  EXPECT_EQ(step, kSteps);
+  EXPECT_EQ(checkpoints, kSteps / 500);
+  EXPECT_TRUE(completed);
+  EXPECT_EQ(SpooledBytes(worker->pid()), 0);
+}
+
+TEST(OutageTest, WhyATrialFailedIsInItsLogAlsoAfterARestart) {
+  const std::string directory = NewDirectory("logs");
+  Server server(directory, absl::Seconds(30));
+  server.Start();
+  const auto worker = StartWorker(server, directory);
+  const std::string experiment = Submit(server, Specification("hopeless", 1e30));
+  Watcher watcher(server, experiment);
+  ASSERT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+  server.Kill();
+  server.Start();
+  const std::string log = directory + "/log";
+  const auto client = Start({kClient, "logs", "hopeless/0", "--server", server.address()}, log);
+  const auto exit = client->WaitFor(kDeadline);
+  ASSERT_TRUE(exit.has_value() && exit->ok()) << Contents(log);
+  EXPECT_THAT(Contents(log), HasSubstr("  state    running on "));
+  EXPECT_THAT(Contents(log), HasSubstr("  state    failed"));
+  EXPECT_THAT(Contents(log), HasSubstr("the loss was"));
+}
+
+TEST(OutageTest, ABackupOfAWorkingServerGoesOnElsewhere) {
+  const std::string directory = NewDirectory("backup");
+  Server server(directory, absl::Seconds(5));
+  server.Start();
+  {
+    const auto worker = StartWorker(server, directory);
+    const std::string experiment = Submit(server, Specification("saved", 0.001));
+    Watcher watcher(server, experiment);
+    ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) { return event.has_checkpoint(); }));
+    const std::string log = directory + "/client.log";
+    const auto client = Start({kClient, "backup", "monday", "--server", server.address()}, log);
+    const auto exit = client->WaitFor(kDeadline);
+    ASSERT_TRUE(exit.has_value() && exit->ok()) << Contents(log);
+    EXPECT_THAT(Contents(log), HasSubstr("--restore " + directory + "/data/backups/monday"));
+  }
+  server.Kill();
+  const std::string ready = directory + "/restored_ready";
+  const std::string log = directory + "/restored.log";
+  const auto restored =
+      Start({kServer, "--listen", server.address(), "--metrics_listen", "", "--data_dir",
+             directory + "/restored", "--restore", directory + "/data/backups/monday",
+             "--ready_file", ready, "--lease_duration", "2s", "--heartbeat_interval", "200ms"},
+            log);
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (!std::filesystem::exists(ready)) {
+    ASSERT_FALSE(restored->WaitFor(absl::Milliseconds(10)).has_value()) << Contents(log);
+    ASSERT_LT(absl::Now(), deadline);
+  }
+  const auto worker = StartWorker(server, directory);
+  Watcher watcher(server, "experiments/saved-1");
+  ASSERT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+  std::vector<int64_t> steps;
+  int64_t resumed_from = 0;
+  for (const v1::Event& event : watcher.events()) {
+    for (const int64_t step : event.training_points().steps()) steps.push_back(step);
+    resumed_from = std::max(resumed_from, event.state_change().resumed_from_step());
+  }
+  EXPECT_GE(resumed_from, 500) << "from the checkpoint in the backup";
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps.back(), kSteps);
+}
+
+}  // namespace
+}  // namespace lengthwise::end_to_end
