@@ -15,6 +15,7 @@ void AddSubmit(CLI::App& app, Program& program);
 void AddWatch(CLI::App& app, Program& program);
 void AddResults(CLI::App& app, Program& program);
 void AddPlot(CLI::App& app, Program& program);
+void AddReport(CLI::App& app, Program& program);
 void AddCompare(CLI::App& app, Program& program);
 void AddAttention(CLI::App& app, Program& program);
 void AddEvaluate(CLI::App& app, Program& program);
@@ -31,12 +32,12 @@ void AddBackup(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
-    AddRun,     AddValidate,  AddSample,   AddCatalogueCommands,
-    AddSubmit,  AddWatch,     AddResults,  AddPlot,
-    AddCompare, AddAttention, AddEvaluate, AddExtend,
-    AddList,    AddShow,      AddLogs,     AddCancel,
-    AddRetry,   AddDelete,    AddWorkers,  AddStorage,
-    AddBackup,
+    AddRun,     AddValidate, AddSample,    AddCatalogueCommands,
+    AddSubmit,  AddWatch,    AddResults,   AddPlot,
+    AddReport,  AddCompare,  AddAttention, AddEvaluate,
+    AddExtend,  AddList,     AddShow,      AddLogs,
+    AddCancel,  AddRetry,    AddDelete,    AddWorkers,
+    AddStorage, AddBackup,
 };
 
 }  // namespace lengthwise::client

@@ -173,6 +173,17 @@ void WriteMarkdown(const ComparisonDocument& document, std::ostream& out) {
   }
 }
 
+void WriteHtml(const ComparisonDocument& document, std::ostream& out) {
+  out << "<h3>" << EscapeHtml(Heading(document)) << "</h3>\n<div class=\"wide\">"
+      << SideBySide(document.comparison, RowsShown(document), ColumnsShown(document), false)
+             .RenderHtml()
+      << "</div>\n<ul class=\"remarks\">\n";
+  for (const std::string& remark : Remarks(document, "bold")) {
+    out << "<li>" << EscapeHtml(remark) << "</li>\n";
+  }
+  out << "</ul>\n";
+}
+
 void WriteLatex(const ComparisonDocument& document, std::ostream& out) {
   out << "\\begin{table}\n\\centering\n"
       << SideBySide(document.comparison, RowsShown(document), ColumnsShown(document), false)

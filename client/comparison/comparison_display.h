@@ -29,6 +29,9 @@ void WriteTerminal(const ComparisonDocument& document, int width, const Palette&
 // One cell an encoding, "measured / published / difference".
 void WriteMarkdown(const ComparisonDocument& document, std::ostream& out);
 
+// A heading, one table with columns for measured, published and difference, and the remarks.
+void WriteHtml(const ComparisonDocument& document, std::ostream& out);
+
 // A table environment for booktabs, the remarks in its caption.
 void WriteLatex(const ComparisonDocument& document, std::ostream& out);
 

@@ -18,21 +18,10 @@ using google::protobuf::Message;
 using Fields = std::map<std::string, std::string>;
 using Components = google::protobuf::RepeatedPtrField<v1::Component>;
 
-std::string FormatValue(const google::protobuf::Value& value) {
-  switch (value.kind_case()) {
-    case google::protobuf::Value::kNumberValue:
-      return FormatExact(value.number_value());
-    case google::protobuf::Value::kBoolValue:
-      return value.bool_value() ? "true" : "false";
-    default:
-      return value.string_value();
-  }
-}
-
 void AddComponent(const std::string& path, const v1::Component& component, Fields& fields) {
   fields[path] = component.name();
   for (const auto& [name, value] : component.parameters()) {
-    fields[absl::StrCat(path, ".", name)] = FormatValue(value);
+    fields[absl::StrCat(path, ".", name)] = FormatParameter(value);
   }
 }
 

@@ -21,17 +21,6 @@ void AddIfDifferent(std::string what, std::string here, std::string published, F
   differences.push_back({std::move(what), std::move(here), std::move(published)});
 }
 
-std::string FormatParameter(const google::protobuf::Value& value) {
-  switch (value.kind_case()) {
-    case google::protobuf::Value::kNumberValue:
-      return FormatExact(value.number_value());
-    case google::protobuf::Value::kBoolValue:
-      return value.bool_value() ? "true" : "false";
-    default:
-      return value.string_value();
-  }
-}
-
 std::string ScoredLengths(const v1::Evaluation& evaluation, const v1::Training& training) {
   const int32_t seen_up_to =
       evaluation.has_seen_up_to() ? evaluation.seen_up_to() : training.lengths().max();
@@ -143,6 +132,17 @@ absl::StatusOr<v1::ExperimentSpecification> ResolveProtocol(absl::string_view pr
 }
 
 }  // namespace
+
+std::string FormatParameter(const google::protobuf::Value& value) {
+  switch (value.kind_case()) {
+    case google::protobuf::Value::kNumberValue:
+      return FormatExact(value.number_value());
+    case google::protobuf::Value::kBoolValue:
+      return value.bool_value() ? "true" : "false";
+    default:
+      return value.string_value();
+  }
+}
 
 std::string FormatLengths(const std::vector<int32_t>& lengths) {
   if (lengths.empty()) return "none";

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "google/protobuf/struct.pb.h"
 #include "proto/specification.pb.h"
 
 namespace lengthwise::client {
@@ -33,6 +34,9 @@ std::string FormatLengths(const std::vector<int32_t>& lengths);
 
 // Optimizer steps of a trial by the protocol. INTERNAL as above.
 absl::StatusOr<int64_t> StepsOfProtocol(absl::string_view protocol);
+
+// A component's parameter as differences print it: "true", "0.1", "softmax".
+std::string FormatParameter(const google::protobuf::Value& value);
 
 }  // namespace lengthwise::client
 

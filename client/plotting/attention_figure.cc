@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -21,21 +20,6 @@ constexpr int kMostCells = 200;
 bool RecordsAttention(const v1::Trial& trial) {
   const v1::Evaluation& evaluation = trial.specification().evaluation();
   return !evaluation.attention_lengths().empty() || !evaluation.attention_inputs().empty();
-}
-
-// Of each group the best finished trial that was to record maps.
-std::vector<std::pair<const TrialGroup*, const v1::Trial*>> Choose(
-    const std::vector<TrialGroup>& groups) {
-  std::vector<std::pair<const TrialGroup*, const v1::Trial*>> chosen;
-  for (const TrialGroup& group : groups) {
-    const v1::Trial* best =
-        BestTrial(group, [score = FinalScore(*group.experiment)](const v1::Trial& trial) {
-          if (!RecordsAttention(trial)) return std::numeric_limits<double>::quiet_NaN();
-          return score(trial);
-        });
-    if (best != nullptr) chosen.emplace_back(&group, best);
-  }
-  return chosen;
 }
 
 // All probabilities of a map, [layers, heads, tokens, tokens].
@@ -121,7 +105,8 @@ std::string RowTitle(const Row& row, bool with_task) {
 
 std::vector<const v1::Trial*> TrialsWithAttention(const std::vector<PlotExperiment>& experiments) {
   std::vector<const v1::Trial*> trials;
-  for (const auto& [group, trial] : Choose(GroupTrials(experiments))) trials.push_back(trial);
+  for (const auto& [group, trial] : BestTrials(GroupTrials(experiments), RecordsAttention))
+    trials.push_back(trial);
   return trials;
 }
 
@@ -130,7 +115,7 @@ absl::StatusOr<Figure> AttentionFigure(const std::vector<PlotExperiment>& experi
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
   std::vector<Row> rows;
   std::set<int> lengths;  // that were to be recorded
-  for (const auto& [group, trial] : Choose(groups)) {
+  for (const auto& [group, trial] : BestTrials(groups, RecordsAttention)) {
     for (const int length : trial->specification().evaluation().attention_lengths()) {
       lengths.insert(length);
     }

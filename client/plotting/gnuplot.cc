@@ -64,14 +64,15 @@ absl::Status WriteForUser(const std::string& path, absl::string_view text) {
   return Unwritten(platform::FileError(errno, "write", path));
 }
 
-absl::Status DrawPictures(const Figure& figure, const PictureSize& size,
-                          const std::vector<Picture>& pictures, const GnuplotOptions& options) {
+absl::StatusOr<std::vector<std::string>> DrawToMemory(const Figure& figure, const PictureSize& size,
+                                                      const std::vector<PictureFormat>& formats,
+                                                      const GnuplotOptions& options) {
   const absl::StatusOr<std::string> directory = MakeTemporaryDirectory();
   if (!directory.ok()) return directory.status();
   const absl::Cleanup delete_directory = [&] { platform::DeleteTree(*directory).IgnoreError(); };
   std::vector<Picture> drawn;
-  for (const Picture& picture : pictures) {
-    drawn.push_back({picture.format, absl::StrCat(*directory, "/picture", drawn.size())});
+  for (const PictureFormat format : formats) {
+    drawn.push_back({format, absl::StrCat(*directory, "/picture", drawn.size())});
   }
   const absl::StatusOr<std::string> script = GnuplotScript(figure, size, drawn);
   if (!script.ok()) return script.status();
@@ -82,15 +83,30 @@ absl::Status DrawPictures(const Figure& figure, const PictureSize& size,
   if (absl::Status status = RunGnuplot(options, script_path, *directory + "/log"); !status.ok()) {
     return status;
   }
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    const absl::StatusOr<std::string> bytes = platform::ReadFile(drawn[i].path);
+  std::vector<std::string> pictures;
+  for (const Picture& picture : drawn) {
+    absl::StatusOr<std::string> bytes = platform::ReadFile(picture.path);
     // It exits with 0 also where it could not write all of a file.
     if (!bytes.ok() || bytes->empty()) {
       return absl::InternalError(
           absl::StrCat("gnuplot made no picture; it said:\n",
                        platform::ReadFile(*directory + "/log").value_or("nothing")));
     }
-    if (absl::Status status = WriteForUser(pictures[i].path, *bytes); !status.ok()) return status;
+    pictures.push_back(*std::move(bytes));
+  }
+  return pictures;
+}
+
+absl::Status DrawPictures(const Figure& figure, const PictureSize& size,
+                          const std::vector<Picture>& pictures, const GnuplotOptions& options) {
+  std::vector<PictureFormat> formats;
+  for (const Picture& picture : pictures) formats.push_back(picture.format);
+  const auto drawn = DrawToMemory(figure, size, formats, options);
+  if (!drawn.ok()) return drawn.status();
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    if (absl::Status status = WriteForUser(pictures[i].path, (*drawn)[i]); !status.ok()) {
+      return status;
+    }
   }
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/plotting/figure.h"
@@ -28,6 +29,11 @@ struct GnuplotOptions {
 // be written; INTERNAL: gnuplot failed (says what it said); INVALID_ARGUMENT as LayOut.
 absl::Status DrawPictures(const Figure& figure, const PictureSize& size,
                           const std::vector<Picture>& pictures, const GnuplotOptions& options = {});
+
+// The same pictures as bytes, one for each of `formats`. Errors as above but for files.
+absl::StatusOr<std::vector<std::string>> DrawToMemory(const Figure& figure, const PictureSize& size,
+                                                      const std::vector<PictureFormat>& formats,
+                                                      const GnuplotOptions& options = {});
 
 // Writes a file that the user asked for. FAILED_PRECONDITION: it cannot be written, and why.
 absl::Status WriteForUser(const std::string& path, absl::string_view text);

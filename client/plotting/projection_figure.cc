@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -24,27 +23,15 @@ constexpr SeriesStyle kOthers[] = {{.color = 4, .marker = 2, .dashed = true},
                                    {.color = 3, .marker = 3, .dashed = true},
                                    {.color = 1, .marker = 4, .dashed = true}};
 
-std::vector<std::pair<const TrialGroup*, const v1::Trial*>> Choose(
-    const std::vector<TrialGroup>& groups) {
-  std::vector<std::pair<const TrialGroup*, const v1::Trial*>> chosen;
-  for (const TrialGroup& group : groups) {
-    const v1::Trial* best =
-        BestTrial(group, [score = FinalScore(*group.experiment)](const v1::Trial& trial) {
-          if (!trial.specification().evaluation().has_projection()) {
-            return std::numeric_limits<double>::quiet_NaN();
-          }
-          return score(trial);
-        });
-    if (best != nullptr) chosen.emplace_back(&group, best);
-  }
-  return chosen;
+bool RecordsProjections(const v1::Trial& trial) {
+  return trial.specification().evaluation().has_projection();
 }
 
 absl::Status NoProjections(const std::vector<PlotExperiment>& experiments) {
   bool asked = false;
   for (const PlotExperiment& experiment : experiments) {
     for (const v1::Trial& trial : experiment.trials) {
-      asked |= trial.specification().evaluation().has_projection();
+      asked |= RecordsProjections(trial);
     }
   }
   const std::string names = ExperimentNames(experiments);
@@ -105,7 +92,8 @@ std::string PanelTitle(const v1::Projection& projection, int depth) {
 std::vector<const v1::Trial*> TrialsWithProjections(
     const std::vector<PlotExperiment>& experiments) {
   std::vector<const v1::Trial*> trials;
-  for (const auto& [group, trial] : Choose(GroupTrials(experiments))) trials.push_back(trial);
+  for (const auto& [group, trial] : BestTrials(GroupTrials(experiments), RecordsProjections))
+    trials.push_back(trial);
   return trials;
 }
 
@@ -119,7 +107,7 @@ absl::StatusOr<Figure> ProjectionFigure(const std::vector<PlotExperiment>& exper
   int depths = 0;
   bool chosen = false;
   std::string thinned;
-  for (const auto& [group, trial] : Choose(groups)) {
+  for (const auto& [group, trial] : BestTrials(groups, RecordsProjections)) {
     const auto found = group->experiment->projections.find(trial->name());
     if (found == group->experiment->projections.end() || found->second.empty()) continue;
     const std::vector<v1::Projection>& projections = found->second;

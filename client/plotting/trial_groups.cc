@@ -175,4 +175,16 @@ std::string ExperimentNames(const std::vector<PlotExperiment>& experiments) {
   return text;
 }
 
+std::vector<std::pair<const TrialGroup*, const v1::Trial*>> BestTrials(
+    const std::vector<TrialGroup>& groups, const std::function<bool(const v1::Trial&)>& wanted) {
+  std::vector<std::pair<const TrialGroup*, const v1::Trial*>> chosen;
+  for (const TrialGroup& group : groups) {
+    const TrialScore score = FinalScore(*group.experiment);
+    const v1::Trial* best = BestTrial(
+        group, [&](const v1::Trial& trial) { return wanted(trial) ? score(trial) : kNone; });
+    if (best != nullptr) chosen.emplace_back(&group, best);
+  }
+  return chosen;
+}
+
 }  // namespace lengthwise::client

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/plotting/figure.h"
@@ -57,6 +58,11 @@ using TrialScore = std::function<double(const v1::Trial& trial)>;
 const SeedGroup* BestRate(const TrialGroup& group, const TrialScore& score);
 // The trial of all learning rates with the highest score; nullptr as above.
 const v1::Trial* BestTrial(const TrialGroup& group, const TrialScore& score);
+
+// Of each group the best trial by FinalScore of those that `wanted` accepts; groups without one are
+// left out.
+std::vector<std::pair<const TrialGroup*, const v1::Trial*>> BestTrials(
+    const std::vector<TrialGroup>& groups, const std::function<bool(const v1::Trial&)>& wanted);
 
 // Mean accuracy over the unseen lengths of an evaluation of this trial; not-a-number for none.
 double UnseenAccuracy(const v1::Trial& trial, const v1::LengthAccuracies& accuracies);

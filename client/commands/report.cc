@@ -1,0 +1,63 @@
+// `lengthwise report EXPERIMENT -o report.html`: everything about an experiment in one file.
+#include "client/report/report.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "client/plotting/gnuplot.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct ReportCommandOptions {
+  std::string experiment;
+  std::string out;
+  std::vector<std::string> tables;
+};
+
+absl::StatusOr<int> Report(Program& program, const ReportCommandOptions& options) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  const auto data = FetchReport(**connection, options.experiment, options.tables);
+  if (!data.ok()) return data.status();
+  const auto html = RenderReport(*data, {.now = absl::Now()});
+  if (!html.ok()) return html.status();
+  const std::string path =
+      options.out.empty() ? absl::StrCat(ShortName(data->experiment.name()), ".html") : options.out;
+  if (absl::Status status = WriteForUser(path, *html); !status.ok()) return status;
+  program.out() << path << "\n";
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddReport(CLI::App& app, Program& program) {
+  auto options = std::make_shared<ReportCommandOptions>();
+  CLI::App* command = program.AddCommand(
+      app, "report", "Writes everything about an experiment into one HTML file", kServerGroup,
+      "lengthwise report quickstart-1\n"
+      "lengthwise report table1 --compare randomized_pe/table_1 -o table1.html\n"
+      "\n"
+      "The file needs no network and no other file: tables, beside published ones where the\n"
+      "experiment follows a paper's protocol, figures (drawn by gnuplot), attention maps with a\n"
+      "choice of layers and heads, failures and their reasons, and the whole specification.",
+      [&program, options] { return Report(program, *options); });
+  command->add_option("experiment", options->experiment, "Its name, or its specification's")
+      ->required()
+      ->type_name("");
+  command->add_option("-o,--out", options->out, "The file; default: EXPERIMENT.html here")
+      ->type_name("FILE");
+  command
+      ->add_option("--compare", options->tables,
+                   "Beside this published table, PAPER/TABLE; may be repeated; default: those of "
+                   "which a cell was run")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+}
+
+}  // namespace lengthwise::client
