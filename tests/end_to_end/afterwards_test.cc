@@ -222,5 +222,15 @@ TEST_F(AfterwardsTest, ProjectionsAreRecordedForEveryLength) {
   EXPECT_THAT(lengths, ElementsAre(6, 9));
 }
 
+TEST_F(AfterwardsTest, AReportHoldsWhatTheExperimentHas) {
+  const std::string path = directory_ + "/report.html";
+  EXPECT_EQ(Client({"report", "tiny", "-o", path}), path + "\n");
+  const std::string html = platform::ReadFile(path).value_or("");
+  for (const std::string section : {"accuracy", "loss", "attention", "projections", "setup"}) {
+    EXPECT_THAT(html, HasSubstr("<h2 id=\"" + section + "\">"));
+  }
+  EXPECT_THAT(html, HasSubstr("</html>"));
+}
+
 }  // namespace
 }  // namespace lengthwise::end_to_end
