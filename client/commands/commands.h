@@ -24,12 +24,16 @@ void AddShow(CLI::App& app, Program& program);
 void AddCancel(CLI::App& app, Program& program);
 void AddDelete(CLI::App& app, Program& program);
 void AddWorkers(CLI::App& app, Program& program);
+void AddAuth(CLI::App& app, Program& program);
+void AddConfig(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
-    AddRun,    AddValidate, AddSample,    AddCatalogueCommands, AddSubmit, AddWatch, AddResults,
-    AddPlot,   AddCompare,  AddAttention, AddEvaluate,          AddExtend, AddList,  AddShow,
-    AddCancel, AddDelete,   AddWorkers,
+    AddRun,     AddValidate,  AddSample,   AddCatalogueCommands,
+    AddSubmit,  AddWatch,     AddResults,  AddPlot,
+    AddCompare, AddAttention, AddEvaluate, AddExtend,
+    AddList,    AddShow,      AddCancel,   AddDelete,
+    AddWorkers, AddAuth,      AddConfig,
 };
 
 }  // namespace lengthwise::client
