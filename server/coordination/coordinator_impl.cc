@@ -21,6 +21,7 @@ Engine::Options EngineOptions(const Coordinator::Options& options) {
   engine.scheduler.lease_duration = options.lease_duration;
   engine.scheduler.max_failed_attempts = options.max_failed_attempts;
   engine.heartbeat_interval = options.heartbeat_interval;
+  engine.max_unended_trials = options.max_unended_trials;
   return engine;
 }
 

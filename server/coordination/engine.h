@@ -78,6 +78,8 @@ class Engine {
   struct Options {
     Scheduler::Options scheduler;
     absl::Duration heartbeat_interval = absl::Seconds(1);
+    // Of one owner; 0 for no limit.
+    int64_t max_unended_trials = 0;
   };
 
   // All must outlive it. Rebuild comes first.
@@ -135,6 +137,9 @@ class Engine {
   // ALREADY_EXISTS: it asked for something else.
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> FindRepeated(
       const ExperimentRecord& submitted);
+  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo where `added` trials more are too many for an
+  // owner.
+  absl::Status CheckQuota(const std::string& owner, int64_t added);
   // Inserts and queues trials with indices from `first_index` on, and the packs that `packs` (keys
   // by pack key) lacks.
   absl::Status InsertTrials(const ExperimentRecord& experiment,

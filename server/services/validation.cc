@@ -18,10 +18,12 @@ constexpr size_t kMaxPageTokenLength = 512;
 constexpr size_t kMaxRequestIdLength = 64;
 constexpr size_t kMaxWorkerIdLength = 60;
 
+// Ids become names of directories: none is "." or "..", or hidden.
 bool IsId(absl::string_view id) {
-  return !id.empty() && id.size() <= kMaxIdLength && std::all_of(id.begin(), id.end(), [](char c) {
-    return absl::ascii_isalnum(c) || absl::StrContains("_.+-=", absl::string_view(&c, 1));
-  });
+  return !id.empty() && id.size() <= kMaxIdLength && id[0] != '.' &&
+         std::all_of(id.begin(), id.end(), [](char c) {
+           return absl::ascii_isalnum(c) || absl::StrContains("_.+-=", absl::string_view(&c, 1));
+         });
 }
 
 bool IsExperimentName(absl::string_view name) {

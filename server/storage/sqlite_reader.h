@@ -43,6 +43,7 @@ class SqliteReader : public Base {
   absl::StatusOr<std::vector<EventRecord>> NewestEvents(int64_t trial, int kind,
                                                         int64_t limit) override;
   absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt) override;
+  absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner) override;
   absl::StatusOr<v1::TrialCounts> TotalCounts() override;
   absl::StatusOr<absl::Time> OldestQueued() override;
 
