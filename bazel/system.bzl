@@ -8,9 +8,11 @@ _PACKAGES = {
     "grpc": "grpc++",
     "grpc_reflection": "grpc++",
     "gtest": "gtest_main gmock",
+    "highway": "libhwy",
     "prometheus": "prometheus-cpp-pull",
     "protobuf": "protobuf",
     "sqlite3": "sqlite3",
+    "tcmalloc": "libtcmalloc_minimal",
     "yaml_cpp": "yaml-cpp",
 }
 

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -20,7 +21,10 @@ namespace {
 constexpr size_t kChunk = size_t{1} << 20;
 
 std::string DirectoryOf(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
+  // "a/b/" is "a/b".
+  std::filesystem::path clean = std::filesystem::path(path).lexically_normal();
+  if (!clean.has_filename() && clean.has_relative_path()) clean = clean.parent_path();
+  const std::string parent = clean.parent_path().string();
   return parent.empty() ? "." : parent;
 }
 
@@ -46,9 +50,23 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
 }
 
 absl::Status CreateDirectories(const std::string& path) {
+  const std::string above = DirectoryOf(path);
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  return error ? FileError(error.value(), "make directory", path) : absl::OkStatus();
+  if (!std::filesystem::exists(path, error)) {
+    // Up to one that is there: "/" or ".".
+    if (above != path) {
+      if (absl::Status status = CreateDirectories(above); !status.ok()) return status;
+    }
+    if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+      return FileError(errno, "make directory", path);
+    }
+  }
+  if (!std::filesystem::is_directory(path, error))
+    return FileError(ENOTDIR, "make directory", path);
+  // Also one that was there: who made it may have died before this line. A directory above that
+  // cannot be read was not made here.
+  absl::Status synced = SyncDirectory(above);
+  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
 }
 
 absl::Status SyncDirectory(const std::string& path) {
@@ -82,13 +100,16 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
 
 absl::Status LinkFile(const std::string& from, const std::string& to) {
   if (absl::Status status = DeleteFile(to); !status.ok()) return status;
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.link.before");
   if (link(from.c_str(), to.c_str()) != 0) {
     return FileError(errno, absl::StrCat("link ", from, " as"), to);
   }
+  LENGTHWISE_FAILPOINT("file.link.after");
   return SyncDirectory(DirectoryOf(to));
 }
 
 absl::Status DeleteFile(const std::string& path) {
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.delete.before");
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   return FileError(errno, "delete", path);
 }
@@ -130,6 +151,7 @@ absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string
   const int descriptor =
       mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC);
   if (descriptor < 0) return FileError(errno, "create a temporary file beside", path);
+  LENGTHWISE_FAILPOINT("file.create.after");
   return std::unique_ptr<AtomicFile>(new AtomicFile(descriptor, path, std::move(temporary)));
 }
 
@@ -143,6 +165,7 @@ AtomicFile::~AtomicFile() {
 }
 
 absl::Status AtomicFile::Append(absl::string_view data) {
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.write.before");
   while (!data.empty()) {
     const ssize_t count = write(descriptor_, data.data(), data.size());
     if (count < 0 && errno == EINTR) continue;
@@ -153,8 +176,11 @@ absl::Status AtomicFile::Append(absl::string_view data) {
 }
 
 absl::Status AtomicFile::Commit() {
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.sync.before");
   if (fsync(descriptor_) != 0) return FileError(errno, "sync", path_);
+  LENGTHWISE_FAILPOINT_OR_RETURN("file.rename.before");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return FileError(errno, "rename", path_);
+  LENGTHWISE_FAILPOINT("file.rename.after");
   close(descriptor_);
   descriptor_ = -1;
   return SyncDirectory(DirectoryOf(path_));

@@ -20,7 +20,7 @@ namespace lengthwise::platform {
 // The absl::Status for errno `error` at `action` on `path`.
 absl::Status FileError(int error, absl::string_view action, absl::string_view path);
 
-// Makes the directory and those above it.
+// Makes the directory and those above it, durably. OK also for one that is there.
 absl::Status CreateDirectories(const std::string& path);
 
 // Makes what was created, renamed or deleted in a directory durable.

@@ -46,6 +46,18 @@ TEST_F(FilesTest, AnUncommittedFileLeavesNothing) {
   EXPECT_THAT(*ListDirectory(directory_), testing::ElementsAre("file", "inner"));
 }
 
+TEST_F(FilesTest, MakesDirectoriesThatAreMissingAndRefusesAFileInTheirPlace) {
+  EXPECT_EQ(CreateDirectories(directory_ + "/a/b/c/"), absl::OkStatus());
+  EXPECT_TRUE(std::filesystem::is_directory(directory_ + "/a/b/c"));
+  EXPECT_EQ(CreateDirectories(directory_ + "/a/b/c"), absl::OkStatus());
+  ASSERT_TRUE(WriteFileAtomically(directory_ + "/file", "bytes").ok());
+  for (const std::string& path : {directory_ + "/file", directory_ + "/file/below"}) {
+    const absl::Status status = CreateDirectories(path);
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(std::string(status.message()), testing::HasSubstr("/file: Not a directory"));
+  }
+}
+
 TEST_F(FilesTest, ReadsInChunksUntilTold) {
   ASSERT_TRUE(WriteFileAtomically(directory_ + "/file", std::string(3 << 20, 'x')).ok());
   size_t bytes = 0;

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "proto/administration_service.pb.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
@@ -36,6 +37,9 @@ class Coordinator {
   struct Options {
     // Directory of the database and the artifacts; made if it is missing.
     std::string data_dir;
+    // A backup's directory, which becomes the data directory before it is opened; that must then be
+    // missing or empty. Empty: none.
+    std::string restore_from;
     // A lease ends when no heartbeat came for so long.
     absl::Duration lease_duration = absl::Seconds(30);
     absl::Duration heartbeat_interval = absl::Seconds(1);
@@ -71,25 +75,29 @@ class Coordinator {
 
   // Opens the data directory and goes on where the last server stopped: leases that were alive keep
   // their workers, with a full lease duration from now. FAILED_PRECONDITION when another server has
-  // the directory open; DATA_LOSS for a damaged database.
+  // the directory open, or a backup is to go where something is; DATA_LOSS for a damaged database
+  // or backup.
   static absl::StatusOr<std::unique_ptr<Coordinator>> Open(const Options& options);
   virtual ~Coordinator() = default;
 
   // Finishes what is queued, refuses what comes after. Called by the destructor, too.
   virtual void Stop() = 0;
 
-  // Commands.
+  // Commands. `caller` is who asks, for the histories of trials; empty: the experiment's owner.
   virtual void CreateExperiment(v1::CreateExperimentRequest request,
                                 Callback<v1::CreateExperimentResponse> done) = 0;
   virtual void ExtendExperiment(v1::ExtendExperimentRequest request,
                                 Callback<v1::ExtendExperimentResponse> done) = 0;
   virtual void EvaluateTrial(v1::EvaluateTrialRequest request,
                              Callback<v1::CreateExperimentResponse> done) = 0;
-  virtual void CancelExperiment(v1::CancelExperimentRequest request,
+  virtual void CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                                 Callback<v1::Experiment> done) = 0;
+  virtual void RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                           Callback<v1::RetryTrialsResponse> done) = 0;
   virtual void DeleteExperiment(v1::DeleteExperimentRequest request,
                                 Callback<v1::DeleteExperimentResponse> done) = 0;
-  virtual void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) = 0;
+  virtual void CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                           Callback<v1::Trial> done) = 0;
   virtual void RegisterWorker(v1::RegisterWorkerRequest request,
                               Callback<v1::RegisterWorkerResponse> done) = 0;
   // `done` is called when there is a pack or after request.wait.
@@ -139,10 +147,13 @@ class Coordinator {
     bool at_end = false;
     int64_t unfinished_trials = 0;
   };
-  // Events of an experiment from `start_position` on, at most `max_events` and about 1 MiB.
-  // NOT_FOUND.
-  virtual absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment, int64_t start_position,
-                                               int64_t max_events) = 0;
+  // Events of an experiment or of one trial from `start_position` on, at most `max_events` and
+  // about 64 KiB, or one that is larger. NOT_FOUND.
+  virtual absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
+                                               int64_t start_position, int64_t max_events) = 0;
+  // As ReadEvents, but only log lines and changes of state.
+  virtual absl::StatusOr<EventPage> ReadLog(absl::string_view experiment_or_trial,
+                                            int64_t start_position, int64_t max_events) = 0;
   // Calls `take` with the events of one kind (field number of Event's oneof) of an experiment or a
   // trial, in order of trials' index and then position. NOT_FOUND.
   virtual absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
@@ -150,14 +161,24 @@ class Coordinator {
 
   // Calls `wake` (on any thread; it must not block) whenever events of the experiment were
   // committed, its last trial ended, or it was deleted; and `progress` for each TrialProgress that
-  // comes. Ends when the returned object is destroyed: after that neither is called.
+  // comes. Of a trial: what concerns its experiment. Ends when the returned object is destroyed:
+  // after that neither is called.
   class Subscription {
    public:
     virtual ~Subscription() = default;
   };
   virtual std::unique_ptr<Subscription> Subscribe(
-      absl::string_view experiment, std::function<void()> wake,
+      absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) = 0;
+
+  // Keeping the server. Both block, and read and write the disk.
+  //
+  // Copies database and artifacts to "{data_dir}/backups/{name}" while the server works on; tells
+  // `progress`, last with `complete`, on the caller's thread. Stops with CANCELLED, leaving
+  // nothing, when it returns false.
+  virtual absl::Status BackUp(const v1::BackUpRequest& request,
+                              const std::function<bool(const v1::BackUpResponse&)>& progress) = 0;
+  virtual absl::StatusOr<v1::Storage> GetStorage() = 0;
 };
 
 }  // namespace lengthwise::server

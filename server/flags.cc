@@ -112,6 +112,9 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
                  "Directory of the database and the checkpoints; made if it is missing")
       ->type_name("DIR")
       ->capture_default_str();
+  app.add_option("--restore", flags.coordinator.restore_from,
+                 "A backup's directory, which is copied to a new or empty --data_dir first")
+      ->type_name("PATH");
   app.add_option("--metrics_listen", flags.metrics_listen,
                  "Address of the metrics for Prometheus; empty turns them off")
       ->check(CheckAddress)

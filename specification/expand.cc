@@ -50,6 +50,7 @@ std::string PackKey(v1::TrialSpecification trial) {
   trial.clear_learning_rate();
   trial.clear_weight_seed();
   trial.clear_data_seed();
+  trial.clear_keep();  // changes nothing of how it is trained
   std::string bytes;
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
@@ -69,6 +70,7 @@ std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification) 
   GridTrial trial;
   *trial.specification.mutable_training() = specification.training();
   *trial.specification.mutable_evaluation() = specification.evaluation();
+  trial.specification.set_keep(specification.keep());
   for (const v1::Component& task : specification.tasks()) {
     *trial.specification.mutable_task() = task;
     for (const v1::Component& network : specification.networks()) {

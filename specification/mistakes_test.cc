@@ -234,6 +234,9 @@ const Mistake kMistakes[] = {
      "encodings[0].sorted: \"none\" has no parameters"},
     {"UnknownCompatibility", "compatibility: reference",
      "compatibility: unknown value \"reference\"; did you mean \"reference_code\"?"},
+    {"UnknownKeep", "keep: weight",
+     "keep: unknown value \"weight\"; expected \"weights\", \"all\" or \"nothing\"; did you mean "
+     "\"weights\"?"},
     {"CompatibilityWithoutAPaper", "compatibility: reference_code",
      "compatibility: no code to follow; set `protocol` to a paper that has released its own"},
     {"EvaluatedTrialInASubmission", "evaluated_trial: experiments/e-1/trials/t",

@@ -60,6 +60,7 @@ v1::ExperimentSpecification ReevaluationSpecification(const v1::ExperimentSpecif
   } else {
     specification.add_seeds(trial.weight_seed());
   }
+  specification.set_keep(trial.keep());
   *specification.mutable_training() = trial.training();
   *specification.mutable_evaluation() = Changed(trial.evaluation(), changes);
   return specification;

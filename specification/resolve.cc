@@ -35,6 +35,9 @@ std::string Shortened(const std::string& text, size_t most) {
 
 constexpr char kPaper[] = "paper";
 constexpr char kReferenceCode[] = "reference_code";
+constexpr char kKeepWeights[] = "weights";
+constexpr char kKeepAll[] = "all";
+constexpr char kKeepNothing[] = "nothing";
 
 template <typename T>
 std::vector<const catalogue::Entry*> Entries(absl::Span<const T* const> entries) {
@@ -179,6 +182,13 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
                  absl::StrCat("unknown value \"", specification.compatibility(), "\"",
                               catalogue::Suggestion(specification.compatibility(),
                                                     {kPaper, kReferenceCode})));
+  }
+  if (specification.keep().empty()) specification.set_keep(kKeepWeights);
+  if (const std::vector<std::string> kept = {kKeepWeights, kKeepAll, kKeepNothing};
+      std::count(kept.begin(), kept.end(), specification.keep()) == 0) {
+    findings.Add("keep", absl::StrCat("unknown value \"", specification.keep(),
+                                      "\"; expected \"weights\", \"all\" or \"nothing\"",
+                                      catalogue::Suggestion(specification.keep(), kept)));
   }
   CheckFields(specification, findings);
   FillDependent(specification);

@@ -140,12 +140,27 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
           seen_up_to: 20
           seed: 0
         }
+        keep: "weights"
       )pb",
       &expected));
   MessageDifferencer differencer;
   std::string difference;
   differencer.ReportDifferencesToString(&difference);
   EXPECT_TRUE(differencer.Compare(expected, trial)) << difference;
+}
+
+TEST(ResolveTest, WhatIsKeptIsSaidInEveryTrialAndChangesNoPack) {
+  const absl::StatusOr<Grid> usual = ResolveText(kSmall);
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  EXPECT_EQ(usual->specification.keep(), "weights");
+  for (const std::string keep : {"weights", "all", "nothing"}) {
+    const absl::StatusOr<Grid> grid = ResolveText(std::string(kSmall) + "\nkeep: " + keep + "\n");
+    ASSERT_TRUE(grid.ok()) << grid.status();
+    for (size_t i = 0; i < grid->trials.size(); ++i) {
+      EXPECT_EQ(grid->trials[i].specification.keep(), keep);
+      EXPECT_EQ(grid->trials[i].pack_key, usual->trials[i].pack_key);
+    }
+  }
 }
 
 TEST(ResolveTest, GivesTheSameGridForYamlJsonAndTextProto) {

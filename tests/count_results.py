@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Counts the test cases of a `bazel test` run and prints "N passed, N failed[, N skipped]" as the last line.
+"""Counts the test cases of `bazel test` runs and prints "N passed, N failed[, N skipped]" as the last line.
 
-  count_results.py BUILD_EVENTS.json
+  count_results.py BUILD_EVENTS.json...
 
 Reads the build events for the tests that ran and each test's JUnit XML for its cases. A test that failed without a failed
 case in its XML (a crash, a time-out, no build) counts as one failure. Exits with 1 when something failed or nothing ran.
@@ -16,7 +16,7 @@ import xml.etree.ElementTree as ElementTree
 
 def main() -> int:
     passed, failed, skipped = 0, [], []
-    for line in pathlib.Path(sys.argv[1]).read_text().splitlines():
+    for line in (line for path in sys.argv[1:] for line in pathlib.Path(path).read_text().splitlines()):
         event = json.loads(line)
         label = event["id"].get("testResult", {}).get("label")
         if label is None:

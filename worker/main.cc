@@ -23,6 +23,7 @@
 #include "platform/version.h"
 #include "worker/connection/channel.h"
 #include "worker/connection/connection.h"
+#include "worker/connection/spool.h"
 #include "worker/connection/worker_id.h"
 #include "worker/pack_session.h"
 
@@ -37,7 +38,8 @@ struct Flags {
   std::map<std::string, std::string> access;
   PackRunnerOptions runner;
   std::string worker_id;
-  int64_t spool_bytes = Outbox::Options().max_bytes;
+  int64_t buffer_bytes = Outbox::Options().max_bytes;
+  Spool::Options spool = {.directory = DefaultSpoolDirectory()};
   std::string exit_when_idle;
   bool exit_with_parent = false;
 };
@@ -97,10 +99,22 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Unique name of this worker; default: host, device and process")
       ->check([](const std::string& id) { return std::string(ValidateWorkerId(id).message()); })
       ->type_name("ID");
-  app.add_option("--spool_bytes", flags.spool_bytes,
-                 "Memory for events and checkpoints that the server has not taken yet; training "
-                 "waits when it is full")
+  app.add_option(
+         "--buffer_bytes", flags.buffer_bytes,
+         "Memory for events and checkpoints that the server has not taken yet; what is more "
+         "goes to the disk")
       ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--spool_dir", flags.spool.directory,
+                 "Directory on the disk for them while the server is away; what is there is gone "
+                 "when the worker ends")
+      ->capture_default_str()
+      ->type_name("DIR");
+  app.add_option("--spool_bytes", flags.spool.max_bytes,
+                 "Most bytes there; training waits when they are used up. 0: nothing goes to the "
+                 "disk")
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--exit_when_idle", flags.exit_when_idle,
@@ -155,7 +169,9 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
       flags.worker_id.empty()
           ? MakeWorkerId(HostName(), DeviceInId(flags.runner.device, **runner), getpid())
           : flags.worker_id;
-  options.session.outbox.max_bytes = flags.spool_bytes;
+  Spool spool(flags.spool);
+  options.session.outbox.max_bytes = flags.buffer_bytes;
+  options.session.outbox.spool = flags.spool.max_bytes > 0 ? &spool : nullptr;
   if (!flags.exit_when_idle.empty()) {
     absl::ParseDuration(flags.exit_when_idle, &options.exit_when_idle);
   }

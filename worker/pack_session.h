@@ -22,7 +22,9 @@ class PackSession {
     kContinue,
     kCancelled,  // stop this trial, write nothing more of it
     kLost,       // the lease is over: stop all, write nothing more
-    kDrain,      // write checkpoints of all trials as soon as possible, then return
+    // Write checkpoints of all trials as soon as possible, then return: the worker stops, or
+    // another pack goes first.
+    kDrain,
   };
 
   virtual ~PackSession() = default;

@@ -22,18 +22,23 @@ void AddExtend(CLI::App& app, Program& program);
 void AddList(CLI::App& app, Program& program);
 void AddShow(CLI::App& app, Program& program);
 void AddCancel(CLI::App& app, Program& program);
+void AddRetry(CLI::App& app, Program& program);
 void AddDelete(CLI::App& app, Program& program);
 void AddWorkers(CLI::App& app, Program& program);
 void AddAuth(CLI::App& app, Program& program);
 void AddConfig(CLI::App& app, Program& program);
+void AddLogs(CLI::App& app, Program& program);
+void AddStorage(CLI::App& app, Program& program);
+void AddBackup(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
     AddRun,     AddValidate,  AddSample,   AddCatalogueCommands,
     AddSubmit,  AddWatch,     AddResults,  AddPlot,
     AddCompare, AddAttention, AddEvaluate, AddExtend,
-    AddList,    AddShow,      AddCancel,   AddDelete,
-    AddWorkers, AddAuth,      AddConfig,
+    AddList,    AddShow,      AddLogs,     AddCancel,
+    AddRetry,   AddDelete,    AddWorkers,  AddStorage,
+    AddBackup,  AddAuth,      AddConfig,
 };
 
 }  // namespace lengthwise::client

@@ -57,10 +57,10 @@ class CommandsTest : public testing::Test {
 TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
   EXPECT_EQ(Run({"--help"}), kSuccess);
   for (const std::string command :
-       {"run",        "validate",  "sample",    "tasks",  "encodings", "networks",
-        "optimizers", "schedules", "protocols", "submit", "watch",     "results",
-        "compare",    "attention", "evaluate",  "extend", "list",      "show",
-        "cancel",     "delete",    "workers",   "auth",   "config"}) {
+       {"run",       "validate",  "sample",  "tasks",  "encodings", "networks", "optimizers",
+        "schedules", "protocols", "submit",  "watch",  "results",   "compare",  "attention",
+        "evaluate",  "extend",    "list",    "show",   "cancel",    "retry",    "delete",
+        "workers",   "logs",      "storage", "backup", "auth",      "config"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);
@@ -183,10 +183,55 @@ TEST_F(CommandsTest, ShowsExperimentsAndTrials) {
   EXPECT_THAT(out_, HasSubstr("1  bucket_sort-sin_cos  queued"));
   EXPECT_EQ(Run({"show", "e/1"}), kSuccess);
   EXPECT_THAT(out_, StartsWith("bucket_sort-sin_cos\n"));
+  EXPECT_THAT(out_, HasSubstr("history       cannot be read: "));
   EXPECT_EQ(Run({"show", "e-1", "--output", "json"}), kSuccess);
   EXPECT_EQ(nlohmann::json::parse(out_)["trials"].size(), 2u);
   EXPECT_EQ(Run({"show", "f-1"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("there is no experiment \"f-1\""));
+}
+
+TEST_F(CommandsTest, ShowsWhoChangedATrialWhenAndWhy) {
+  server_.AddExperiment("e-1", {"none"});
+  v1::WatchExperimentResponse response;
+  v1::Event& event = *response.add_events();
+  event.set_trial("experiments/e-1/trials/bucket_sort-none");
+  event.mutable_time()->set_seconds(1'700'000'000);
+  event.mutable_state_change()->set_from(v1::RUNNING);
+  event.mutable_state_change()->set_to(v1::QUEUED);
+  event.mutable_state_change()->set_actor("worker n07-1");
+  event.mutable_state_change()->set_reason("gave it back");
+  response.add_events()->mutable_log_line()->set_text("not a change");
+  response.set_caught_up(true);
+  for (int i = 0; i < 2; ++i) server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"show", "e-1/0"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("queued            user ada      submitted"));
+  EXPECT_THAT(out_, HasSubstr("running → queued  worker n07-1  gave it back"));
+  EXPECT_THAT(out_, Not(HasSubstr("not a change")));
+  EXPECT_EQ(server_.watch_requests()[0].name(), "experiments/e-1/trials/bucket_sort-none");
+  EXPECT_TRUE(server_.watch_requests()[0].log_only());
+  EXPECT_EQ(Run({"show", "e-1/0", "--output", "json"}), kSuccess);
+  const nlohmann::json shown = nlohmann::json::parse(out_);
+  EXPECT_EQ(shown["name"], "experiments/e-1/trials/bucket_sort-none");
+  ASSERT_EQ(shown["history"].size(), 1u);
+  EXPECT_EQ(shown["history"][0]["state_change"]["actor"], "worker n07-1");
+}
+
+TEST_F(CommandsTest, RetriesWhatFailedAndOnRequestWhatWasCancelled) {
+  server_.AddExperiment("e-1", {"none", "sin_cos", "alibi"});
+  server_.SetState("experiments/e-1/trials/bucket_sort-none", v1::FAILED);
+  server_.SetState("experiments/e-1/trials/bucket_sort-sin_cos", v1::CANCELLED);
+  server_.SetState("experiments/e-1/trials/bucket_sort-alibi", v1::SUCCEEDED);
+  EXPECT_EQ(Run({"retry", "e-1"}), kSuccess);
+  EXPECT_EQ(out_, "Queued 1 trial of e-1 again: 1 queued, 1 done, 1 cancelled.\n");
+  EXPECT_EQ(Run({"retry", "e-1", "--failed"}), kSuccess);
+  EXPECT_EQ(out_, "No trial of e-1 has failed; nothing was queued.\n");
+  EXPECT_EQ(Run({"retry", "e-1/2"}), kSuccess);
+  EXPECT_EQ(out_,
+            "The trial bucket_sort-alibi is not one that has failed or was cancelled; nothing was "
+            "queued.\n");
+  EXPECT_EQ(Run({"retry", "e-1/1"}), kSuccess);
+  EXPECT_EQ(out_, "Queued the trial bucket_sort-sin_cos again: 2 queued, 1 done.\n");
+  EXPECT_EQ(Run({"retry", "f-1"}), kFailure);
 }
 
 TEST_F(CommandsTest, CancelsAndDeletes) {
@@ -396,6 +441,104 @@ TEST_F(CommandsTest, AWatchTellsEachEventOnceAndFailsWithItsTrials) {
   EXPECT_EQ(Run({"watch", "e-1"}), kFailure);
   EXPECT_THAT(out_, HasSubstr("none  failed: the loss is not a number\n"));
   EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
+}
+
+v1::Event LogEvent(int64_t position, v1::LogLine::Severity severity, const std::string& text) {
+  v1::Event event;
+  event.set_position(position);
+  event.set_trial("experiments/e-1/trials/bucket_sort-none");
+  event.mutable_time()->set_seconds(1'700'000'000 + position);
+  event.mutable_log_line()->set_severity(severity);
+  event.mutable_log_line()->set_text(text);
+  return event;
+}
+
+// A trial's log: it started, warned, and failed; and the stream then stays open or ends.
+FakeServer::WatchScript Log() {
+  v1::WatchExperimentResponse history;
+  v1::Event started = LogEvent(1, v1::LogLine::INFO, "");
+  started.mutable_state_change()->set_to(v1::RUNNING);
+  started.mutable_state_change()->set_worker("n07");
+  started.mutable_state_change()->set_resumed_from_step(300);
+  started.mutable_state_change()->set_reason("leased");
+  started.set_attempt(2);
+  *history.add_events() = started;
+  *history.add_events() = LogEvent(2, v1::LogLine::WARNING, "another build wrote the checkpoint");
+  history.set_caught_up(true);
+  history.set_next_position(3);
+  v1::WatchExperimentResponse live;
+  *live.add_events() = LogEvent(3, v1::LogLine::ERROR, "out of memory\nin layer 3");
+  live.set_next_position(4);
+  return {.responses = {history, live}, .status = grpc::Status::OK};
+}
+
+TEST_F(CommandsTest, LogsSaysWhatHappenedToATrialInPlainLines) {
+  setenv("TZ", "UTC", 1);
+  server_.AddExperiment("e-1", {"none", "sin_cos"});
+  server_.AddWatchScript(Log());
+  EXPECT_EQ(Run({"logs", "e-1/0"}), kSuccess) << err_;
+  EXPECT_EQ(out_,
+            "2023-11-14 22:13:21  state    running on n07, attempt 2, from step 300: leased\n"
+            "2023-11-14 22:13:22  warning  another build wrote the checkpoint\n");
+  const v1::WatchExperimentRequest request = server_.watch_requests().at(0);
+  EXPECT_EQ(request.name(), "experiments/e-1/trials/bucket_sort-none");
+  EXPECT_TRUE(request.log_only());
+}
+
+TEST_F(CommandsTest, LogsFollowsToTheEndAndBeginsWithTheTail) {
+  setenv("TZ", "UTC", 1);
+  server_.AddExperiment("e-1", {"none"});
+  server_.AddWatchScript(Log());
+  EXPECT_EQ(Run({"logs", "e-1/0", "--follow", "--tail", "1"}), kSuccess) << err_;
+  EXPECT_EQ(out_,
+            "2023-11-14 22:13:22  warning  another build wrote the checkpoint\n"
+            "2023-11-14 22:13:23  error    out of memory\n    in layer 3\n");
+  server_.AddWatchScript(Log());
+  EXPECT_EQ(Run({"logs", "e-1/0", "--follow", "--output", "json"}), kSuccess);
+  const std::vector<std::string> lines = absl::StrSplit(out_, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(nlohmann::json::parse(lines[2])["text"], "out of memory\nin layer 3");
+  EXPECT_EQ(Run({"logs", "e-1/7"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("there is no trial \"7\""));
+}
+
+TEST_F(CommandsTest, ShowsWhatAnExperimentTakesOnTheDisk) {
+  server_.AddExperiment("e-1", {"none"});
+  v1::DiskUse use;
+  use.set_artifact_bytes(3 << 20);
+  use.set_artifacts(1);
+  use.set_event_bytes(2048);
+  use.set_events(1234);
+  server_.SetDiskUse("experiments/e-1", use);
+  EXPECT_EQ(Run({"show", "e-1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("on disk       3.0 MiB in 1 checkpoint, 2.0 KiB in 1,234 events"));
+  EXPECT_EQ(Run({"show", "e"}), kSuccess) << "found by its specification's name";
+  EXPECT_THAT(out_, HasSubstr("on disk"));
+}
+
+TEST_F(CommandsTest, BacksUpAndShowsTheServersDisk) {
+  EXPECT_EQ(Run({"backup", "monday"}), kSuccess);
+  EXPECT_EQ(out_,
+            "Backed up 2.0 MiB to /data/backups/monday on the server. To go back to it:\n"
+            "  lengthwise_server --data_dir NEW --restore /data/backups/monday\n");
+  EXPECT_EQ(Run({"backup", "taken"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("there is a backup \"taken\" already"));
+  v1::Storage storage;
+  storage.set_data_dir("/data");
+  storage.set_database_bytes(5 << 20);
+  storage.set_artifact_bytes(int64_t{7} << 30);
+  storage.set_artifacts(4950);
+  storage.set_free_bytes(int64_t{100} << 30);
+  v1::Backup& backup = *storage.add_backups();
+  backup.set_name("monday");
+  backup.set_bytes(1 << 30);
+  server_.SetStorage(storage);
+  EXPECT_EQ(Run({"storage"}), kSuccess);
+  for (const char* part : {"/data", "5.0 MiB", "7.0 GiB in 4,950", "100.0 GiB", "monday"}) {
+    EXPECT_THAT(out_, HasSubstr(part));
+  }
+  EXPECT_EQ(Run({"storage", "--output", "json"}), kSuccess);
+  EXPECT_EQ(nlohmann::json::parse(out_)[3]["name"], "monday");
 }
 
 }  // namespace

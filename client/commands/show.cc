@@ -69,6 +69,10 @@ Records TrialRecords(const std::vector<v1::Trial>& trials) {
 absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
                                    const std::string& name) {
   auto experiment = FindExperiment(connection, name);
+  // A list, in which it may have been found, has not all of it.
+  if (experiment.ok() && !experiment->has_disk_use()) {
+    experiment = connection.GetExperiment(experiment->name());
+  }
   if (!experiment.ok()) return experiment.status();
   auto trials = connection.ListTrials(experiment->name(), "");
   if (!trials.ok()) return trials.status();
@@ -91,6 +95,14 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
   Field(program, "created", FormatTimestamp(experiment->create_time()));
   if (experiment->has_end_time()) Field(program, "ended", FormatTimestamp(experiment->end_time()));
   Field(program, "trials", DescribeCounts(experiment->trials()));
+  if (experiment->has_disk_use()) {
+    const v1::DiskUse& use = experiment->disk_use();
+    Field(program, "on disk",
+          absl::StrCat(FormatBytes(use.artifact_bytes()), " in ", FormatCount(use.artifacts()),
+                       use.artifacts() == 1 ? " checkpoint, " : " checkpoints, ",
+                       FormatBytes(use.event_bytes()), " in ", FormatCount(use.events()),
+                       use.events() == 1 ? " event" : " events"));
+  }
   program.out() << "\n";
   Table table({{.header = "#", .align = Table::Align::kRight},
                {.header = "trial"},
@@ -120,6 +132,33 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
   return kSuccess;
 }
 
+// One line for each change of state: when, what, by whom and why.
+void ShowHistory(Program& program, Connection& connection, const v1::Trial& trial) {
+  const auto changes = connection.ListStateChanges(trial.name());
+  if (!changes.ok()) {
+    Field(program, "history", absl::StrCat("cannot be read: ", changes.status().message()));
+    return;
+  }
+  program.out() << "\n";
+  Table table({{.header = "when"},
+               {.header = "state"},
+               {.header = "by", .shrinks_to = 10},
+               {.header = "why", .shrinks_to = 12}});
+  const auto experiment =
+      connection.GetExperiment(trial.name().substr(0, trial.name().find("/trials/")));
+  if (experiment.ok()) {
+    table.AddRow({FormatTimestamp(trial.create_time()), "queued",
+                  absl::StrCat("user ", experiment->owner()), "submitted"});
+  }
+  for (const v1::Event& event : *changes) {
+    const v1::StateChange& change = event.state_change();
+    table.AddRow({FormatTimestamp(event.time()),
+                  absl::StrCat(StateWord(change.from()), " → ", StateWord(change.to())),
+                  change.actor(), change.reason()});
+  }
+  program.out() << table.Render(program.width(), program.palette());
+}
+
 absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const std::string& name) {
   auto trial = FindTrial(connection, name);
   if (!trial.ok()) return trial.status();
@@ -128,7 +167,15 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
     return kSuccess;
   }
   if (program.output == "json") {
-    program.out() << Json(*trial) << "\n";
+    std::string json = Json(*trial);
+    json.pop_back();
+    const auto changes = connection.ListStateChanges(trial->name());
+    if (!changes.ok()) return changes.status();
+    absl::StrAppend(&json, ",\"history\":[");
+    for (size_t i = 0; i < changes->size(); ++i) {
+      absl::StrAppend(&json, i > 0 ? "," : "", Json((*changes)[i]));
+    }
+    program.out() << json << "]}\n";
     return kSuccess;
   }
   const v1::TrialSpecification& specification = trial->specification();
@@ -178,6 +225,7 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
                        provenance.cuda_version().empty() ? "" : ", CUDA ",
                        provenance.cuda_version()));
   }
+  ShowHistory(program, connection, *trial);
   return kSuccess;
 }
 

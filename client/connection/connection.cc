@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
 #include "proto/access_service.grpc.pb.h"
+#include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/fleet_service.grpc.pb.h"
 #include "proto/rpc_details.pb.h"
@@ -140,11 +141,13 @@ struct Connection::Stubs {
   explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
       : experiments(v1::ExperimentService::NewStub(channel)),
         fleet(v1::FleetService::NewStub(channel)),
-        access(v1::AccessService::NewStub(channel)) {}
+        access(v1::AccessService::NewStub(channel)),
+        administration(v1::AdministrationService::NewStub(channel)) {}
 
   const std::unique_ptr<v1::ExperimentService::Stub> experiments;
   const std::unique_ptr<v1::FleetService::Stub> fleet;
   const std::unique_ptr<v1::AccessService::Stub> access;
+  const std::unique_ptr<v1::AdministrationService::Stub> administration;
 
   // Calls `once` until the server takes the call, as often as it asks to come again.
   template <typename Once>
@@ -318,6 +321,37 @@ absl::StatusOr<v1::Trial> Connection::CancelTrial(const std::string& name,
                      *this, options_.timeout);
 }
 
+absl::StatusOr<v1::RetryTrialsResponse> Connection::RetryTrials(
+    const std::string& name, const std::vector<v1::TrialState>& states) {
+  v1::RetryTrialsRequest request;
+  request.set_name(name);
+  for (const v1::TrialState state : states) request.add_states(state);
+  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::RetryTrials, request,
+                     *this, options_.create_timeout);
+}
+
+absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::string& trial) {
+  v1::WatchExperimentRequest request;
+  request.set_name(trial);
+  request.set_log_only(true);
+  const std::unique_ptr<Stream> stream = Watch(request, options_.timeout);
+  std::vector<v1::Event> changes;
+  v1::WatchExperimentResponse response;
+  while (stream->Next(response)) {
+    for (v1::Event& event : *response.mutable_events()) {
+      if (event.has_state_change()) changes.push_back(std::move(event));
+    }
+    if (!response.caught_up()) continue;
+    stream->Cancel();
+    while (stream->Next(response)) {
+    }
+    stream->Finish().IgnoreError();
+    return changes;
+  }
+  if (absl::Status status = stream->Finish(); !status.ok()) return status;
+  return changes;
+}
+
 absl::StatusOr<v1::SummarizeExperimentResponse> Connection::SummarizeExperiment(
     const std::string& name, bool omit_lengths) {
   v1::SummarizeExperimentRequest request;
@@ -400,6 +434,25 @@ absl::Status Connection::RevokeToken(const std::string& token_id) {
 absl::StatusOr<v1::Caller> Connection::GetCaller() {
   return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::GetCaller, v1::GetCallerRequest(),
                      *this, options_.timeout);
+}
+
+absl::StatusOr<std::string> Connection::BackUp(
+    const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress) {
+  v1::BackUpRequest request;
+  request.set_name(name);
+  grpc::ClientContext context;
+  const auto reader = stubs_->administration->BackUp(&context, request);
+  v1::BackUpResponse response;
+  while (reader->Read(&response)) progress(response);
+  const grpc::Status status = reader->Finish();
+  if (!status.ok()) return ToStatus(status, channel_options_, absl::InfiniteDuration());
+  if (!response.complete()) return absl::InternalError("the server did not complete the backup");
+  return response.path();
+}
+
+absl::StatusOr<v1::Storage> Connection::GetStorage() {
+  return Stubs::Call(*stubs_->administration, &v1::AdministrationService::Stub::GetStorage,
+                     v1::GetStorageRequest(), *this, options_.create_timeout);
 }
 
 std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request,

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_
 #define LENGTHWISE_CLIENT_CONNECTION_CONNECTION_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/time/time.h"
 #include "access/channel.h"
 #include "proto/access_service.pb.h"
+#include "proto/administration_service.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
 
@@ -62,6 +64,11 @@ class Connection {
   absl::StatusOr<std::vector<v1::Trial>> ListTrials(const std::string& experiment,
                                                     const std::string& filter);
   absl::StatusOr<v1::Trial> CancelTrial(const std::string& name, const std::string& reason);
+  // Of an experiment or a trial.
+  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const std::string& name,
+                                                      const std::vector<v1::TrialState>& states);
+  // A trial's changes of state up to now, in their order.
+  absl::StatusOr<std::vector<v1::Event>> ListStateChanges(const std::string& trial);
   absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(const std::string& name,
                                                                       bool omit_lengths);
   absl::StatusOr<v1::QueryLengthAccuraciesResponse> QueryLengthAccuracies(const std::string& name,
@@ -74,6 +81,11 @@ class Connection {
                                                                    int length);
   absl::StatusOr<std::vector<v1::Projection>> QueryProjections(const std::string& trial);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
+  // Waits for the backup, however long it takes, and returns its path on the server. `progress`
+  // hears of each response.
+  absl::StatusOr<std::string> BackUp(
+      const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress);
+  absl::StatusOr<v1::Storage> GetStorage();
 
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
   absl::StatusOr<v1::ListTokensResponse> ListTokens();

@@ -39,6 +39,7 @@ FakeServer::FakeServer() {
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(static_cast<v1::ExperimentService::Service*>(this));
   builder.RegisterService(static_cast<v1::FleetService::Service*>(this));
+  builder.RegisterService(static_cast<v1::AdministrationService::Service*>(this));
   server_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port);
 }
@@ -107,6 +108,16 @@ void FakeServer::SetSpecification(const std::string& trial,
 void FakeServer::AddWorker(const v1::Worker& worker) {
   MutexLock lock(mutex_);
   *workers_.add_workers() = worker;
+}
+
+void FakeServer::SetDiskUse(const std::string& experiment, const v1::DiskUse& disk_use) {
+  MutexLock lock(mutex_);
+  *Find(experiment)->mutable_disk_use() = disk_use;
+}
+
+void FakeServer::SetStorage(const v1::Storage& storage) {
+  MutexLock lock(mutex_);
+  storage_ = storage;
 }
 
 void FakeServer::SetSummary(const std::string& experiment,
@@ -311,6 +322,24 @@ grpc::Status FakeServer::WatchExperiment(Context*, const v1::WatchExperimentRequ
   return script.status;
 }
 
+grpc::Status FakeServer::RetryTrials(Context*, const v1::RetryTrialsRequest* request,
+                                     v1::RetryTrialsResponse* response) {
+  MutexLock lock(mutex_);
+  const std::string experiment = request->name().substr(0, request->name().find("/trials/"));
+  if (Find(experiment) == nullptr) return NotFound(request->name());
+  for (v1::Trial& trial : trials_) {
+    const bool named = trial.name() == request->name() ||
+                       absl::StartsWith(trial.name(), absl::StrCat(request->name(), "/"));
+    const auto& states = request->states();
+    if (!named || std::count(states.begin(), states.end(), trial.state()) == 0) continue;
+    trial.set_state(v1::QUEUED);
+    response->set_retried_trials(response->retried_trials() + 1);
+  }
+  Count(experiment);
+  *response->mutable_experiment() = *Find(experiment);
+  return grpc::Status::OK;
+}
+
 grpc::Status FakeServer::QueryLengthAccuracies(Context*,
                                                const v1::QueryLengthAccuraciesRequest* request,
                                                v1::QueryLengthAccuraciesResponse* response) {
@@ -358,6 +387,28 @@ grpc::Status FakeServer::ListWorkers(Context*, const v1::ListWorkersRequest*,
                                      v1::ListWorkersResponse* response) {
   MutexLock lock(mutex_);
   *response = workers_;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::BackUp(Context*, const v1::BackUpRequest* request,
+                                grpc::ServerWriter<v1::BackUpResponse>* writer) {
+  if (request->name() == "taken") {
+    return {grpc::StatusCode::ALREADY_EXISTS, "there is a backup \"taken\" already"};
+  }
+  v1::BackUpResponse response;
+  response.set_copied_bytes(1 << 20);
+  response.set_total_bytes(2 << 20);
+  writer->Write(response);
+  response.set_copied_bytes(2 << 20);
+  response.set_complete(true);
+  response.set_path(absl::StrCat("/data/backups/", request->name()));
+  writer->Write(response);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::GetStorage(Context*, const v1::GetStorageRequest*, v1::Storage* response) {
+  MutexLock lock(mutex_);
+  *response = storage_;
   return grpc::Status::OK;
 }
 

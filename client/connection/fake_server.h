@@ -10,13 +10,16 @@
 
 #include "grpcpp/grpcpp.h"
 #include "platform/mutex.h"
+#include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/fleet_service.grpc.pb.h"
 
 namespace lengthwise::client {
 
 // Answers from what the test has put into it. Thread-safe.
-class FakeServer : public v1::ExperimentService::Service, public v1::FleetService::Service {
+class FakeServer : public v1::ExperimentService::Service,
+                   public v1::FleetService::Service,
+                   public v1::AdministrationService::Service {
  public:
   FakeServer();
   ~FakeServer() override;
@@ -34,6 +37,8 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
   // Replaces the trial's specification.
   void SetSpecification(const std::string& trial, const v1::TrialSpecification& specification);
   void AddWorker(const v1::Worker& worker);
+  void SetDiskUse(const std::string& experiment, const v1::DiskUse& disk_use);
+  void SetStorage(const v1::Storage& storage);
   void SetSummary(const std::string& experiment, v1::SummarizeExperimentResponse summary);
   void AddAttentionMap(const std::string& trial, const v1::AttentionMap& map);
 
@@ -75,6 +80,9 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
                           v1::ListTrialsResponse* response) override;
   grpc::Status CancelTrial(Context*, const v1::CancelTrialRequest* request,
                            v1::Trial* response) override;
+  // Queues the trials that are in one of the states.
+  grpc::Status RetryTrials(Context*, const v1::RetryTrialsRequest* request,
+                           v1::RetryTrialsResponse* response) override;
   grpc::Status WatchExperiment(Context*, const v1::WatchExperimentRequest* request,
                                grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override;
   grpc::Status QueryLengthAccuracies(Context*, const v1::QueryLengthAccuraciesRequest* request,
@@ -88,6 +96,12 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
   grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest* request,
                            v1::ListWorkersResponse* response) override;
 
+  // "taken" is there already; others are complete at once, in "/data/backups/".
+  grpc::Status BackUp(Context*, const v1::BackUpRequest* request,
+                      grpc::ServerWriter<v1::BackUpResponse>* writer) override;
+  grpc::Status GetStorage(Context*, const v1::GetStorageRequest* request,
+                          v1::Storage* response) override;
+
   v1::Experiment* Find(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   v1::Trial* FindTrial(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(const std::string& experiment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -100,6 +114,7 @@ class FakeServer : public v1::ExperimentService::Service, public v1::FleetServic
   std::multimap<std::string, v1::AttentionMap> attention_maps_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, v1::Projection> projections_ ABSL_GUARDED_BY(mutex_);
   v1::ListWorkersResponse workers_ ABSL_GUARDED_BY(mutex_);
+  v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
   std::vector<WatchScript> scripts_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::WatchExperimentRequest> watch_requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CreateExperimentRequest> create_requests_ ABSL_GUARDED_BY(mutex_);

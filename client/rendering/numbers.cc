@@ -56,6 +56,18 @@ std::string FormatRate(double per_second) {
   return FormatCount(std::llround(per_second));
 }
 
+std::string FormatBytes(int64_t bytes) {
+  if (bytes < 1024) return absl::StrCat(bytes, " B");
+  double value = static_cast<double>(bytes);
+  const char* unit = "";
+  for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (value < 1023.95) break;  // what would be printed as 1024.0
+    value /= 1024;
+    unit = next;
+  }
+  return absl::StrFormat("%.1f %s", value, unit);
+}
+
 std::string FormatExact(double value) {
   char buffer[32];
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value);

@@ -28,6 +28,9 @@ std::string FormatLoss(double loss);
 // "38.1", "1,204"; for steps a second.
 std::string FormatRate(double per_second);
 
+// "0 B", "1.5 KiB", "2.0 GiB".
+std::string FormatBytes(int64_t bytes);
+
 // Shortest text that reads back the same double: "0.001", "1e-04".
 std::string FormatExact(double value);
 

@@ -41,5 +41,15 @@ TEST(NumbersTest, ExactNumbersReadBackTheSame) {
   EXPECT_EQ(std::stod(FormatExact(0.1 + 0.2)), 0.1 + 0.2);
 }
 
+TEST(NumbersTest, BytesInTheUnitInWhichTheyAreBelow1024) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1023), "1023 B");
+  EXPECT_EQ(FormatBytes(1024), "1.0 KiB");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytes((1 << 20) - 1), "1.0 MiB");
+  EXPECT_EQ(FormatBytes(int64_t{5} << 30), "5.0 GiB");
+  EXPECT_EQ(FormatBytes(int64_t{5000} << 40), "5000.0 TiB");
+}
+
 }  // namespace
 }  // namespace lengthwise::client

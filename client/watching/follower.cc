@@ -83,6 +83,7 @@ void Follower::Run() {
   request.set_start_position(options_.start_position);
   request.set_include_progress(options_.include_progress);
   request.set_omit_attention_maps(true);
+  request.set_log_only(options_.log_only);
   bool ever_answered = false;
   bool caught_up = false;
   int failures = 0;

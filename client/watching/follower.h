@@ -21,10 +21,11 @@ namespace lengthwise::client {
 class Follower {
  public:
   struct Options {
-    // As WatchExperimentRequest.
+    // As WatchExperimentRequest; an experiment's name or a trial's.
     std::string experiment;
     int64_t start_position = 0;
     bool include_progress = true;
+    bool log_only = false;
     // Before the second try, and at most (it doubles with each).
     absl::Duration first_backoff = absl::Milliseconds(200);
     absl::Duration longest_backoff = absl::Seconds(5);

@@ -1,10 +1,15 @@
 #include "models/attention/attention.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
+#include "ATen/ops/cat.h"
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/scaled_dot_product_attention.h"
 #include "ATen/ops/softmax.h"
+#include "c10/core/GradMode.h"
+#include "models/attention/fused.h"
 
 namespace lengthwise::models {
 namespace {
@@ -14,10 +19,28 @@ at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
   return features.unflatten(3, {heads, features.size(3) / heads}).transpose(2, 3);
 }
 
+// Some rows at a time where no gradient is asked for and the encoding's terms of all would be
+// large.
+at::Tensor AttendOnCpu(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
+                       int64_t heads, const at::Tensor& positions, const at::Tensor& qkv) {
+  const int64_t n = qkv.size(2);
+  const int64_t rows = c10::GradMode::is_enabled() ? n : encoding.RowsAtOnce(qkv.size(0), n);
+  if (rows == n) {
+    return FusedAttention(qkv, heads, encoding.Terms(parameters, block, positions, 0, n));
+  }
+  std::vector<at::Tensor> parts;
+  for (int64_t first = 0; first < n; first += rows) {
+    const int64_t count = std::min(rows, n - first);
+    parts.push_back(FusedAttentionRows(qkv, heads, first, count,
+                                       encoding.Terms(parameters, block, positions, first, count)));
+  }
+  return at::cat(parts, 2);
+}
+
 // LibTorch's fused kernel on [P * B, H, n, dh]. `term` may be undefined, otherwise P is 1 and it is
 // a constant.
-at::Tensor FusedAttention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                          const at::Tensor& term) {
+at::Tensor AttendWithConstantTerm(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                                  const at::Tensor& term) {
   const std::optional<at::Tensor> mask =
       term.defined() ? std::optional<at::Tensor>(term.squeeze(0)) : std::nullopt;
   const at::Tensor mixed =
@@ -28,11 +51,15 @@ at::Tensor FusedAttention(const at::Tensor& q, const at::Tensor& k, const at::Te
 }  // namespace
 
 at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
-                  int64_t heads, const at::Tensor& positions, const at::Tensor& queries,
-                  const at::Tensor& keys, const at::Tensor& values, AttentionMaps* maps) {
-  at::Tensor q = SplitHeads(queries, heads);
-  at::Tensor k = SplitHeads(keys, heads);
-  const at::Tensor v = SplitHeads(values, heads);
+                  int64_t heads, const at::Tensor& positions, const at::Tensor& qkv,
+                  AttentionMaps* maps) {
+  if (maps == nullptr && CanFuse(qkv)) {
+    return AttendOnCpu(encoding, parameters, block, heads, positions, qkv);
+  }
+  const std::vector<at::Tensor> parts = qkv.split(qkv.size(3) / 3, 3);
+  at::Tensor q = SplitHeads(parts[0], heads);
+  at::Tensor k = SplitHeads(parts[1], heads);
+  const at::Tensor v = SplitHeads(parts[2], heads);
   encoding.Rotate(positions, q, k);
   const at::Tensor term = encoding.LogitTerm(parameters, block, positions, q, k);
 
@@ -40,7 +67,7 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   // The fused kernel gives a learned term no gradient.
   const bool constant_term = !term.defined() || (!term.requires_grad() && term.size(0) == 1);
   if (maps == nullptr && constant_term) {
-    mixed = FusedAttention(q, k, v, term);
+    mixed = AttendWithConstantTerm(q, k, v, term);
   } else {
     at::Tensor logits =
         at::matmul(q.mul(1 / std::sqrt(static_cast<double>(q.size(-1)))), k.transpose(-1, -2));

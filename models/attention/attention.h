@@ -16,15 +16,15 @@ struct AttentionMaps {
   at::Tensor probabilities;
 };
 
-// softmax(q k^T / sqrt(dh) + LogitTerm) v of block `block` for queries, keys and values [P, B, n,
-// d], which it splits into `heads` heads (feature = head * dh + dimension) and lets the encoding
-// rotate: [P, B, n, d]. Every token attends to all.
+// softmax(q k^T / sqrt(dh) + LogitTerm) v of block `block`: [P, B, n, d]. `qkv` [P, B, n, 3 d] are
+// the queries, keys and values of every token, which are split into `heads` heads each (feature =
+// head * dh + dimension); the encoding rotates them and adds its term. Every token attends to all.
 //
-// This function is the seam for fused kernels. Where `maps` is null it may take one, and then needs
-// no memory in n^2 unless the encoding's term is itself [n, n].
+// Where `maps` is null, float32 on the CPU takes a fused kernel: for each sequence and head, it
+// keeps n numbers for the backward pass and a few rows of n at a time.
 at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
-                  int64_t heads, const at::Tensor& positions, const at::Tensor& queries,
-                  const at::Tensor& keys, const at::Tensor& values, AttentionMaps* maps);
+                  int64_t heads, const at::Tensor& positions, const at::Tensor& qkv,
+                  AttentionMaps* maps);
 
 }  // namespace lengthwise::models
 

@@ -19,6 +19,18 @@ class Alibi : public Encoding {
 
   at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        const at::Tensor& queries, const at::Tensor& keys) const override {
+    return Penalties(positions, queries.scalar_type()).unsqueeze(1);
+  }
+
+  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       int64_t first, int64_t count) const override {
+    const at::Tensor& any = parameters[0];
+    return {.additive = Penalties(positions, any.scalar_type())};
+  }
+
+ private:
+  // [P, H, n, n]
+  at::Tensor Penalties(const at::Tensor& positions, at::ScalarType dtype) const {
     const int64_t n = positions.size(1);
     const at::Tensor places = at::arange(n, positions.options());
     const at::Tensor steps = places.unsqueeze(0).sub(places.unsqueeze(1));  // j - i, [n, n]
@@ -28,11 +40,10 @@ class Alibi : public Encoding {
     distances = distances.to(at::kDouble);
     if (half_step_) distances = distances.sub(steps.lt(0).to(at::kDouble).mul(0.5));
     const at::Tensor slopes = at::tensor(slopes_, distances.options())
-                                  .view({1, 1, static_cast<int64_t>(slopes_.size()), 1, 1});
-    return distances.unsqueeze(1).unsqueeze(1).mul(slopes.neg()).to(queries.scalar_type());
+                                  .view({1, static_cast<int64_t>(slopes_.size()), 1, 1});
+    return distances.unsqueeze(1).mul(slopes.neg()).to(dtype);
   }
 
- private:
   bool offsets_;
   bool half_step_;
   std::vector<double> slopes_;

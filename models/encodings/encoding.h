@@ -1,6 +1,7 @@
 // A positional encoding: at most an addition to the embeddings, a rotation of queries and keys, and
 // a term added to the attention logits. Networks ask for these three and never for the encoding's
-// name.
+// name. Rotation and term exist twice: as operations on tensors, for every device and type, and as
+// the numbers that a fused kernel takes.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 #define LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 
@@ -17,6 +18,17 @@
 #include "models/parameters/layout.h"
 
 namespace lengthwise::models {
+
+// What rotation and logits' term are made of, in a fused kernel's layouts (kernels/attention.h);
+// undefined tensors are absent. n tokens, of which `count` ask: the rows.
+struct AttentionTerms {
+  at::Tensor additive;  // [P or 1, H, count, n]
+  // R as [P, H, dh, count, n]; with `toeplitz` and count = n as [P, H, dh, 2n - 1].
+  at::Tensor relative;
+  bool toeplitz = false;
+  at::Tensor content_bias, position_bias;  // [P, H, dh]
+  at::Tensor rotation;                     // [P, n, dh]; where it is given, count = n
+};
 
 // Shapes: P members, B sequences, n tokens, H heads, d = d_model, dh = d / H.
 //
@@ -44,6 +56,18 @@ class Encoding {
                                const at::Tensor& keys) const {
     return {};
   }
+
+  // Rotate and LogitTerm as numbers for the rows first .. first + count - 1, in the parameters'
+  // type. An encoding that has one of those must have this. `count` is n but where RowsAtOnce says
+  // less.
+  virtual AttentionTerms Terms(const ParameterSet& parameters, int64_t block,
+                               const at::Tensor& positions, int64_t first, int64_t count) const {
+    return {};
+  }
+
+  // How many rows' terms fit into a sensible amount of memory for `members` members and n `tokens`,
+  // at least 1; tokens where all do.
+  virtual int64_t RowsAtOnce(int64_t members, int64_t tokens) const { return tokens; }
 };
 
 struct EncodingShape {

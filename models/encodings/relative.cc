@@ -8,6 +8,7 @@
 #include "ATen/ops/cat.h"
 #include "ATen/ops/full_like.h"
 #include "ATen/ops/matmul.h"
+#include "ATen/ops/mm.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/shifted_rows.h"
@@ -56,6 +57,33 @@ class Relative : public Encoding {
     return position.add(content);
   }
 
+  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       int64_t first, int64_t count) const override {
+    const Block& ids = blocks_[static_cast<size_t>(block)];
+    const at::Tensor& projection = parameters[ids.projection];
+    const int64_t members = positions.size(0), n = positions.size(1);
+    const at::Tensor sinusoids =
+        toeplitz_ ? Sinusoids(Distances(positions), d_model_, projection.scalar_type())
+                  : SinusoidsOfDifferences(Sinusoids(positions, d_model_, projection.scalar_type()),
+                                           first, count)
+                        .view({members, count * n, d_model_});
+    // (PE W)^T = W^T PE^T is [P, d, places]: a head's features one behind the other.
+    const at::Tensor relative =
+        members == 1 ? at::mm(projection.squeeze(0).t(), sinusoids.squeeze(0).t())
+                     : at::bmm(projection.transpose(1, 2), sinusoids.transpose(1, 2));
+    AttentionTerms terms = {.toeplitz = toeplitz_,
+                            .content_bias = parameters[ids.content_bias],
+                            .position_bias = parameters[ids.position_bias]};
+    terms.relative = toeplitz_ ? relative.view({members, heads_, head_size_, 2 * n - 1})
+                               : relative.view({members, heads_, head_size_, count, n});
+    return terms;
+  }
+
+  int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
+    if (toeplitz_) return tokens;
+    return std::clamp<int64_t>(kMaxElements / (members * tokens * d_model_), 1, tokens);
+  }
+
  private:
   struct Block {
     ParameterId content_bias;   // u
@@ -95,7 +123,7 @@ class Relative : public Encoding {
     const int64_t members = biased.size(0), sequences = biased.size(1), n = biased.size(3);
     const at::Tensor sinusoids = Sinusoids(positions, d_model_, projection.scalar_type());
     const at::Tensor by_place = biased.permute({0, 3, 2, 1, 4});  // [P, n, H, B, dh]
-    const int64_t rows = std::clamp<int64_t>(kMaxElements / (members * n * d_model_), 1, n);
+    const int64_t rows = RowsAtOnce(members, n);
     std::vector<at::Tensor> parts;
     for (int64_t first = 0; first < n; first += rows) {
       const int64_t count = std::min(rows, n - first);

@@ -18,6 +18,8 @@ at::Tensor Turn(const at::Tensor& features, const at::Tensor& sin, const at::Ten
 
 class Rope : public Encoding {
  public:
+  explicit Rope(int64_t head_size) : head_size_(head_size) {}
+
   void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const override {
     const int64_t size = queries.size(-1);
     const at::Tensor sinusoids =
@@ -27,13 +29,22 @@ class Rope : public Encoding {
     queries = Turn(queries, sin, cos);
     keys = Turn(keys, sin, cos);
   }
+
+  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       int64_t first, int64_t count) const override {
+    const at::Tensor& any = parameters[0];
+    return {.rotation = Sinusoids(positions, head_size_, any.scalar_type())};
+  }
+
+ private:
+  int64_t head_size_;
 };
 
 }  // namespace
 
 std::unique_ptr<Encoding> CreateRope(const catalogue::Parameters& parameters,
                                      const EncodingShape& shape, ParameterLayout& layout) {
-  return std::make_unique<Rope>();
+  return std::make_unique<Rope>(shape.d_model / shape.heads);
 }
 
 }  // namespace lengthwise::models

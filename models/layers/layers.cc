@@ -11,8 +11,6 @@
 namespace lengthwise::models {
 namespace {
 
-constexpr double kLayerNormEpsilon = 1e-5;
-
 // [P, d] -> [P, 1, 1, d]
 at::Tensor PerFeature(const at::Tensor& parameter) { return parameter.unsqueeze(1).unsqueeze(1); }
 

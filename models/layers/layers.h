@@ -13,7 +13,10 @@ at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight);
 // x W + b with `bias` [P, d_out].
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at::Tensor& bias);
 
-// Normalises the last axis of [P, B, n, d] (biased variance, epsilon 1e-5; Ba et al. 2016), then
+// What is added to the variance in a layer norm.
+inline constexpr double kLayerNormEpsilon = 1e-5;
+
+// Normalises the last axis of [P, B, n, d] (biased variance; Ba et al. 2016), then
 // applies `scale` and `offset` [P, d].
 at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale, const at::Tensor& offset);
 

@@ -4,11 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "ATen/ops/relu.h"
+#include "ATen/ops/cat.h"
 #include "absl/strings/str_cat.h"
 #include "models/attention/attention.h"
 #include "models/attention/geometric.h"
 #include "models/encodings/encoding.h"
+#include "models/layers/add_layer_norm.h"
+#include "models/layers/feed_forward.h"
 #include "models/layers/layers.h"
 #include "models/networks/network.h"
 
@@ -97,10 +99,13 @@ class Encoder : public Network {
       const BlockIds& ids = blocks_[b];
       const auto site = static_cast<uint32_t>(1 + 2 * b);
       const at::Tensor mixed = Attention(parameters, b, positions, h, capture);
-      h = Normalise(parameters, ids.attention_norm, h.add(Drop(mixed, site, dropout)), capture);
-      const at::Tensor forward = FeedForward(parameters, ids, h);
-      h = Normalise(parameters, ids.feed_forward_norm, h.add(Drop(forward, site + 1, dropout)),
-                    capture);
+      h = AddAndNormalise(parameters, ids.attention_norm, h, Drop(mixed, site, dropout), capture);
+      const at::Tensor forward = FeedForward(h, {.up = parameters[ids.up],
+                                                 .up_bias = parameters[ids.up_bias],
+                                                 .down = parameters[ids.down],
+                                                 .down_bias = parameters[ids.down_bias]});
+      h = AddAndNormalise(parameters, ids.feed_forward_norm, h, Drop(forward, site + 1, dropout),
+                          capture);
       if (capture != nullptr) capture->depths.push_back(h);
     }
     return Linear(h.narrow(2, h.size(2) - output_length, output_length), parameters[output_],
@@ -114,17 +119,19 @@ class Encoder : public Network {
     const auto block = static_cast<int64_t>(b);
     AttentionMaps maps;
     const at::Tensor block_positions = positions.select(1, positions.size(1) == 1 ? 0 : block);
-    const at::Tensor queries = Linear(h, parameters[ids.query]);
-    const at::Tensor keys = Linear(h, parameters[ids.key]);
-    const at::Tensor values = Linear(h, parameters[ids.value]);
+    // One product for the three: it reads h once, and its gradient is one product, too.
+    const at::Tensor qkv =
+        Linear(h, at::cat({parameters[ids.query], parameters[ids.key], parameters[ids.value]}, 2));
     const bool keep = capture != nullptr && capture->keep_attention;
     AttentionMaps* const kept = keep ? &maps : nullptr;
-    const at::Tensor mixed =
-        geometric_.empty()
-            ? Attend(*encoding_, parameters, block, heads_, block_positions, queries, keys, values,
-                     kept)
-            : AttendGeometrically(*encoding_, parameters, geometric_[b], block, heads_,
-                                  block_positions, h, queries, keys, values, kept);
+    at::Tensor mixed;
+    if (geometric_.empty()) {
+      mixed = Attend(*encoding_, parameters, block, heads_, block_positions, qkv, kept);
+    } else {
+      const std::vector<at::Tensor> parts = qkv.split(d_model_, 3);
+      mixed = AttendGeometrically(*encoding_, parameters, geometric_[b], block, heads_,
+                                  block_positions, h, parts[0], parts[1], parts[2], kept);
+    }
     if (keep) {
       capture->attention_logits.push_back(maps.logits);
       capture->attention_probabilities.push_back(maps.probabilities);
@@ -138,15 +145,10 @@ class Encoder : public Network {
     return Dropout(features, dropout_rate_, site, *numbers);
   }
 
-  static at::Tensor FeedForward(const ParameterSet& parameters, const BlockIds& ids,
-                                const at::Tensor& h) {
-    const at::Tensor hidden = at::relu(Linear(h, parameters[ids.up], parameters[ids.up_bias]));
-    return Linear(hidden, parameters[ids.down], parameters[ids.down_bias]);
-  }
-
-  static at::Tensor Normalise(const ParameterSet& parameters, const NormIds& ids,
-                              const at::Tensor& features, Capture* capture) {
-    at::Tensor output = LayerNorm(features, parameters[ids.scale], parameters[ids.offset]);
+  static at::Tensor AddAndNormalise(const ParameterSet& parameters, const NormIds& ids,
+                                    const at::Tensor& h, const at::Tensor& change,
+                                    Capture* capture) {
+    at::Tensor output = AddLayerNorm(h, change, parameters[ids.scale], parameters[ids.offset]);
     if (capture != nullptr) capture->layer_outputs.push_back(output);
     return output;
   }

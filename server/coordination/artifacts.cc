@@ -6,6 +6,24 @@
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
+namespace {
+
+// What a worker is told of the store's errors. It must not take a disk that is full or cannot be
+// written for an answer about its lease or its bytes: UNAVAILABLE makes it try again until the
+// cause is gone. What is wrong with the bytes themselves stays as it is.
+absl::Status ForWorker(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kFailedPrecondition:
+      return absl::UnavailableError(
+          absl::StrCat("the server's disk fails: ", status.message(), "; try again"));
+    default:
+      return status;
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<TrialPath> CoordinatorImpl::CheckToken(absl::string_view name,
                                                       absl::string_view lease_id, int64_t token) {
@@ -28,14 +46,14 @@ class CoordinatorImpl::CheckedArtifactWriter : public ArtifactWriter {
                         std::unique_ptr<ArtifactStore::Writer> writer)
       : coordinator_(coordinator), header_(std::move(header)), writer_(std::move(writer)) {}
 
-  absl::Status Append(absl::string_view data) override { return writer_->Append(data); }
+  absl::Status Append(absl::string_view data) override { return ForWorker(writer_->Append(data)); }
 
   absl::Status Finish() override {
     // The lease may have ended during the upload.
     const absl::StatusOr<TrialPath> path =
         coordinator_.CheckToken(header_.trial(), header_.lease_id(), header_.fencing_token());
     if (!path.ok()) return path.status();
-    return writer_->Finish();
+    return ForWorker(writer_->Finish());
   }
 
  private:
@@ -61,7 +79,7 @@ absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> CoordinatorImpl::Wr
   auto writer = artifacts_->Write(
       {.experiment = path->experiment, .trial = path->trial, .sha256 = header.sha256()},
       header.size_bytes(), header.step());
-  if (!writer.ok()) return writer.status();
+  if (!writer.ok()) return ForWorker(writer.status());
   return std::make_unique<CheckedArtifactWriter>(*this, header, *std::move(writer));
 }
 
@@ -72,8 +90,8 @@ absl::Status CoordinatorImpl::ReadArtifact(const v1::DownloadArtifactRequest& re
   if (!path.ok()) return path.status();
   const ArtifactId id = {
       .experiment = path->experiment, .trial = path->trial, .sha256 = request.sha256()};
-  if (absl::Status status = artifacts_->Verify(id); !status.ok()) return status;
-  return artifacts_->Read(id, take);
+  if (absl::Status status = artifacts_->Verify(id); !status.ok()) return ForWorker(status);
+  return ForWorker(artifacts_->Read(id, take));
 }
 
 }  // namespace lengthwise::server

@@ -15,10 +15,23 @@ constexpr absl::Duration kMaxAcquireWait = absl::Seconds(60);
 
 }  // namespace
 
-void CoordinatorImpl::CancelExperiment(v1::CancelExperimentRequest request,
+void CoordinatorImpl::CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                                        Callback<v1::Experiment> done) {
   Post<v1::Experiment>(
-      0, [this, request = std::move(request)] { return engine_.CancelExperiment(request); },
+      0,
+      [this, request = std::move(request), caller = std::move(caller)] {
+        return engine_.CancelExperiment(request, caller);
+      },
+      std::move(done));
+}
+
+void CoordinatorImpl::RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                                  Callback<v1::RetryTrialsResponse> done) {
+  Post<v1::RetryTrialsResponse>(
+      0,
+      [this, request = std::move(request), caller = std::move(caller)] {
+        return engine_.RetryTrials(request, caller);
+      },
       std::move(done));
 }
 
@@ -29,9 +42,13 @@ void CoordinatorImpl::DeleteExperiment(v1::DeleteExperimentRequest request,
       std::move(done));
 }
 
-void CoordinatorImpl::CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) {
+void CoordinatorImpl::CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                                  Callback<v1::Trial> done) {
   Post<v1::Trial>(
-      0, [this, request = std::move(request)] { return engine_.CancelTrial(request); },
+      0,
+      [this, request = std::move(request), caller = std::move(caller)] {
+        return engine_.CancelTrial(request, caller);
+      },
       std::move(done));
 }
 

@@ -132,7 +132,7 @@ TEST_F(CoordinatorExtensionTest, ExtensionsThatWereMadeAtTheSameTimeAllCount) {
   std::promise<void> release;
   v1::CancelTrialRequest cancel;
   cancel.set_name(experiment + "/trials/none");
-  coordinator_->CancelTrial(cancel, [&](const auto&) { release.get_future().wait(); });
+  coordinator_->CancelTrial(cancel, "", [&](const auto&) { release.get_future().wait(); });
   std::promise<v1::ExtendExperimentResponse> first, second;
   v1::ExtendExperimentRequest request;
   request.set_name(experiment);

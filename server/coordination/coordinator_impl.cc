@@ -5,6 +5,8 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
+#include "server/storage/backup.h"
 #include "server/storage/sqlite_storage.h"
 
 namespace lengthwise::server {
@@ -36,6 +38,10 @@ absl::Status NotStored(const absl::Status& cause) {
 
 absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Options& options,
                                                                        Dependencies dependencies) {
+  if (!options.restore_from.empty()) {
+    absl::Status status = RestoreBackup(options.restore_from, options.data_dir);
+    if (!status.ok()) return status;
+  }
   if (absl::Status status = platform::CreateDirectories(options.data_dir); !status.ok()) {
     return absl::FailedPreconditionError(status.message());
   }
@@ -49,6 +55,7 @@ absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Opt
   sqlite_options.max_bytes = dependencies.max_database_bytes;
   auto storage = OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options);
   if (!storage.ok()) return storage.status();
+  if (absl::Status status = DeleteUnfinishedBackups(options.data_dir); !status.ok()) return status;
   auto artifacts = ArtifactStore::Open(options.data_dir + "/artifacts");
   if (!artifacts.ok()) return artifacts.status();
   std::unique_ptr<CoordinatorImpl> coordinator(
@@ -73,6 +80,7 @@ CoordinatorImpl::CoordinatorImpl(const Options& options, Dependencies dependenci
       storage_(std::move(storage)),
       artifacts_(std::move(artifacts)),
       summaries_(*storage_),
+      disk_uses_(options.data_dir + "/artifacts"),
       engine_(EngineOptions(options), *storage_, *artifacts_, fleet_, dependencies_.clock) {}
 
 CoordinatorImpl::~CoordinatorImpl() { Stop(); }
@@ -171,10 +179,13 @@ void CoordinatorImpl::ProcessGroup(std::vector<Command> group) {
     return;
   }
   const absl::Duration commit_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.publish.before");
   Publish(engine_.TakeEffects(), commit_time, changed);
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.answer.before");
   for (const Answer& answer : answers) {
     if (answer) answer();
   }
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.answer.after");
 }
 
 void CoordinatorImpl::ServeWaiters(std::vector<Answer>& answers, std::vector<Waiter>& served) {
@@ -214,11 +225,13 @@ void CoordinatorImpl::Publish(Effects effects, absl::Duration commit_time, bool 
   }
   for (const std::string& experiment : effects.reshaped) summaries_.Forget(experiment);
   for (const auto& [experiment, trials] : effects.trials) summaries_.Update(experiment, trials);
+  for (const std::string& experiment : effects.reshaped) recent_pages_.Changed(experiment);
+  for (const std::string& experiment : effects.experiments) recent_pages_.Changed(experiment);
   for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);
   for (const auto& [experiment, progress] : effects.progress) {
     subscriptions_.Progress(experiment, progress);
   }
-  for (const std::function<void()>& action : effects.actions) action();
+  for (std::function<void()>& action : effects.actions) deletions_.Run(std::move(action));
 }
 
 void CoordinatorImpl::Flush() {

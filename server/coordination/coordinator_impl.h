@@ -18,9 +18,12 @@
 #include "absl/time/time.h"
 #include "platform/files.h"
 #include "platform/mutex.h"
+#include "server/coordination/deferred_actions.h"
+#include "server/coordination/disk_uses.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/fleet.h"
 #include "server/coordination/names.h"
+#include "server/coordination/recent_pages.h"
 #include "server/coordination/subscriptions.h"
 #include "server/coordination/summaries.h"
 #include "server/coordinator.h"
@@ -55,11 +58,14 @@ class CoordinatorImpl : public Coordinator {
                         Callback<v1::ExtendExperimentResponse> done) override;
   void EvaluateTrial(v1::EvaluateTrialRequest request,
                      Callback<v1::CreateExperimentResponse> done) override;
-  void CancelExperiment(v1::CancelExperimentRequest request,
+  void CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                         Callback<v1::Experiment> done) override;
+  void RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                   Callback<v1::RetryTrialsResponse> done) override;
   void DeleteExperiment(v1::DeleteExperimentRequest request,
                         Callback<v1::DeleteExperimentResponse> done) override;
-  void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) override;
+  void CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                   Callback<v1::Trial> done) override;
   void RegisterWorker(v1::RegisterWorkerRequest request,
                       Callback<v1::RegisterWorkerResponse> done) override;
   void AcquireLease(v1::AcquireLeaseRequest request,
@@ -85,13 +91,18 @@ class CoordinatorImpl : public Coordinator {
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
   v1::ListWorkersResponse ListWorkers() override;
   Statistics GetStatistics() override;
-  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment, int64_t start_position,
-                                       int64_t max_events) override;
+  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
+                                       int64_t start_position, int64_t max_events) override;
+  absl::StatusOr<EventPage> ReadLog(absl::string_view experiment_or_trial, int64_t start_position,
+                                    int64_t max_events) override;
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take) override;
   std::unique_ptr<Subscription> Subscribe(
-      absl::string_view experiment, std::function<void()> wake,
+      absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) override;
+  absl::Status BackUp(const v1::BackUpRequest& request,
+                      const std::function<bool(const v1::BackUpResponse&)>& progress) override;
+  absl::StatusOr<v1::Storage> GetStorage() override;
 
   // Makes the thread look at an injected clock that was moved, and waits until it has acted on it.
   void Flush();
@@ -152,7 +163,10 @@ class CoordinatorImpl : public Coordinator {
   // PERMISSION_DENIED unless the token is the trial's newest and the trial runs. NOT_FOUND.
   absl::StatusOr<TrialPath> CheckToken(absl::string_view trial, absl::string_view lease_id,
                                        int64_t token);
-  std::string WhyWaiting(int64_t trial);
+  // What a queued trial waits for, and why it is queued again.
+  std::string WhyWaiting(const TrialRecord& trial);
+  absl::StatusOr<EventPage> ReadPage(absl::string_view experiment_or_trial, int64_t start_position,
+                                     int64_t max_events, bool log_only);
 
   const Options options_;
   const Dependencies dependencies_;
@@ -162,6 +176,10 @@ class CoordinatorImpl : public Coordinator {
   Fleet fleet_;
   Subscriptions subscriptions_;
   Summaries summaries_;
+  RecentPages recent_pages_;
+  DiskUses disk_uses_;
+  // While a backup is made, artifacts are not deleted: it links those of the state it copies.
+  DeferredActions deletions_;
 
   platform::Mutex engine_mutex_;  // not held while committing
   Engine engine_ ABSL_GUARDED_BY(engine_mutex_);

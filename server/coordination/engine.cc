@@ -6,10 +6,36 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
+namespace {
+
+ScheduledTrial ToScheduled(const TrialRecord& record) {
+  return {.key = record.key,
+          .pack = record.pack,
+          .checkpoint_step = record.checkpoint_step,
+          .past = {.attempt = record.attempt,
+                   .failures = record.failures,
+                   .failure = record.failure,
+                   .failure_step = record.failure_step,
+                   .preemptions = record.preemptions,
+                   .pack_limit = record.pack_limit}};
+}
+
+void SetPast(const TrialPast& past, TrialRecord& record) {
+  record.attempt = past.attempt;
+  record.failures = past.failures;
+  record.failure = past.failure;
+  record.failure_step = past.failure_step;
+  record.preemptions = past.preemptions;
+  record.pack_limit = past.pack_limit;
+  record.not_before = past.not_before == absl::InfinitePast() ? NoTime() : past.not_before;
+}
+
+}  // namespace
 
 Clock SystemClock() {
   const absl::Time start = absl::Now();
@@ -33,6 +59,7 @@ Engine::Engine(const Options& options, Storage& storage, ArtifactStore& artifact
 absl::Status Engine::Rebuild() {
   for (const std::function<void()>& reversal : effects_.reversals) reversal();
   effects_ = Effects();
+  LENGTHWISE_FAILPOINT_OR_RETURN("engine.rebuild.before");
   absl::StatusOr<std::unique_ptr<StorageReader>> opened = storage_.Read();
   if (!opened.ok()) return opened.status();
   StorageReader& reader = **opened;
@@ -42,30 +69,30 @@ absl::Status Engine::Rebuild() {
 
   struct Held {
     std::string worker;
+    int32_t size = 0;
     std::vector<ScheduledTrial> running;
+    PackTraits traits;
     std::vector<TrialKey> cancelled;
   };
   absl::btree_map<Token, Held> held;
   absl::Status status =
-      reader.ForEachUnendedTrial([&](const TrialRecord& record, int32_t priority) {
-        ScheduledTrial trial;
-        trial.key = record.key;
-        trial.pack = record.pack;
-        trial.priority = priority;
-        trial.attempt = record.attempt;
-        trial.failures = record.failures;
-        trial.checkpoint_step = record.checkpoint_step;
+      reader.ForEachUnendedTrial([&](const TrialRecord& record, const TrialPlacement& placement) {
+        ScheduledTrial trial = ToScheduled(record);
+        const PackTraits traits = {
+            .priority = placement.priority, .owner = placement.owner, .shape = placement.pack_key};
         if (record.state == v1::RUNNING) {
           Held& lease = held[record.token];
           lease.worker = record.worker;
           lease.running.push_back(trial);
+          lease.traits = traits;
           return;
         }
         if (record.not_before != NoTime()) {
           // A clock that was set back must not make a trial wait for years.
-          trial.not_before = std::min(record.not_before, Now() + options_.scheduler.max_back_off);
+          trial.past.not_before =
+              std::min(record.not_before, Now() + options_.scheduler.max_back_off);
         }
-        scheduler->Add(trial);
+        scheduler->Add(trial, traits);
       });
   if (!status.ok()) return status;
   const absl::StatusOr<std::vector<LeaseRecord>> leases = reader.ListLeases();
@@ -75,14 +102,26 @@ absl::Status Engine::Rebuild() {
     if (!cancelled.ok()) return cancelled.status();
     if (cancelled->empty() && !held.contains(lease.token)) continue;
     held[lease.token].worker = lease.worker;
+    held[lease.token].size = lease.size;
     held[lease.token].cancelled = *std::move(cancelled);
   }
   for (auto& [token, lease] : held) {
-    scheduler->RestoreLease(token, lease.worker, lease.running, lease.cancelled, Now());
+    scheduler->RestoreLease(token, lease.worker, lease.size, lease.running, lease.traits,
+                            lease.cancelled, Now());
   }
   if (scheduler_ != nullptr) scheduler->CopyWorkers(*scheduler_);
   scheduler_ = std::move(scheduler);
   return absl::OkStatus();
+}
+
+Decisions Engine::Retry(const TrialRecord& trial, const ExperimentRecord& experiment,
+                        const std::string& pack_key, const std::string& caller) {
+  return scheduler_->Retry(
+      ToScheduled(trial),
+      {.priority = experiment.priority, .owner = experiment.owner, .shape = pack_key}, trial.state,
+      UserActor(caller),
+      absl::StrCat("retried by ", caller, "; it had ",
+                   trial.state == v1::FAILED ? "failed" : "been cancelled", ": ", trial.reason));
 }
 
 absl::Status Engine::Begin() { return writer_.Begin(); }
@@ -93,6 +132,7 @@ absl::Status Engine::Tick() {
   const Decisions decisions = scheduler_->Tick(Now());
   absl::flat_hash_set<Token> expired;
   for (const TrialChange& change : decisions.trials) expired.insert(change.token);
+  if (!expired.empty()) LENGTHWISE_FAILPOINT("engine.lease.expire");
   effects_.lease_expiries += static_cast<int64_t>(expired.size());
   return Record(decisions);
 }
@@ -121,11 +161,11 @@ absl::Status Engine::Append(const TrialRecord& trial, v1::Event event) {
 
 absl::Status Engine::Record(const Decisions& decisions, int64_t step, const v1::Outcome* outcome) {
   for (const LeaseChange& change : decisions.leases) {
-    absl::Status status =
-        change.granted
-            ? writer_.InsertLease(
-                  {.token = change.token, .worker = change.worker, .grant_time = clock_.wall()})
-            : writer_.DeleteLease(change.token);
+    absl::Status status = change.granted ? writer_.InsertLease({.token = change.token,
+                                                                .worker = change.worker,
+                                                                .grant_time = clock_.wall(),
+                                                                .size = change.size})
+                                         : writer_.DeleteLease(change.token);
     if (!status.ok()) return status;
   }
   for (const TrialChange& change : decisions.trials) {
@@ -143,52 +183,42 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   const v1::TrialState previous = trial.state;
   trial.state = change.to;
   trial.reason = change.reason;
-  trial.attempt = change.attempt;
-  trial.failures = change.failures;
-  trial.not_before = change.not_before == absl::InfinitePast() ? NoTime() : change.not_before;
+  SetPast(change.past, trial);
   const bool running = change.to == v1::RUNNING;
   const bool ended = !running && change.to != v1::QUEUED;
   if (running) {
     trial.worker = change.worker;
     trial.token = change.token;
     if (trial.start_time == NoTime()) trial.start_time = clock_.wall();
-    if (change.attempt > 1) {
+    if (trial.attempt > 1) {
       // What earlier attempts measured behind the checkpoint comes again. By position and not by
       // step: the final evaluation stands at the last step, behind the checkpoint of that step.
       const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(trial);
       if (!checkpoint.ok()) return checkpoint.status();
+      LENGTHWISE_FAILPOINT("engine.events.replace");
       absl::Status status = writer_.DeleteWorkerEvents(trial.key, checkpoint->position);
       if (!status.ok()) return status;
     }
   }
-  if (ended) trial.end_time = clock_.wall();
+  if (ended) LENGTHWISE_FAILPOINT("engine.trial.end");
+  trial.end_time = ended ? clock_.wall() : NoTime();
   if (change.to == v1::SUCCEEDED && outcome != nullptr) {
     trial.outcome = outcome->SerializeAsString();
+  }
+  if (ended) {
+    if (absl::Status status = Retain(trial); !status.ok()) return status;
   }
   if (absl::Status status = writer_.UpdateTrial(trial, previous); !status.ok()) return status;
   effects_.trials[trial.experiment_id].insert(trial.key);
 
-  if (ended && trial.checkpoint_step > 0) {
-    // The last two checkpoints stay; what was uploaded beside them goes.
-    const auto checkpoints = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 2);
-    if (!checkpoints.ok()) return checkpoints.status();
-    std::vector<std::string> keep;
-    for (const EventRecord& checkpoint : *checkpoints) {
-      keep.push_back(ToEvent(checkpoint, "", "").checkpoint().sha256());
-    }
-    effects_.actions.push_back(
-        [this, experiment = trial.experiment_id, id = trial.id, keep = std::move(keep)] {
-          artifacts_.KeepOnly(experiment, id, keep).IgnoreError();
-        });
-  }
-
   v1::Event event;
-  event.set_attempt(change.attempt);
+  event.set_attempt(trial.attempt);
   event.set_step(running ? change.resumed_from_step : step >= 0 ? step : trial.checkpoint_step);
   v1::StateChange& state_change = *event.mutable_state_change();
   state_change.set_from(change.from);
   state_change.set_to(change.to);
   state_change.set_reason(change.reason);
+  state_change.set_actor(change.actor);
   if (running) state_change.set_worker(change.worker);
   state_change.set_resumed_from_step(change.resumed_from_step);
   return Append(trial, std::move(event));

@@ -105,10 +105,15 @@ class Engine {
   // `submission` has one trial, whose evaluated_trial it is about; or none, if it can only be the
   // repetition of a request.
   absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(const Submission& submission);
-  absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request);
+  // `caller` is who asks; empty: the experiment's owner.
+  absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request,
+                                                  const std::string& caller);
+  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::RetryTrialsRequest& request,
+                                                      const std::string& caller);
   absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(
       const v1::DeleteExperimentRequest& request);
-  absl::StatusOr<v1::Trial> CancelTrial(const v1::CancelTrialRequest& request);
+  absl::StatusOr<v1::Trial> CancelTrial(const v1::CancelTrialRequest& request,
+                                        const std::string& caller);
 
   absl::StatusOr<v1::RegisterWorkerResponse> RegisterWorker(
       const v1::RegisterWorkerRequest& request);
@@ -131,6 +136,9 @@ class Engine {
                       const v1::Outcome* outcome = nullptr);
   absl::Status RecordChange(const TrialChange& change, int64_t step, const v1::Outcome* outcome);
   absl::Status Append(const TrialRecord& trial, v1::Event event);
+  // Queues a trial again that has ended.
+  Decisions Retry(const TrialRecord& trial, const ExperimentRecord& experiment,
+                  const std::string& pack_key, const std::string& caller);
   absl::StatusOr<TrialRecord> GetTrial(int64_t key);
 
   // What the first request with the submission's id created; nullopt when this is the first.
@@ -140,6 +148,10 @@ class Engine {
   // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo where `added` trials more are too many for an
   // owner.
   absl::Status CheckQuota(const std::string& owner, int64_t added);
+  // The trials that have ended in one of the states: of an experiment, or the one that is named.
+  absl::StatusOr<std::vector<TrialRecord>> FindEnded(const v1::RetryTrialsRequest& request,
+                                                     const ExperimentRecord& experiment,
+                                                     const std::string& trial_id);
   // Inserts and queues trials with indices from `first_index` on, and the packs that `packs` (keys
   // by pack key) lacks.
   absl::Status InsertTrials(const ExperimentRecord& experiment,
@@ -161,6 +173,14 @@ class Engine {
   absl::StatusOr<bool> CheckCheckpoint(int64_t trial);
   // The event of the trial's checkpoint at its checkpoint step; position 0 for the start.
   absl::StatusOr<EventRecord> CheckpointEvent(const TrialRecord& trial);
+
+  // Deletes, after the commit, what the specification does not keep of a trial that has ended; a
+  // trial of which nothing is kept has no checkpoint any more.
+  absl::Status Retain(TrialRecord& trial);
+  // Empty, or why the attempt may not send these log lines.
+  absl::StatusOr<std::string> LogProblem(const TrialRecord& trial,
+                                         const v1::StreamEventsRequest& request,
+                                         int64_t last_sequence);
 
   absl::Status StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRequest& request,
                               int64_t last_sequence);

@@ -1,5 +1,6 @@
 // Evaluating a stored model again.
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -50,6 +51,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::EvaluateTrial(const Submiss
   if (absl::Status status = CheckQuota(record.owner, 1); !status.ok()) return status;
   record.counts.set_queued(1);
   if (absl::Status status = writer_.InsertExperiment(record); !status.ok()) return status;
+  LENGTHWISE_FAILPOINT("engine.evaluation.create");
   // Only now has the copy a name. It is durable before the commit that speaks of it.
   const absl::Status copied =
       artifacts_.Copy(model->artifact, record.id, grid_trial.id, model->step);
@@ -62,6 +64,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::EvaluateTrial(const Submiss
     }
     return absl::UnavailableError(absl::StrCat("cannot copy the model: ", copied.message()));
   }
+  LENGTHWISE_FAILPOINT("engine.evaluation.copied");
   effects_.reversals.push_back(
       [this, id = record.id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
 

@@ -1,5 +1,6 @@
 // The intake of workers' events: each stored at most once, and only from the trial's newest lease.
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/event_checks.h"
 #include "server/coordination/messages.h"
@@ -65,6 +66,9 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
                     absl::StrCat("upload the checkpoint before its event: ", stored.message()));
     }
   }
+  const absl::StatusOr<std::string> problem = LogProblem(trial, request, *last);
+  if (!problem.ok()) return problem.status();
+  if (!problem->empty()) return refuse(v1::StreamEventsResponse::INVALID, *problem);
   if (absl::Status status = StoreNewEvents(trial, request, *last); !status.ok()) return status;
   response.set_acknowledged_sequence(end);
   return response;
@@ -74,6 +78,7 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
                                     int64_t last_sequence) {
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
+    LENGTHWISE_FAILPOINT("engine.event.append");
     if (absl::Status status = Append(trial, event); !status.ok()) return status;
     effects_.points += event.training_points().steps_size();
     if (event.has_checkpoint()) {
@@ -82,8 +87,9 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
     }
     if (event.has_outcome()) {
       const v1::Outcome& outcome = event.outcome();
-      const absl::StatusOr<Decisions> decisions =
-          scheduler_->Finish(trial.key, trial.token, outcome.kind(), outcome.reason(), Now());
+      LENGTHWISE_FAILPOINT("engine.outcome.store");
+      const absl::StatusOr<Decisions> decisions = scheduler_->Finish(
+          trial.key, trial.token, outcome.kind(), event.step(), outcome.reason(), Now());
       if (!decisions.ok()) return decisions.status();
       absl::Status status = Record(*decisions, event.step(), &outcome);
       if (!status.ok()) return status;
@@ -93,6 +99,7 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
 }
 
 absl::Status Engine::StoreCheckpoint(TrialRecord& trial, int64_t step) {
+  LENGTHWISE_FAILPOINT("engine.checkpoint.store");
   trial.checkpoint_step = step;
   if (absl::Status status = writer_.UpdateTrial(trial, trial.state); !status.ok()) return status;
   scheduler_->SetCheckpoint(trial.key, step);

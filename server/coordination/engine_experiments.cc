@@ -1,6 +1,7 @@
 // The clients' commands.
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -75,6 +76,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::CreateExperiment(
   absl::Status status = InsertTrials(record, submission.grid.trials, 0, {},
                                      absl::StrCat("submitted by ", record.owner));
   if (!status.ok()) return status;
+  LENGTHWISE_FAILPOINT("engine.experiment.create");
   return MakeResponse(record, submission.grid);
 }
 
@@ -103,11 +105,9 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
     trial.state = v1::QUEUED;
     trial.reason = std::string(reason);
     if (absl::Status status = writer_.InsertTrial(trial); !status.ok()) return status;
-    ScheduledTrial scheduled;
-    scheduled.key = trial.key;
-    scheduled.pack = trial.pack;
-    scheduled.priority = experiment.priority;
-    scheduler_->Add(scheduled);
+    scheduler_->Add(
+        {.key = trial.key, .pack = trial.pack},
+        {.priority = experiment.priority, .owner = experiment.owner, .shape = grid_trial.pack_key});
   }
   return absl::OkStatus();
 }
@@ -155,19 +155,20 @@ absl::StatusOr<v1::ExtendExperimentResponse> Engine::ExtendExperiment(const std:
   return response;
 }
 
-absl::StatusOr<v1::Experiment> Engine::CancelExperiment(
-    const v1::CancelExperimentRequest& request) {
+absl::StatusOr<v1::Experiment> Engine::CancelExperiment(const v1::CancelExperimentRequest& request,
+                                                        const std::string& caller) {
   const absl::StatusOr<std::string> id = ParseExperimentName(request.name());
   if (!id.ok()) return id.status();
   absl::StatusOr<std::optional<ExperimentRecord>> found = writer_.FindExperiment(*id);
   if (!found.ok()) return found.status();
   if (!found->has_value()) return NoExperiment(request.name());
+  const std::string& by = caller.empty() ? (*found)->owner : caller;
   const std::string reason =
-      request.reason().empty() ? absl::StrCat("cancelled by ", (*found)->owner) : request.reason();
+      request.reason().empty() ? absl::StrCat("cancelled by ", by) : request.reason();
   const absl::StatusOr<std::vector<int64_t>> trials = writer_.ListUnendedTrials((*found)->key);
   if (!trials.ok()) return trials.status();
   for (const int64_t trial : *trials) {
-    absl::Status status = Record(scheduler_->Cancel(trial, reason));
+    absl::Status status = Record(scheduler_->Cancel(trial, UserActor(by), reason));
     if (!status.ok()) return status;
   }
   found = writer_.FindExperiment(*id);
@@ -188,6 +189,7 @@ absl::StatusOr<v1::DeleteExperimentResponse> Engine::DeleteExperiment(
                                                       " queued and ", counts.running(),
                                                       " running trials; cancel it first"));
   }
+  LENGTHWISE_FAILPOINT("engine.experiment.delete");
   if (absl::Status status = writer_.DeleteExperiment((*found)->key); !status.ok()) return status;
   effects_.experiments.insert(*id);
   effects_.reshaped.insert(*id);
@@ -195,7 +197,8 @@ absl::StatusOr<v1::DeleteExperimentResponse> Engine::DeleteExperiment(
   return v1::DeleteExperimentResponse();
 }
 
-absl::StatusOr<v1::Trial> Engine::CancelTrial(const v1::CancelTrialRequest& request) {
+absl::StatusOr<v1::Trial> Engine::CancelTrial(const v1::CancelTrialRequest& request,
+                                              const std::string& caller) {
   const absl::StatusOr<TrialPath> path = ParseTrialName(request.name());
   if (!path.ok()) return path.status();
   absl::StatusOr<std::optional<TrialRecord>> found =
@@ -212,10 +215,11 @@ absl::StatusOr<v1::Trial> Engine::CancelTrial(const v1::CancelTrialRequest& requ
     absl::StatusOr<std::optional<ExperimentRecord>> experiment =
         writer_.FindExperiment(path->experiment);
     if (!experiment.ok()) return experiment.status();
-    const std::string reason = request.reason().empty()
-                                   ? absl::StrCat("cancelled by ", (*experiment)->owner)
-                                   : request.reason();
-    absl::Status status = Record(scheduler_->Cancel(key, reason));
+    const std::string& by = caller.empty() ? (*experiment)->owner : caller;
+    const std::string reason =
+        request.reason().empty() ? absl::StrCat("cancelled by ", by) : request.reason();
+    LENGTHWISE_FAILPOINT("engine.trial.cancel");
+    absl::Status status = Record(scheduler_->Cancel(key, UserActor(by), reason));
     if (!status.ok()) return status;
   }
   const absl::StatusOr<TrialRecord> trial = GetTrial(key);

@@ -1,6 +1,7 @@
 // The workers' commands, but for their events.
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
 #include "platform/version.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/messages.h"
@@ -33,6 +34,7 @@ absl::StatusOr<v1::RegisterWorkerResponse> Engine::RegisterWorker(
                      "server with ",
                      platform::kWorkerApiVersion, "; build both from the same source"));
   }
+  LENGTHWISE_FAILPOINT("engine.worker.register");
   scheduler_->Register(worker.worker_id(), worker.max_pack_size(), Now());
   fleet_.Register(worker, clock_.wall());
   v1::RegisterWorkerResponse response;
@@ -119,6 +121,7 @@ absl::StatusOr<v1::AcquireLeaseResponse> Engine::AcquireLease(const std::string&
     response.set_no_lease_reason(scheduler_->WhyNothing());
     return response;
   }
+  LENGTHWISE_FAILPOINT("engine.lease.grant");
   if (absl::Status status = Record(*decisions); !status.ok()) return status;
   absl::StatusOr<v1::Lease> lease = MakeLease(*decisions);
   if (!lease.ok()) return lease.status();
@@ -131,6 +134,7 @@ absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions) {
   v1::Lease lease;
   lease.set_lease_id(LeaseId(token));
   lease.set_fencing_token(token);
+  lease.set_shape(scheduler_->ShapeOf(decisions.trials.front().trial));
   std::optional<PackRecord> pack;
   for (const TrialChange& change : decisions.trials) {
     const absl::StatusOr<TrialRecord> trial = GetTrial(change.trial);
@@ -154,6 +158,7 @@ absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions) {
 }
 
 absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatRequest& request) {
+  LENGTHWISE_FAILPOINT("engine.heartbeat");
   std::vector<Token> tokens;
   for (const v1::HeldLease& lease : request.leases()) {
     // An id that does not fit its token is no lease of this server.
@@ -164,11 +169,16 @@ absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatReque
       scheduler_->Heartbeat(request.worker_id(), tokens, Now());
   if (!directives.ok()) return directives.status();
   fleet_.Heartbeat(request.worker_id(), request.measurements(), clock_.wall());
+  for (const v1::PackCapacity& capacity : request.capacities()) {
+    scheduler_->SetCapacity(request.worker_id(), capacity.shape(), capacity.max_pack_size());
+  }
   v1::HeartbeatResponse response;
   for (int i = 0; i < request.leases_size(); ++i) {
     v1::HeartbeatResponse::LeaseDirective& directive = *response.add_leases();
     directive.set_lease_id(request.leases(i).lease_id());
     directive.set_lost((*directives)[i].lost);
+    directive.set_preempted(!(*directives)[i].preempted.empty());
+    directive.set_reason((*directives)[i].preempted);
     for (const TrialKey key : (*directives)[i].cancelled) {
       const absl::StatusOr<std::optional<TrialRecord>> trial = writer_.FindTrial(key);
       if (!trial.ok()) return trial.status();
@@ -185,6 +195,7 @@ absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatReque
 
 absl::StatusOr<v1::ReleaseLeaseResponse> Engine::ReleaseLease(
     const v1::ReleaseLeaseRequest& request) {
+  LENGTHWISE_FAILPOINT("engine.lease.release");
   if (request.lease_id() == LeaseId(request.fencing_token())) {
     absl::Status status = Record(
         scheduler_->Release(request.worker_id(), request.fencing_token(), request.reason(), Now()));

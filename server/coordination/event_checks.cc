@@ -7,6 +7,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
+#include "server/coordination/log_limits.h"
 
 namespace lengthwise::server {
 namespace {
@@ -94,7 +95,9 @@ std::string Problem(const v1::Event& event) {
     case v1::Event::kProjection:
       return Problem(event.projection());
     case v1::Event::kLogLine:
-      return "";
+      if (static_cast<int64_t>(event.log_line().text().size()) <= kMaxLogLineBytes) return "";
+      return absl::StrCat("log_line.text has ", event.log_line().text().size(),
+                          " bytes; accepted are ", kMaxLogLineBytes);
     case v1::Event::kStateChange:
       return "changes of state are the server's to tell";
     case v1::Event::FACT_NOT_SET:

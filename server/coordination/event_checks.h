@@ -8,9 +8,8 @@
 namespace lengthwise::server {
 
 // Events of one trial and attempt, sequence numbers consecutive from at least 1, each with a fact
-// that a worker may tell, columns of equal length, arrays of the size that is said beside them, an
-// outcome only at the end. INVALID_ARGUMENT
-// says which event is wrong.
+// that a worker may tell, columns of equal length, arrays of the size that is said beside them, log
+// lines within their limit, an outcome only at the end. INVALID_ARGUMENT says which event is wrong.
 absl::Status CheckEvents(const v1::StreamEventsRequest& request);
 
 }  // namespace lengthwise::server

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "platform/sha256.h"
+#include "server/resource_id.h"
 
 namespace lengthwise::server {
 namespace {
@@ -31,9 +32,9 @@ std::string TrialName(absl::string_view experiment, absl::string_view trial) {
 
 absl::StatusOr<TrialPath> ParseExperimentOrTrialName(absl::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  const bool experiment = parts.size() == 2 && parts[0] == "experiments" && !parts[1].empty();
-  const bool trial = parts.size() == 4 && parts[0] == "experiments" && !parts[1].empty() &&
-                     parts[2] == "trials" && !parts[3].empty();
+  const bool experiment = parts.size() == 2 && parts[0] == "experiments" && IsResourceId(parts[1]);
+  const bool trial = parts.size() == 4 && parts[0] == "experiments" && IsResourceId(parts[1]) &&
+                     parts[2] == "trials" && IsResourceId(parts[3]);
   if (experiment) return TrialPath{.experiment = std::string(parts[1]), .trial = ""};
   if (trial) {
     return TrialPath{.experiment = std::string(parts[1]), .trial = std::string(parts[3])};
@@ -61,6 +62,10 @@ absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name) {
                      "\" names an experiment, wanted is experiments/{experiment}/trials/{trial}"));
   }
   return path;
+}
+
+std::string UserActor(absl::string_view user) {
+  return absl::StrCat("user ", user.empty() ? "anonymous" : user);
 }
 
 std::string LeaseId(int64_t token) { return absl::StrCat("lease-", token); }

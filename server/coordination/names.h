@@ -24,6 +24,9 @@ absl::StatusOr<std::string> ParseExperimentName(absl::string_view name);
 absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name);
 absl::StatusOr<TrialPath> ParseExperimentOrTrialName(absl::string_view name);
 
+// Of a StateChange: "user ada". What a user did without a name, "anonymous" did.
+std::string UserActor(absl::string_view user);
+
 // "lease-17".
 std::string LeaseId(int64_t token);
 

@@ -12,8 +12,6 @@
 namespace lengthwise::server {
 namespace {
 
-constexpr int64_t kMaxPageBytes = 1 << 20;
-
 absl::Status NotThere(absl::string_view name) {
   return absl::NotFoundError(absl::StrCat("there is no ", name));
 }
@@ -41,9 +39,16 @@ absl::StatusOr<TrialRecord> CoordinatorImpl::FindTrial(StorageReader& reader,
   return **std::move(found);
 }
 
-std::string CoordinatorImpl::WhyWaiting(int64_t trial) {
-  platform::MutexLock lock(engine_mutex_);
-  return engine_.scheduler().WhyWaiting(trial, engine_.Now());
+std::string CoordinatorImpl::WhyWaiting(const TrialRecord& trial) {
+  std::string why;
+  {
+    platform::MutexLock lock(engine_mutex_);
+    why = engine_.scheduler().WhyWaiting(trial.key, engine_.Now());
+  }
+  // A trial that was leased just now: its reason was true when the snapshot was taken.
+  if (why.empty()) return trial.reason;
+  // What brought it back into the queue.
+  return trial.attempt == 0 ? why : absl::StrCat(why, "; before: ", trial.reason);
 }
 
 absl::StatusOr<v1::Experiment> CoordinatorImpl::GetExperiment(absl::string_view name) {
@@ -51,7 +56,11 @@ absl::StatusOr<v1::Experiment> CoordinatorImpl::GetExperiment(absl::string_view 
   if (!reader.ok()) return reader.status();
   const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, name);
   if (!record.ok()) return record.status();
-  return ToExperiment(*record);
+  v1::Experiment experiment = ToExperiment(*record);
+  absl::StatusOr<v1::DiskUse> disk_use = disk_uses_.Measure(**reader, *record);
+  if (!disk_use.ok()) return disk_use.status();
+  *experiment.mutable_disk_use() = *std::move(disk_use);
+  return experiment;
 }
 
 absl::StatusOr<v1::ListExperimentsResponse> CoordinatorImpl::ListExperiments(
@@ -102,10 +111,7 @@ absl::StatusOr<v1::Trial> CoordinatorImpl::GetTrial(absl::string_view name) {
   const auto pack = (*reader)->FindPack(record->pack);
   if (!pack.ok()) return pack.status();
   v1::Trial trial = ToTrial(*record, **pack);
-  if (record->state == v1::QUEUED) {
-    const std::string why = WhyWaiting(record->key);
-    if (!why.empty()) trial.set_reason(why);
-  }
+  if (record->state == v1::QUEUED) trial.set_reason(WhyWaiting(*record));
   return trial;
 }
 
@@ -140,12 +146,9 @@ absl::StatusOr<v1::ListTrialsResponse> CoordinatorImpl::ListTrials(
     }
     *response.add_trials() = ToTrial(record, pack->second);
   }
-  platform::MutexLock lock(engine_mutex_);
   for (int i = 0; i < response.trials_size(); ++i) {
     const TrialRecord& record = (*records)[i];
-    if (record.state != v1::QUEUED) continue;
-    const std::string why = engine_.scheduler().WhyWaiting(record.key, engine_.Now());
-    if (!why.empty()) response.mutable_trials(i)->set_reason(why);
+    if (record.state == v1::QUEUED) response.mutable_trials(i)->set_reason(WhyWaiting(record));
   }
   return response;
 }
@@ -209,69 +212,6 @@ Coordinator::Statistics CoordinatorImpl::GetStatistics() {
         std::max(0.0, absl::ToDoubleSeconds(dependencies_.clock.wall() - *oldest));
   }
   return statistics;
-}
-
-absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadEvents(absl::string_view experiment,
-                                                                   int64_t start_position,
-                                                                   int64_t max_events) {
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
-  const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, experiment);
-  if (!record.ok()) return record.status();
-  EventPage page;
-  page.at_end = true;
-  page.next_position = std::max<int64_t>(start_position, 1);
-  page.unfinished_trials = record->counts.queued() + record->counts.running();
-  int64_t bytes = 0;
-  absl::Status status = (*reader)->ForEachEvent(
-      record->key, start_position, [&](const EventRecord& event, absl::string_view trial_id) {
-        const bool full =
-            static_cast<int64_t>(page.events.size()) >= max_events ||
-            (bytes > 0 && bytes + static_cast<int64_t>(event.payload.size()) > kMaxPageBytes);
-        if (full) {
-          page.at_end = false;
-          return false;
-        }
-        bytes += static_cast<int64_t>(event.payload.size());
-        page.next_position = event.position + 1;
-        page.events.push_back(ToEvent(event, record->id, trial_id));
-        return true;
-      });
-  if (!status.ok()) return status;
-  return page;
-}
-
-absl::Status CoordinatorImpl::ForEachEvent(absl::string_view experiment_or_trial,
-                                           int fact_field_number,
-                                           const std::function<void(const v1::Event&)>& take) {
-  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
-  if (!path.ok()) return path.status();
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
-  int64_t experiment = 0;
-  int64_t trial = 0;
-  if (path->trial.empty()) {
-    const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, experiment_or_trial);
-    if (!record.ok()) return record.status();
-    experiment = record->key;
-  } else {
-    const absl::StatusOr<TrialRecord> record = FindTrial(**reader, experiment_or_trial);
-    if (!record.ok()) return record.status();
-    trial = record->key;
-  }
-  return (*reader)->ForEachEventOfKind(experiment, trial, fact_field_number,
-                                       [&](const EventRecord& event, absl::string_view trial_id) {
-                                         take(ToEvent(event, path->experiment, trial_id));
-                                         return true;
-                                       });
-}
-
-std::unique_ptr<Coordinator::Subscription> CoordinatorImpl::Subscribe(
-    absl::string_view experiment, std::function<void()> wake,
-    std::function<void(const v1::TrialProgress&)> progress) {
-  // A malformed name gets a subscription that never hears anything; reads tell what is wrong.
-  const absl::StatusOr<std::string> id = ParseExperimentName(experiment);
-  return subscriptions_.Subscribe(id.ok() ? *id : "", std::move(wake), std::move(progress));
 }
 
 }  // namespace lengthwise::server

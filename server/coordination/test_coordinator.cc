@@ -196,13 +196,21 @@ absl::StatusOr<v1::Experiment> TestCoordinator::Cancel(const std::string& name,
   v1::CancelExperimentRequest request;
   request.set_name(name);
   request.set_reason(reason);
-  return Call<v1::Experiment>(&CoordinatorImpl::CancelExperiment, std::move(request));
+  return CallAs<v1::Experiment>("", &CoordinatorImpl::CancelExperiment, std::move(request));
 }
 
 absl::StatusOr<v1::Trial> TestCoordinator::CancelTrial(const std::string& name) {
   v1::CancelTrialRequest request;
   request.set_name(name);
-  return Call<v1::Trial>(&CoordinatorImpl::CancelTrial, std::move(request));
+  return CallAs<v1::Trial>("", &CoordinatorImpl::CancelTrial, std::move(request));
+}
+
+absl::StatusOr<v1::RetryTrialsResponse> TestCoordinator::Retry(
+    const std::string& name, const std::vector<v1::TrialState>& states) {
+  v1::RetryTrialsRequest request;
+  request.set_name(name);
+  for (const v1::TrialState state : states) request.add_states(state);
+  return CallAs<v1::RetryTrialsResponse>("ada", &CoordinatorImpl::RetryTrials, std::move(request));
 }
 
 absl::Status TestCoordinator::Delete(const std::string& name) {

@@ -49,6 +49,9 @@ class TestCoordinator {
                                                             bool omit_lengths = false);
   absl::StatusOr<v1::Experiment> Cancel(const std::string& name, const std::string& reason = "");
   absl::StatusOr<v1::Trial> CancelTrial(const std::string& name);
+  // By the user "ada".
+  absl::StatusOr<v1::RetryTrialsResponse> Retry(const std::string& name,
+                                                const std::vector<v1::TrialState>& states);
   absl::Status Delete(const std::string& name);
   absl::Status Register(const std::string& worker, int32_t max_pack_size = 1);
   // The lease, or one without trials.
@@ -79,6 +82,18 @@ class TestCoordinator {
     (coordinator_.get()->*method)(std::move(request), [answer](absl::StatusOr<Response> response) {
       answer->set_value(std::move(response));
     });
+    return answer->get_future().get();
+  }
+  // Of a command that says who asks.
+  template <typename Response, typename Request>
+  absl::StatusOr<Response> CallAs(const std::string& caller,
+                                  void (CoordinatorImpl::*method)(Request, std::string,
+                                                                  Coordinator::Callback<Response>),
+                                  Request request) {
+    auto answer = std::make_shared<std::promise<absl::StatusOr<Response>>>();
+    (coordinator_.get()->*method)(
+        std::move(request), caller,
+        [answer](absl::StatusOr<Response> response) { answer->set_value(std::move(response)); });
     return answer->get_future().get();
   }
 

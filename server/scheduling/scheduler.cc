@@ -3,54 +3,54 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/scheduling/failure_class.h"
 
 namespace lengthwise::server {
 namespace {
+
+// Of the capacities that one worker can have reported: bounds the memory.
+constexpr size_t kMaxCapacities = 1000;
+
+constexpr char kScheduler[] = "scheduler";
 
 absl::Status NotRegistered(absl::string_view worker) {
   return absl::NotFoundError(
       absl::StrCat("worker \"", worker, "\" is not registered; register again"));
 }
 
+std::string WorkerActor(absl::string_view worker) { return absl::StrCat("worker ", worker); }
+
 }  // namespace
 
 Scheduler::Scheduler(const Options& options, Token next_token)
     : options_(options), next_token_(next_token) {}
 
-void Scheduler::InsertRunnable(const ScheduledTrial& trial) {
-  const PackId id(trial.pack, trial.checkpoint_step);
-  Pack& pack = packs_[id];
-  if (!pack.empty()) {
-    const TrialKey first = *pack.begin();
-    pack.insert(trial.key);
-    if (first < trial.key) return;
-    ready_.erase(TurnOf(trial.priority, first));
-  } else {
-    pack.insert(trial.key);
-  }
-  ready_.emplace(TurnOf(trial.priority, trial.key), id);
+Scheduler::Trial& Scheduler::Remember(const ScheduledTrial& trial, const PackTraits& traits) {
+  const auto [pack, is_new] = packs_.try_emplace(trial.pack);
+  if (is_new) pack->second.traits = traits;
+  ++pack->second.trials;
+  Trial& remembered = trials_[trial.key];
+  remembered.data = trial;
+  return remembered;
 }
 
-void Scheduler::RemoveRunnable(const ScheduledTrial& trial) {
-  const PackId id(trial.pack, trial.checkpoint_step);
-  const auto found = packs_.find(id);
-  Pack& pack = found->second;
-  const TrialKey first = *pack.begin();
-  pack.erase(trial.key);
-  if (first != trial.key) return;
-  ready_.erase(TurnOf(trial.priority, first));
-  if (pack.empty()) {
-    packs_.erase(found);
-  } else {
-    ready_.emplace(TurnOf(trial.priority, *pack.begin()), id);
-  }
+void Scheduler::Forget(TrialKey key) {
+  const auto trial = trials_.find(key);
+  const auto pack = packs_.find(trial->second.data.pack);
+  if (--pack->second.trials == 0) packs_.erase(pack);
+  trials_.erase(trial);
+}
+
+void Scheduler::InsertRunnable(const ScheduledTrial& trial) {
+  const PackTraits& traits = TraitsOf(trial);
+  queue_.Insert(IdOf(trial), traits.priority, traits.owner, trial.key);
 }
 
 void Scheduler::Enqueue(Trial& trial) {
   // Whether a back-off is over, MatureDelayed decides, which knows the time.
-  trial.delayed = trial.data.not_before != absl::InfinitePast();
+  trial.delayed = trial.data.past.not_before != absl::InfinitePast();
   if (trial.delayed) {
-    delayed_.emplace(trial.data.not_before, trial.data.key);
+    delayed_.emplace(trial.data.past.not_before, trial.data.key);
   } else {
     InsertRunnable(trial.data);
   }
@@ -58,10 +58,10 @@ void Scheduler::Enqueue(Trial& trial) {
 
 void Scheduler::Dequeue(Trial& trial) {
   if (trial.delayed) {
-    delayed_.erase({trial.data.not_before, trial.data.key});
+    delayed_.erase({trial.data.past.not_before, trial.data.key});
     trial.delayed = false;
   } else {
-    RemoveRunnable(trial.data);
+    queue_.Remove(IdOf(trial.data), trial.data.key);
   }
 }
 
@@ -70,7 +70,7 @@ void Scheduler::MatureDelayed(absl::Time now) {
     Trial& trial = trials_.at(delayed_.begin()->second);
     delayed_.erase(delayed_.begin());
     trial.delayed = false;
-    trial.data.not_before = absl::InfinitePast();
+    trial.data.past.not_before = absl::InfinitePast();
     InsertRunnable(trial.data);
   }
 }
@@ -81,30 +81,48 @@ void Scheduler::Renew(Token token, Lease& lease, absl::Time now) {
   expiries_.emplace(lease.expires, token);
 }
 
-void Scheduler::Add(const ScheduledTrial& trial) {
-  Trial& added = trials_[trial.key];
-  added.data = trial;
-  Enqueue(added);
+void Scheduler::Hold(Trial& trial, Token token, Lease& lease) {
+  if (lease.live.empty()) ++busy_[lease.worker];
+  lease.live.push_back(trial.data.key);
+  lease.pack = trial.data.pack;
+  trial.lease = token;
+  ++running_;
+  queue_.AddRunning(TraitsOf(trial.data).owner, 1);
 }
 
-void Scheduler::RestoreLease(Token token, std::string worker,
-                             const std::vector<ScheduledTrial>& running,
+void Scheduler::LetGo(Trial& trial) {
+  const Token token = trial.lease;
+  Lease& lease = leases_.at(token);
+  std::erase(lease.live, trial.data.key);
+  trial.lease = 0;
+  --running_;
+  queue_.AddRunning(TraitsOf(trial.data).owner, -1);
+  if (!lease.live.empty()) return;
+  Unrank(token, lease);
+  const auto busy = busy_.find(lease.worker);
+  if (--busy->second == 0) busy_.erase(busy);
+}
+
+void Scheduler::Add(const ScheduledTrial& trial, const PackTraits& traits) {
+  Enqueue(Remember(trial, traits));
+}
+
+void Scheduler::RestoreLease(Token token, std::string worker, int32_t size,
+                             const std::vector<ScheduledTrial>& running, const PackTraits& traits,
                              const std::vector<TrialKey>& cancelled, absl::Time now) {
   Lease& lease = leases_[token];
   lease.worker = std::move(worker);
-  for (const ScheduledTrial& trial : running) {
-    Trial& restored = trials_[trial.key];
-    restored.data = trial;
-    restored.lease = token;
-    lease.live.push_back(trial.key);
-    ++running_;
-  }
+  lease.size = size > 0 ? size : static_cast<int32_t>(running.size() + cancelled.size());
+  for (const ScheduledTrial& trial : running) Hold(Remember(trial, traits), token, lease);
   lease.cancelled = cancelled;
   Renew(token, lease, now);
+  Rank(token, lease, now);
 }
 
 void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::Time now) {
-  workers_[std::string(worker)] = {.max_pack_size = std::max(max_pack_size, 1), .last_seen = now};
+  Worker& registered = workers_[std::string(worker)];
+  registered.max_pack_size = std::max(max_pack_size, 1);
+  registered.last_seen = now;
 }
 
 absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_view worker,
@@ -124,18 +142,33 @@ absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_vi
     }
     Renew(token, lease->second, now);
     directive.cancelled = lease->second.cancelled;
+    directive.preempted = lease->second.preempted;
   }
   return directives;
+}
+
+void Scheduler::SetCapacity(absl::string_view worker, absl::string_view shape,
+                            int32_t max_pack_size) {
+  const auto registered = workers_.find(worker);
+  if (registered == workers_.end()) return;
+  auto& capacities = registered->second.capacities;
+  // What is forgotten is learned again.
+  if (capacities.size() >= kMaxCapacities && !capacities.contains(shape)) capacities.clear();
+  capacities[std::string(shape)] = std::max(max_pack_size, 1);
 }
 
 std::vector<TrialKey> Scheduler::NextPack(absl::string_view worker, absl::Time now) {
   MatureDelayed(now);
   const auto registered = workers_.find(worker);
-  if (registered == workers_.end() || ready_.empty()) return {};
-  const Pack& pack = packs_.at(ready_.begin()->second);
+  if (registered == workers_.end() || queue_.empty()) return {};
+  const PackId& id = queue_.next();
+  int32_t size = registered->second.max_pack_size;
+  const auto capacity = registered->second.capacities.find(packs_.at(id.pack).traits.shape);
+  if (capacity != registered->second.capacities.end()) size = std::min(size, capacity->second);
+  if (id.limit > 0) size = std::min(size, id.limit);
   std::vector<TrialKey> trials;
-  for (const TrialKey key : pack) {
-    if (static_cast<int32_t>(trials.size()) == registered->second.max_pack_size) break;
+  for (const TrialKey key : queue_.next_trials()) {
+    if (static_cast<int32_t>(trials.size()) == size) break;
     trials.push_back(key);
   }
   return trials;
@@ -146,85 +179,76 @@ absl::StatusOr<Decisions> Scheduler::Grant(absl::string_view worker, absl::Time 
   if (registered == workers_.end()) return NotRegistered(worker);
   registered->second.last_seen = now;
   Decisions decisions;
-  std::vector<TrialKey> pack = NextPack(worker, now);
+  const std::vector<TrialKey> pack = NextPack(worker, now);
   if (pack.empty()) return decisions;
 
   const Token token = next_token_++;
   Lease& lease = leases_[token];
   lease.worker = std::string(worker);
+  lease.size = static_cast<int32_t>(pack.size());
   Renew(token, lease, now);
-  decisions.leases.push_back({.token = token, .worker = lease.worker, .granted = true});
+  decisions.leases.push_back(
+      {.token = token, .worker = lease.worker, .granted = true, .size = lease.size});
   for (const TrialKey key : pack) {
     Trial& trial = trials_.at(key);
     Dequeue(trial);
-    trial.lease = token;
-    ++running_;
-    ++trial.data.attempt;
+    ++trial.data.past.attempt;
     const int64_t step = trial.data.checkpoint_step;
-    TrialChange& change = decisions.trials.emplace_back();
-    change.trial = key;
-    change.from = v1::QUEUED;
-    change.to = v1::RUNNING;
-    change.reason =
-        absl::StrCat("leased to ", worker, " (lease ", token, ", attempt ", trial.data.attempt,
-                     ") from ", step > 0 ? absl::StrCat("step ", step) : "the beginning");
+    TrialChange change = ChangeOf(
+        trial, v1::RUNNING, kScheduler,
+        absl::StrCat("leased to ", worker, " (lease ", token, ", attempt ", trial.data.past.attempt,
+                     ") from ", step > 0 ? absl::StrCat("step ", step) : "the beginning"));
     change.worker = lease.worker;
     change.token = token;
-    change.attempt = trial.data.attempt;
-    change.failures = trial.data.failures;
     change.resumed_from_step = step;
+    decisions.trials.push_back(std::move(change));
+    Hold(trial, token, lease);
   }
-  lease.live = std::move(pack);
+  queue_.Serve(packs_.at(lease.pack).traits.owner, token);
+  Rank(token, lease, now);
   return decisions;
 }
 
-TrialChange Scheduler::Requeue(Trial& trial, std::string reason) {
-  Lease& lease = leases_.at(trial.lease);
+TrialChange Scheduler::ChangeOf(const Trial& trial, v1::TrialState to, std::string actor,
+                                std::string reason) const {
   TrialChange change;
   change.trial = trial.data.key;
-  change.from = v1::RUNNING;
-  change.to = v1::QUEUED;
+  change.from = trial.lease == 0 ? v1::QUEUED : v1::RUNNING;
+  change.to = to;
+  change.actor = std::move(actor);
   change.reason = std::move(reason);
-  change.worker = lease.worker;
+  if (trial.lease != 0) change.worker = leases_.at(trial.lease).worker;
   change.token = trial.lease;
-  change.attempt = trial.data.attempt;
-  change.failures = trial.data.failures;
-  change.not_before = trial.data.not_before;
-  std::erase(lease.live, trial.data.key);
-  trial.lease = 0;
-  --running_;
-  Enqueue(trial);
+  change.past = trial.data.past;
   return change;
 }
 
-TrialChange Scheduler::End(TrialKey key, v1::TrialState to, std::string reason) {
+TrialChange Scheduler::Requeue(Trial& trial, std::string actor, std::string reason) {
+  TrialChange change = ChangeOf(trial, v1::QUEUED, std::move(actor), std::move(reason));
+  // First: an owner who waits keeps the turn.
+  Enqueue(trial);
+  LetGo(trial);
+  return change;
+}
+
+TrialChange Scheduler::End(TrialKey key, v1::TrialState to, std::string actor, std::string reason) {
   Trial& trial = trials_.at(key);
-  TrialChange change;
-  change.trial = key;
-  change.from = v1::QUEUED;
-  change.to = to;
-  change.reason = std::move(reason);
-  change.attempt = trial.data.attempt;
-  change.failures = trial.data.failures;
+  TrialChange change = ChangeOf(trial, to, std::move(actor), std::move(reason));
   if (trial.lease == 0) {
     Dequeue(trial);
   } else {
-    Lease& lease = leases_.at(trial.lease);
-    std::erase(lease.live, key);
-    if (to == v1::CANCELLED) lease.cancelled.push_back(key);
-    change.from = v1::RUNNING;
-    change.worker = lease.worker;
-    change.token = trial.lease;
-    --running_;
+    if (to == v1::CANCELLED) leases_.at(trial.lease).cancelled.push_back(key);
+    LetGo(trial);
   }
-  trials_.erase(key);
+  Forget(key);
   return change;
 }
 
 void Scheduler::EndLease(Token token, Decisions& decisions) {
   const auto lease = leases_.find(token);
+  if (!lease->second.preempted.empty()) --preempted_;
   expiries_.erase({lease->second.expires, token});
-  decisions.leases.push_back({.token = token, .worker = lease->second.worker, .granted = false});
+  decisions.leases.push_back({.token = token, .worker = lease->second.worker});
   leases_.erase(lease);
 }
 
@@ -234,18 +258,29 @@ void Scheduler::EndLeaseIfDone(Token token, Decisions& decisions) {
   if (lease.live.empty() && lease.cancelled.empty()) EndLease(token, decisions);
 }
 
+void Scheduler::GiveUp(Token token, const std::string& actor, const std::string& reason,
+                       Decisions& decisions) {
+  const Lease& lease = leases_.at(token);
+  const std::vector<TrialKey> live = lease.live;
+  for (const TrialKey key : live) {
+    Trial& trial = trials_.at(key);
+    if (!lease.preempted.empty()) ++trial.data.past.preemptions;
+    decisions.trials.push_back(Requeue(trial, actor, reason));
+  }
+  EndLease(token, decisions);
+}
+
 Decisions Scheduler::Release(absl::string_view worker, Token token, absl::string_view reason,
                              absl::Time now) {
   Decisions decisions;
-  const auto lease = leases_.find(token);
-  if (lease == leases_.end() || lease->second.worker != worker) return decisions;
-  const std::vector<TrialKey> live = lease->second.live;
-  for (const TrialKey key : live) {
-    decisions.trials.push_back(
-        Requeue(trials_.at(key), absl::StrCat(worker, " gave lease ", token, " back",
-                                              reason.empty() ? "" : absl::StrCat(": ", reason))));
-  }
-  EndLease(token, decisions);
+  const auto found = leases_.find(token);
+  if (found == leases_.end() || found->second.worker != worker) return decisions;
+  const Lease& lease = found->second;
+  const absl::string_view why = lease.preempted.empty() ? reason : lease.preempted;
+  GiveUp(token, lease.preempted.empty() ? WorkerActor(worker) : kScheduler,
+         absl::StrCat(worker, " gave lease ", token, " back",
+                      why.empty() ? "" : absl::StrCat(": ", why)),
+         decisions);
   return decisions;
 }
 
@@ -255,44 +290,102 @@ absl::Duration Scheduler::BackOff(int32_t failures) const {
   return std::min(wait, options_.max_back_off);
 }
 
+TrialChange Scheduler::FailTemporarily(Trial& trial, const std::string& worker, int64_t step,
+                                       absl::string_view reason, absl::Time now) {
+  TrialPast& past = trial.data.past;
+  const std::string failure = FailureClass(reason);
+  const bool again = past.failures > 0 && past.failure == failure && past.failure_step == step;
+  ++past.failures;
+  past.failure = failure;
+  past.failure_step = step;
+  const std::string told = absl::StrCat(worker, " failed: ", reason);
+  if (again) {
+    return End(trial.data.key, v1::FAILED, kScheduler,
+               absl::StrCat(told, " (for the second time in a row, again at step ", step, ")"));
+  }
+  const std::string counted = absl::StrCat(told, " (failure ", past.failures, " of ",
+                                           options_.max_failed_attempts, " allowed)");
+  if (past.failures >= options_.max_failed_attempts) {
+    return End(trial.data.key, v1::FAILED, kScheduler, counted);
+  }
+  const absl::Duration wait = BackOff(past.failures);
+  past.not_before = now + wait;
+  return Requeue(trial, WorkerActor(worker),
+                 absl::StrCat(counted, "; tried again in ", absl::FormatDuration(wait)));
+}
+
+TrialChange Scheduler::SplitPack(Trial& trial, const Lease& lease, absl::string_view reason) {
+  const std::string told = reason.empty() ? "" : absl::StrCat(" (", reason, ")");
+  if (lease.size <= 1) {
+    return End(trial.data.key, v1::FAILED, WorkerActor(lease.worker),
+               absl::StrCat("the memory of ", lease.worker, " does not hold even this trial alone",
+                            told, "; it needs a larger device, or a smaller model or batch"));
+  }
+  const int32_t half = lease.size / 2;
+  trial.data.past.pack_limit = half;
+  const auto worker = workers_.find(lease.worker);
+  if (worker != workers_.end()) {
+    const std::string& shape = TraitsOf(trial.data).shape;
+    const auto known = worker->second.capacities.find(shape);
+    const bool smaller = known != worker->second.capacities.end() && known->second < half;
+    if (!smaller) SetCapacity(lease.worker, shape, half);
+  }
+  return Requeue(trial, WorkerActor(lease.worker),
+                 absl::StrCat("the memory of ", lease.worker, " does not hold the pack of ",
+                              lease.size, told, "; goes on in packs of at most ", half));
+}
+
 absl::StatusOr<Decisions> Scheduler::Finish(TrialKey key, Token token, v1::Outcome::Kind kind,
-                                            absl::string_view reason, absl::Time now) {
+                                            int64_t step, absl::string_view reason,
+                                            absl::Time now) {
   const auto found = trials_.find(key);
   if (token == 0 || found == trials_.end() || found->second.lease != token) {
     return absl::FailedPreconditionError(
         absl::StrCat("the trial does not belong to lease ", token, " any more"));
   }
   Trial& trial = found->second;
-  const std::string worker = leases_.at(token).worker;
+  const Lease& lease = leases_.at(token);
+  const std::string& worker = lease.worker;
   Decisions decisions;
-  if (kind == v1::Outcome::COMPLETED) {
-    decisions.trials.push_back(
-        End(key, v1::SUCCEEDED,
-            absl::StrCat("completed by ", worker, " in attempt ", trial.data.attempt)));
-  } else if (kind == v1::Outcome::FAILED_TEMPORARILY) {
-    const int32_t failures = ++trial.data.failures;
-    const std::string told = absl::StrCat(worker, " failed: ", reason, " (failure ", failures,
-                                          " of ", options_.max_failed_attempts, " allowed)");
-    if (failures >= options_.max_failed_attempts) {
-      decisions.trials.push_back(End(key, v1::FAILED, told));
-    } else {
-      const absl::Duration wait = BackOff(failures);
-      trial.data.not_before = now + wait;
+  switch (kind) {
+    case v1::Outcome::COMPLETED:
       decisions.trials.push_back(
-          Requeue(trial, absl::StrCat(told, "; tried again in ", absl::FormatDuration(wait))));
-    }
-  } else {
-    decisions.trials.push_back(End(key, v1::FAILED, absl::StrCat(worker, " failed: ", reason)));
+          End(key, v1::SUCCEEDED, WorkerActor(worker),
+              absl::StrCat("completed by ", worker, " in attempt ", trial.data.past.attempt)));
+      break;
+    case v1::Outcome::FAILED_TEMPORARILY:
+      decisions.trials.push_back(FailTemporarily(trial, worker, step, reason, now));
+      break;
+    case v1::Outcome::OUT_OF_MEMORY:
+      decisions.trials.push_back(SplitPack(trial, lease, reason));
+      break;
+    default:
+      decisions.trials.push_back(
+          End(key, v1::FAILED, WorkerActor(worker), absl::StrCat(worker, " failed: ", reason)));
   }
   EndLeaseIfDone(token, decisions);
   return decisions;
 }
 
-Decisions Scheduler::Cancel(TrialKey trial, absl::string_view reason) {
+Decisions Scheduler::Cancel(TrialKey trial, absl::string_view actor, absl::string_view reason) {
   Decisions decisions;
   if (trials_.contains(trial)) {
-    decisions.trials.push_back(End(trial, v1::CANCELLED, std::string(reason)));
+    decisions.trials.push_back(End(trial, v1::CANCELLED, std::string(actor), std::string(reason)));
   }
+  return decisions;
+}
+
+Decisions Scheduler::Retry(const ScheduledTrial& trial, const PackTraits& traits,
+                           v1::TrialState from, absl::string_view actor, absl::string_view reason) {
+  Decisions decisions;
+  if (trials_.contains(trial.key)) return decisions;
+  ScheduledTrial anew = trial;
+  anew.past = {.attempt = trial.past.attempt};
+  Trial& queued = Remember(anew, traits);
+  Enqueue(queued);
+  TrialChange change = ChangeOf(queued, v1::QUEUED, std::string(actor), std::string(reason));
+  change.from = from;
+  decisions.trials.push_back(std::move(change));
   return decisions;
 }
 
@@ -301,7 +394,7 @@ Decisions Scheduler::Fail(TrialKey trial, absl::string_view reason) {
   const auto found = trials_.find(trial);
   if (found == trials_.end()) return decisions;
   const Token lease = found->second.lease;
-  decisions.trials.push_back(End(trial, v1::FAILED, std::string(reason)));
+  decisions.trials.push_back(End(trial, v1::FAILED, kScheduler, std::string(reason)));
   if (lease != 0) EndLeaseIfDone(lease, decisions);
   return decisions;
 }
@@ -311,29 +404,27 @@ void Scheduler::SetCheckpoint(TrialKey key, int64_t step) {
   if (found == trials_.end()) return;
   Trial& trial = found->second;
   const bool runnable = trial.lease == 0 && !trial.delayed;
-  if (runnable) RemoveRunnable(trial.data);
+  if (runnable) queue_.Remove(IdOf(trial.data), key);
   trial.data.checkpoint_step = step;
   if (runnable) InsertRunnable(trial.data);
 }
 
 Decisions Scheduler::Tick(absl::Time now) {
+  last_tick_ = now;
   Decisions decisions;
   while (!expiries_.empty() && expiries_.begin()->first <= now) {
     const Token token = expiries_.begin()->second;
-    const std::string worker = leases_.at(token).worker;
-    const std::vector<TrialKey> live = leases_.at(token).live;
-    for (const TrialKey key : live) {
-      decisions.trials.push_back(Requeue(
-          trials_.at(key),
-          absl::StrCat("lease ", token, " of ", worker, " expired after ",
-                       absl::FormatDuration(options_.lease_duration), " without a heartbeat")));
-    }
-    EndLease(token, decisions);
+    GiveUp(token, kScheduler,
+           absl::StrCat("lease ", token, " of ", leases_.at(token).worker, " expired after ",
+                        absl::FormatDuration(options_.lease_duration), " without a heartbeat"),
+           decisions);
   }
   for (auto worker = workers_.begin(); worker != workers_.end();) {
     const bool forget = now - worker->second.last_seen > options_.worker_memory;
     worker = forget ? workers_.erase(worker) : std::next(worker);
   }
+  MatureDelayed(now);
+  Preempt(now);
   return decisions;
 }
 
@@ -341,12 +432,16 @@ absl::Time Scheduler::NextDeadline() const {
   absl::Time deadline = absl::InfiniteFuture();
   if (!expiries_.empty()) deadline = std::min(deadline, expiries_.begin()->first);
   if (!delayed_.empty()) deadline = std::min(deadline, delayed_.begin()->first);
+  // Not less than what Tick does: a deadline that has passed and changes nothing would come again.
+  if (const std::optional<Token> token = NextToPreempt(last_tick_); token.has_value()) {
+    deadline = std::min(deadline, leases_.at(*token).rank->second + options_.min_run);
+  }
   return deadline;
 }
 
 bool Scheduler::HasRunnable(absl::Time now) {
   MatureDelayed(now);
-  return !ready_.empty();
+  return !queue_.empty();
 }
 
 }  // namespace lengthwise::server

@@ -5,13 +5,22 @@
 //
 // Only trials that have not ended are known here. A trial waits (QUEUED) or belongs to exactly one
 // lease (RUNNING). Waiting trials that may train together form packs: same pack key, same
-// checkpoint step. Packs are leased by priority, then in the order of their first trial's key,
-// which is the order of submission and of the grid. To pick one costs O(log n).
+// checkpoint step. Packs are leased by priority and fair share (fair_queue.h); to pick one costs
+// O(log n).
+//
+// A pack that a worker's memory did not hold is split: its trials go on in packs of half the size,
+// and the worker gets no larger ones of that shape. When packs of a higher priority wait and no
+// worker is free, the lease of the lowest priority that runs longest is preempted: its worker
+// stores checkpoints and gives it back. Which leases are being preempted, and what workers said of
+// their memory, is not recorded: after a restart the first is decided again, the second is learned
+// again (trials keep their own limits).
 #ifndef LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
 #define LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,28 +33,46 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "proto/event.pb.h"
+#include "server/scheduling/fair_queue.h"
 
 namespace lengthwise::server {
 
-// A trial's number in the store; ascending in the order of submission and grid.
-using TrialKey = int64_t;
 // A lease's fencing token: ascending over all leases, from 1; 0 for none.
 using Token = int64_t;
+
+// What a trial went through that decides what becomes of it.
+struct TrialPast {
+  // Leases so far.
+  int32_t attempt = 0;
+  // Attempts that failed temporarily, the class of the last one's reason (failure_class.h), and the
+  // step at which it failed.
+  int32_t failures = 0;
+  std::string failure;
+  int64_t failure_step = 0;
+  // Times that its lease was preempted.
+  int32_t preemptions = 0;
+  // Trials of its pack at once, at most: a larger pack did not fit a worker's memory. 0: any.
+  int32_t pack_limit = 0;
+  // Not leased before; the past for at once.
+  absl::Time not_before = absl::InfinitePast();
+};
 
 // What the scheduler keeps of a trial that has not ended.
 struct ScheduledTrial {
   TrialKey key = 0;
   // Trials with the same number differ only in seeds and learning rate.
   int64_t pack = 0;
-  // Higher is leased first; the same for all trials of a pack.
-  int32_t priority = 0;
-  // Leases so far.
-  int32_t attempt = 0;
-  // Attempts that failed temporarily.
-  int32_t failures = 0;
   int64_t checkpoint_step = 0;
-  // Not leased before; the past for at once.
-  absl::Time not_before = absl::InfinitePast();
+  TrialPast past;
+};
+
+// What all trials of a pack share.
+struct PackTraits {
+  // Higher is leased first.
+  int32_t priority = 0;
+  std::string owner;
+  // Packs of the same shape and size need the same memory.
+  std::string shape;
 };
 
 // A trial changed its state. What a store must keep of it to rebuild the scheduler is all here.
@@ -53,14 +80,14 @@ struct TrialChange {
   TrialKey trial = 0;
   v1::TrialState from = v1::TRIAL_STATE_UNSPECIFIED;
   v1::TrialState to = v1::TRIAL_STATE_UNSPECIFIED;
-  // Who or what caused it, and why, as a sentence.
+  // Who or what caused it, as in v1::StateChange, and why, as a sentence.
+  std::string actor;
   std::string reason;
   // Of the lease that was given, or was lost; empty and 0 for a trial without one.
   std::string worker;
   Token token = 0;
-  int32_t attempt = 0;
-  int32_t failures = 0;
-  absl::Time not_before = absl::InfinitePast();
+  // With this change.
+  TrialPast past;
   // When `to` is RUNNING: where the attempt goes on.
   int64_t resumed_from_step = 0;
 };
@@ -70,6 +97,8 @@ struct LeaseChange {
   Token token = 0;
   std::string worker;
   bool granted = false;
+  // When granted: its trials.
+  int32_t size = 0;
 };
 
 // In the order in which they must be recorded.
@@ -83,6 +112,8 @@ struct LeaseDirective {
   Token token = 0;
   bool lost = false;
   std::vector<TrialKey> cancelled;
+  // Why the lease is to be given back; empty: it is not.
+  std::string preempted;
 };
 
 // Not thread-safe. Time never goes backwards between calls.
@@ -98,30 +129,43 @@ class Scheduler {
     absl::Duration max_back_off = absl::Minutes(5);
     // A worker is forgotten after so long a silence.
     absl::Duration worker_memory = absl::Hours(1);
+    // A worker without trials counts as free while it was heard of within so long: what was killed
+    // or has left does not keep others from being preempted.
+    absl::Duration free_memory = absl::Seconds(5);
+    // A lease is not preempted before it has run so long.
+    absl::Duration min_run = absl::Minutes(1);
+    // A trial is preempted at most so often; 0: never.
+    int32_t max_preemptions = 3;
   };
 
   // Tokens begin at `next_token`.
   Scheduler(const Options& options, Token next_token);
 
   // Queues a trial that is not yet known here.
-  void Add(const ScheduledTrial& trial);
+  void Add(const ScheduledTrial& trial, const PackTraits& traits);
 
   // Brings a lease back after a restart, with a full duration from now: `running` are its live
-  // trials, `cancelled` those whose cancellation the worker may not have heard of. Not both empty.
-  void RestoreLease(Token token, std::string worker, const std::vector<ScheduledTrial>& running,
+  // trials, of one pack with `traits`; `cancelled` those whose cancellation the worker may not have
+  // heard of. Not both empty. `size` is that of its LeaseChange.
+  void RestoreLease(Token token, std::string worker, int32_t size,
+                    const std::vector<ScheduledTrial>& running, const PackTraits& traits,
                     const std::vector<TrialKey>& cancelled, absl::Time now);
 
   // Registers a worker that trains up to `max_pack_size` (at least 1) trials at once, or renews its
   // registration. Its leases stay.
   void Register(absl::string_view worker, int32_t max_pack_size, absl::Time now);
   bool IsRegistered(absl::string_view worker) const { return workers_.contains(worker); }
-  // Takes over another scheduler's registrations.
+  // Takes over another scheduler's registrations and what it knows of their memory.
   void CopyWorkers(const Scheduler& other) { workers_ = other.workers_; }
 
   // Renews leases. NOT_FOUND: the worker is not registered.
   absl::StatusOr<std::vector<LeaseDirective>> Heartbeat(absl::string_view worker,
                                                         absl::Span<const Token> leases,
                                                         absl::Time now);
+
+  // The worker's device takes at most so many trials (at least 1) of this shape at once. Without
+  // effect for a worker that is not registered.
+  void SetCapacity(absl::string_view worker, absl::string_view shape, int32_t max_pack_size);
 
   // The trials that Grant would lease to the worker now; empty when there are none, or the worker
   // is not registered.
@@ -134,12 +178,18 @@ class Scheduler {
   Decisions Release(absl::string_view worker, Token token, absl::string_view reason,
                     absl::Time now);
 
-  // An attempt told its outcome. FAILED_PRECONDITION when the trial does not belong to the lease.
+  // An attempt told its outcome after `step`. FAILED_PRECONDITION when the trial does not belong to
+  // the lease.
   absl::StatusOr<Decisions> Finish(TrialKey trial, Token token, v1::Outcome::Kind kind,
-                                   absl::string_view reason, absl::Time now);
+                                   int64_t step, absl::string_view reason, absl::Time now);
 
   // No decisions for a trial that is not known (any more).
-  Decisions Cancel(TrialKey trial, absl::string_view reason);
+  Decisions Cancel(TrialKey trial, absl::string_view actor, absl::string_view reason);
+
+  // Queues a trial again that has ended in the state `from`, with all attempts before it. No
+  // decisions for one that has not ended.
+  Decisions Retry(const ScheduledTrial& trial, const PackTraits& traits, v1::TrialState from,
+                  absl::string_view actor, absl::string_view reason);
 
   // The trial cannot be run, for a reason that no other attempt removes. No decisions for one that
   // is not known (any more).
@@ -148,9 +198,10 @@ class Scheduler {
   // The trial can go on from this step. A waiting trial moves to the pack of that step.
   void SetCheckpoint(TrialKey trial, int64_t step);
 
-  // Ends leases whose time is over, forgets workers that are silent for long.
+  // Ends leases whose time is over, preempts others, forgets workers that are silent for long.
   Decisions Tick(absl::Time now);
-  // When a lease expires or a back-off is over; nothing in sight: InfiniteFuture.
+  // When a lease expires or can be preempted, or a back-off is over; nothing in sight:
+  // InfiniteFuture.
   absl::Time NextDeadline() const;
 
   // True if some trial could be leased now.
@@ -172,6 +223,10 @@ class Scheduler {
   std::vector<TrialKey> TrialsOf(absl::string_view worker) const;
   // The lease that a trial belongs to; 0 for none.
   Token LeaseOf(TrialKey trial) const;
+  // What a trial's lease calls its shape; empty for a trial that is not known.
+  std::string ShapeOf(TrialKey trial) const;
+  // Leases that are to be given back and have not been.
+  int64_t preempted() const { return preempted_; }
 
   // Compares all that is kept twice; INTERNAL names what does not fit. For tests: O(n).
   absl::Status CheckInvariants() const;
@@ -182,47 +237,85 @@ class Scheduler {
     Token lease = 0;
     bool delayed = false;
   };
+  struct Pack {
+    PackTraits traits;
+    int64_t trials = 0;  // that are known
+  };
   struct Lease {
     std::string worker;
+    int64_t pack = 0;
+    int32_t size = 0;  // trials when it was granted
     std::vector<TrialKey> live;
     std::vector<TrialKey> cancelled;
     absl::Time expires;
+    std::string preempted;  // why; empty: it is not
+    // Its place among the leases that can be preempted; absent while it has none.
+    std::optional<std::pair<int32_t, absl::Time>> rank;
   };
   struct Worker {
     int32_t max_pack_size = 1;
     absl::Time last_seen;
+    absl::flat_hash_map<std::string, int32_t> capacities;  // by shape
   };
-  // (pack, checkpoint step)
-  using PackId = std::pair<int64_t, int64_t>;
-  // (-priority, first trial)
-  using Turn = std::pair<int32_t, TrialKey>;
-  using Pack = absl::btree_set<TrialKey>;
 
-  static Turn TurnOf(int32_t priority, TrialKey first) { return {-priority, first}; }
+  static PackId IdOf(const ScheduledTrial& trial) {
+    return {trial.pack, trial.checkpoint_step, trial.past.pack_limit};
+  }
+  const PackTraits& TraitsOf(const ScheduledTrial& trial) const {
+    return packs_.at(trial.pack).traits;
+  }
+  Trial& Remember(const ScheduledTrial& trial, const PackTraits& traits);
+  void Forget(TrialKey trial);
   void Enqueue(Trial& trial);
   void Dequeue(Trial& trial);
   void InsertRunnable(const ScheduledTrial& trial);
-  void RemoveRunnable(const ScheduledTrial& trial);
   void MatureDelayed(absl::Time now);
   void Renew(Token token, Lease& lease, absl::Time now);
+  void Hold(Trial& trial, Token token, Lease& lease);
+  // Takes a live trial out of its lease.
+  void LetGo(Trial& trial);
+  // The change of a trial from RUNNING or QUEUED, where it is now.
+  TrialChange ChangeOf(const Trial& trial, v1::TrialState to, std::string actor,
+                       std::string reason) const;
   // Takes the trial from its lease back into the queue.
-  TrialChange Requeue(Trial& trial, std::string reason);
+  TrialChange Requeue(Trial& trial, std::string actor, std::string reason);
   // Takes the trial from its lease, or the queue, and forgets it.
-  TrialChange End(TrialKey key, v1::TrialState to, std::string reason);
+  TrialChange End(TrialKey key, v1::TrialState to, std::string actor, std::string reason);
   void EndLease(Token token, Decisions& decisions);
   void EndLeaseIfDone(Token token, Decisions& decisions);
+  // Queues the live trials of a lease again and ends it.
+  void GiveUp(Token token, const std::string& actor, const std::string& reason,
+              Decisions& decisions);
+  TrialChange FailTemporarily(Trial& trial, const std::string& worker, int64_t step,
+                              absl::string_view reason, absl::Time now);
+  TrialChange SplitPack(Trial& trial, const Lease& lease, absl::string_view reason);
   absl::Duration BackOff(int32_t failures) const;
+  // What a trial that could be leased waits for.
+  std::string PlaceInQueue(const ScheduledTrial& trial) const;
+
+  // Gives a lease its place among those that can be preempted, or takes it away.
+  void Rank(Token token, Lease& lease, absl::Time granted);
+  void Unrank(Token token, Lease& lease);
+  // The lease to preempt next, if packs wait for it: whatever the time it has run.
+  std::optional<Token> NextToPreempt(absl::Time now) const;
+  void Preempt(absl::Time now);
+  int64_t FreeWorkers(absl::Time now) const;
 
   const Options options_;
   Token next_token_;
   int64_t running_ = 0;
   absl::flat_hash_map<TrialKey, Trial> trials_;
-  absl::flat_hash_map<PackId, Pack> packs_;  // trials that may be leased now
-  absl::btree_map<Turn, PackId> ready_;      // packs_ in the order of leasing
+  absl::flat_hash_map<int64_t, Pack> packs_;
+  FairQueue queue_;  // trials that may be leased now
   absl::btree_set<std::pair<absl::Time, TrialKey>> delayed_;
   absl::btree_map<Token, Lease> leases_;
   absl::btree_set<std::pair<absl::Time, Token>> expiries_;
   absl::btree_map<std::string, Worker> workers_;
+  absl::flat_hash_map<std::string, int32_t> busy_;  // leases with live trials, by worker
+  // Leases that can be preempted: priority, when they were granted, token.
+  absl::btree_set<std::tuple<int32_t, absl::Time, Token>> ranks_;
+  int64_t preempted_ = 0;
+  absl::Time last_tick_ = absl::InfinitePast();
 };
 
 }  // namespace lengthwise::server

@@ -30,33 +30,64 @@ Token Scheduler::LeaseOf(TrialKey trial) const {
   return found == trials_.end() ? 0 : found->second.lease;
 }
 
+std::string Scheduler::ShapeOf(TrialKey trial) const {
+  const auto found = trials_.find(trial);
+  return found == trials_.end() ? "" : TraitsOf(found->second.data).shape;
+}
+
 std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
   const auto found = trials_.find(key);
   if (found == trials_.end() || found->second.lease != 0) return "";
   const ScheduledTrial& trial = found->second.data;
-  if (trial.not_before > now) {
-    const absl::Duration wait = absl::Ceil(trial.not_before - now, absl::Seconds(1));
+  if (trial.past.not_before > now) {
+    const absl::Duration wait = absl::Ceil(trial.past.not_before - now, absl::Seconds(1));
     return absl::StrCat("waits ", absl::FormatDuration(wait), " more after failure ",
-                        trial.failures, " of ", options_.max_failed_attempts, " allowed");
+                        trial.past.failures, " of ", options_.max_failed_attempts, " allowed");
   }
   const int64_t workers = LiveWorkers(now);
   if (workers == 0) return "waits for a worker: none is connected";
-  const std::string busy =
-      absl::StrCat("; ", workers, workers == 1 ? " worker is" : " workers are", " connected, ",
-                   running_, running_ == 1 ? " trial runs" : " trials run");
-  const auto pack = packs_.find({trial.pack, trial.checkpoint_step});
-  if (pack == packs_.end() || ready_.empty()) return absl::StrCat("is next", busy);
-  const auto& [turn, first] = *ready_.begin();
-  if (first == pack->first) return absl::StrCat("is next", busy);
-  if (-turn.first > trial.priority) {
-    return absl::StrCat("waits for trials of priority ", -turn.first,
-                        ", which go before its priority ", trial.priority, busy);
+  std::string why = PlaceInQueue(trial);
+  absl::StrAppend(&why, "; ", workers, workers == 1 ? " worker is" : " workers are", " connected, ",
+                  running_, running_ == 1 ? " trial runs" : " trials run");
+  if (preempted_ > 0) {
+    absl::StrAppend(&why, ", ", preempted_, preempted_ == 1 ? " lease is" : " leases are",
+                    " being preempted");
   }
-  return absl::StrCat("waits for trials submitted before it", busy);
+  if (trial.past.pack_limit > 0) {
+    absl::StrAppend(&why, "; goes in packs of at most ", trial.past.pack_limit,
+                    ", for a worker's memory did not hold more");
+  }
+  return why;
+}
+
+std::string Scheduler::PlaceInQueue(const ScheduledTrial& trial) const {
+  constexpr int64_t kMostCounted = 100;
+  const PackId id = IdOf(trial);
+  if (!queue_.Contains(id)) return "is next";  // its back-off is just over
+  const PackTraits& traits = TraitsOf(trial);
+  const auto packs = [](int64_t count) {
+    return absl::StrCat(count == kMostCounted ? "more than " : "",
+                        count == kMostCounted ? count - 1 : count, count == 1 ? " pack" : " packs");
+  };
+  if (const int64_t above = queue_.PacksAbove(traits.priority); above > 0) {
+    return absl::StrCat("waits for ", above, above == 1 ? " pack" : " packs",
+                        " of a higher priority (up to ", queue_.next_priority(), "; its own is ",
+                        traits.priority, ")");
+  }
+  const int64_t before = queue_.PacksBefore(id, kMostCounted);
+  if (queue_.next_owner() != traits.owner) {
+    return absl::StrCat(
+        "waits for its owner's fair share: ", traits.owner, " runs ", queue_.Running(traits.owner),
+        ", ", queue_.next_owner(), ", who goes first, ", queue_.Running(queue_.next_owner()),
+        " models",
+        before == 0 ? "" : absl::StrCat("; ", packs(before), " of its owner go before it"));
+  }
+  if (before == 0) return "is next";
+  return absl::StrCat("waits for ", packs(before), " that ", traits.owner, " submitted before");
 }
 
 std::string Scheduler::WhyNothing() const {
-  if (!ready_.empty()) return "trials are queued; ask again";
+  if (!queue_.empty()) return "trials are queued; ask again";
   if (!delayed_.empty()) {
     return absl::StrCat(delayed_.size(), delayed_.size() == 1 ? " trial waits" : " trials wait",
                         " after a temporary failure, no other is queued");
@@ -65,7 +96,12 @@ std::string Scheduler::WhyNothing() const {
 }
 
 absl::Status Scheduler::CheckInvariants() const {
+  if (absl::Status status = queue_.CheckInvariants(); !status.ok()) return status;
   int64_t live = 0;
+  int64_t preempted = 0;
+  size_t ranked = 0;
+  absl::flat_hash_map<std::string, int32_t> busy;
+  absl::flat_hash_map<std::string, int64_t> running;  // by owner
   for (const auto& [token, lease] : leases_) {
     if (token >= next_token_) return absl::InternalError("a token from the future");
     if (lease.live.empty() && lease.cancelled.empty()) {
@@ -74,34 +110,59 @@ absl::Status Scheduler::CheckInvariants() const {
     if (!expiries_.contains({lease.expires, token})) {
       return absl::InternalError(absl::StrCat("lease ", token, " never expires"));
     }
+    if (!lease.live.empty()) ++busy[lease.worker];
+    if (!lease.preempted.empty()) ++preempted;
+    if (lease.rank.has_value()) {
+      ++ranked;
+      if (lease.live.empty() || !lease.preempted.empty() ||
+          !ranks_.contains({lease.rank->first, lease.rank->second, token})) {
+        return absl::InternalError(absl::StrCat("lease ", token, " cannot be preempted"));
+      }
+    }
     for (const TrialKey key : lease.live) {
       ++live;
       if (LeaseOf(key) != token) {
         return absl::InternalError(absl::StrCat("trial ", key, " is in two leases"));
       }
+      ++running[TraitsOf(trials_.at(key).data).owner];
     }
   }
   if (live != running_) return absl::InternalError("running trials are miscounted");
   if (expiries_.size() != leases_.size()) return absl::InternalError("an expiry without lease");
-  int64_t runnable = 0;
-  for (const auto& [id, pack] : packs_) {
-    if (pack.empty()) return absl::InternalError("an empty pack");
-    const ScheduledTrial& first = trials_.at(*pack.begin()).data;
-    const auto turn = ready_.find(TurnOf(first.priority, first.key));
-    if (turn == ready_.end() || turn->second != id) {
-      return absl::InternalError(absl::StrCat("the pack of trial ", first.key, " has no turn"));
-    }
-    for (const TrialKey key : pack) {
-      const Trial& trial = trials_.at(key);
-      const PackId right(trial.data.pack, trial.data.checkpoint_step);
-      if (trial.lease != 0 || trial.delayed || right != id) {
-        return absl::InternalError(absl::StrCat("trial ", key, " is in the wrong pack"));
-      }
-      ++runnable;
+  if (busy != busy_) return absl::InternalError("busy workers are miscounted");
+  if (preempted != preempted_) return absl::InternalError("preempted leases are miscounted");
+  if (ranked != ranks_.size()) return absl::InternalError("a rank without lease");
+  for (const auto& [owner, count] : running) {
+    if (queue_.Running(owner) != count) {
+      return absl::InternalError(absl::StrCat("the share of ", owner, " is miscounted"));
     }
   }
-  if (ready_.size() != packs_.size()) return absl::InternalError("a turn without pack");
-  if (runnable + static_cast<int64_t>(delayed_.size()) != queued()) {
+  absl::flat_hash_map<int64_t, int64_t> known;  // trials by pack
+  absl::flat_hash_map<PackId, int64_t> runnable;
+  int64_t waiting = 0;
+  for (const auto& [key, trial] : trials_) {
+    ++known[trial.data.pack];
+    if (trial.lease != 0) continue;
+    ++waiting;
+    if (trial.delayed) {
+      if (!delayed_.contains({trial.data.past.not_before, key})) {
+        return absl::InternalError(absl::StrCat("trial ", key, " waits for ever"));
+      }
+      --waiting;
+    } else if (!queue_.Contains(IdOf(trial.data))) {
+      return absl::InternalError(absl::StrCat("trial ", key, " is in no pack"));
+    } else {
+      ++runnable[IdOf(trial.data)];
+    }
+  }
+  if (static_cast<int64_t>(runnable.size()) != queue_.packs() || waiting != queue_.trials()) {
+    return absl::InternalError("the queue has other trials than wait");
+  }
+  if (known.size() != packs_.size()) return absl::InternalError("a pack without trials");
+  for (const auto& [number, pack] : packs_) {
+    if (known[number] != pack.trials) return absl::InternalError("a pack's trials are miscounted");
+  }
+  if (waiting + static_cast<int64_t>(delayed_.size()) != queued()) {
     return absl::InternalError("a waiting trial is nowhere");
   }
   return absl::OkStatus();

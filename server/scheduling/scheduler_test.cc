@@ -16,13 +16,13 @@ using testing::IsEmpty;
 
 class SchedulerTest : public testing::Test {
  protected:
-  void Add(TrialKey key, int64_t pack, int32_t priority = 0, int64_t step = 0) {
+  void Add(TrialKey key, int64_t pack, int32_t priority = 0, int64_t step = 0,
+           const std::string& owner = "ada") {
     ScheduledTrial trial;
     trial.key = key;
     trial.pack = pack;
-    trial.priority = priority;
     trial.checkpoint_step = step;
-    scheduler_.Add(trial);
+    scheduler_.Add(trial, {.priority = priority, .owner = owner, .shape = "shape"});
   }
 
   void After(absl::Duration time) { now_ += time; }
@@ -37,10 +37,16 @@ class SchedulerTest : public testing::Test {
     return trials;
   }
 
-  Decisions Finish(TrialKey trial, v1::Outcome::Kind kind, const std::string& reason = "") {
-    const auto decisions = scheduler_.Finish(trial, token_, kind, reason, now_);
+  Decisions Finish(TrialKey trial, v1::Outcome::Kind kind, const std::string& reason = "",
+                   int64_t step = 0) {
+    const auto decisions = scheduler_.Finish(trial, token_, kind, step, reason, now_);
     EXPECT_TRUE(decisions.ok()) << decisions.status();
     return *decisions;
+  }
+
+  // What the worker is told of the newest lease.
+  LeaseDirective Beat(const std::string& worker) {
+    return (*scheduler_.Heartbeat(worker, {token_}, now_))[0];
   }
 
   Scheduler scheduler_{{}, 1};
@@ -62,7 +68,8 @@ TEST_F(SchedulerTest, AHigherPriorityGoesFirst) {
   Add(2, 2, 5);
   Add(3, 3, -5);
   scheduler_.Register("w", 1, now_);
-  EXPECT_THAT(scheduler_.WhyWaiting(1, now_), HasSubstr("priority 5"));
+  EXPECT_THAT(scheduler_.WhyWaiting(3, now_),
+              HasSubstr("waits for 2 packs of a higher priority (up to 5; its own is -5)"));
   EXPECT_THAT(Grant("w"), ElementsAre(2));
   EXPECT_THAT(Grant("w"), ElementsAre(1));
   EXPECT_THAT(Grant("w"), ElementsAre(3));
@@ -94,6 +101,7 @@ TEST_F(SchedulerTest, HeartbeatsKeepALeaseAndSilenceEndsIt) {
   ASSERT_EQ(decisions.trials.size(), 1u);
   EXPECT_EQ(decisions.trials[0].to, v1::QUEUED);
   EXPECT_EQ(decisions.trials[0].reason, "lease 1 of w expired after 30s without a heartbeat");
+  EXPECT_EQ(decisions.trials[0].actor, "scheduler");
   EXPECT_TRUE((*scheduler_.Heartbeat("w", {token_}, now_))[0].lost);
 }
 
@@ -102,13 +110,13 @@ TEST_F(SchedulerTest, TheNextAttemptGoesOnFromTheCheckpointWithAHigherToken) {
   scheduler_.Register("w", 1, now_);
   Grant("w");
   scheduler_.SetCheckpoint(1, 500);
-  scheduler_.Release("w", token_, "draining", now_);
+  EXPECT_EQ(scheduler_.Release("w", token_, "draining", now_).trials[0].actor, "worker w");
   const Decisions decisions = *scheduler_.Grant("w", now_);
   ASSERT_EQ(decisions.trials.size(), 1u);
   EXPECT_EQ(decisions.trials[0].resumed_from_step, 500);
-  EXPECT_EQ(decisions.trials[0].attempt, 2);
+  EXPECT_EQ(decisions.trials[0].past.attempt, 2);
   EXPECT_EQ(decisions.trials[0].token, 2);
-  EXPECT_EQ(decisions.trials[0].failures, 0);
+  EXPECT_EQ(decisions.trials[0].past.failures, 0);
 }
 
 TEST_F(SchedulerTest, ATrialThatCannotBeRunFailsWhereverItIs) {
@@ -135,18 +143,232 @@ TEST_F(SchedulerTest, ATemporaryFailureIsTriedAgainAfterABackOffAndThreeAreFinal
   scheduler_.Register("w", 1, now_);
   for (int failure = 1; failure <= 2; ++failure) {
     EXPECT_THAT(Grant("w"), ElementsAre(1));
-    const Decisions decisions = Finish(1, v1::Outcome::FAILED_TEMPORARILY, "out of memory");
+    const Decisions decisions =
+        Finish(1, v1::Outcome::FAILED_TEMPORARILY, "disk full", /*step=*/10 * failure);
     EXPECT_EQ(decisions.trials[0].to, v1::QUEUED);
-    EXPECT_EQ(decisions.trials[0].not_before, now_ + failure * absl::Seconds(2));
+    EXPECT_EQ(decisions.trials[0].actor, "worker w");
+    EXPECT_EQ(decisions.trials[0].past.not_before, now_ + failure * absl::Seconds(2));
     EXPECT_THAT(Grant("w"), IsEmpty());
     EXPECT_THAT(scheduler_.WhyWaiting(1, now_), HasSubstr("after failure"));
+    EXPECT_EQ(scheduler_.NextDeadline(), now_ + failure * absl::Seconds(2));
     After(failure * absl::Seconds(2));
+    scheduler_.Tick(now_);
+    EXPECT_EQ(scheduler_.NextDeadline(), absl::InfiniteFuture());
   }
   Grant("w");
-  const Decisions decisions = Finish(1, v1::Outcome::FAILED_TEMPORARILY, "out of memory");
+  const Decisions decisions = Finish(1, v1::Outcome::FAILED_TEMPORARILY, "disk full", 30);
   EXPECT_EQ(decisions.trials[0].to, v1::FAILED);
-  EXPECT_EQ(decisions.trials[0].reason, "w failed: out of memory (failure 3 of 3 allowed)");
+  EXPECT_EQ(decisions.trials[0].reason, "w failed: disk full (failure 3 of 3 allowed)");
+  EXPECT_EQ(decisions.trials[0].actor, "scheduler");
   EXPECT_EQ(scheduler_.queued(), 0);
+}
+
+TEST_F(SchedulerTest, TheSameFailureAtTheSameStepTwiceInARowIsFinal) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  Grant("w");
+  Finish(1, v1::Outcome::FAILED_TEMPORARILY, "index 17 is out of range", 40);
+  After(absl::Seconds(2));
+  // An attempt that says nothing comes between.
+  Grant("w");
+  scheduler_.Release("w", token_, "draining", now_);
+  Grant("w");
+  const Decisions decisions =
+      Finish(1, v1::Outcome::FAILED_TEMPORARILY, "index 23 is out of range", 40);
+  EXPECT_EQ(decisions.trials[0].to, v1::FAILED);
+  EXPECT_EQ(decisions.trials[0].reason,
+            "w failed: index 23 is out of range (for the second time in a row, again at step 40)");
+  EXPECT_EQ(decisions.trials[0].actor, "scheduler");
+}
+
+TEST_F(SchedulerTest, TheSameFailureIsRecognizedAfterARestart) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  Grant("w");
+  const TrialPast past = Finish(1, v1::Outcome::FAILED_TEMPORARILY, "no disk", 40).trials[0].past;
+  Scheduler restarted({}, 2);
+  restarted.Add({.key = 1, .pack = 1, .past = past}, {});
+  restarted.Register("w", 1, now_);
+  After(absl::Seconds(2));
+  const Token token = restarted.Grant("w", now_)->trials[0].token;
+  EXPECT_EQ(restarted.Finish(1, token, v1::Outcome::FAILED_TEMPORARILY, 40, "no disk", now_)
+                ->trials[0]
+                .to,
+            v1::FAILED);
+}
+
+TEST_F(SchedulerTest, APackThatAWorkersMemoryDoesNotHoldIsSplitAndThatIsRemembered) {
+  for (TrialKey key = 1; key <= 4; ++key) Add(key, 1);
+  for (TrialKey key = 5; key <= 8; ++key) Add(key, 2);
+  scheduler_.Register("small", 8, now_);
+  scheduler_.Register("large", 8, now_);
+  EXPECT_THAT(Grant("small"), ElementsAre(1, 2, 3, 4));
+  for (TrialKey key = 1; key <= 4; ++key) {
+    const TrialChange change = Finish(key, v1::Outcome::OUT_OF_MEMORY, "2 GiB wanted").trials.at(0);
+    EXPECT_EQ(change.to, v1::QUEUED);
+    EXPECT_EQ(change.past.failures, 0);
+    EXPECT_EQ(change.reason,
+              "the memory of small does not hold the pack of 4 (2 GiB wanted); goes on in packs of "
+              "at most 2");
+  }
+  EXPECT_EQ(scheduler_.leases(), 0);
+  EXPECT_THAT(scheduler_.WhyWaiting(3, now_), HasSubstr("goes in packs of at most 2"));
+  // The trials go on in halves anywhere, others of the shape only on this worker.
+  EXPECT_THAT(Grant("large"), ElementsAre(1, 2));
+  EXPECT_THAT(Grant("large"), ElementsAre(3, 4));
+  EXPECT_THAT(Grant("small"), ElementsAre(5, 6));
+  EXPECT_THAT(Grant("large"), ElementsAre(7, 8));
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+}
+
+TEST_F(SchedulerTest, ATrialThatDoesNotFitAloneFails) {
+  for (TrialKey key = 1; key <= 3; ++key) Add(key, 1);
+  scheduler_.Register("w", 3, now_);
+  EXPECT_THAT(Grant("w"), ElementsAre(1, 2, 3));
+  for (TrialKey key = 1; key <= 3; ++key) Finish(key, v1::Outcome::OUT_OF_MEMORY);
+  for (TrialKey key = 1; key <= 3; ++key) {
+    EXPECT_THAT(Grant("w"), ElementsAre(key));
+    const TrialChange change = Finish(key, v1::Outcome::OUT_OF_MEMORY, "9 GiB").trials.at(0);
+    EXPECT_EQ(change.to, v1::FAILED);
+    EXPECT_THAT(change.reason, HasSubstr("does not hold even this trial alone (9 GiB)"));
+  }
+}
+
+TEST_F(SchedulerTest, ALeaseThatWasRestoredKnowsHowLargeItWas) {
+  // Of four trials one is left: it was not alone when memory ran out.
+  Scheduler restored({}, 8);
+  restored.RestoreLease(7, "w", 4, {{.key = 1}}, {}, {}, now_);
+  EXPECT_EQ(restored.Finish(1, 7, v1::Outcome::OUT_OF_MEMORY, 0, "", now_)->trials[0].to,
+            v1::QUEUED);
+}
+
+TEST_F(SchedulerTest, AWorkerGetsPacksOfTheSizeThatItMeasured) {
+  for (TrialKey key = 1; key <= 6; ++key) Add(key, 1);
+  scheduler_.Register("w", 8, now_);
+  scheduler_.SetCapacity("w", "shape", 2);
+  scheduler_.SetCapacity("w", "another", 1);
+  EXPECT_THAT(Grant("w"), ElementsAre(1, 2));
+  // Also after it registered again.
+  scheduler_.Register("w", 8, now_);
+  EXPECT_THAT(Grant("w"), ElementsAre(3, 4));
+}
+
+TEST_F(SchedulerTest, OwnersOfEqualPriorityTakeTurnsAndAreToldSo) {
+  for (TrialKey key = 1; key <= 3; ++key) Add(key, key);
+  Add(4, 4, 0, 0, "bob");
+  scheduler_.Register("w", 1, now_);
+  EXPECT_THAT(Grant("w"), ElementsAre(1));
+  EXPECT_THAT(scheduler_.WhyWaiting(3, now_),
+              HasSubstr("waits for its owner's fair share: ada runs 1, bob, who goes first, 0 "
+                        "models; 1 pack of its owner go before it"));
+  EXPECT_THAT(Grant("w"), ElementsAre(4));
+  EXPECT_THAT(scheduler_.WhyWaiting(3, now_), HasSubstr("waits for 1 pack that ada submitted"));
+  EXPECT_THAT(Grant("w"), ElementsAre(2));
+}
+
+TEST_F(SchedulerTest, AHigherPriorityPreemptsTheLowestThatRunsLongestWhenNoWorkerIsFree) {
+  Add(1, 1, 1);
+  Add(2, 2, 0);
+  Add(3, 3, 0);
+  scheduler_.Register("middle", 1, now_);
+  scheduler_.Register("old", 1, now_);
+  scheduler_.Register("young", 1, now_);
+  EXPECT_THAT(Grant("middle"), ElementsAre(1));
+  EXPECT_THAT(Grant("old"), ElementsAre(2));
+  const Token old_lease = token_;
+  After(absl::Seconds(10));
+  EXPECT_THAT(Grant("young"), ElementsAre(3));
+  const Token young_lease = token_;
+  Add(4, 4, /*priority=*/5);
+  const auto preempted = [&](const std::string& worker, Token token) {
+    return (*scheduler_.Heartbeat(worker, {token}, now_))[0].preempted;
+  };
+  const auto beat_all = [&] {
+    EXPECT_EQ(preempted("middle", old_lease - 1), "");
+    EXPECT_EQ(preempted("old", old_lease), "");
+    EXPECT_EQ(preempted("young", young_lease), "");
+  };
+  scheduler_.Tick(now_);
+  EXPECT_EQ(preempted("old", old_lease), "");
+  EXPECT_EQ(scheduler_.NextDeadline(), now_ + absl::Seconds(20)) << "when middle expires";
+  beat_all();
+  After(absl::Seconds(29));
+  beat_all();
+  scheduler_.Tick(now_);
+  EXPECT_EQ(scheduler_.NextDeadline(), now_ + absl::Seconds(21)) << "when the old may be preempted";
+  After(absl::Seconds(21));
+  scheduler_.Tick(now_);
+  EXPECT_EQ(preempted("old", old_lease),
+            "preempted for priority 5, which goes before 0: 1 such pack waits and no worker is "
+            "free");
+  EXPECT_EQ(preempted("young", young_lease), "") << "one is enough";
+  EXPECT_THAT(scheduler_.WhyWaiting(4, now_), HasSubstr("1 lease is being preempted"));
+  const Decisions decisions = scheduler_.Release("old", old_lease, "as told", now_);
+  EXPECT_EQ(decisions.trials[0].actor, "scheduler");
+  EXPECT_THAT(decisions.trials[0].reason, HasSubstr("old gave lease 2 back: preempted for"));
+  EXPECT_EQ(decisions.trials[0].past.preemptions, 1);
+  EXPECT_THAT(Grant("old"), ElementsAre(4));
+  EXPECT_EQ(scheduler_.preempted(), 0);
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+}
+
+TEST_F(SchedulerTest, NothingIsPreemptedForAnEqualPriorityNorWhileAWorkerIsFree) {
+  Add(1, 1, 0);
+  scheduler_.Register("w", 1, now_);
+  Grant("w");
+  Add(2, 2, 0);
+  for (int i = 0; i < 10; ++i) {
+    After(absl::Seconds(20));
+    EXPECT_EQ(Beat("w").preempted, "");
+    scheduler_.Tick(now_);
+  }
+  scheduler_.Register("free", 1, now_);
+  Add(3, 3, 5);
+  scheduler_.Tick(now_);
+  EXPECT_EQ(Beat("w").preempted, "");
+}
+
+TEST_F(SchedulerTest, ATrialIsPreemptedThreeTimesAtMost) {
+  Add(1, 1, 0);
+  scheduler_.Register("w", 1, now_);
+  for (TrialKey other = 10; other < 20; ++other) {
+    const bool expected = other < 13;
+    Grant("w");
+    Add(other, other, 5);
+    for (int i = 0; i < 4; ++i) {
+      After(absl::Seconds(20));
+      Beat("w");
+      scheduler_.Tick(now_);
+    }
+    EXPECT_EQ(!Beat("w").preempted.empty(), expected) << other;
+    if (!expected) break;
+    scheduler_.Release("w", token_, "", now_);
+    EXPECT_THAT(Grant("w"), ElementsAre(other));
+    Finish(other, v1::Outcome::COMPLETED);
+  }
+}
+
+TEST_F(SchedulerTest, ATrialThatHasEndedCanBeRetriedWithItsAttemptsAndAFreshBudget) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  Grant("w");
+  TrialPast past = Finish(1, v1::Outcome::FAILED_PERMANENTLY, "loss is NaN").trials[0].past;
+  past.failures = 2;
+  past.pack_limit = 2;
+  const Decisions decisions =
+      scheduler_.Retry({.key = 1, .pack = 1, .checkpoint_step = 70, .past = past}, {}, v1::FAILED,
+                       "user ada", "retried by ada");
+  ASSERT_EQ(decisions.trials.size(), 1u);
+  EXPECT_EQ(decisions.trials[0].from, v1::FAILED);
+  EXPECT_EQ(decisions.trials[0].to, v1::QUEUED);
+  EXPECT_EQ(decisions.trials[0].actor, "user ada");
+  EXPECT_EQ(decisions.trials[0].past.attempt, 1);
+  EXPECT_EQ(decisions.trials[0].past.failures, 0);
+  EXPECT_EQ(decisions.trials[0].past.pack_limit, 0);
+  EXPECT_THAT(scheduler_.Retry({.key = 1, .pack = 1}, {}, v1::FAILED, "", "").trials, IsEmpty());
+  const Decisions granted = *scheduler_.Grant("w", now_);
+  EXPECT_EQ(granted.trials[0].past.attempt, 2);
+  EXPECT_EQ(granted.trials[0].resumed_from_step, 70);
 }
 
 TEST_F(SchedulerTest, APermanentFailureIsFinalAtOnce) {
@@ -162,7 +384,7 @@ TEST_F(SchedulerTest, AnOutcomeOfALostLeaseChangesNothing) {
   Grant("w");
   After(absl::Seconds(31));
   scheduler_.Tick(now_);
-  EXPECT_EQ(scheduler_.Finish(1, token_, v1::Outcome::COMPLETED, "", now_).status().code(),
+  EXPECT_EQ(scheduler_.Finish(1, token_, v1::Outcome::COMPLETED, 0, "", now_).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(scheduler_.queued(), 1);
 }
@@ -172,12 +394,14 @@ TEST_F(SchedulerTest, AWorkerHearsOfCancelledTrialsAndTheLeaseLivesForTheOthers)
   Add(2, 1);
   scheduler_.Register("w", 2, now_);
   Grant("w");
-  EXPECT_EQ(scheduler_.Cancel(1, "not needed").trials[0].reason, "not needed");
+  const Decisions cancelled = scheduler_.Cancel(1, "user ada", "not needed");
+  EXPECT_EQ(cancelled.trials[0].reason, "not needed");
+  EXPECT_EQ(cancelled.trials[0].actor, "user ada");
   const auto directives = scheduler_.Heartbeat("w", {token_}, now_);
   EXPECT_FALSE((*directives)[0].lost);
   EXPECT_THAT((*directives)[0].cancelled, ElementsAre(1));
   EXPECT_EQ(Finish(2, v1::Outcome::COMPLETED).trials[0].to, v1::SUCCEEDED);
-  EXPECT_THAT(scheduler_.Cancel(1, "again").trials, IsEmpty());
+  EXPECT_THAT(scheduler_.Cancel(1, "user ada", "again").trials, IsEmpty());
 }
 
 TEST_F(SchedulerTest, ALeaseEndsWithItsLastOutcome) {
@@ -198,15 +422,12 @@ TEST_F(SchedulerTest, UnknownWorkersRegisterFirst) {
 }
 
 TEST_F(SchedulerTest, ARestoredLeaseGoesOnForAFullDuration) {
-  ScheduledTrial trial;
-  trial.key = 1;
-  trial.attempt = 1;
   Scheduler restored({}, 8);
-  restored.RestoreLease(7, "w", {trial}, {}, now_);
+  restored.RestoreLease(7, "w", 1, {{.key = 1, .past = {.attempt = 1}}}, {}, {}, now_);
   EXPECT_EQ(restored.NextDeadline(), now_ + absl::Seconds(30));
   restored.Register("w", 1, now_);
   EXPECT_FALSE((*restored.Heartbeat("w", {7}, now_))[0].lost);
-  EXPECT_TRUE(restored.Finish(1, 7, v1::Outcome::COMPLETED, "", now_).ok());
+  EXPECT_TRUE(restored.Finish(1, 7, v1::Outcome::COMPLETED, 0, "", now_).ok());
 }
 
 TEST_F(SchedulerTest, AMillionQueuedTrialsAreLeasedInOrder) {

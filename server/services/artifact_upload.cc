@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "server/services/status.h"
 #include "server/services/validation.h"
 
@@ -115,10 +116,12 @@ absl::Status ArtifactUpload::TakeEnd() {
     return absl::DataLossError(absl::StrCat("the data has ", received_bytes_,
                                             " bytes, the header says ", expected_bytes_));
   }
+  LENGTHWISE_FAILPOINT("upload.finish.before");
   return writer_->Finish();
 }
 
 void ArtifactUpload::FinishWith(const absl::Status& status) {
+  LENGTHWISE_FAILPOINT("upload.answer.before");
   writer_.reset();  // here and not on gRPC's thread: it may touch the disk
   {
     platform::MutexLock lock(mutex_);

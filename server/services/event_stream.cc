@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "platform/failpoint.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
@@ -30,7 +31,6 @@ void EventStream::OnReadDone(bool ok) {
   v1::StreamEventsRequest request;
   {
     platform::MutexLock lock(mutex_);
-    reading_ = false;
     if (finished_) return;
     if (ok) {
       index = first_ + static_cast<int64_t>(answers_.size());
@@ -38,6 +38,7 @@ void EventStream::OnReadDone(bool ok) {
       request = std::move(request_);
     } else {
       half_closed_ = true;
+      reading_ = false;
     }
   }
   if (ok) {
@@ -46,6 +47,9 @@ void EventStream::OnReadDone(bool ok) {
         [self = shared_from_this(), index](absl::StatusOr<v1::StreamEventsResponse> answer) {
           self->OnStored(index, std::move(answer));
         });
+    // Only now: what the next read brings must not reach the coordinator before this.
+    platform::MutexLock lock(mutex_);
+    reading_ = false;
   }
   Proceed();
 }
@@ -118,6 +122,7 @@ void EventStream::Proceed() {
         started = true;
       }
     }
+    if (write) LENGTHWISE_FAILPOINT("stream.acknowledge.before");
     if (write) StartWrite(&response_);
     if (read) StartRead(&request_);
     // Last: from here on OnDone may come at any time.

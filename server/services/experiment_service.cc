@@ -47,13 +47,9 @@ Request InNameOf(const Caller& caller, Request request) {
   return request;
 }
 
-// The request, whose reason names the caller where the server knows its callers.
-template <typename Request>
-Request CancelledBy(const Caller& caller, Request request) {
-  if (caller.token_id.empty()) return request;
-  const std::string by = absl::StrCat("cancelled by ", caller.principal);
-  request.set_reason(request.reason().empty() ? by : absl::StrCat(request.reason(), " (", by, ")"));
-  return request;
+// Who asks, for the histories of trials; empty where the server does not know its callers.
+std::string PrincipalOf(const Caller& caller) {
+  return caller.token_id.empty() ? "" : caller.principal;
 }
 
 }  // namespace
@@ -125,7 +121,12 @@ grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerC
   if (absl::Status status = CheckExperimentName("name", request->name()); !status.ok()) {
     return Answer(context, status);
   }
-  return Answer(context, response, coordinator_.GetExperiment(request->name()));
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  // Its disk use is measured.
+  readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
+    answer(coordinator_.GetExperiment(request->name()));
+  });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
@@ -150,7 +151,21 @@ grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
   if (status.ok()) status = CheckLength("reason", request->reason(), kMaxReasonBytes);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CancelExperiment(CancelledBy(*caller, *request), AnswerLater(reactor, response));
+  coordinator_.CancelExperiment(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ExperimentService::RetryTrials(grpc::CallbackServerContext* context,
+                                                         const v1::RetryTrialsRequest* request,
+                                                         v1::RetryTrialsResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      AdmitChange(*context, "lengthwise.v1.ExperimentService/RetryTrials", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
+  if (absl::Status status = CheckRetryTrials(*request); !status.ok()) {
+    return Answer(context, status);
+  }
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  coordinator_.RetryTrials(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -203,7 +218,7 @@ grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerCon
   if (status.ok()) status = CheckLength("reason", request->reason(), kMaxReasonBytes);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CancelTrial(CancelledBy(*caller, *request), AnswerLater(reactor, response));
+  coordinator_.CancelTrial(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -214,7 +229,7 @@ grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchE
   if (!admission.ok())
     return new RefusedStream<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(
         admission.status());
-  absl::Status status = CheckExperimentName("name", request->name());
+  absl::Status status = CheckExperimentOrTrialName("name", request->name());
   if (status.ok() && request->start_position() < 0) {
     status = InvalidField("start_position", "is negative; accepted: 0 for all, or next_position");
   }

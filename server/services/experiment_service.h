@@ -42,6 +42,9 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   grpc::ServerUnaryReactor* CancelExperiment(grpc::CallbackServerContext* context,
                                              const v1::CancelExperimentRequest* request,
                                              v1::Experiment* response) override;
+  grpc::ServerUnaryReactor* RetryTrials(grpc::CallbackServerContext* context,
+                                        const v1::RetryTrialsRequest* request,
+                                        v1::RetryTrialsResponse* response) override;
   grpc::ServerUnaryReactor* DeleteExperiment(grpc::CallbackServerContext* context,
                                              const v1::DeleteExperimentRequest* request,
                                              v1::DeleteExperimentResponse* response) override;

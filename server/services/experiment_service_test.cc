@@ -189,6 +189,28 @@ TEST_F(ExperimentServiceTest, ClientsFindFieldViolationsInTheDetails) {
   EXPECT_EQ(bad_request.field_violations(0).field(), "page_size");
 }
 
+TEST_F(ExperimentServiceTest, RetryReachesTheCoordinatorAndChecksItsStates) {
+  coordinator_.EndTrial(kTrial, v1::FAILED);
+  v1::RetryTrialsRequest request;
+  request.set_name(kExperiment);
+  v1::RetryTrialsResponse response;
+  const auto retry = [&] {
+    return Call(&v1::ExperimentService::Stub::RetryTrials, request, response);
+  };
+  EXPECT_EQ(retry().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << "no state";
+  request.add_states(v1::SUCCEEDED);
+  EXPECT_THAT(retry().error_message(), HasSubstr("got SUCCEEDED, expected FAILED, CANCELLED"));
+  request.clear_states();
+  request.add_states(v1::FAILED);
+  ASSERT_TRUE(retry().ok());
+  EXPECT_EQ(response.retried_trials(), 1);
+  EXPECT_EQ(response.experiment().name(), kExperiment);
+  ASSERT_TRUE(retry().ok());
+  EXPECT_EQ(response.retried_trials(), 0);
+  request.set_name("experiments/none-1");
+  EXPECT_EQ(retry().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(ExperimentServiceTest, ReadsAnswerWhatTheCoordinatorSays) {
   v1::GetTrialRequest request;
   request.set_name(kTrial);

@@ -95,12 +95,12 @@ int64_t FakeCoordinator::Append(v1::Event event) {
   return position;
 }
 
-void FakeCoordinator::EndTrial(const std::string& trial) {
+void FakeCoordinator::EndTrial(const std::string& trial, v1::TrialState state) {
   const std::string name = ExperimentOf(trial);
   {
     platform::MutexLock lock(mutex_);
     for (v1::Trial& candidate : experiments_.at(name).trials) {
-      if (candidate.name() == trial) candidate.set_state(v1::SUCCEEDED);
+      if (candidate.name() == trial) candidate.set_state(state);
     }
   }
   Wake(name);
@@ -289,13 +289,33 @@ absl::StatusOr<v1::SummarizeExperimentResponse> FakeCoordinator::SummarizeExperi
   return response;
 }
 
-void FakeCoordinator::CancelExperiment(v1::CancelExperimentRequest request,
+void FakeCoordinator::CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                                        Callback<v1::Experiment> done) {
   {
     platform::MutexLock lock(mutex_);
     cancellations_.push_back(request);
   }
   done(GetExperiment(request.name()));
+}
+
+void FakeCoordinator::RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                                  Callback<v1::RetryTrialsResponse> done) {
+  const std::string name = ExperimentOf(request.name());
+  if (!GetExperiment(name).ok()) return done(NotFound(request.name()));
+  v1::RetryTrialsResponse response;
+  response.mutable_experiment()->set_name(name);
+  {
+    platform::MutexLock lock(mutex_);
+    for (v1::Trial& trial : experiments_.at(name).trials) {
+      const bool named = request.name() == name || request.name() == trial.name();
+      const auto& states = request.states();
+      if (!named || std::count(states.begin(), states.end(), trial.state()) == 0) continue;
+      trial.set_state(v1::RUNNING);
+      response.set_retried_trials(response.retried_trials() + 1);
+    }
+  }
+  Wake(name);
+  done(std::move(response));
 }
 
 void FakeCoordinator::DeleteExperiment(v1::DeleteExperimentRequest request,
@@ -305,7 +325,8 @@ void FakeCoordinator::DeleteExperiment(v1::DeleteExperimentRequest request,
   done(v1::DeleteExperimentResponse());
 }
 
-void FakeCoordinator::CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) {
+void FakeCoordinator::CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                                  Callback<v1::Trial> done) {
   done(absl::FailedPreconditionError(absl::StrCat(request.name(), " ended already")));
 }
 
@@ -437,19 +458,34 @@ Coordinator::Statistics FakeCoordinator::GetStatistics() {
   return statistics_;
 }
 
-absl::StatusOr<Coordinator::EventPage> FakeCoordinator::ReadEvents(absl::string_view name,
-                                                                   int64_t start_position,
-                                                                   int64_t max_events) {
+absl::StatusOr<Coordinator::EventPage> FakeCoordinator::ReadEvents(
+    absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events) {
+  return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/false);
+}
+
+absl::StatusOr<Coordinator::EventPage> FakeCoordinator::ReadLog(
+    absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events) {
+  return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/true);
+}
+
+absl::StatusOr<Coordinator::EventPage> FakeCoordinator::ReadPage(absl::string_view name,
+                                                                 int64_t start_position,
+                                                                 int64_t max_events,
+                                                                 bool log_only) {
   EventPage page;
   {
     platform::MutexLock lock(mutex_);
     ++reads_;
-    const auto found = experiments_.find(name);
+    const auto found = experiments_.find(ExperimentOf(name));
     if (found == experiments_.end()) return NotFound(name);
+    const auto wanted = [&](absl::string_view trial) {
+      return name == found->first || name == trial;
+    };
     page.next_position = start_position;
     page.at_end = true;
     for (const v1::Event& event : found->second.events) {
-      if (event.position() < start_position) continue;
+      if (event.position() < start_position || !wanted(event.trial())) continue;
+      if (log_only && !event.has_log_line() && !event.has_state_change()) continue;
       if (static_cast<int64_t>(page.events.size()) == std::min(max_events, page_limit_)) {
         page.at_end = false;
         break;
@@ -457,8 +493,9 @@ absl::StatusOr<Coordinator::EventPage> FakeCoordinator::ReadEvents(absl::string_
       page.events.push_back(event);
       page.next_position = event.position() + 1;
     }
-    page.unfinished_trials = std::count_if(found->second.trials.begin(), found->second.trials.end(),
-                                           [](const v1::Trial& trial) { return !Ended(trial); });
+    page.unfinished_trials = std::count_if(
+        found->second.trials.begin(), found->second.trials.end(),
+        [&](const v1::Trial& trial) { return wanted(trial.name()) && !Ended(trial); });
   }
   Changed();
   return page;
@@ -482,13 +519,43 @@ absl::Status FakeCoordinator::ForEachEvent(absl::string_view experiment_or_trial
 }
 
 std::unique_ptr<Coordinator::Subscription> FakeCoordinator::Subscribe(
-    absl::string_view experiment, std::function<void()> wake,
+    absl::string_view experiment_or_trial, std::function<void()> wake,
     std::function<void(const v1::TrialProgress&)> progress) {
   auto subscription = std::make_unique<FakeSubscription>(*this);
   platform::MutexLock lock(watchers_mutex_);
   watchers_[subscription.get()] =
-      Watcher{std::string(experiment), std::move(wake), std::move(progress)};
+      Watcher{ExperimentOf(experiment_or_trial), std::move(wake), std::move(progress)};
   return subscription;
+}
+
+void FakeCoordinator::set_backup(std::vector<v1::BackUpResponse> responses) {
+  platform::MutexLock lock(mutex_);
+  backup_ = std::move(responses);
+}
+
+void FakeCoordinator::set_storage(const v1::Storage& storage) {
+  platform::MutexLock lock(mutex_);
+  storage_ = storage;
+}
+
+absl::Status FakeCoordinator::BackUp(
+    const v1::BackUpRequest& request,
+    const std::function<bool(const v1::BackUpResponse&)>& progress) {
+  if (request.name() == "taken") return absl::AlreadyExistsError("there is a backup \"taken\"");
+  std::vector<v1::BackUpResponse> responses;
+  {
+    platform::MutexLock lock(mutex_);
+    responses = backup_;
+  }
+  for (const v1::BackUpResponse& response : responses) {
+    if (!progress(response)) return absl::CancelledError("given up");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::Storage> FakeCoordinator::GetStorage() {
+  platform::MutexLock lock(mutex_);
+  return storage_;
 }
 
 void FakeCoordinator::Wake(const std::string& experiment) {

@@ -32,7 +32,7 @@ class FakeCoordinator : public Coordinator {
   // Appends to the log at the next position and wakes watchers. `event.trial` is
   // "{experiment}/trials/{id}".
   int64_t Append(v1::Event event);
-  void EndTrial(const std::string& trial);
+  void EndTrial(const std::string& trial, v1::TrialState state = v1::SUCCEEDED);
   // Removes the experiment as DeleteExperiment does.
   void Remove(const std::string& name);
   void SendProgress(const v1::TrialProgress& progress);
@@ -47,6 +47,8 @@ class FakeCoordinator : public Coordinator {
   void set_statistics(const Statistics& statistics);
   void set_summary(const v1::SummarizeExperimentResponse& summary);
   void PutArtifact(const std::string& sha256, std::string bytes);
+  void set_backup(std::vector<v1::BackUpResponse> responses);
+  void set_storage(const v1::Storage& storage);
 
   // What tests look at.
   int64_t held_answers();
@@ -71,11 +73,15 @@ class FakeCoordinator : public Coordinator {
   // Answers as if "experiments/evaluation-{number}" had been created.
   void EvaluateTrial(v1::EvaluateTrialRequest request,
                      Callback<v1::CreateExperimentResponse> done) override;
-  void CancelExperiment(v1::CancelExperimentRequest request,
+  void CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                         Callback<v1::Experiment> done) override;
+  // Makes the trials that are in one of the states RUNNING, as new trials are.
+  void RetryTrials(v1::RetryTrialsRequest request, std::string caller,
+                   Callback<v1::RetryTrialsResponse> done) override;
   void DeleteExperiment(v1::DeleteExperimentRequest request,
                         Callback<v1::DeleteExperimentResponse> done) override;
-  void CancelTrial(v1::CancelTrialRequest request, Callback<v1::Trial> done) override;
+  void CancelTrial(v1::CancelTrialRequest request, std::string caller,
+                   Callback<v1::Trial> done) override;
   void RegisterWorker(v1::RegisterWorkerRequest request,
                       Callback<v1::RegisterWorkerResponse> done) override;
   // Answers when the coordinator stops, unless `wait` is zero.
@@ -102,13 +108,19 @@ class FakeCoordinator : public Coordinator {
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request) override;
   v1::ListWorkersResponse ListWorkers() override;
   Statistics GetStatistics() override;
-  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment, int64_t start_position,
-                                       int64_t max_events) override;
+  absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
+                                       int64_t start_position, int64_t max_events) override;
+  absl::StatusOr<EventPage> ReadLog(absl::string_view experiment_or_trial, int64_t start_position,
+                                    int64_t max_events) override;
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take) override;
   std::unique_ptr<Subscription> Subscribe(
-      absl::string_view experiment, std::function<void()> wake,
+      absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) override;
+  // Tells what set_backup set, one response a call; "taken" is there already.
+  absl::Status BackUp(const v1::BackUpRequest& request,
+                      const std::function<bool(const v1::BackUpResponse&)>& progress) override;
+  absl::StatusOr<v1::Storage> GetStorage() override;
 
  private:
   struct FakeExperiment {
@@ -124,6 +136,8 @@ class FakeCoordinator : public Coordinator {
   class FakeSubscription;
   class FakeWriter;
 
+  absl::StatusOr<EventPage> ReadPage(absl::string_view name, int64_t start_position,
+                                     int64_t max_events, bool log_only);
   void Wake(const std::string& experiment);
   void Changed();
 
@@ -146,6 +160,8 @@ class FakeCoordinator : public Coordinator {
   std::vector<v1::EvaluateTrialRequest> evaluated_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CancelExperimentRequest> cancellations_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::BackUpResponse> backup_ ABSL_GUARDED_BY(mutex_);
+  v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
 
   // Held while watchers are called, so that a subscription's end waits for a call under way.
   platform::Mutex watchers_mutex_;

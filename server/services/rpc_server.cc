@@ -50,6 +50,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   builder.RegisterService(&server->workers_);
   builder.RegisterService(&server->fleet_);
   builder.RegisterService(&server->catalogue_);
+  builder.RegisterService(&server->administration_);
   builder.RegisterService(&server->access_);
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
@@ -65,7 +66,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   for (const char* service :
        {v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
         v1::FleetService::service_full_name(), v1::CatalogueService::service_full_name(),
-        v1::AccessService::service_full_name()}) {
+        v1::AccessService::service_full_name(), v1::AdministrationService::service_full_name()}) {
     server->server_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   return server;
@@ -80,7 +81,8 @@ RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
       workers_(coordinator, transfers_, streams_, gate_),
       fleet_(coordinator, gate_),
       catalogue_(options.catalogue, gate_),
-      access_(gate_, options.tokens) {}
+      access_(gate_, options.tokens),
+      administration_(coordinator, transfers_, streams_, gate_) {}
 
 RpcServer::~RpcServer() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());

@@ -15,6 +15,7 @@
 #include "server/access/token_store.h"
 #include "server/coordinator.h"
 #include "server/services/access_service.h"
+#include "server/services/administration_service.h"
 #include "server/services/catalogue_service.h"
 #include "server/services/experiment_service.h"
 #include "server/services/fleet_service.h"
@@ -80,6 +81,7 @@ class RpcServer {
   WorkerService workers_;
   FleetService fleet_;
   CatalogueService catalogue_;
+  AdministrationService administration_;
   AccessService access_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;

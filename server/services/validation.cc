@@ -5,36 +5,27 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/resource_id.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
 namespace {
 
-constexpr size_t kMaxIdLength = 512;
 constexpr size_t kMaxPageTokenLength = 512;
 constexpr size_t kMaxRequestIdLength = 64;
 constexpr size_t kMaxWorkerIdLength = 60;
 
-// Ids become names of directories: none is "." or "..", or hidden.
-bool IsId(absl::string_view id) {
-  return !id.empty() && id.size() <= kMaxIdLength && id[0] != '.' &&
-         std::all_of(id.begin(), id.end(), [](char c) {
-           return absl::ascii_isalnum(c) || absl::StrContains("_.+-=", absl::string_view(&c, 1));
-         });
-}
-
 bool IsExperimentName(absl::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  return parts.size() == 2 && parts[0] == "experiments" && IsId(parts[1]);
+  return parts.size() == 2 && parts[0] == "experiments" && IsResourceId(parts[1]);
 }
 
 bool IsTrialName(absl::string_view name) {
   const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
-  return parts.size() == 4 && parts[0] == "experiments" && IsId(parts[1]) && parts[2] == "trials" &&
-         IsId(parts[3]);
+  return parts.size() == 4 && parts[0] == "experiments" && IsResourceId(parts[1]) &&
+         parts[2] == "trials" && IsResourceId(parts[3]);
 }
 
 // What a client sent, fit to be repeated in a message.
@@ -162,6 +153,24 @@ absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request) {
   }
   if (!status.ok()) return status;
   return CheckNoUnknownFields(request, "request");
+}
+
+absl::Status CheckRetryTrials(const v1::RetryTrialsRequest& request) {
+  absl::Status status = CheckExperimentOrTrialName("name", request.name());
+  if (status.ok()) status = CheckNoUnknownFields(request, "request");
+  if (!status.ok()) return status;
+  if (request.states().empty()) {
+    return InvalidField("states", "is empty, expected FAILED, CANCELLED or both");
+  }
+  for (const int state : request.states()) {
+    if (state == v1::FAILED || state == v1::CANCELLED) continue;
+    return InvalidField("states",
+                        absl::StrCat("got ",
+                                     v1::TrialState_IsValid(state) ? v1::TrialState_Name(state)
+                                                                   : absl::StrCat(state),
+                                     ", expected FAILED, CANCELLED or both"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckWorker(const v1::WorkerDescription& worker) {

@@ -41,6 +41,9 @@ absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request);
 // Name, sizes, request_id, unknown fields. The evaluation's own fields are resolved later.
 absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request);
 
+// Name, at least one state that a trial can be retried from.
+absl::Status CheckRetryTrials(const v1::RetryTrialsRequest& request);
+
 // Worker's id, pack size.
 absl::Status CheckWorker(const v1::WorkerDescription& worker);
 absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header);

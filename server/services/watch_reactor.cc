@@ -8,7 +8,7 @@
 namespace lengthwise::server {
 namespace {
 
-// Events of one response. The coordinator also ends a page at about 1 MiB.
+// Events of one response. The coordinator also ends a page at about 64 KiB.
 constexpr int64_t kPageEvents = 1000;
 
 }  // namespace
@@ -36,6 +36,8 @@ void WatchReactor::OnWake() {
 
 void WatchReactor::OnProgress(const v1::TrialProgress& progress) {
   if (!request_.include_progress()) return;
+  // One who watches a trial hears of all of its experiment.
+  if (progress.trial() != request_.name() && watches_trial_) return;
   platform::MutexLock lock(mutex_);
   progress_[progress.trial()] = progress;
   Schedule();
@@ -125,7 +127,8 @@ void WatchReactor::Step() {
 
 absl::Status WatchReactor::ReadPage(bool& more) {
   absl::StatusOr<Coordinator::EventPage> page =
-      coordinator_.ReadEvents(request_.name(), cursor_, kPageEvents);
+      request_.log_only() ? coordinator_.ReadLog(request_.name(), cursor_, kPageEvents)
+                          : coordinator_.ReadEvents(request_.name(), cursor_, kPageEvents);
   if (!page.ok()) return page.status();
   for (v1::Event& event : page->events) {
     const bool is_large = event.has_attention_map() || event.has_projection();

@@ -62,6 +62,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   WatchReactor(const v1::WatchExperimentRequest& request, Coordinator& coordinator, WorkPool& pool,
                OpenStreams& streams)
       : request_(request),
+        watches_trial_(request.name().find("/trials/") != std::string::npos),
         coordinator_(coordinator),
         pool_(pool),
         streams_(streams),
@@ -80,6 +81,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   void FinishWith(const absl::Status& status);
 
   const v1::WatchExperimentRequest request_;
+  const bool watches_trial_;
   Coordinator& coordinator_;
   WorkPool& pool_;
   OpenStreams& streams_;

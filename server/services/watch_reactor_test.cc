@@ -416,5 +416,49 @@ TEST_F(WatchTest, WatchersMayComeAndGoWhileTheServerStops) {
   EXPECT_EQ(coordinator_.subscriptions(), 0);
 }
 
+TEST_F(WatchTest, AWatcherOfATrialSeesItsEventsAndItsProgressAlone) {
+  AppendLines(0, 10);
+  v1::WatchExperimentRequest request;
+  request.set_name(TrialName(1));
+  request.set_include_progress(true);
+  Watch watch(*stub_, request);
+  ASSERT_TRUE(watch.ReadEvents(5));
+  EXPECT_THAT(watch.texts(), ElementsAre("line 1", "line 3", "line 5", "line 7", "line 9"));
+  v1::TrialProgress progress;
+  progress.set_trial(TrialName(0));
+  coordinator_.SendProgress(progress);
+  progress.set_trial(TrialName(1));
+  coordinator_.SendProgress(progress);
+  while (watch.progress().empty()) ASSERT_TRUE(watch.ReadOne());
+  ASSERT_EQ(watch.progress().size(), 1u);
+  EXPECT_EQ(watch.progress()[0].trial(), TrialName(1));
+  AppendLines(10, 12);
+  ASSERT_TRUE(watch.ReadEvents(6));
+  EXPECT_EQ(watch.texts().back(), "line 11");
+  // It ends with its trial, though another runs.
+  coordinator_.EndTrial(TrialName(1));
+  watch.ReadToEnd();
+  EXPECT_TRUE(watch.Finish().ok());
+}
+
+TEST_F(WatchTest, ALogIsLogLinesAndChangesOfState) {
+  AppendLines(0, 2);
+  v1::Event points;
+  points.set_trial(TrialName(0));
+  points.mutable_training_points()->add_steps(1);
+  coordinator_.Append(points);
+  v1::Event change;
+  change.set_trial(TrialName(0));
+  change.mutable_state_change()->set_to(v1::SUCCEEDED);
+  coordinator_.Append(change);
+  EndAllTrials();
+  v1::WatchExperimentRequest request;
+  request.set_log_only(true);
+  Watch watch(*stub_, request);
+  watch.ReadToEnd();
+  EXPECT_THAT(watch.positions(), ElementsAre(1, 2, 4));
+  EXPECT_EQ(watch.caught_up(), 1);
+}
+
 }  // namespace
 }  // namespace lengthwise::server

@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
+#include "platform/failpoint.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
+#include "server/resource_id.h"
 
 namespace lengthwise::server {
 namespace {
@@ -16,12 +18,15 @@ namespace {
 constexpr absl::string_view kSuffix = ".safetensors";
 constexpr absl::string_view kManifestSuffix = ".json";
 
-bool IsFileName(absl::string_view id) {
-  return !id.empty() && id.size() <= 200 && id[0] != '.' &&
-         std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_' || c == '.' || c == '+';
-         });
+// What file systems take as one name, bytes.
+constexpr size_t kMaxFileName = 255;
+
+// The directory of an id: the id itself, or for a longer one than a file name may be its beginning
+// and its hash. "~" is in no id, so that the two kinds never meet.
+std::string DirectoryName(absl::string_view id) {
+  if (id.size() <= kMaxFileName) return std::string(id);
+  const std::string hash = platform::Sha256Hex(id);
+  return absl::StrCat(id.substr(0, kMaxFileName - 1 - hash.size()), "~", hash);
 }
 
 // Says whose the artifact at `path` is.
@@ -64,7 +69,9 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
                                               ", announced was ", id_.sha256, "; send it again"));
     }
     absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
+    LENGTHWISE_FAILPOINT("artifact.manifest.after");
     if (status.ok()) status = file_->Commit();
+    LENGTHWISE_FAILPOINT("artifact.commit.after");
     if (status.ok()) status = store_.Remember(path_);
     return status;
   }
@@ -108,13 +115,22 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::st
   return std::unique_ptr<ArtifactStore>(new ArtifactStore(directory));
 }
 
+absl::StatusOr<std::string> ArtifactStore::DirectoryOf(absl::string_view experiment) const {
+  if (!IsResourceId(experiment)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", experiment, "\" cannot name a directory of artifacts"));
+  }
+  return absl::StrCat(directory_, "/", DirectoryName(experiment));
+}
+
 absl::StatusOr<std::string> ArtifactStore::DirectoryOf(absl::string_view experiment,
                                                        absl::string_view trial) const {
-  if (!IsFileName(experiment) || !IsFileName(trial)) {
+  const absl::StatusOr<std::string> above = DirectoryOf(experiment);
+  if (!above.ok() || !IsResourceId(trial)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", experiment, "/", trial, "\" cannot name a directory of artifacts"));
   }
-  return absl::StrCat(directory_, "/", experiment, "/", trial);
+  return absl::StrCat(*above, "/", DirectoryName(trial));
 }
 
 absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
@@ -128,10 +144,10 @@ absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
 }
 
 absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
-  const std::string experiment = absl::StrCat(directory_, "/", id.experiment);
-  absl::Status status = platform::CreateDirectories(absl::StrCat(experiment, "/", id.trial));
-  // The new directories' names must be durable, too.
-  if (status.ok()) status = platform::SyncDirectory(experiment);
+  const absl::StatusOr<std::string> directory = DirectoryOf(id.experiment, id.trial);
+  if (!directory.ok()) return directory.status();
+  absl::Status status = platform::CreateDirectories(*directory);
+  // The experiment's own name must be durable, too, whoever made it.
   if (status.ok()) status = platform::SyncDirectory(directory_);
   return status;
 }
@@ -142,6 +158,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::Write(cons
   const absl::StatusOr<std::string> path = PathOf(id);
   if (!path.ok()) return path.status();
   if (absl::Status status = MakeDirectory(id); !status.ok()) return status;
+  LENGTHWISE_FAILPOINT_OR_RETURN("artifact.directory.after");
   absl::StatusOr<std::unique_ptr<platform::AtomicFile>> file = platform::AtomicFile::Create(*path);
   if (!file.ok()) return file.status();
   return std::make_unique<ArtifactFileWriter>(*this, id, *path, *std::move(file), size_bytes, step);
@@ -197,6 +214,7 @@ absl::Status ArtifactStore::Copy(const ArtifactId& from, const std::string& expe
   absl::Status status = MakeDirectory(to);
   if (status.ok()) status = WriteManifest(*path, to, file->size, step);
   if (!status.ok()) return status;
+  LENGTHWISE_FAILPOINT_OR_RETURN("artifact.copy.before");
   if (platform::LinkFile(*old_path, *path).ok()) return Remember(*path);
 
   const absl::StatusOr<std::unique_ptr<Writer>> writer = Write(to, file->size, step);
@@ -225,6 +243,7 @@ absl::Status ArtifactStore::Delete(const ArtifactId& id) {
   }
   absl::Status status = platform::DeleteFile(*path);
   if (!status.ok()) return status;
+  LENGTHWISE_FAILPOINT("artifact.delete.between");
   return platform::DeleteFile(absl::StrCat(absl::StripSuffix(*path, kSuffix), kManifestSuffix));
 }
 
@@ -247,15 +266,16 @@ absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::s
 }
 
 absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
-  const absl::StatusOr<std::string> any = DirectoryOf(experiment, "any");
-  if (!any.ok()) return any.status();
+  const absl::StatusOr<std::string> path = DirectoryOf(experiment);
+  if (!path.ok()) return path.status();
   {
-    const std::string prefix = absl::StrCat(directory_, "/", experiment, "/");
+    const std::string prefix = *path + "/";
     platform::MutexLock lock(mutex_);
     absl::erase_if(verified_,
                    [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
   }
-  return platform::DeleteTree(absl::StrCat(directory_, "/", experiment));
+  LENGTHWISE_FAILPOINT("artifact.tree.before");
+  return platform::DeleteTree(*path);
 }
 
 }  // namespace lengthwise::server

@@ -1,7 +1,8 @@
 // Checkpoints' bytes: <directory>/<experiment>/<trial>/<sha256>.safetensors, each with a manifest
 // <sha256>.json that says whose it is: {"trial", "step", "size_bytes", "sha256"}. Files appear
-// whole and durable or not at all. Names are ids that the server made; anything else is refused, so
-// that no name leads out of the directory.
+// whole and durable or not at all. Directories are named by ids (server/resource_id.h), ids that
+// are longer than a file name may be by their beginning and their hash; anything else is refused,
+// so that no name leads out of the directory.
 #ifndef LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
 #define LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
 
@@ -73,6 +74,7 @@ class ArtifactStore {
   };
 
   explicit ArtifactStore(std::string directory) : directory_(std::move(directory)) {}
+  absl::StatusOr<std::string> DirectoryOf(absl::string_view experiment) const;
   absl::StatusOr<std::string> DirectoryOf(absl::string_view experiment,
                                           absl::string_view trial) const;
   absl::StatusOr<std::string> PathOf(const ArtifactId& id) const;

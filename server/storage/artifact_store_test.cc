@@ -86,7 +86,7 @@ TEST_F(ArtifactStoreTest, DamageIsFoundAlsoAfterItWasVerified) {
 }
 
 TEST_F(ArtifactStoreTest, NoNameLeadsOutOfTheDirectory) {
-  for (const std::string name : {"..", "../x", "a/b", "", ".hidden", "a b"}) {
+  for (const std::string name : {"..", ".", "../x", "a/b", "", "a b"}) {
     ArtifactId id = IdOf("weights");
     id.trial = name;
     EXPECT_EQ(store_->Write(id, 7, 1).status().code(), absl::StatusCode::kInvalidArgument) << name;
@@ -95,6 +95,45 @@ TEST_F(ArtifactStoreTest, NoNameLeadsOutOfTheDirectory) {
     EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kInvalidArgument) << name;
   }
   EXPECT_EQ(store_->DeleteExperiment("..").code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Checkpoints of every trial whose encodings differ in a parameter were refused: the store took no
+// "=" in an id and none of more than 200 characters.
+TEST_F(ArtifactStoreTest, RegressionCheckpointsOfTrialsWithEqualSignsAndLongIdsAreStored) {
+  const std::string longest(512, 'x');
+  const std::string sibling = longest.substr(1) + "y";  // differs behind what a file name holds
+  for (const std::string& trial :
+       {std::string("bucket_sort-encoder-randomized_relative_max_position=256-lr0.001-seed0"),
+        std::string(201, 'x'), std::string(255, 'x'), std::string(256, 'x'), longest, sibling}) {
+    for (const std::string bytes : {"one", "two"}) {
+      const ArtifactId id = {
+          .experiment = longest, .trial = trial, .sha256 = platform::Sha256Hex(bytes)};
+      auto writer = store_->Write(id, 3, 100);
+      ASSERT_TRUE(writer.ok()) << trial << ": " << writer.status();
+      ASSERT_EQ((*writer)->Append(bytes), absl::OkStatus());
+      ASSERT_EQ((*writer)->Finish(), absl::OkStatus());
+    }
+  }
+  store_ = *ArtifactStore::Open(directory_);
+  ArtifactId id = {.experiment = longest, .trial = longest, .sha256 = platform::Sha256Hex("one")};
+  EXPECT_EQ(store_->Verify(id, 3), absl::OkStatus());
+  std::string read;
+  EXPECT_EQ(store_->Read(id,
+                         [&](absl::string_view chunk) {
+                           read.append(chunk.data(), chunk.size());
+                           return true;
+                         }),
+            absl::OkStatus());
+  EXPECT_EQ(read, "one");
+  EXPECT_EQ(store_->Copy(id, "copies=1", "of=it", 100), absl::OkStatus());
+  EXPECT_EQ(store_->KeepOnly(longest, longest, {platform::Sha256Hex("two")}), absl::OkStatus());
+  EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kNotFound);
+  id.trial = sibling;
+  EXPECT_EQ(store_->Verify(id), absl::OkStatus());
+  EXPECT_EQ(store_->Delete(id), absl::OkStatus());
+  EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_->DeleteExperiment(longest), absl::OkStatus());
+  EXPECT_EQ(*platform::ListDirectory(directory_), std::vector<std::string>{"copies=1"});
 }
 
 TEST_F(ArtifactStoreTest, WhatInterruptedWritersLeftGoesAtTheNextStart) {

@@ -61,6 +61,11 @@ struct TrialRecord {
   std::string reason;
   int32_t attempt = 0;
   int32_t failures = 0;
+  // Of the last failure that counts among them: its class and step.
+  std::string failure;
+  int64_t failure_step = 0;
+  int32_t preemptions = 0;
+  int32_t pack_limit = 0;
   absl::Time not_before = NoTime();
   std::string worker;
   // Fencing token of the newest lease; 0 before the first.
@@ -71,6 +76,13 @@ struct TrialRecord {
   absl::Time end_time = NoTime();
   // Serialized v1::Outcome of a trial that succeeded.
   std::string outcome;
+};
+
+// What decides, beside its record, when and where an unended trial runs.
+struct TrialPlacement {
+  int32_t priority = 0;
+  std::string owner;
+  std::string pack_key;
 };
 
 // Empty fields accept everything.
@@ -99,6 +111,8 @@ struct LeaseRecord {
   int64_t token = 0;
   std::string worker;
   absl::Time grant_time = NoTime();
+  // Trials when it was granted; 0 where an older program did not say.
+  int32_t size = 0;
 };
 
 }  // namespace lengthwise::server

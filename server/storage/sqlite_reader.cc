@@ -32,7 +32,8 @@ ExperimentRecord ReadExperiment(const SqliteStatement& row) {
 #define LENGTHWISE_TRIAL_COLUMNS                                                             \
   "SELECT t.key, t.experiment, x.id, t.idx, t.id, t.pack, t.learning_rate, t.weight_seed, "  \
   "t.data_seed, t.state, t.reason, t.attempt, t.failures, t.not_before, t.worker, t.token, " \
-  "t.checkpoint_step, x.create_time, t.start_time, t.end_time, t.outcome, x.priority "
+  "t.checkpoint_step, x.create_time, t.start_time, t.end_time, t.outcome, t.failure, "       \
+  "t.failure_step, t.preemptions, t.pack_limit "
 
 TrialRecord ReadTrial(const SqliteStatement& row) {
   TrialRecord record;
@@ -57,6 +58,10 @@ TrialRecord ReadTrial(const SqliteStatement& row) {
   record.start_time = row.Time(18);
   record.end_time = row.Time(19);
   record.outcome = row.String(20);
+  record.failure = row.String(21);
+  record.failure_step = row.Int(22);
+  record.preemptions = static_cast<int32_t>(row.Int(23));
+  record.pack_limit = static_cast<int32_t>(row.Int(24));
   return record;
 }
 
@@ -97,6 +102,19 @@ absl::Status TakeEvents(SqliteStatement& query, const StorageReader::TakeEvent& 
     if (!take(ReadEvent(query), query.Bytes(8))) break;
   }
   return query.status();
+}
+
+// One branch of a trial's events: the index (trial, kind) gives each kind in the order of
+// positions, and SQLite merges the branches without sorting.
+#define LENGTHWISE_TRIAL_EVENTS_OF_KIND(kind)                                             \
+  "SELECT position, experiment, trial, attempt, sequence, step, kind, payload, "          \
+  "(SELECT id FROM trials WHERE key = ?1) FROM events WHERE trial = ?1 AND kind = " #kind \
+  " AND position >= ?2 "
+
+absl::StatusOr<int64_t> Number(SqliteStatement query) {
+  const int64_t number = query.Step() ? query.Int(0) : 0;
+  if (!query.status().ok()) return query.status();
+  return number;
 }
 
 template <typename T, typename Read>
@@ -207,17 +225,23 @@ absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListUnendedTrials(int64
 
 template <typename Base>
 absl::Status SqliteReader<Base>::ForEachUnendedTrial(
-    const std::function<void(const TrialRecord&, int32_t priority)>& take) {
+    const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) {
   for (const v1::TrialState state : {v1::QUEUED, v1::RUNNING}) {
     SqliteStatement query =
         state == v1::QUEUED
             ? connection_.Query(LENGTHWISE_TRIAL_COLUMNS
-                                "FROM trials t JOIN experiments x ON x.key = t.experiment "
-                                "WHERE t.state = 1 ORDER BY t.key")
+                                ", x.priority, x.owner, p.pack_key FROM trials t "
+                                "JOIN experiments x ON x.key = t.experiment "
+                                "JOIN packs p ON p.key = t.pack WHERE t.state = 1 ORDER BY t.key")
             : connection_.Query(LENGTHWISE_TRIAL_COLUMNS
-                                "FROM trials t JOIN experiments x ON x.key = t.experiment "
-                                "WHERE t.state = 2 ORDER BY t.key");
-    while (query.Step()) take(ReadTrial(query), static_cast<int32_t>(query.Int(21)));
+                                ", x.priority, x.owner, p.pack_key FROM trials t "
+                                "JOIN experiments x ON x.key = t.experiment "
+                                "JOIN packs p ON p.key = t.pack WHERE t.state = 2 ORDER BY t.key");
+    while (query.Step()) {
+      take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(25)),
+                              .owner = query.String(26),
+                              .pack_key = query.String(27)});
+    }
     if (!query.status().ok()) return query.status();
   }
   return absl::OkStatus();
@@ -226,12 +250,13 @@ absl::Status SqliteReader<Base>::ForEachUnendedTrial(
 template <typename Base>
 absl::StatusOr<std::vector<LeaseRecord>> SqliteReader<Base>::ListLeases() {
   return All<LeaseRecord>(
-      connection_.Query("SELECT token, worker, grant_time FROM leases ORDER BY token"),
+      connection_.Query("SELECT token, worker, grant_time, size FROM leases ORDER BY token"),
       [](const SqliteStatement& row) {
         LeaseRecord record;
         record.token = row.Int(0);
         record.worker = row.String(1);
         record.grant_time = row.Time(2);
+        record.size = static_cast<int32_t>(row.Int(3));
         return record;
       });
 }
@@ -266,6 +291,42 @@ absl::Status SqliteReader<Base>::ForEachEvent(int64_t experiment, int64_t start_
 }
 
 template <typename Base>
+absl::Status SqliteReader<Base>::ForEachTrialEvent(int64_t trial, int64_t start_position,
+                                                   const StorageReader::TakeEvent& take) {
+  static_assert(v1::Event::kStateChange == 10 && v1::Event::kProjection == 17,
+                "every kind of fact has its branch below");
+  // clang-format off
+  SqliteStatement query = connection_.Query(
+      LENGTHWISE_TRIAL_EVENTS_OF_KIND(10) "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(11)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(12)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(13)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(14)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(15)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(16)
+      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(17) "ORDER BY position",
+      trial, start_position);
+  // clang-format on
+  return TakeEvents(query, take);
+}
+
+template <typename Base>
+absl::Status SqliteReader<Base>::ForEachLogEvent(int64_t experiment, int64_t trial,
+                                                 int64_t start_position,
+                                                 const StorageReader::TakeEvent& take) {
+  SqliteStatement query =
+      trial > 0 ? connection_.Query(
+                      LENGTHWISE_TRIAL_EVENTS_OF_KIND(
+                          10) "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(16) "ORDER BY position",
+                      trial, start_position)
+                : connection_.Query(LENGTHWISE_EVENT_COLUMNS
+                                    "FROM events e JOIN trials t ON t.key = e.trial "
+                                    "WHERE e.experiment = ?1 AND e.position >= ?2 "
+                                    "AND +e.kind IN (10, 16) ORDER BY e.position",
+                                    experiment, start_position);
+  return TakeEvents(query, take);
+}
+
+template <typename Base>
 absl::Status SqliteReader<Base>::ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
                                                     const StorageReader::TakeEvent& take) {
   // CROSS JOIN keeps the order of the loops, and so the order of the result, without sorting.
@@ -291,6 +352,39 @@ absl::StatusOr<std::vector<EventRecord>> SqliteReader<Base>::NewestEvents(int64_
                         "WHERE e.trial = ?1 AND e.kind = ?2 ORDER BY e.position DESC LIMIT ?3",
                         trial, kind, limit),
       ReadEvent);
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::LastPosition() {
+  return Number(connection_.Query(
+      "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)"));
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::CountWorkerEvents(int64_t trial, int32_t attempt,
+                                                              int kind) {
+  return Number(
+      connection_.Query("SELECT count(*) FROM events WHERE trial = ?1 AND kind = ?2 "
+                        "AND attempt = ?3 AND sequence > 0",
+                        trial, kind, attempt));
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::CountEvents(int64_t experiment, int64_t first,
+                                                        int64_t last) {
+  return Number(
+      connection_.Query("SELECT count(*) FROM events WHERE experiment = ?1 "
+                        "AND position BETWEEN ?2 AND ?3",
+                        experiment, first, last));
+}
+
+template <typename Base>
+absl::StatusOr<int64_t> SqliteReader<Base>::EventBytes(int64_t experiment, int64_t first,
+                                                       int64_t last) {
+  return Number(
+      connection_.Query("SELECT coalesce(sum(length(payload)), 0) FROM events "
+                        "WHERE experiment = ?1 AND position BETWEEN ?2 AND ?3",
+                        experiment, first, last));
 }
 
 template <typename Base>

@@ -32,16 +32,24 @@ class SqliteReader : public Base {
                                                       int64_t limit) override;
   absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) override;
   absl::Status ForEachUnendedTrial(
-      const std::function<void(const TrialRecord&, int32_t priority)>& take) override;
+      const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;
   absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) override;
   absl::StatusOr<int64_t> NextToken() override;
   absl::Status ForEachEvent(int64_t experiment, int64_t start_position,
                             const StorageReader::TakeEvent& take) override;
+  absl::Status ForEachTrialEvent(int64_t trial, int64_t start_position,
+                                 const StorageReader::TakeEvent& take) override;
+  absl::Status ForEachLogEvent(int64_t experiment, int64_t trial, int64_t start_position,
+                               const StorageReader::TakeEvent& take) override;
   absl::Status ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
                                   const StorageReader::TakeEvent& take) override;
   absl::StatusOr<std::vector<EventRecord>> NewestEvents(int64_t trial, int kind,
                                                         int64_t limit) override;
+  absl::StatusOr<int64_t> LastPosition() override;
+  absl::StatusOr<int64_t> CountWorkerEvents(int64_t trial, int32_t attempt, int kind) override;
+  absl::StatusOr<int64_t> CountEvents(int64_t experiment, int64_t first, int64_t last) override;
+  absl::StatusOr<int64_t> EventBytes(int64_t experiment, int64_t first, int64_t last) override;
   absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt) override;
   absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner) override;
   absl::StatusOr<v1::TrialCounts> TotalCounts() override;

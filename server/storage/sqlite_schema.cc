@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 
 namespace lengthwise::server {
 namespace {
@@ -95,6 +96,16 @@ CREATE TABLE leases (
   worker     TEXT NOT NULL,
   grant_time INTEGER NOT NULL
 );
+)sql",
+                                                                 R"sql(
+-- What the scheduler must know of a trial's past after a restart: the class and step of its last
+-- failure, how often it was preempted, the largest pack that it may be in (0: any).
+ALTER TABLE trials ADD COLUMN failure TEXT NOT NULL DEFAULT '';
+ALTER TABLE trials ADD COLUMN failure_step INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trials ADD COLUMN preemptions INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trials ADD COLUMN pack_limit INTEGER NOT NULL DEFAULT 0;
+-- Trials of a lease when it was granted; 0 where that is not known.
+ALTER TABLE leases ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
 )sql"};
 
 }  // namespace
@@ -135,6 +146,7 @@ absl::Status Migrate(SqliteConnection& connection) {
                      kSchemaVersion, "; use the newer lengthwise_server that wrote it"));
   }
   for (; version < kSchemaVersion; ++version) {
+    LENGTHWISE_FAILPOINT_OR_RETURN("storage.migration.before");
     status = connection.Execute(absl::StrCat(
         "BEGIN IMMEDIATE;", kMigrations[version], "INSERT INTO schema_migrations VALUES (",
         version + 1, ", CAST(strftime('%s', 'now') AS INTEGER) * 1000000); COMMIT"));

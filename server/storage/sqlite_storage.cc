@@ -1,5 +1,6 @@
 #include "server/storage/sqlite_storage.h"
 
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,12 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
     }
     status =
         connection.Execute(absl::StrCat("PRAGMA max_page_count = ", options.max_bytes / page_size));
+  }
+  // SQLite makes the name of a new log durable, and with it the database's. But a process that made
+  // them may have died before that.
+  if (status.ok()) {
+    const std::string directory = std::filesystem::path(path).parent_path().string();
+    status = platform::SyncDirectory(directory.empty() ? "." : directory);
   }
   if (!status.ok()) return status;
   return std::make_unique<SqliteStorage>(path, *std::move(opened));

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 
 namespace lengthwise::server {
 
@@ -10,14 +11,17 @@ absl::Status SqliteWriter::Begin() {
   if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
   connection_.ClearError();
   changes_at_begin_ = connection_.TotalChanges();
+  LENGTHWISE_FAILPOINT_OR_RETURN("storage.begin.before");
   return connection_.Query("BEGIN IMMEDIATE").Run();
 }
 
 bool SqliteWriter::HasChanges() const { return connection_.TotalChanges() != changes_at_begin_; }
 
 absl::Status SqliteWriter::Commit() {
+  LENGTHWISE_FAILPOINT_OR_RETURN("storage.commit.before");
   absl::Status status = connection_.first_error();
   if (status.ok()) status = connection_.Query("COMMIT").Run();
+  LENGTHWISE_FAILPOINT("storage.commit.after");
   // A failed COMMIT can leave the transaction open; some errors have rolled it back already.
   if (!status.ok() && connection_.InTransaction()) {
     connection_.Query("ROLLBACK").Run().IgnoreError();
@@ -116,14 +120,21 @@ absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState 
           .Query(
               "UPDATE trials SET state = ?2, reason = ?3, attempt = ?4, failures = ?5, "
               "not_before = ?6, worker = ?7, token = ?8, checkpoint_step = ?9, start_time = ?10, "
-              "end_time = ?11, outcome = ?12 WHERE key = ?1",
+              "end_time = ?11, outcome = ?12, failure = ?13, failure_step = ?14, "
+              "preemptions = ?15, pack_limit = ?16 WHERE key = ?1",
               trial.key, trial.state, trial.reason, trial.attempt, trial.failures, trial.not_before,
               trial.worker, trial.token, trial.checkpoint_step, trial.start_time, trial.end_time,
-              SqliteBlob{trial.outcome})
+              SqliteBlob{trial.outcome}, trial.failure, trial.failure_step, trial.preemptions,
+              trial.pack_limit)
           .Run();
   if (!status.ok() || trial.state == previous) return status;
   if (status = CountTrial(trial.experiment, previous, -1); !status.ok()) return status;
   if (status = CountTrial(trial.experiment, trial.state, 1); !status.ok()) return status;
+  const bool had_ended = previous != v1::QUEUED && previous != v1::RUNNING;
+  if (had_ended) {
+    return connection_.Query("UPDATE experiments SET end_time = 0 WHERE key = ?1", trial.experiment)
+        .Run();
+  }
   if (trial.state == v1::QUEUED || trial.state == v1::RUNNING) return status;
   return connection_
       .Query("UPDATE experiments SET end_time = ?2 WHERE key = ?1 AND queued = 0 AND running = 0",
@@ -146,15 +157,16 @@ absl::Status SqliteWriter::AppendEvent(EventRecord& event) {
 
 absl::Status SqliteWriter::DeleteWorkerEvents(int64_t trial, int64_t after_position) {
   return connection_
-      .Query("DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0", trial,
-             after_position)
+      .Query(
+          "DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0 AND kind <> ?3",
+          trial, after_position, static_cast<int>(v1::Event::kLogLine))
       .Run();
 }
 
 absl::Status SqliteWriter::InsertLease(const LeaseRecord& lease) {
   return connection_
-      .Query("INSERT INTO leases (token, worker, grant_time) VALUES (?1, ?2, ?3)", lease.token,
-             lease.worker, lease.grant_time)
+      .Query("INSERT INTO leases (token, worker, grant_time, size) VALUES (?1, ?2, ?3, ?4)",
+             lease.token, lease.worker, lease.grant_time, lease.size)
       .Run();
 }
 

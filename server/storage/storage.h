@@ -46,9 +46,9 @@ class StorageReader {
   // Keys of the trials that are QUEUED or RUNNING, ascending.
   virtual absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) = 0;
 
-  // All QUEUED and RUNNING trials of all experiments, keys ascending, and their priorities.
+  // All QUEUED and then all RUNNING trials of all experiments, keys ascending.
   virtual absl::Status ForEachUnendedTrial(
-      const std::function<void(const TrialRecord&, int32_t priority)>& take) = 0;
+      const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) = 0;
   virtual absl::StatusOr<std::vector<LeaseRecord>> ListLeases() = 0;
   // CANCELLED trials whose newest lease is this one.
   virtual absl::StatusOr<std::vector<int64_t>> ListCancelledTrials(int64_t token) = 0;
@@ -60,12 +60,27 @@ class StorageReader {
   // Events of an experiment, positions ascending, from one on.
   virtual absl::Status ForEachEvent(int64_t experiment, int64_t start_position,
                                     const TakeEvent& take) = 0;
+  // Events of a trial, positions ascending, from one on.
+  virtual absl::Status ForEachTrialEvent(int64_t trial, int64_t start_position,
+                                         const TakeEvent& take) = 0;
+  // Log lines and changes of state, positions ascending, from one on; of one trial where it is not
+  // 0, else of the experiment.
+  virtual absl::Status ForEachLogEvent(int64_t experiment, int64_t trial, int64_t start_position,
+                                       const TakeEvent& take) = 0;
   // Events of one kind, by the trials' index and then position; of one trial where it is not 0.
   virtual absl::Status ForEachEventOfKind(int64_t experiment, int64_t trial, int kind,
                                           const TakeEvent& take) = 0;
   // The newest events of a kind of a trial, newest first.
   virtual absl::StatusOr<std::vector<EventRecord>> NewestEvents(int64_t trial, int kind,
                                                                 int64_t limit) = 0;
+  // The largest position ever given; 0 for none.
+  virtual absl::StatusOr<int64_t> LastPosition() = 0;
+  // Events of a kind that a worker has sent in an attempt.
+  virtual absl::StatusOr<int64_t> CountWorkerEvents(int64_t trial, int32_t attempt, int kind) = 0;
+  // Events of an experiment at positions from `first` up to `last`.
+  virtual absl::StatusOr<int64_t> CountEvents(int64_t experiment, int64_t first, int64_t last) = 0;
+  // What their payloads have together, bytes. Reads them all.
+  virtual absl::StatusOr<int64_t> EventBytes(int64_t experiment, int64_t first, int64_t last) = 0;
   // Largest sequence number stored of an attempt; 0 for none.
   virtual absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt) = 0;
 
@@ -93,11 +108,13 @@ class StorageWriter : public StorageReader {
   virtual absl::Status InsertPack(PackRecord& pack) = 0;
   virtual absl::Status InsertTrial(TrialRecord& trial) = 0;
   // Stores what can change of a trial and keeps the experiment's counts, which had it in state
-  // `previous`; sets the experiment's end time when its last trial ended.
+  // `previous`; sets the experiment's end time when its last trial ended, and clears it when one
+  // that had ended is queued again.
   virtual absl::Status UpdateTrial(const TrialRecord& trial, v1::TrialState previous) = 0;
   // Gives the position.
   virtual absl::Status AppendEvent(EventRecord& event) = 0;
-  // Deletes a trial's events behind a position that a worker made.
+  // Deletes a trial's events behind a position that a worker made, but log lines: what went wrong
+  // stays known.
   virtual absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position) = 0;
   virtual absl::Status InsertLease(const LeaseRecord& lease) = 0;
   virtual absl::Status DeleteLease(int64_t token) = 0;

@@ -147,6 +147,62 @@ TEST_P(StorageConformanceTest, UnendedTrialsAreCountedByOwnerOverAllExperiments)
   EXPECT_EQ((*storage_->Read())->CountUnendedTrials("nobody").value(), 0);
 }
 
+TEST_P(StorageConformanceTest, AnExperimentHasNotEndedWhileATrialThatHadIsQueuedAgain) {
+  TrialRecord trial = Trial(Insert("sort", 2), 0);
+  TrialRecord other = Trial(*(*(*storage_->Read())->FindExperiment("sort-1")), 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  for (TrialRecord* ended : {&trial, &other}) {
+    ended->end_time = absl::FromUnixSeconds(2000);
+    Change(*ended, v1::FAILED);
+  }
+  ASSERT_TRUE(writer().Commit().ok());
+  ASSERT_TRUE(writer().Begin().ok());
+  trial.end_time = NoTime();
+  Change(trial, v1::QUEUED);
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto again = *(*storage_->Read())->FindExperiment("sort-1");
+  EXPECT_EQ(again->end_time, NoTime());
+  EXPECT_EQ(again->counts.queued(), 1);
+  EXPECT_EQ(again->counts.failed(), 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  trial.end_time = absl::FromUnixSeconds(4000);
+  Change(trial, v1::CANCELLED);
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ((*(*storage_->Read())->FindExperiment("sort-1"))->end_time,
+            absl::FromUnixSeconds(4000));
+}
+
+TEST_P(StorageConformanceTest, KeepsWhatASchedulerIsRebuiltFrom) {
+  TrialRecord trial = Trial(Insert("sort", 1), 0);
+  ASSERT_TRUE(writer().Begin().ok());
+  trial.failures = 2;
+  trial.failure = "disk full";
+  trial.failure_step = 40;
+  trial.preemptions = 1;
+  trial.pack_limit = 8;
+  Change(trial, v1::RUNNING);
+  ASSERT_TRUE(writer().InsertLease({.token = 1, .worker = "w", .size = 16}).ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  Reopen();
+  int trials = 0;
+  const auto reader = *storage_->Read();
+  ASSERT_TRUE(reader
+                  ->ForEachUnendedTrial([&](const TrialRecord& kept, const TrialPlacement& place) {
+                    ++trials;
+                    EXPECT_EQ(kept.failures, 2);
+                    EXPECT_EQ(kept.failure, "disk full");
+                    EXPECT_EQ(kept.failure_step, 40);
+                    EXPECT_EQ(kept.preemptions, 1);
+                    EXPECT_EQ(kept.pack_limit, 8);
+                    EXPECT_EQ(place.priority, 3);
+                    EXPECT_EQ(place.owner, "owner");
+                    EXPECT_EQ(place.pack_key, "key");
+                  })
+                  .ok());
+  EXPECT_EQ(trials, 1);
+  EXPECT_EQ((*reader->ListLeases())[0].size, 16);
+}
+
 TEST_P(StorageConformanceTest, AnExtendedExperimentHasMoreTrialsAndHasNotEnded) {
   ExperimentRecord experiment = Insert("sort", 1);
   TrialRecord ended = Trial(experiment, 0);
@@ -223,6 +279,7 @@ TEST_P(StorageConformanceTest, DeletesAWorkersEventsBehindAPositionAndNeverReuse
   Append(trial, 1, 0, 0, 10);
   Append(Trial(experiment, 1), 1, 1, 10, 12);
   const EventRecord last = Append(trial, 1, 3, 20, 11);
+  Append(trial, 1, 4, 20, v1::Event::kLogLine);  // stays: it says what went wrong
   ASSERT_TRUE(writer().DeleteWorkerEvents(trial.key, checkpoint.position).ok());
   EXPECT_GT(Append(trial, 2, 1, 20, 11).position, last.position);
   ASSERT_TRUE(writer().Commit().ok());
@@ -235,7 +292,78 @@ TEST_P(StorageConformanceTest, DeletesAWorkersEventsBehindAPositionAndNeverReuse
                                    return true;
                                  })
                   .ok());
-  EXPECT_THAT(kept, ElementsAre("trial0 1.1", "trial0 1.0", "trial1 1.1", "trial0 2.1"));
+  EXPECT_THAT(kept,
+              ElementsAre("trial0 1.1", "trial0 1.0", "trial1 1.1", "trial0 1.4", "trial0 2.1"));
+}
+
+TEST_P(StorageConformanceTest, ReadsTheEventsOfATrialAndTheLogInOrder) {
+  const ExperimentRecord experiment = Insert("sort", 2);
+  const TrialRecord trial = Trial(experiment, 0);
+  const TrialRecord other = Trial(experiment, 1);
+  ASSERT_TRUE(writer().Begin().ok());
+  std::vector<int64_t> of_trial, log_of_trial, log;
+  int64_t second = 0;
+  for (int round = 0; round < 3; ++round) {
+    // Kinds in an order that is not theirs.
+    for (const int kind : {17, 11, 16, 14, 10, 12, 15, 13}) {
+      const EventRecord event = Append(trial, 1, 8 * round + kind - 9, 5, kind);
+      of_trial.push_back(event.position);
+      const EventRecord others = Append(other, 1, 8 * round + kind - 9, 5, kind);
+      if (round == 1 && kind == 17) second = event.position;
+      if (kind == 10 || kind == 16) {
+        log_of_trial.push_back(event.position);
+        log.push_back(event.position);
+        log.push_back(others.position);
+      }
+    }
+  }
+  const int64_t last = Append(other, 1, 100, 5, 11).position;
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto reader = *storage_->Read();
+  std::vector<int64_t> read;
+  const auto take = [&](const EventRecord& event, absl::string_view id) {
+    if (event.trial == trial.key) {
+      EXPECT_EQ(id, trial.id);
+    }
+    read.push_back(event.position);
+    return true;
+  };
+  ASSERT_TRUE(reader->ForEachTrialEvent(trial.key, 0, take).ok());
+  EXPECT_EQ(read, of_trial);
+  read.clear();
+  ASSERT_TRUE(reader->ForEachTrialEvent(trial.key, second, take).ok());
+  EXPECT_EQ(read, std::vector<int64_t>(of_trial.begin() + 8, of_trial.end()));
+  read.clear();
+  ASSERT_TRUE(reader->ForEachLogEvent(experiment.key, trial.key, 0, take).ok());
+  EXPECT_EQ(read, log_of_trial);
+  read.clear();
+  ASSERT_TRUE(reader->ForEachLogEvent(experiment.key, 0, log[1], take).ok());
+  EXPECT_EQ(read, std::vector<int64_t>(log.begin() + 1, log.end()));
+  EXPECT_EQ(*reader->LastPosition(), last);
+}
+
+TEST_P(StorageConformanceTest, CountsAndMeasuresEvents) {
+  const ExperimentRecord experiment = Insert("sort", 1);
+  const TrialRecord trial = Trial(experiment, 0);
+  ASSERT_TRUE(writer().Begin().ok());
+  int64_t bytes = 0;
+  std::vector<EventRecord> events;
+  for (int64_t sequence = 1; sequence <= 5; ++sequence) {
+    events.push_back(Append(trial, sequence < 5 ? 1 : 2, sequence, 10, 16));
+    bytes += static_cast<int64_t>(events.back().payload.size());
+  }
+  Append(trial, 1, 0, 10, 16);  // the server's
+  ASSERT_TRUE(writer().Commit().ok());
+  const auto reader = *storage_->Read();
+  EXPECT_EQ(*reader->CountWorkerEvents(trial.key, 1, 16), 4);
+  EXPECT_EQ(*reader->CountWorkerEvents(trial.key, 1, 11), 0);
+  const int64_t first = events.front().position;
+  EXPECT_EQ(*reader->CountEvents(experiment.key, first, events.back().position), 5);
+  EXPECT_EQ(*reader->EventBytes(experiment.key, first, events.back().position), bytes);
+  EXPECT_EQ(*reader->CountEvents(experiment.key, first + 1, first + 1), 1);
+  EXPECT_EQ(*reader->EventBytes(experiment.key, first + 1, first + 1),
+            static_cast<int64_t>(events[1].payload.size()));
+  EXPECT_EQ(*reader->EventBytes(experiment.key + 1, 0, events.back().position), 0);
 }
 
 TEST_P(StorageConformanceTest, FindsTheNewestEventsOfAKind) {

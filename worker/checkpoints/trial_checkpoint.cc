@@ -2,6 +2,7 @@
 
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -23,13 +24,17 @@ namespace {
 constexpr absl::string_view kFormat = "lengthwise.checkpoint.1";
 constexpr char kTrainingSeconds[] = "training_seconds";
 constexpr char kStopReason[] = "stop_reason";
+constexpr char kOptimizerState[] = "optimizer_state";
+constexpr char kDropped[] = "dropped";
 
 template <typename T>
 constexpr DataType kDataType = std::is_same_v<T, float> ? DataType::kFloat32 : DataType::kFloat64;
 
-// The three kinds of row, with the prefix of their tensors' names.
+// The kinds of row that a checkpoint has, with the prefix of their tensors' names.
 template <typename T>
-std::vector<std::pair<absl::string_view, absl::Span<T>>> NamedRows(const TrialRows<T>& rows) {
+std::vector<std::pair<absl::string_view, absl::Span<T>>> NamedRows(const TrialRows<T>& rows,
+                                                                   bool has_optimizer_state) {
+  if (!has_optimizer_state) return {{"parameters/", rows.parameters}};
   return {{"parameters/", rows.parameters},
           {"adam/first_moment/", rows.first_moments},
           {"adam/second_moment/", rows.second_moments}};
@@ -71,6 +76,13 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
   if (const auto reason = file.metadata.find(kStopReason); reason != file.metadata.end()) {
     header.stop_reason = reason->second;
   }
+  if (const auto state = file.metadata.find(kOptimizerState); state != file.metadata.end()) {
+    if (state->second != kDropped) {
+      return absl::DataLossError(
+          absl::StrCat("checkpoint whose optimizer state is \"", state->second, "\""));
+    }
+    header.has_optimizer_state = false;
+  }
   return header;
 }
 
@@ -94,6 +106,7 @@ std::string Fingerprint(const v1::TrialSpecification& specification) {
   v1::TrialSpecification trained = specification;
   trained.clear_evaluation();
   trained.clear_evaluated_trial();
+  trained.clear_keep();
   return Digest(trained);
 }
 
@@ -110,7 +123,8 @@ std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
     file.metadata[kTrainingSeconds] = absl::StrFormat("%.17g", header.training_seconds);
   }
   if (!header.stop_reason.empty()) file.metadata[kStopReason] = header.stop_reason;
-  for (const auto& [prefix, row] : NamedRows(rows)) {
+  if (!header.has_optimizer_state) file.metadata[kOptimizerState] = kDropped;
+  for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {
       const auto part =
           row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
@@ -143,7 +157,7 @@ absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
   for (const TensorView& tensor : file->tensors) by_name[tensor.name] = &tensor;
   // All is checked before anything is copied.
   std::vector<std::pair<T*, absl::string_view>> copies;
-  for (const auto& [prefix, row] : NamedRows(rows)) {
+  for (const auto& [prefix, row] : NamedRows(rows, header->has_optimizer_state)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {
       const std::string name = absl::StrCat(prefix, slot.name);
       const auto found = by_name.find(name);
@@ -162,6 +176,11 @@ absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
     return absl::DataLossError("the checkpoint has tensors that the network does not have");
   }
   for (const auto& [to, from] : copies) std::memcpy(to, from.data(), from.size());
+  if (!header->has_optimizer_state) {
+    for (const absl::Span<T> moments : {rows.first_moments, rows.second_moments}) {
+      std::fill(moments.begin(), moments.end(), T{0});
+    }
+  }
   return header;
 }
 

@@ -5,7 +5,9 @@
 // A safetensors file with the tensors parameters/<name>, adam/first_moment/<name> and
 // adam/second_moment/<name> for every parameter <name> of the layout, and as metadata "format"
 // ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint), and
-// where they are set "training_seconds" and "stop_reason". No LibTorch.
+// where they are set "training_seconds" and "stop_reason". A trial that has ended training needs
+// its parameters alone: the checkpoint may leave out the moments and then has "optimizer_state":
+// "dropped". No LibTorch.
 #ifndef LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
 #define LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
 
@@ -33,6 +35,8 @@ struct CheckpointHeader {
   // Why training ended at this step, before the last; empty, which writes nothing, where it goes
   // on.
   std::string stop_reason;
+  // False: without the moments.
+  bool has_optimizer_state = true;
 };
 
 // A member's rows of the arena, layout.row_size() elements each. T is float or double, const or
@@ -47,23 +51,24 @@ struct TrialRows {
 // Lower-case hexadecimal SHA-256 of the specification's deterministic serialization.
 std::string Digest(const v1::TrialSpecification& specification);
 
-// Digest of what decides the numbers in a checkpoint of a step: of all but `evaluation` and
-// `evaluated_trial`. So a trial that only evaluates can read the checkpoint of the trial it names,
-// with lengths of its own. Evaluations during training do decide how many steps are made where
-// training.stop_at_accuracy is set, but not what the parameters are after a number of steps, and
-// the checkpoint says itself whether training ended there.
+// Digest of what decides the numbers in a checkpoint of a step: of all but `evaluation`,
+// `evaluated_trial` and `keep`. So a trial that only evaluates can read the checkpoint of the trial
+// it names, with lengths of its own. Evaluations during training do decide how many steps are made
+// where training.stop_at_accuracy is set, but not what the parameters are after a number of steps,
+// and the checkpoint says itself whether training ended there.
 std::string Fingerprint(const v1::TrialSpecification& specification);
 
-// Returns the checkpoint's bytes. The same arguments give the same bytes. Defined for float and
-// double.
+// Returns the checkpoint's bytes. The same arguments give the same bytes. The moments are not read
+// where the header has no optimizer state. Defined for float and double.
 template <typename T>
 std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
                                  const CheckpointHeader& header, TrialRows<const T> rows);
 
 // Fills the rows (but not their padding, which the arena keeps zero) and returns the header.
-// DATA_LOSS for bytes that are not a checkpoint of this layout and type; FAILED_PRECONDITION for a
-// checkpoint of another trial, that is with another fingerprint. After an error the rows are as
-// they were. Defined for float and double.
+// Moments that the checkpoint does not have become zero. DATA_LOSS for bytes that are not a
+// checkpoint of this layout and type; FAILED_PRECONDITION for a checkpoint of another trial, that
+// is with another fingerprint. After an error the rows are as they were. Defined for float and
+// double.
 template <typename T>
 absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
                                                      const models::ParameterLayout& layout,

@@ -77,6 +77,43 @@ TYPED_TEST(TrialCheckpointTest, RemembersHowLongTrainingTookAndWhyItEnded) {
   EXPECT_EQ(header->stop_reason, "it was \"enough\"");
 }
 
+TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateItHasItsParametersAlone) {
+  const models::ParameterLayout layout = SmallLayout();
+  CheckpointHeader ended = kHeader;
+  ended.has_optimizer_state = false;
+  const Rows<TypeParam> saved(layout, 1);
+  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, ended, saved.Const());
+  const auto file = ReadSafetensors(bytes);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<std::string> names;
+  for (const TensorView& tensor : file->tensors) names.push_back(tensor.name);
+  EXPECT_THAT(names, ::testing::ElementsAre("parameters/embedding", "parameters/bias"));
+  Rows<TypeParam> loaded(layout, 7);
+  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", loaded.Mutable());
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_FALSE(header->has_optimizer_state);
+  EXPECT_EQ(loaded.parameters, saved.parameters);
+  const std::vector<TypeParam> zeros(layout.row_size());
+  EXPECT_EQ(loaded.first, zeros);
+  EXPECT_EQ(loaded.second, zeros);
+  // A checkpoint that lacks moments without saying so is damaged.
+  TensorFile silent = ReadSafetensors(bytes).value();
+  silent.metadata.erase("optimizer_state");
+  EXPECT_EQ(
+      ReadTrialCheckpoint<TypeParam>(WriteSafetensors(silent), layout, "f00", loaded.Mutable())
+          .status()
+          .code(),
+      absl::StatusCode::kDataLoss);
+}
+
+TEST(TrialCheckpointTest, WhatIsKeptOfATrialDoesNotChangeItsFingerprint) {
+  v1::TrialSpecification trial;
+  trial.set_learning_rate(0.1);
+  const std::string before = Fingerprint(trial);
+  trial.set_keep("weights");
+  EXPECT_EQ(Fingerprint(trial), before);
+}
+
 // As a checkpoint from before there were these keys, and as one of a trial that no clock stops.
 TYPED_TEST(TrialCheckpointTest, WithoutTimeAndStopItHasNoKeysForThem) {
   const models::ParameterLayout layout = SmallLayout();

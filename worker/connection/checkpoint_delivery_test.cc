@@ -44,19 +44,33 @@ TEST_F(CheckpointDeliveryTest, CheckpointIsStoredBeforeItsEventAndEventsBehindIt
   });
 }
 
-TEST_F(CheckpointDeliveryTest, CheckpointThatTheServerDoesNotTakeDoesNotStopTheTrial) {
+// Such a trial SUCCEEDED without a stored model, and only its log said so.
+TEST_F(CheckpointDeliveryTest,
+       RegressionACheckpointThatIsRefusedForGoodFailsItsTrialWithTheReason) {
   server_.With([](State& state) {
     state.upload_failures = {{grpc::StatusCode::RESOURCE_EXHAUSTED, "larger than allowed"}};
   });
-  OfferLease(LeaseOf({"a"}));
+  OfferLease(LeaseOf({"a", "b"}));
+  std::promise<Directive> directive;
   StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.Emit(0, Point(4));
     session.EmitCheckpoint(0, 5, "bytes");
+    session.Emit(0, Point(6));
     session.Emit(0, Completed());
+    directive.set_value(AwaitDirective(session, 0));
+    session.Emit(1, Completed());
     return absl::OkStatus();
   });
-  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 2; }));
+  EXPECT_TRUE(server_.WaitUntil(
+      [](const State& state) { return EventsOf(state, "a") == 2 && EventsOf(state, "b") == 1; }));
+  EXPECT_EQ(directive.get_future().get(), Directive::kCancelled);
   server_.With([](State& state) {
-    EXPECT_THAT(state.events["a"][0].log_line().text(), HasSubstr("larger than allowed"));
+    EXPECT_EQ(state.events["a"][0].step(), 4);
+    const v1::Outcome& outcome = state.events["a"][1].outcome();
+    EXPECT_EQ(outcome.kind(), v1::Outcome::FAILED_TEMPORARILY);
+    EXPECT_THAT(outcome.reason(), HasSubstr("checkpoint of step 5"));
+    EXPECT_THAT(outcome.reason(), HasSubstr("larger than allowed"));
+    EXPECT_EQ(state.events["b"][0].outcome().kind(), v1::Outcome::COMPLETED);
   });
   EXPECT_TRUE(Stop().ok());
 }

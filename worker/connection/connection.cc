@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
 #include "platform/log.h"
 #include "platform/version.h"
 #include "worker/connection/channel.h"
@@ -131,6 +132,7 @@ absl::StatusOr<v1::Lease> Connection::AcquireLease(absl::Duration wait) {
 }
 
 absl::Status Connection::RunLease(v1::Lease lease) {
+  LENGTHWISE_FAILPOINT("connection.lease.acquired");
   platform::LogInfo(absl::StrCat("lease ", lease.lease_id(), ": running ",
                                  Plural(lease.trials_size(), "trial"), ", the first is ",
                                  lease.trials(0).trial()));
@@ -144,6 +146,7 @@ absl::Status Connection::RunLease(v1::Lease lease) {
   }
   absl::Status status = runner_.Run(session.lease(), session);
   const bool sent = session.Flush();
+  LENGTHWISE_FAILPOINT("connection.lease.flushed");
   session.StopSending();
   {
     MutexLock lock(mutex_);
@@ -158,6 +161,11 @@ absl::Status Connection::RunLease(v1::Lease lease) {
     // What could not be sent says that the server is away: one short try is enough.
     ReleaseLease(session.lease(), "the worker was asked to stop",
                  sent ? options_.rpc_timeout : std::min(options_.rpc_timeout, absl::Seconds(2)));
+    return absl::OkStatus();
+  }
+  if (const std::string preemption = session.preemption(); !preemption.empty()) {
+    // What could not be sent is made again from the last checkpoint that was.
+    ReleaseLease(session.lease(), preemption, options_.rpc_timeout);
     return absl::OkStatus();
   }
   if (!sent) {
@@ -182,11 +190,13 @@ void Connection::ReleaseLease(const v1::Lease& lease, const std::string& reason,
   Backoff backoff(options_.backoff);
   absl::Status status;
   do {
+    LENGTHWISE_FAILPOINT("connection.release.before");
     CallGroup calls;
     CallGroup::Call call(calls, end - absl::Now());
     v1::ReleaseLeaseResponse response;
     status = ToStatus(stub_->ReleaseLease(call.context(), request, &response));
     if (status.ok()) {
+      LENGTHWISE_FAILPOINT("connection.release.after");
       platform::LogInfo(absl::StrCat("lease ", lease.lease_id(), ": given back: ", reason));
       return;
     }

@@ -36,6 +36,31 @@ TEST_F(DrainTest, DrainStoresCheckpointsAndGivesTheLeaseBack) {
   });
 }
 
+TEST_F(DrainTest, APreemptedLeaseIsGivenBackWithItsReasonAndTheWorkerTakesTheNext) {
+  OfferLease(LeaseOf({"low"}, "lease-1"));
+  OfferLease(LeaseOf({"high"}, "lease-2"));
+  server_.With([](State& state) { state.preempted_leases["lease-1"] = "priority 7 goes first"; });
+  StartWorker([&](const v1::Lease& lease, PackSession& session) {
+    if (lease.lease_id() == "lease-1") {
+      EXPECT_EQ(AwaitDirective(session, 0), Directive::kDrain);
+      session.EmitCheckpoint(0, 1, "bytes");
+    } else {
+      EXPECT_EQ(session.GetDirective(0), Directive::kContinue);
+      session.Emit(0, Completed());
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "high") == 1; }));
+  server_.With([](State& state) {
+    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("bytes")));
+    ASSERT_THAT(state.releases, SizeIs(1));
+    EXPECT_EQ(state.releases[0].lease_id(), "lease-1");
+    EXPECT_EQ(state.releases[0].reason(), "priority 7 goes first");
+    EXPECT_EQ(EventsOf(state, "low"), 1);
+  });
+  EXPECT_TRUE(Stop().ok());
+}
+
 TEST_F(DrainTest, DrainEndsAlthoughTheServerIsGone) {
   options_.session.drain_timeout = absl::Milliseconds(100);
   options_.rpc_timeout = absl::Milliseconds(100);

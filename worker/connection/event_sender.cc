@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "platform/log.h"
 #include "platform/sha256.h"
 #include "worker/connection/artifact_transfer.h"
@@ -31,6 +32,7 @@ class EventSender::Stream {
   bool Write(const v1::StreamEventsRequest& batch) {
     if (!owes_) heard_.store(steady_clock::now());
     owes_ = true;
+    LENGTHWISE_FAILPOINT("sender.batch.before");
     return stream_->Write(batch);
   }
 
@@ -58,6 +60,7 @@ class EventSender::Stream {
       heard_anything_.store(true);
       reachability_.Succeeded();
       outbox_.Acknowledge(response);
+      LENGTHWISE_FAILPOINT("sender.acknowledged.after");
     }
     broken_.store(true);
     outbox_.Interrupt();  // the writer may be waiting for work
@@ -138,8 +141,10 @@ void EventSender::Upload(const Outbox::Upload& upload) {
   header.set_sha256(platform::Sha256Hex(*upload.bytes));
   header.set_size_bytes(static_cast<int64_t>(upload.bytes->size()));
   header.set_step(upload.step);
+  LENGTHWISE_FAILPOINT("sender.upload.before");
   const absl::Status status = UploadArtifact(stub_, calls_, header, *upload.bytes);
   if (stopping()) return;
+  LENGTHWISE_FAILPOINT("sender.upload.after");
   if (status.ok()) {
     upload_backoff_.Reset();
     v1::Checkpoint checkpoint;

@@ -62,6 +62,11 @@ class FakeServer::Service final : public v1::WorkerService::Service {
       auto& directive = *response->add_leases();
       directive.set_lease_id(held.lease_id());
       directive.set_lost(state.lost_leases.contains(held.lease_id()));
+      if (const auto preempted = state.preempted_leases.find(held.lease_id());
+          preempted != state.preempted_leases.end()) {
+        directive.set_preempted(true);
+        directive.set_reason(preempted->second);
+      }
       for (const std::string& trial : state.cancelled_trials) {
         directive.add_cancelled_trials(trial);
       }

@@ -55,7 +55,8 @@ class FakeServer {
     std::string invalid_text;  // a log line with this text makes its batch INVALID
     std::set<std::string> lost_leases;
     std::vector<std::string> cancelled_trials;
-    std::deque<grpc::Status> acquire_failures;  // answers of the next calls for a lease
+    std::map<std::string, std::string> preempted_leases;  // why, by lease
+    std::deque<grpc::Status> acquire_failures;            // answers of the next calls for a lease
     std::deque<grpc::Status> heartbeat_failures;
     std::deque<grpc::Status> upload_failures;    // answers of the next uploads
     std::deque<grpc::Status> download_failures;  // and downloads

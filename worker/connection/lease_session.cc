@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "platform/log.h"
 #include "worker/connection/artifact_transfer.h"
 #include "worker/connection/channel.h"
@@ -37,6 +38,7 @@ absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
   request.set_fencing_token(lease_.fencing_token());
   request.set_trial(leased.trial());
   request.set_sha256(leased.checkpoint().sha256());
+  LENGTHWISE_FAILPOINT("session.fetch.before");
   Backoff backoff(options_.sender.backoff);
   while (!outbox_.stopped(trial)) {
     absl::StatusOr<std::string> bytes =
@@ -94,6 +96,7 @@ void LeaseSession::Apply(const v1::HeartbeatResponse& response) {
           absl::StrCat("lease ", lease_.lease_id(), " is lost: stopping its trials"));
       Abandon();
     }
+    if (directive.preempted()) Preempt(directive.reason());
     const absl::flat_hash_set<std::string> cancelled(directive.cancelled_trials().begin(),
                                                      directive.cancelled_trials().end());
     if (cancelled.empty()) continue;
@@ -106,7 +109,24 @@ void LeaseSession::Apply(const v1::HeartbeatResponse& response) {
   }
 }
 
+void LeaseSession::Preempt(const std::string& reason) {
+  {
+    platform::MutexLock lock(mutex_);
+    if (!preemption_.empty()) return;  // it is said until the lease has ended
+    preemption_ = reason.empty() ? "the server wanted it back" : reason;
+  }
+  platform::LogInfo(absl::StrCat("lease ", lease_.lease_id(), ": ", reason,
+                                 "; storing checkpoints and giving it back"));
+  Drain();
+}
+
+std::string LeaseSession::preemption() {
+  platform::MutexLock lock(mutex_);
+  return preemption_;
+}
+
 void LeaseSession::Drain() {
+  LENGTHWISE_FAILPOINT("session.drain");
   draining_.store(true, std::memory_order_release);
   outbox_.SetPatience(After(options_.drain_timeout));
 }

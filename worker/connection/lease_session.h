@@ -51,6 +51,9 @@ class LeaseSession final : public PackSession {
 
   // The runner is told to drain, and nobody waits longer than the drain's timeout from now.
   void Drain();
+  // Why the server wants the lease back; empty: it does not. The session drains then, the worker
+  // goes on.
+  std::string preemption();
   // The lease is over: the runner is told so, and nothing more is sent.
   void Abandon();
   bool lost() const { return outbox_.closed(); }
@@ -64,6 +67,8 @@ class LeaseSession final : public PackSession {
   bool IsComplete() const;
 
  private:
+  void Preempt(const std::string& reason);
+
   struct Progress {
     v1::TrialProgress newest;
     bool sent = true;
@@ -77,6 +82,7 @@ class LeaseSession final : public PackSession {
   std::atomic<bool> draining_ = false;
   platform::Mutex mutex_;
   std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
+  std::string preemption_ ABSL_GUARDED_BY(mutex_);
   EventSender sender_;  // last: stops first
 };
 

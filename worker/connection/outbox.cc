@@ -5,14 +5,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
 #include "platform/log.h"
 
 namespace lengthwise::worker {
 namespace {
 
-using ::google::protobuf::util::TimeUtil;
 using platform::MutexLock;
+
+// TimeUtil::GetCurrentTime knows whole seconds alone.
+google::protobuf::Timestamp Now() {
+  return google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(absl::Now()));
+}
 
 void SetLogLine(v1::Event& event, std::string text) {
   event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
@@ -35,39 +41,113 @@ Outbox::Outbox(const v1::Lease& lease, const Options& options)
 }
 
 void Outbox::Put(int64_t trial, v1::Event event) {
+  if (event.has_log_line()) {
+    MutexLock lock(mutex_);
+    if (!trials_[trial].log.Take(*event.mutable_log_line())) return;
+  }
+  if (event.has_outcome()) {
+    v1::Outcome& outcome = *event.mutable_outcome();
+    outcome.set_reason(PlainText(outcome.reason(), kMaxLogLineBytes));
+  }
   if (const auto bytes = static_cast<int64_t>(event.ByteSizeLong());
       bytes > options_.max_event_bytes && !event.has_outcome()) {
     SetLogLine(event, absl::StrCat("an event of ", bytes, " bytes was left out: the largest has ",
                                    options_.max_event_bytes));
   }
-  PutItem(trial, Item{.event = std::move(event)});
+  Item item;
+  item.is_outcome = event.has_outcome();
+  item.event = std::move(event);
+  PutItem(trial, std::move(item));
 }
 
 void Outbox::PutCheckpoint(int64_t trial, int64_t step, std::string bytes) {
   Item item;
   item.event.set_step(step);
   item.artifact = std::make_shared<const std::string>(std::move(bytes));
+  item.is_checkpoint = true;
   PutItem(trial, std::move(item));
 }
 
 void Outbox::PutItem(int64_t trial, Item item) {
+  *item.event.mutable_time() = Now();
   const auto event_bytes = static_cast<int64_t>(item.event.ByteSizeLong() + sizeof(Item));
   item.bytes = event_bytes + (item.artifact ? static_cast<int64_t>(item.artifact->size()) : 0);
-  *item.event.mutable_time() = TimeUtil::GetCurrentTime();
+  int64_t freed = 0;
+  while (!TryPut(trial, item, freed)) {
+    if (item.spooled || !MoveToSpool(item)) WaitForRoom(trial, freed);
+  }
+}
+
+bool Outbox::TryPut(int64_t trial, Item& item, int64_t& freed) {
   MutexLock lock(mutex_);
-  while (!stopped(trial) && bytes_ > 0 && bytes_ + item.bytes > options_.max_bytes) Wait();
-  if (stopped(trial) || trials_[trial].has_outcome) return;
+  freed = freed_;
+  if (stopped(trial) || trials_[trial].has_outcome) {
+    if (item.spooled) options_.spool->Release(*item.spooled);
+    return true;
+  }
+  if (item.spooled) {
+    if (index_bytes_ > 0 && index_bytes_ + item.bytes > options_.max_bytes / 4) return false;
+  } else if (bytes_ > 0 && bytes_ + item.bytes > options_.max_bytes) {
+    return false;
+  }
   Append(trials_[trial], std::move(item));
+  LENGTHWISE_FAILPOINT("outbox.put.after");
   changed_.NotifyAll();
+  return true;
+}
+
+bool Outbox::MoveToSpool(Item& item) {
+  if (options_.spool == nullptr) return false;
+  item.spooled =
+      options_.spool->Write(item.artifact ? *item.artifact : item.event.SerializeAsString());
+  if (!item.spooled) return false;
+  if (item.artifact) {
+    item.artifact.reset();
+    item.bytes = static_cast<int64_t>(item.event.ByteSizeLong() + sizeof(Item));
+  } else {
+    item.event.Clear();
+    item.bytes = static_cast<int64_t>(sizeof(Item));
+  }
+  return true;
+}
+
+void Outbox::WaitForRoom(int64_t trial, int64_t freed) {
+  MutexLock lock(mutex_);
+  while (!stopped(trial) && freed_ == freed) Wait();
 }
 
 void Outbox::Append(Trial& trial, Item item) {
-  item.event.set_trial(trial.name);
-  item.event.set_attempt(trial.attempt);
-  item.event.set_sequence(++trial.last_sequence);
-  trial.has_outcome = item.event.has_outcome();
-  bytes_ += item.bytes;
+  trial.has_outcome = item.is_outcome;
+  (item.spooled ? index_bytes_ : bytes_) += item.bytes;
+  if (item.spooled) spooled_bytes_ += item.spooled->size;
+  ++items_;
   trial.items.push_back(std::move(item));
+}
+
+void Outbox::Free(Item& item) {
+  (item.spooled ? index_bytes_ : bytes_) -= item.bytes;
+  if (item.spooled) {
+    spooled_bytes_ -= item.spooled->size;
+    options_.spool->Release(*item.spooled);
+  }
+  --items_;
+  ++freed_;
+}
+
+void Outbox::FreeArtifact(Item& item) {
+  if (item.spooled) {
+    spooled_bytes_ -= item.spooled->size;
+    options_.spool->Release(*item.spooled);
+    item.spooled.reset();
+    index_bytes_ -= item.bytes;
+    bytes_ += item.bytes;  // an event, as small as any
+  } else {
+    bytes_ -= static_cast<int64_t>(item.artifact->size());
+    item.bytes -= static_cast<int64_t>(item.artifact->size());
+    item.artifact.reset();
+  }
+  item.is_checkpoint = false;
+  ++freed_;
 }
 
 void Outbox::Wait() {
@@ -80,42 +160,99 @@ void Outbox::Wait() {
 }
 
 Outbox::Work Outbox::Next(TimePoint deadline) {
-  MutexLock lock(mutex_);
-  while (!closed() && !interrupted_) {
-    for (size_t i = 0; i < trials_.size(); ++i) {
-      const size_t index = (turn_ + i) % trials_.size();
-      Trial& trial = trials_[index];
-      if (trial.sent == trial.items.size()) continue;
-      turn_ = index + 1;
-      const Item& item = trial.items[trial.sent];
-      if (!item.artifact) return TakeBatch(trial);
-      return Upload{.trial = static_cast<int64_t>(index),
-                    .sequence = item.event.sequence(),
-                    .step = item.event.step(),
-                    .bytes = item.artifact};
+  while (true) {
+    Work work;
+    std::optional<Spool::Record> spooled;
+    {
+      MutexLock lock(mutex_);
+      while (!closed() && !interrupted_ && !TakeWork(work, spooled)) {
+        if (deadline == kNever) {
+          changed_.Wait(mutex_);
+        } else if (!changed_.WaitUntil(mutex_, deadline) &&
+                   std::chrono::steady_clock::now() >= deadline) {
+          break;
+        }
+      }
+      // Work that was taken is not given up for an interruption: it stays remembered.
+      if (std::holds_alternative<std::monostate>(work)) interrupted_ = false;
     }
-    if (deadline == kNever) {
-      changed_.Wait(mutex_);
-    } else if (!changed_.WaitUntil(mutex_, deadline) &&
-               std::chrono::steady_clock::now() >= deadline) {
-      break;
+    if (!spooled) return work;
+    // Without the lock: it may be large.
+    absl::StatusOr<std::string> bytes = options_.spool->Read(*spooled);
+    auto& upload = std::get<Upload>(work);
+    if (bytes.ok()) {
+      upload.bytes = std::make_shared<const std::string>(*std::move(bytes));
+      return work;
     }
+    MutexLock lock(mutex_);
+    // It may have been dropped meanwhile.
+    if (FindUpload(upload) == nullptr) continue;
+    ReplaceByFailure(upload.trial, trials_[upload.trial].sent,
+                     absl::StrCat("the worker lost a checkpoint that waited to be sent: ",
+                                  std::string(bytes.status().message())));
   }
-  interrupted_ = false;
-  return std::monostate();
 }
 
-v1::StreamEventsRequest Outbox::TakeBatch(Trial& trial) {
+bool Outbox::TakeWork(Work& work, std::optional<Spool::Record>& spooled) {
+  for (size_t i = 0; i < trials_.size(); ++i) {
+    const size_t index = (turn_ + i) % trials_.size();
+    Trial& trial = trials_[index];
+    if (trial.sent == trial.items.size()) continue;
+    turn_ = index + 1;
+    const Item& item = trial.items[trial.sent];
+    if (item.is_checkpoint) {
+      work = Upload{.trial = static_cast<int64_t>(index),
+                    .sequence = trial.acknowledged + static_cast<int64_t>(trial.sent) + 1,
+                    .step = item.event.step(),
+                    .bytes = item.artifact};
+      spooled = item.spooled;
+      return true;
+    }
+    v1::StreamEventsRequest batch = TakeBatch(static_cast<int64_t>(index));
+    // What was spooled is lost: the failure that took its place is next.
+    if (batch.events().empty()) batch = TakeBatch(static_cast<int64_t>(index));
+    if (batch.events().empty()) continue;
+    work = std::move(batch);
+    return true;
+  }
+  return false;
+}
+
+absl::StatusOr<v1::Event> Outbox::EventOf(const Trial& trial, size_t position) {
+  const Item& item = trial.items[position];
+  v1::Event event;
+  if (item.spooled) {
+    const absl::StatusOr<std::string> bytes = options_.spool->Read(*item.spooled);
+    if (!bytes.ok()) return bytes.status();
+    if (!event.ParseFromString(*bytes)) return absl::DataLossError("a spooled event is damaged");
+  } else {
+    event = item.event;
+  }
+  event.set_trial(trial.name);
+  event.set_attempt(trial.attempt);
+  event.set_sequence(trial.acknowledged + static_cast<int64_t>(position) + 1);
+  return event;
+}
+
+v1::StreamEventsRequest Outbox::TakeBatch(int64_t index) {
+  Trial& trial = trials_[index];
   v1::StreamEventsRequest batch;
   batch.set_lease_id(lease_id_);
   batch.set_fencing_token(fencing_token_);
   int64_t bytes = 0;
   while (trial.sent < trial.items.size() && batch.events_size() < options_.max_batch_events) {
     const Item& item = trial.items[trial.sent];
-    if (item.artifact) break;
-    bytes += item.bytes;
+    if (item.is_checkpoint) break;
+    bytes += item.bytes + (item.spooled ? item.spooled->size : 0);
     if (batch.events_size() > 0 && bytes > options_.max_batch_bytes) break;
-    *batch.add_events() = item.event;
+    absl::StatusOr<v1::Event> event = EventOf(trial, trial.sent);
+    if (!event.ok()) {
+      ReplaceByFailure(index, trial.sent,
+                       absl::StrCat("the worker lost an event that waited to be sent: ",
+                                    std::string(event.status().message())));
+      break;
+    }
+    *batch.add_events() = *std::move(event);
     ++trial.sent;
   }
   return batch;
@@ -132,39 +269,36 @@ Outbox::Item* Outbox::FindUpload(const Upload& upload) {
   const int64_t offset = upload.sequence - trial.acknowledged - 1;
   if (offset < 0 || offset >= static_cast<int64_t>(trial.items.size())) return nullptr;
   Item& item = trial.items[offset];
-  return item.artifact ? &item : nullptr;
+  return item.is_checkpoint ? &item : nullptr;
 }
 
 void Outbox::UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint) {
   MutexLock lock(mutex_);
   Item* item = FindUpload(upload);
   if (item == nullptr) return;
+  LENGTHWISE_FAILPOINT("outbox.upload.stored");
   *item->event.mutable_checkpoint() = checkpoint;
-  bytes_ -= static_cast<int64_t>(item->artifact->size());
-  item->bytes -= static_cast<int64_t>(item->artifact->size());
-  item->artifact.reset();
+  FreeArtifact(*item);
   changed_.NotifyAll();
 }
 
 void Outbox::UploadRefused(const Upload& upload, absl::string_view reason) {
   MutexLock lock(mutex_);
-  Item* item = FindUpload(upload);
-  if (item == nullptr) return;
-  SetLogLine(item->event,
-             absl::StrCat("the checkpoint of step ", upload.step, " (", upload.bytes->size(),
-                          " bytes) was not stored: ", std::string(reason)));
-  bytes_ -= static_cast<int64_t>(item->artifact->size());
-  item->bytes -= static_cast<int64_t>(item->artifact->size());
-  item->artifact.reset();
-  changed_.NotifyAll();
+  if (FindUpload(upload) == nullptr) return;
+  // What stands before it was measured and stays. What stands behind it has not been sent, as it
+  // waited for the upload.
+  const auto place = static_cast<size_t>(upload.sequence - trials_[upload.trial].acknowledged - 1);
+  ReplaceByFailure(upload.trial, place,
+                   absl::StrCat("the server does not store the checkpoint of step ", upload.step,
+                                " (", upload.bytes->size(), " bytes): ", std::string(reason)));
 }
 
 void Outbox::DropAcknowledged(Trial& trial, int64_t sequence) {
-  while (!trial.items.empty() && trial.items.front().event.sequence() <= sequence) {
-    const Item& item = trial.items.front();
-    if (item.event.has_outcome()) trial.finished = true;
-    bytes_ -= item.bytes;
-    trial.acknowledged = item.event.sequence();
+  while (!trial.items.empty() && trial.acknowledged < sequence) {
+    Item& item = trial.items.front();
+    if (item.is_outcome) trial.finished = true;
+    Free(item);
+    ++trial.acknowledged;
     trial.items.pop_front();
     if (trial.sent > 0) --trial.sent;
   }
@@ -180,6 +314,7 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   if (trial.closed) return;
   // Never beyond what was sent: a server cannot have stored it.
   const int64_t last_sent = trial.acknowledged + static_cast<int64_t>(trial.sent);
+  LENGTHWISE_FAILPOINT("outbox.acknowledge.before");
   DropAcknowledged(trial, std::min(response.acknowledged_sequence(), last_sent));
   switch (response.refusal()) {
     case v1::StreamEventsResponse::STALE_LEASE:
@@ -197,7 +332,8 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
       }
       break;
     case v1::StreamEventsResponse::INVALID:
-      ReplaceByFailure(index, response.detail());
+      ReplaceByFailure(index, 0,
+                       absl::StrCat("the server refused the worker's events: ", response.detail()));
       break;
     default:
       break;
@@ -205,24 +341,24 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   changed_.NotifyAll();
 }
 
-void Outbox::ReplaceByFailure(int64_t index, const std::string& detail) {
+void Outbox::ReplaceByFailure(int64_t index, size_t first, const std::string& reason) {
   Trial& trial = trials_[index];
-  platform::LogError(absl::StrCat("the server refuses events of ", trial.name, ": ", detail));
+  platform::LogError(absl::StrCat(trial.name, ": ", reason));
   if (trial.refused) {
     CloseTrialLocked(index);
     return;
   }
-  DropItems(trial);
+  DropItems(trial, first);
   trial.refused = true;
-  trial.last_sequence = trial.acknowledged;
   stopped_[index].store(true, std::memory_order_release);
   Item item;
-  *item.event.mutable_time() = TimeUtil::GetCurrentTime();
+  *item.event.mutable_time() = Now();
   item.event.mutable_outcome()->set_kind(v1::Outcome::FAILED_TEMPORARILY);
-  item.event.mutable_outcome()->set_reason(
-      absl::StrCat("the server refused the worker's events: ", detail));
+  item.event.mutable_outcome()->set_reason(PlainText(reason, kMaxLogLineBytes));
+  item.is_outcome = true;
   item.bytes = static_cast<int64_t>(sizeof(Item));
   Append(trial, std::move(item));
+  changed_.NotifyAll();
 }
 
 void Outbox::Resend() {
@@ -236,14 +372,16 @@ bool Outbox::awaits_acknowledgement() const {
                      [](const Trial& trial) { return trial.sent > 0; });
 }
 
-void Outbox::DropItems(Trial& trial) {
-  for (const Item& item : trial.items) bytes_ -= item.bytes;
-  trial.items.clear();
-  trial.sent = 0;
+void Outbox::DropItems(Trial& trial, size_t first) {
+  while (trial.items.size() > first) {
+    Free(trial.items.back());
+    trial.items.pop_back();
+  }
+  trial.sent = std::min(trial.sent, first);
 }
 
 void Outbox::CloseTrialLocked(int64_t index) {
-  DropItems(trials_[index]);
+  DropItems(trials_[index], 0);
   trials_[index].closed = true;
   stopped_[index].store(true, std::memory_order_release);
   changed_.NotifyAll();
@@ -273,7 +411,7 @@ void Outbox::SetPatience(TimePoint time) {
 
 bool Outbox::Flush() {
   MutexLock lock(mutex_);
-  while (!closed() && bytes_ > 0) Wait();
+  while (!closed() && items_ > 0) Wait();
   return !closed();
 }
 
@@ -296,14 +434,12 @@ bool Outbox::finished(int64_t trial) const {
 
 int64_t Outbox::unsent_events() const {
   MutexLock lock(mutex_);
-  int64_t events = 0;
-  for (const Trial& trial : trials_) events += static_cast<int64_t>(trial.items.size());
-  return events;
+  return items_;
 }
 
 int64_t Outbox::unsent_bytes() const {
   MutexLock lock(mutex_);
-  return bytes_;
+  return bytes_ + index_bytes_ + spooled_bytes_;
 }
 
 }  // namespace lengthwise::worker

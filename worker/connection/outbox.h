@@ -5,6 +5,9 @@
 // an event whose artifact must be uploaded first: it and the events behind it wait for that. What
 // was sent stays until it is acknowledged, so that after a broken stream everything unacknowledged
 // is sent again.
+//
+// What memory has no room for, goes to the spool where there is one, and comes back when its turn
+// to be sent has come; the order is that of the trial whether an item is here or there.
 #ifndef LENGTHWISE_WORKER_CONNECTION_OUTBOX_H_
 #define LENGTHWISE_WORKER_CONNECTION_OUTBOX_H_
 
@@ -12,28 +15,34 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/mutex.h"
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
 #include "worker/connection/deadline.h"
+#include "worker/connection/log_budget.h"
+#include "worker/connection/spool.h"
 
 namespace lengthwise::worker {
 
-// Thread-safe: producers put, one sender takes, anyone closes. Trials are named by their index in
-// the lease.
+// Thread-safe: producers put (of one trial, one at a time), one sender takes, anyone closes. Trials
+// are named by their index in the lease.
 class Outbox {
  public:
   struct Options {
-    // Bytes of events and artifacts that may wait; a single item may be larger when nothing else
-    // waits.
+    // Bytes of events and artifacts that may wait in memory; a single item may be larger when
+    // nothing else waits. A quarter more is for knowing what the spool has.
     int64_t max_bytes = int64_t{256} << 20;
+    // Takes what memory has no room for; outlives the box. Null: producers wait then.
+    Spool* spool = nullptr;
     // A batch ends before either limit would be passed (one event always fits).
     int64_t max_batch_bytes = 1 << 20;
     int32_t max_batch_events = 256;
@@ -53,8 +62,9 @@ class Outbox {
 
   Outbox(const v1::Lease& lease, const Options& options);
 
-  // Producers. Both set trial, attempt, sequence and time; wait while the box is full; and drop
-  // what comes for a trial that is closed or has had its outcome.
+  // Producers. Both set trial, attempt, sequence and time; wait while box and spool are full; and
+  // drop what comes for a trial that is closed or has had its outcome. Log lines beyond the
+  // attempt's budget (log_budget.h) are dropped, too.
   void Put(int64_t trial, v1::Event event);
   void PutCheckpoint(int64_t trial, int64_t step, std::string bytes);
 
@@ -63,8 +73,9 @@ class Outbox {
   Work Next(TimePoint deadline);
   void Interrupt();
   void UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint);
-  // The server will never take this artifact: a log line with the reason takes the checkpoint's
-  // place.
+  // The server will never take this artifact: a temporary failure with the reason takes the
+  // checkpoint's place, and what came behind it is dropped. A trial whose model is not stored has
+  // not succeeded.
   void UploadRefused(const Upload& upload, absl::string_view reason);
   // Drops what is acknowledged, and carries out refusals: STALE_LEASE closes the trial;
   // SEQUENCE_GAP sends again from the acknowledged number (where that is not here any more, the
@@ -95,22 +106,28 @@ class Outbox {
   // Whether the trial's outcome was acknowledged, or it was closed.
   bool finished(int64_t trial) const;
   int64_t unsent_events() const;
+  // In memory and in the spool.
   int64_t unsent_bytes() const;
 
  private:
   struct Item {
+    // What is not spooled of it. Without trial, attempt and sequence, which its place says.
     v1::Event event;
     // A checkpoint's, until it is stored.
     std::shared_ptr<const std::string> artifact;
-    int64_t bytes = 0;
+    // Of the artifact where there was one, else of the event.
+    std::optional<Spool::Record> spooled;
+    bool is_checkpoint = false;  // that is not stored yet
+    bool is_outcome = false;
+    int64_t bytes = 0;  // in memory
   };
   struct Trial {
     std::string name;
     int32_t attempt = 0;
-    int64_t last_sequence = 0;  // put
-    int64_t acknowledged = 0;   // the first of `items` has the number after it
-    size_t sent = 0;            // of `items`, from the front
+    int64_t acknowledged = 0;  // the first of `items` has the number after it
+    size_t sent = 0;           // of `items`, from the front
     std::deque<Item> items;
+    LogBudget log;
     bool has_outcome = false;  // put
     bool closed = false;
     bool refused = false;  // what waits is the failure that took a refused batch's place
@@ -118,18 +135,35 @@ class Outbox {
   };
 
   void PutItem(int64_t trial, Item item) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes the item if there is room in memory for it, or drops it if nobody wants it; otherwise
+  // tells how often there had been room again.
+  bool TryPut(int64_t trial, Item& item, int64_t& freed) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Moves what is large of the item to the spool. False: there is no room.
+  bool MoveToSpool(Item& item) ABSL_LOCKS_EXCLUDED(mutex_);
+  void WaitForRoom(int64_t trial, int64_t freed) ABSL_LOCKS_EXCLUDED(mutex_);
   void Append(Trial& trial, Item item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives back what an item takes.
+  void Free(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FreeArtifact(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for a change, or closes the box when patience is over.
   void Wait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DropItems(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Drops the items of a trial from one on.
+  void DropItems(Trial& trial, size_t first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseTrialLocked(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropAcknowledged(Trial& trial, int64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReplaceByFailure(int64_t index, const std::string& detail)
+  // A failure for this reason takes the place of the items from `first` on.
+  void ReplaceByFailure(int64_t index, size_t first, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The item of an upload, or null when it is not waited for any more.
   Item* FindUpload(const Upload& upload) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  v1::StreamEventsRequest TakeBatch(Trial& trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether there was work; it may lack a spooled artifact's bytes, which `spooled` then names.
+  bool TakeWork(Work& work, std::optional<Spool::Record>& spooled)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  v1::StreamEventsRequest TakeBatch(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The item's event as it is sent. DATA_LOSS: the spool does not have it any more.
+  absl::StatusOr<v1::Event> EventOf(const Trial& trial, size_t position)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const std::string lease_id_;
@@ -142,8 +176,12 @@ class Outbox {
   platform::ConditionVariable changed_;
   std::vector<Trial> trials_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int64_t> index_by_name_ ABSL_GUARDED_BY(mutex_);
-  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;  // the trial that is served next
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;          // of items in memory
+  int64_t index_bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // of what is in memory of spooled items
+  int64_t spooled_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of spooled items on the disk
+  int64_t items_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t freed_ ABSL_GUARDED_BY(mutex_) = 0;  // how often there was room again
+  size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;    // the trial that is served next
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
   TimePoint patience_ ABSL_GUARDED_BY(mutex_) = kNever;
 };

@@ -134,15 +134,23 @@ TEST(Outbox, EventsBehindACheckpointWaitForItsUpload) {
   EXPECT_THAT(Sequences(NextBatch(outbox)), ElementsAre(1, 2, 3));
 }
 
-TEST(Outbox, ArtifactThatTheServerWillNeverTakeBecomesALogLine) {
+TEST(Outbox, ArtifactThatTheServerWillNeverTakeBecomesAFailureInItsPlace) {
   Outbox outbox(LeaseOf(1), {});
   outbox.PutCheckpoint(0, 100, "bytes");
+  outbox.Put(0, LogEvent("behind it"));
   const auto upload = std::get<Outbox::Upload>(outbox.Next(kNever));
   outbox.UploadRefused(upload, "too large");
   const v1::StreamEventsRequest batch = NextBatch(outbox);
   ASSERT_THAT(Sequences(batch), ElementsAre(1));
-  EXPECT_EQ(batch.events(0).log_line().text(),
-            "the checkpoint of step 100 (5 bytes) was not stored: too large");
+  EXPECT_EQ(batch.events(0).outcome().kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_EQ(batch.events(0).outcome().reason(),
+            "the server does not store the checkpoint of step 100 (5 bytes): too large");
+  EXPECT_TRUE(outbox.stopped(0));
+  // A run that goes on for a while adds nothing.
+  outbox.Put(0, LogEvent("later"));
+  outbox.Acknowledge(Answer(0, 1));
+  EXPECT_TRUE(outbox.finished(0));
+  EXPECT_EQ(outbox.unsent_events(), 0);
 }
 
 TEST(Outbox, EventTooLargeForAMessageBecomesALogLine) {

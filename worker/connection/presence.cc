@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
 #include "platform/log.h"
 #include "worker/connection/channel.h"
 
@@ -133,6 +134,7 @@ absl::Status Presence::Register() {
     const absl::Status status = ToStatus(stub_.RegisterWorker(call.context(), request, &response));
     if (!status.ok()) return status;
   }
+  LENGTHWISE_FAILPOINT("presence.register.after");
   platform::LogInfo(absl::StrCat("registered as ", description_.worker_id()));
   const absl::Duration interval =
       absl::Milliseconds(TimeUtil::DurationToMilliseconds(response.heartbeat_interval()));
@@ -150,12 +152,14 @@ absl::Status Presence::SendHeartbeat() {
     MutexLock lock(mutex_);
     if (session_ != nullptr) session_->AddToHeartbeat(request);
   }
+  LENGTHWISE_FAILPOINT("presence.heartbeat.before");
   v1::HeartbeatResponse response;
   {
     CallGroup::Call call(calls_, options_.rpc_timeout);
     const absl::Status status = ToStatus(stub_.Heartbeat(call.context(), request, &response));
     if (!status.ok()) return status;
   }
+  LENGTHWISE_FAILPOINT("presence.heartbeat.after");
   // The session may be another by now; it takes only what is about its lease.
   MutexLock lock(mutex_);
   if (session_ != nullptr) session_->Apply(response);

@@ -114,6 +114,12 @@ void PackRun::Resume(int64_t index) {
     return fail(v1::Outcome::FAILED_TEMPORARILY,
                 absl::StrCat("it was written at step ", header->step));
   }
+  resumed.step = header->step;
+  resumed.stop_reason = header->stop_reason;
+  if (!header->has_optimizer_state && !HasEndedTraining(resumed)) {
+    return fail(v1::Outcome::FAILED_PERMANENTLY,
+                "it is without the optimizer's state, and training has not ended");
+  }
   if (header->program_version != ProgramVersion()) {
     // A build computes the same numbers on every run, two builds need not.
     v1::Event event;
@@ -124,9 +130,7 @@ void PackRun::Resume(int64_t index) {
                      ProgramVersion(), "): the results may be those of neither build alone"));
     resumed.reporter.Emit(header->step, std::move(event));
   }
-  resumed.step = header->step;
   resumed.checkpoint_step = header->step;
-  resumed.stop_reason = header->stop_reason;
   resumed.time.Resume(header->step, header->training_seconds);
 }
 
@@ -248,6 +252,13 @@ void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accurac
   }
 }
 
+bool PackRun::NeedsOptimizerState(const Member& member) const {
+  if (!HasEndedTraining(member)) return true;
+  // Evaluation, which remains, reads the parameters alone.
+  const std::string& keep = member.leased->specification().keep();
+  return keep != "weights" && keep != "nothing";
+}
+
 void PackRun::WriteCheckpoint(int64_t index) {
   Member& saved = member(index);
   if (saved.checkpoint_step == saved.step) return;
@@ -256,7 +267,8 @@ void PackRun::WriteCheckpoint(int64_t index) {
                                        .program_version = ProgramVersion(),
                                        .fingerprint = saved.fingerprint,
                                        .training_seconds = saved.time.seconds_for_checkpoint(),
-                                       .stop_reason = saved.stop_reason}));
+                                       .stop_reason = saved.stop_reason,
+                                       .has_optimizer_state = NeedsOptimizerState(saved)}));
   saved.checkpoint_step = saved.step;
 }
 
@@ -290,6 +302,16 @@ void PackRun::FailDiverged(Member& member, double loss, absl::string_view where)
 
 double PackRun::SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void PackRun::LogToUnfinished(v1::LogLine::Severity severity, absl::string_view text) {
+  for (Member& member : members_) {
+    if (member.finished) continue;
+    v1::Event event;
+    event.mutable_log_line()->set_severity(severity);
+    event.mutable_log_line()->set_text(std::string(text));
+    member.reporter.Emit(member.step, std::move(event));
+  }
 }
 
 void PackRun::FailUnfinished(v1::Outcome::Kind kind, absl::string_view reason) {

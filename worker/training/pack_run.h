@@ -47,6 +47,8 @@ class PackRun {
   // Throws what LibTorch throws; then call FailUnfinished.
   End Run();
 
+  // Writes a line into the log of every trial that has no outcome yet.
+  void LogToUnfinished(v1::LogLine::Severity severity, absl::string_view text);
   // Gives every trial that has no outcome yet this one.
   void FailUnfinished(v1::Outcome::Kind kind, absl::string_view reason);
 
@@ -97,6 +99,8 @@ class PackRun {
   void EmitProjections(int64_t index);
   void Warn(Member& member, absl::string_view text);
   void WriteCheckpoint(int64_t index);
+  // Whether the member's checkpoint of its step is to have the optimizer's state.
+  bool NeedsOptimizerState(const Member& member) const;
   void Finish(Member& member, v1::Outcome outcome);
   void Fail(Member& member, v1::Outcome::Kind kind, absl::string_view reason);
   // For a loss that is not finite: every repetition would get there.

@@ -13,6 +13,7 @@
 #include "worker/pack_session.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
+#include "worker/training/out_of_memory.h"
 #include "worker/training/pack_run.h"
 
 namespace lengthwise::worker {
@@ -52,12 +53,17 @@ class LeaseRunner : public PackRunner {
   training::PackRun::End RunPack(const v1::Lease& lease, const std::vector<int64_t>& trials,
                                  PackSession& session) {
     training::PackRun run(lease, trials, device_, session);
-    // The one place where exceptions end, LibTorch's and those of memory. Another worker, or a
-    // later attempt, may do better: what is wrong with the trial itself was found without them.
+    // The one place where exceptions end, LibTorch's and those of memory. A smaller pack, another
+    // worker, or a later attempt may do better: what is wrong with the trial itself was found
+    // without them.
     try {
       return run.Run();
     } catch (const std::exception& e) {
-      run.FailUnfinished(v1::Outcome::FAILED_TEMPORARILY, FirstLine(e.what()));
+      // All of it into the trials' logs, for whoever looks for the cause.
+      run.LogToUnfinished(v1::LogLine::ERROR, e.what());
+      run.FailUnfinished(
+          training::IsOutOfMemory(e) ? v1::Outcome::OUT_OF_MEMORY : v1::Outcome::FAILED_TEMPORARILY,
+          FirstLine(e.what()));
       return training::PackRun::End::kComplete;
     }
   }

@@ -1,6 +1,7 @@
 // The runner with real networks, tiny ones.
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -187,6 +188,57 @@ TEST(PackRunnerTest, MembersOfAPackMayGoOnFromDifferentSteps) {
   EXPECT_THAT(Outline(resumed.events(2)), ElementsAre("final 40", "attention 40", "outcome 40"));
 }
 
+TEST(PackRunnerTest, TheLastCheckpointHasWhatTheSpecificationKeeps) {
+  std::map<std::string, size_t> last, before;
+  std::map<std::string, std::vector<std::string>> histories;
+  for (const std::string keep : {"all", "weights", "nothing"}) {
+    v1::TrialSpecification trial = TinyTrial(1);
+    trial.set_keep(keep);
+    RecordingSession session;
+    v1::Lease lease = LeaseOf({trial});
+    RunLease(lease, session);
+    last[keep] = session.checkpoints(0).at(40).size();
+    before[keep] = session.checkpoints(0).at(30).size();
+    for (const v1::Event& event : session.events(0)) {
+      if (!event.has_checkpoint() && !event.has_outcome()) {
+        v1::Event measured = event;
+        measured.mutable_length_accuracies()->clear_training_seconds();
+        histories[keep].push_back(measured.ShortDebugString());
+      }
+    }
+    // What was killed in the evaluation goes on from it, to the same end.
+    const std::vector<std::string> undisturbed = session.History(0);
+    session.Rewind(lease);
+    RunLease(lease, session);
+    EXPECT_EQ(session.History(0), undisturbed) << keep;
+  }
+  // Parameters and two moments of each, or the parameters alone.
+  EXPECT_EQ(last["all"], before["all"]);
+  EXPECT_EQ(before["weights"], before["all"]);
+  EXPECT_LT(last["weights"], last["all"] / 2);
+  EXPECT_EQ(last["nothing"], last["weights"]);
+}
+
+TEST(PackRunnerTest, TrainingDoesNotGoOnFromACheckpointWithoutOptimizerState) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  // As if it had been written at step 30, before the last.
+  std::string bytes = session.checkpoints(0).at(40);
+  const std::string step = "\"step\":\"";
+  const size_t at = bytes.find(step + "40");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + step.size()] = '3';
+  v1::Lease lease = LeaseOf({trial});
+  RecordingSession resumed;
+  resumed.checkpoints(0)[30] = bytes;
+  lease.mutable_trials(0)->mutable_checkpoint();
+  lease.mutable_trials(0)->set_checkpoint_step(30);
+  RunLease(lease, resumed);
+  EXPECT_EQ(resumed.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(resumed.OutcomeOf(0).reason(), HasSubstr("without the optimizer's state"));
+}
+
 TEST(PackRunnerTest, ADrainedPackLeavesCheckpointsOfItsStepAndGoesOnFromThere) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
   v1::Lease lease = LeaseOf(trials);
@@ -309,6 +361,11 @@ TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(session.OutcomeOf(i).kind(), v1::Outcome::FAILED_TEMPORARILY);
     EXPECT_EQ(session.OutcomeOf(i).reason(), "out of memory");
+    // The log has all of it.
+    const std::vector<v1::Event>& events = session.events(i);
+    ASSERT_GE(events.size(), 2u);
+    EXPECT_EQ(events[events.size() - 2].log_line().text(), "out of memory\nframe #0: ...");
+    EXPECT_EQ(events[events.size() - 2].log_line().severity(), v1::LogLine::ERROR);
   }
 }
 

@@ -42,6 +42,7 @@ v1::TrialSpecification TinyTrial(uint64_t seed) {
   evaluation.set_seen_up_to(6);
   evaluation.add_attention_lengths(4);
   evaluation.set_seed(0);
+  trial.set_keep("weights");
   return trial;
 }
 

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The training step of benchmarks/training_step in PyTorch, as its users write it.
+
+Reverse string, batch 128, 5 blocks of 8 heads and d_model 64 with layer norm behind each residual, positions drawn from
+2048, clipping to norm 1, Adam. Prints one line of JSON.
+
+  python3 benchmarks/pytorch_step.py --encoding relative --mode eager --length 40
+"""
+import argparse
+import json
+import math
+import statistics
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+WIDTH, HEADS, BLOCKS, BATCH, MAX_POSITION = 64, 8, 5, 128, 2048
+HEAD = WIDTH // HEADS
+
+
+def frequencies(size):
+    return 10000.0 ** (-torch.arange(0, size, 2) / size)
+
+
+def sinusoids(positions):
+    angles = positions.unsqueeze(-1) * frequencies(WIDTH)
+    return torch.cat([angles.sin(), angles.cos()], -1)
+
+
+def rotate(features, positions):
+    angles = positions.unsqueeze(-1) * frequencies(HEAD)
+    sin, cos = angles.sin(), angles.cos()
+    even, odd = features[..., 0::2], features[..., 1::2]
+    return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
+
+
+class Block(nn.Module):
+    def __init__(self, encoding, fused):
+        super().__init__()
+        self.encoding, self.fused = encoding, fused
+        self.query, self.key, self.value, self.output = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
+        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        if encoding == "relative":
+            self.projection = nn.Linear(WIDTH, WIDTH, bias=False)
+            self.content_bias = nn.Parameter(0.02 * torch.randn(HEADS, 1, HEAD))
+            self.position_bias = nn.Parameter(0.02 * torch.randn(HEADS, 1, HEAD))
+
+    def attention(self, h, positions):
+        sequences, n, _ = h.shape
+        q, k, v = (f(h).view(sequences, n, HEADS, HEAD).transpose(1, 2) for f in (self.query, self.key, self.value))
+        term = None
+        distances = positions[None, :] - positions[:, None]
+        if self.encoding == "rope":
+            q, k = rotate(q, positions), rotate(k, positions)
+        elif self.encoding == "alibi":
+            slopes = 2.0 ** -torch.arange(1, HEADS + 1)
+            term = (-slopes[:, None, None] * distances.abs()).unsqueeze(0)
+        elif self.encoding == "relative":
+            table = self.projection(sinusoids(distances)).view(n, n, HEADS, HEAD)
+            term = torch.einsum("bhid,ijhd->bhij", q + self.position_bias, table) / math.sqrt(HEAD)
+            q = q + self.content_bias
+        if self.fused:
+            mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=term)
+        else:
+            logits = q @ k.transpose(-1, -2) / math.sqrt(HEAD)
+            mixed = torch.softmax(logits if term is None else logits + term, -1) @ v
+        return self.output(mixed.transpose(1, 2).reshape(sequences, n, WIDTH))
+
+    def forward(self, h, positions):
+        h = self.attention_norm(h + self.attention(h, positions))
+        return self.feed_forward_norm(h + self.down(functional.relu(self.up(h))))
+
+
+class Encoder(nn.Module):
+    def __init__(self, encoding, fused):
+        super().__init__()
+        self.encoding = encoding
+        self.embedding = nn.Embedding(3, WIDTH)
+        self.blocks = nn.ModuleList(Block(encoding, fused) for _ in range(BLOCKS))
+        self.output = nn.Linear(WIDTH, 2)
+
+    def forward(self, tokens, positions):
+        h = self.embedding(tokens) * math.sqrt(WIDTH)
+        if self.encoding == "sin_cos":
+            h = h + sinusoids(positions)
+        for block in self.blocks:
+            h = block(h, positions)
+        return self.output(h[:, tokens.shape[1] // 2:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--encoding", default="relative", choices=["none", "sin_cos", "rope", "alibi", "relative"])
+    parser.add_argument("--mode", default="eager", choices=["eager", "sdpa", "compile"])
+    parser.add_argument("--length", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=20)
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    model = Encoder(options.encoding, options.mode != "eager")
+    forward = torch.compile(model) if options.mode == "compile" else model
+    adam = torch.optim.Adam(model.parameters(), lr=3e-4, fused=options.mode != "eager")
+    wall, cpu = [], []
+    for step in range(3 + options.steps):
+        start, cpu_start = time.perf_counter(), time.process_time()
+        text = torch.randint(0, 2, (BATCH, options.length))
+        positions = torch.randperm(MAX_POSITION)[: 2 * options.length].sort().values.float()
+        logits = forward(torch.cat([text, torch.full_like(text, 2)], 1), positions)
+        loss = functional.cross_entropy(logits.flatten(0, 1), text.flip(1).flatten())
+        adam.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        if step >= 3:
+            wall.append(time.perf_counter() - start)
+            cpu.append(time.process_time() - cpu_start)
+    print(json.dumps({
+        "program": f"pytorch {torch.__version__} {options.mode}", "encoding": options.encoding, "length": options.length,
+        "threads": torch.get_num_threads(), "step_seconds_median": statistics.median(wall),
+        "step_seconds_min": min(wall), "cpu_seconds_median": statistics.median(cpu), "loss": loss.item()}))
+
+
+if __name__ == "__main__":
+    main()

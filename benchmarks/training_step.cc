@@ -1,0 +1,163 @@
+// Time of the product's training step: reverse string, batch 128, 5 blocks of 8 heads and d_model
+// 64, Adam with clipping to norm 1 (Ruoss et al. 2023, appendix B). One line of JSON.
+//
+//   bazel run -c opt //benchmarks:training_step -- --encoding relative --length 40 --threads 2
+//
+// benchmarks/compare_training_step.py runs it and PyTorch alternately.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "ATen/ops/empty.h"
+#include "ATen/ops/mm.h"
+#include "ATen/ops/rand.h"
+#include "CLI/CLI.hpp"
+#include "worker/training/pack_model.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+struct Options {
+  std::string encoding = "relative";
+  bool randomized = true;
+  int length = 40;
+  int steps = 20;
+  int threads = 2;
+  int pack = 1;
+  bool roofline = false;
+};
+
+v1::TrialSpecification Trial(const Options& options) {
+  v1::TrialSpecification trial;
+  trial.mutable_task()->set_name("reverse_string");
+  trial.mutable_network()->set_name("encoder");
+  trial.mutable_encoding()->set_name(options.encoding);
+  if (options.encoding != "none") {
+    auto& encoding = *trial.mutable_encoding()->mutable_parameters();
+    encoding["randomized"].set_bool_value(options.randomized);
+    encoding["max_position"].set_number_value(2048);
+  }
+  v1::Training& training = *trial.mutable_training();
+  training.set_steps(1);
+  training.set_report_every_steps(1);
+  training.set_batch_size(128);
+  training.mutable_lengths()->set_min(options.length);
+  training.mutable_lengths()->set_max(options.length);
+  training.mutable_optimizer()->set_name("adam");
+  training.mutable_schedule()->set_name("constant");
+  training.set_clip_norm(1);
+  training.set_precision("float32");
+  trial.mutable_evaluation()->add_lengths(options.length);
+  trial.mutable_evaluation()->set_sequences(1);
+  return trial;
+}
+
+double WallSeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+int64_t PeakBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// Fastest of a few repetitions, in seconds.
+template <typename Body>
+double Fastest(const Body& body) {
+  double best = 1e9;
+  for (int i = 0; i < 7; ++i) {
+    const double start = WallSeconds();
+    body();
+    best = std::min(best, WallSeconds() - start);
+  }
+  return best;
+}
+
+// What the machine can do on the same threads: a large product, the step's largest product, a copy.
+int MeasureRoofline() {
+  const at::Tensor a = at::rand({2048, 2048}), rows = at::rand({10240, 64}),
+                   up = at::rand({64, 256});
+  const double large = 2.0 * 2048 * 2048 * 2048 / Fastest([&] { at::mm(a, a); });
+  const double feed_forward = 2.0 * 10240 * 64 * 256 / Fastest([&] { at::mm(rows, up); });
+  const at::Tensor from = at::rand({64 << 20}), to = at::empty({64 << 20});
+  const double copied = 2.0 * 4 * (64 << 20) / Fastest([&] { to.copy_(from); });
+  std::printf(
+      "{\"large_product_flop_per_second\": %.4g, \"10240x64x256_flop_per_second\": %.4g, "
+      "\"copy_bytes_per_second\": %.4g}\n",
+      large, feed_forward, copied);
+  return 0;
+}
+
+int Measure(const Options& options) {
+  const auto device = OpenDevice("cpu", options.threads);
+  if (!device.ok()) {
+    std::fprintf(stderr, "%s\n", device.status().ToString().c_str());
+    return 1;
+  }
+  PrepareThread(*device);
+  if (options.roofline) return MeasureRoofline();
+  const auto blueprint = MakeBlueprint(Trial(options));
+  if (!blueprint.ok()) {
+    std::fprintf(stderr, "%s\n", blueprint.status().ToString().c_str());
+    return 1;
+  }
+  std::vector<MemberSeeds> seeds;
+  std::vector<int64_t> members;
+  for (int i = 0; i < options.pack; ++i) {
+    const auto seed = static_cast<uint64_t>(i);
+    seeds.push_back({.weight_seed = seed, .data_seed = seed, .learning_rate = 3e-4});
+    members.push_back(i);
+  }
+  const auto model = CreatePackModel(*blueprint, seeds, *device).value();
+  const int64_t base = PeakBytes();
+  constexpr int kWarmUp = 3;
+  std::vector<double> wall, cpu;
+  float loss = 0;
+  for (int step = 1; step <= kWarmUp + options.steps; ++step) {
+    const double start = WallSeconds(), cpu_start = CpuSeconds();
+    loss = model->TrainStep(step, members)[0].loss;
+    if (step <= kWarmUp) continue;
+    wall.push_back(WallSeconds() - start);
+    cpu.push_back(CpuSeconds() - cpu_start);
+  }
+  std::printf(
+      "{\"program\": \"lengthwise\", \"encoding\": \"%s\", \"length\": %d, \"pack\": %d, "
+      "\"threads\": %d, \"step_seconds_median\": %.6f, \"step_seconds_min\": %.6f, "
+      "\"cpu_seconds_median\": %.6f, \"bytes_over_base\": %lld, \"loss\": %.6g}\n",
+      options.encoding.c_str(), options.length, options.pack, device->threads, Median(wall),
+      *std::min_element(wall.begin(), wall.end()), Median(cpu),
+      static_cast<long long>(PeakBytes() - base), loss);
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Times the training step");
+  app.add_option("--encoding", options.encoding);
+  app.add_option("--randomized", options.randomized, "draw positions from 0 .. 2047");
+  app.add_option("--length", options.length, "of the input; tokens are twice as many");
+  app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads);
+  app.add_option("--pack", options.pack, "models in the pack")->check(CLI::PositiveNumber);
+  app.add_flag("--roofline", options.roofline, "measure products and a copy instead");
+  CLI11_PARSE(app, argc, argv);
+  return Measure(options);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::training
+
+int main(int argc, char** argv) { return lengthwise::worker::training::Main(argc, argv); }

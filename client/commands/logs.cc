@@ -1,0 +1,153 @@
+// `lengthwise logs TRIAL`: what workers and server wrote about a trial.
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/time.h"
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "client/terminal/interrupt.h"
+#include "client/watching/follower.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct Options {
+  std::string trial;
+  bool follow = false;
+  int64_t tail = -1;  // all
+};
+
+struct Line {
+  absl::Time time;
+  std::string severity;
+  std::string text;
+};
+
+std::string LowerCase(v1::TrialState state) {
+  return absl::AsciiStrToLower(v1::TrialState_Name(state));
+}
+
+// What a line says of a change of state: "failed (attempt 2): the loss was nan at step 12".
+std::string Describe(const v1::StateChange& change, int32_t attempt) {
+  std::string text = LowerCase(change.to());
+  if (!change.worker().empty()) absl::StrAppend(&text, " on ", change.worker());
+  if (attempt > 0) absl::StrAppend(&text, ", attempt ", attempt);
+  if (change.resumed_from_step() > 0) {
+    absl::StrAppend(&text, ", from step ", change.resumed_from_step());
+  }
+  if (!change.reason().empty()) absl::StrAppend(&text, ": ", change.reason());
+  return text;
+}
+
+std::optional<Line> ToLine(const v1::Event& event) {
+  Line line;
+  line.time =
+      absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
+  if (event.has_log_line()) {
+    const v1::LogLine& log = event.log_line();
+    line.severity = log.severity() == v1::LogLine::ERROR     ? "error"
+                    : log.severity() == v1::LogLine::WARNING ? "warning"
+                                                             : "info";
+    line.text = log.text();
+  } else if (event.has_state_change()) {
+    line.severity = "state";
+    line.text = Describe(event.state_change(), event.attempt());
+  } else {
+    return std::nullopt;
+  }
+  return line;
+}
+
+class Writer {
+ public:
+  explicit Writer(Program& program) : program_(program), palette_(program.palette()) {}
+
+  void Write(const Line& line) {
+    if (program_.output == "json") {
+      WriteJsonLine({"time", "severity", "text"},
+                    {absl::FormatTime(absl::RFC3339_full, line.time, absl::UTCTimeZone()),
+                     line.severity, line.text},
+                    program_.out());
+      return;
+    }
+    const Paint paint = line.severity == "error"     ? Paint::kRed
+                        : line.severity == "warning" ? Paint::kYellow
+                        : line.severity == "state"   ? Paint::kCyan
+                                                     : Paint::kPlain;
+    // A text of several lines stays one entry: what follows is indented.
+    program_.out() << absl::FormatTime("%Y-%m-%d %H:%M:%S", line.time, absl::LocalTimeZone())
+                   << "  " << palette_(paint, PadRight(line.severity, 7)) << "  "
+                   << absl::StrReplaceAll(line.text, {{"\n", "\n    "}}) << "\n";
+  }
+
+ private:
+  Program& program_;
+  const Palette palette_;
+};
+
+absl::StatusOr<int> Logs(Program& program, const Options& options) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  const auto trial = FindTrial(**connection, options.trial);
+  if (!trial.ok()) return trial.status();
+  InterruptGuard interrupt;
+  Follower follower(**connection,
+                    {.experiment = trial->name(), .include_progress = false, .log_only = true});
+  Writer writer(program);
+  std::deque<Line> history;  // until it is known to be all
+  bool caught_up = false;
+  while (interrupt.count() == 0) {
+    const Follower::Update update = follower.Next(absl::Milliseconds(100));
+    if (update.response) {
+      for (const v1::Event& event : update.response->events()) {
+        std::optional<Line> line = ToLine(event);
+        if (!line) continue;
+        if (caught_up || options.tail < 0) {
+          writer.Write(*line);
+          continue;
+        }
+        history.push_back(*std::move(line));
+        if (static_cast<int64_t>(history.size()) > options.tail) history.pop_front();
+      }
+      if (update.response->caught_up()) caught_up = true;
+    }
+    if (caught_up || update.end) {
+      for (const Line& line : history) writer.Write(line);
+      history.clear();
+      program.out().flush();
+      if (!options.follow && caught_up) return kSuccess;
+    }
+    if (update.end) {
+      if (!update.end->ok()) return *update.end;
+      return kSuccess;
+    }
+  }
+  return kInterrupted;
+}
+
+}  // namespace
+
+void AddLogs(CLI::App& app, Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.AddCommand(
+      app, "logs", "Shows what workers and server wrote about a trial", kServerGroup,
+      "lengthwise logs quickstart-1/0\n"
+      "lengthwise logs quickstart-1/0 --tail 20 --follow",
+      [&program, options] { return Logs(program, *options); });
+  command->add_option("trial", options->trial, "EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial")
+      ->required()
+      ->type_name("");
+  command->add_flag("--follow,-f", options->follow, "Go on until the trial has ended");
+  command->add_option("--tail", options->tail, "Only the last N lines of what is there")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("N");
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+  program.AddOutputOption(command, {"table", "json"});
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,84 @@
+// `lengthwise retry EXPERIMENT|TRIAL`: what has failed, or was cancelled, runs again.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "client/watching/live_lines.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct Options {
+  std::string name;
+  bool failed = false;
+  bool cancelled = false;
+};
+
+// Of one trial any state is meant, of an experiment its failures, unless the options say more.
+std::vector<v1::TrialState> StatesOf(const Options& options, bool one_trial) {
+  const bool unsaid = !options.failed && !options.cancelled;
+  std::vector<v1::TrialState> states;
+  if (options.failed || unsaid) states.push_back(v1::FAILED);
+  if (options.cancelled || (unsaid && one_trial)) states.push_back(v1::CANCELLED);
+  return states;
+}
+
+std::string Describe(const std::vector<v1::TrialState>& states) {
+  if (states.size() > 1) return "has failed or was cancelled";
+  return states[0] == v1::FAILED ? "has failed" : "was cancelled";
+}
+
+absl::StatusOr<int> Retry(Program& program, const Options& options) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  const bool one_trial = NamesTrial(options.name);
+  const std::vector<v1::TrialState> states = StatesOf(options, one_trial);
+  std::string name;
+  if (one_trial) {
+    auto trial = FindTrial(**connection, options.name);
+    if (!trial.ok()) return trial.status();
+    name = trial->name();
+  } else {
+    auto experiment = FindExperiment(**connection, options.name);
+    if (!experiment.ok()) return experiment.status();
+    name = experiment->name();
+  }
+  auto response = (*connection)->RetryTrials(name, states);
+  if (!response.ok()) return response.status();
+  const int retried = response->retried_trials();
+  if (retried == 0) {
+    program.out() << (one_trial ? absl::StrCat("The trial ", ShortName(name), " is not one that ")
+                                : absl::StrCat("No trial of ", ShortName(name), " "))
+                  << Describe(states) << "; nothing was queued.\n";
+    return kSuccess;
+  }
+  program.out() << "Queued "
+                << (one_trial ? absl::StrCat("the trial ", ShortName(name))
+                              : absl::StrCat(retried, retried == 1 ? " trial" : " trials", " of ",
+                                             ShortName(name)))
+                << " again: " << DescribeCounts(response->experiment().trials()) << ".\n";
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddRetry(CLI::App& app, Program& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = program.AddCommand(
+      app, "retry", "Runs trials again that have failed or were cancelled", kServerGroup,
+      "lengthwise retry quickstart-1\n"
+      "lengthwise retry quickstart-1 --failed --cancelled\n"
+      "lengthwise retry quickstart-1/0",
+      [&program, options] { return Retry(program, *options); });
+  command->add_option("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX")
+      ->required()
+      ->type_name("");
+  command->add_flag("--failed", options->failed, "Those that have failed (the default)");
+  command->add_flag("--cancelled", options->cancelled,
+                    "Those that were cancelled; for one trial a default, too");
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,95 @@
+// `lengthwise storage` and `lengthwise backup`: the server's disk.
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/commands/commands.h"
+#include "client/rendering/numbers.h"
+#include "client/rendering/table.h"
+
+namespace lengthwise::client {
+namespace {
+
+absl::Time TimeOf(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds());
+}
+
+absl::StatusOr<int> ShowStorage(Program& program) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  const auto storage = (*connection)->GetStorage();
+  if (!storage.ok()) return storage.status();
+  if (!program.output_is_table()) {
+    Records records{.columns = {"what", "name", "bytes", "count"}};
+    records.rows.push_back({"database", storage->data_dir(), storage->database_bytes(), Value()});
+    records.rows.push_back(
+        {"artifacts", storage->data_dir(), storage->artifact_bytes(), storage->artifacts()});
+    records.rows.push_back({"free", storage->data_dir(), storage->free_bytes(), Value()});
+    for (const v1::Backup& backup : storage->backups()) {
+      records.rows.push_back({"backup", backup.name(), backup.bytes(), Value()});
+    }
+    program.Write(records);
+    return kSuccess;
+  }
+  program.out() << program.palette()(Paint::kBold, storage->data_dir()) << "\n"
+                << "  database   " << FormatBytes(storage->database_bytes()) << "\n"
+                << "  artifacts  " << FormatBytes(storage->artifact_bytes()) << " in "
+                << FormatCount(storage->artifacts()) << "\n"
+                << "  free       " << FormatBytes(storage->free_bytes()) << "\n";
+  if (storage->backups().empty()) return kSuccess;
+  program.out() << "\n";
+  Table table({{.header = "backup"},
+               {.header = "made"},
+               {.header = "size", .align = Table::Align::kRight}});
+  for (const v1::Backup& backup : storage->backups()) {
+    table.AddRow(
+        {Table::Cell(backup.name(), Paint::kBold),
+         absl::FormatTime("%Y-%m-%d %H:%M:%S", TimeOf(backup.create_time()), absl::LocalTimeZone()),
+         FormatBytes(backup.bytes())});
+  }
+  program.out() << table.Render(program.width(), program.palette());
+  return kSuccess;
+}
+
+absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  int64_t bytes = 0;
+  const auto path = (*connection)->BackUp(name, [&](const v1::BackUpResponse& response) {
+    bytes = response.copied_bytes();
+    if (!program.is_terminal) return;
+    program.out() << "\r" << FormatBytes(response.copied_bytes()) << " of "
+                  << FormatBytes(response.total_bytes()) << "\x1b[K" << std::flush;
+  });
+  if (program.is_terminal) program.out() << "\r\x1b[K";
+  if (!path.ok()) return path.status();
+  program.out() << "Backed up " << FormatBytes(bytes) << " to " << *path
+                << " on the server. To go back to it:\n"
+                << "  lengthwise_server --data_dir NEW --restore " << *path << "\n";
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddStorage(CLI::App& app, Program& program) {
+  CLI::App* command =
+      program.AddCommand(app, "storage", "Shows what is on the server's disk", kServerGroup,
+                         "lengthwise storage\nlengthwise storage --output json",
+                         [&program] { return ShowStorage(program); });
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+  program.AddOutputOption(command);
+}
+
+void AddBackup(CLI::App& app, Program& program) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* command =
+      program.AddCommand(app, "backup", "Copies the server's data while it works", kServerGroup,
+                         "lengthwise backup\nlengthwise backup before-upgrade",
+                         [&program, name] { return BackUp(program, *name); });
+  command->add_option("name", *name, "What it is to be called; default: the time")->type_name("");
+  program.AddServerOption(command);
+  program.AddDataDirOption(command);
+}
+
+}  // namespace lengthwise::client

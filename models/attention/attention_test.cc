@@ -1,0 +1,152 @@
+#include "models/attention/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/Parallel.h"
+#include "ATen/ops/arange.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/sin.h"
+#include "ATen/ops/stack.h"
+#include "absl/strings/str_cat.h"
+#include "c10/core/GradMode.h"
+#include "gtest/gtest.h"
+#include "models/attention/fused.h"
+#include "models/encodings/catalogue.h"
+#include "models/encodings/encoding.h"
+#include "models/parameters/arena.h"
+
+namespace lengthwise::models {
+namespace {
+
+constexpr int64_t kHeads = 2, kWidth = 32;
+
+// Numbers in [-2, 2] without a pattern.
+at::Tensor Numbers(at::IntArrayRef shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return at::arange(count, at::kDouble).mul(12.9898).sin().mul(2).to(at::kFloat).view(shape);
+}
+
+struct Variant {
+  std::string encoding;
+  // Where the encoding has such a parameter.
+  std::string distances;
+};
+
+std::vector<Variant> Variants() {
+  std::vector<Variant> variants;
+  for (const EncodingEntry* entry : EncodingEntries()) {
+    variants.push_back({.encoding = entry->name});
+    for (const auto& parameter : entry->parameters) {
+      if (parameter.name == "distances") variants.push_back({entry->name, "offsets"});
+    }
+  }
+  return variants;
+}
+
+// An encoding with parameters of one type, on drawn positions.
+class Attention {
+ public:
+  Attention(const Variant& variant, int64_t members, int64_t tokens, at::ScalarType dtype) {
+    for (const EncodingEntry* entry : EncodingEntries()) {
+      if (entry->name != variant.encoding) continue;
+      catalogue::Parameters given;
+      for (const auto& parameter : entry->parameters) {
+        if (parameter.name == "randomized") given.Set("randomized", true);
+      }
+      if (!variant.distances.empty()) given.Set("distances", variant.distances);
+      std::vector<catalogue::Problem> problems;
+      encoding_ = CreateEncoding(entry->name, catalogue::Resolve(*entry, given, "", problems),
+                                 {.blocks = 1, .heads = kHeads, .d_model = kWidth}, layout_)
+                      .value();
+    }
+    // Something to hold the type where the encoding has no parameters.
+    layout_.Add("other", {1}, {.kind = Initializer::Kind::kZeros});
+    arena_ = std::make_unique<ParameterArena>(layout_, members, dtype, at::kCPU);
+    arena_->parameters().copy_(Numbers(arena_->parameters().sizes()));
+    const at::Tensor places = at::arange(tokens, at::kLong);
+    std::vector<at::Tensor> positions;
+    for (int64_t p = 0; p < members; ++p) positions.push_back(places.mul(p + 3).add(5));
+    positions_ = at::stack(positions);
+  }
+
+  at::Tensor Forward(const at::Tensor& qkv) const {
+    return Attend(*encoding_, arena_->Members(0, positions_.size(0)), 0, kHeads, positions_, qkv,
+                  nullptr);
+  }
+
+  struct Result {
+    at::Tensor output, qkv_gradient, parameter_gradients;
+  };
+
+  Result Differentiate(const at::Tensor& given_qkv) const {
+    const at::Tensor qkv =
+        given_qkv.to(arena_->parameters().scalar_type()).detach().clone().requires_grad_(true);
+    arena_->ZeroGradients();
+    const at::Tensor output = Forward(qkv);
+    output.mul(Numbers(output.sizes()).to(output.scalar_type())).sum().backward();
+    return {output.detach(), qkv.grad(), arena_->gradients().clone()};
+  }
+
+ private:
+  ParameterLayout layout_;
+  std::unique_ptr<Encoding> encoding_;
+  std::unique_ptr<ParameterArena> arena_;
+  at::Tensor positions_;
+};
+
+void ExpectClose(const at::Tensor& actual, const at::Tensor& expected, const char* name) {
+  const double largest = expected.abs().max().item<double>();
+  const double error = actual.to(at::kDouble).sub(expected).abs().max().item<double>();
+  EXPECT_LE(error, 1e-5 * largest) << name;
+}
+
+class AttendTest : public testing::TestWithParam<Variant> {};
+
+// The plain operators are taken for doubles, the fused ones for floats.
+TEST_P(AttendTest, FusedKernelsAgreeWithPlainOperatorsInDouble) {
+  for (const int64_t tokens : {1, 13}) {
+    SCOPED_TRACE(absl::StrCat(tokens, " tokens"));
+    const at::Tensor qkv = Numbers({2, 35, tokens, 3 * kWidth});
+    const auto fused = Attention(GetParam(), 2, tokens, at::kFloat).Differentiate(qkv);
+    const auto plain = Attention(GetParam(), 2, tokens, at::kDouble).Differentiate(qkv);
+    ExpectClose(fused.output, plain.output, "output");
+    if (tokens == 1) continue;  // All other gradients are 0.
+    ExpectClose(fused.qkv_gradient, plain.qkv_gradient, "gradient of queries, keys and values");
+    ExpectClose(fused.parameter_gradients, plain.parameter_gradients, "gradient of parameters");
+  }
+}
+
+TEST_P(AttendTest, TwoThreadsGiveTheBitsOfOne) {
+  const at::Tensor qkv = Numbers({1, 70, 11, 3 * kWidth});
+  const Attention attention(GetParam(), 1, 11, at::kFloat);
+  at::set_num_threads(1);
+  const auto one = attention.Differentiate(qkv);
+  at::set_num_threads(2);
+  const auto two = attention.Differentiate(qkv);
+  EXPECT_TRUE(at::equal(one.output, two.output));
+  EXPECT_TRUE(at::equal(one.qkv_gradient, two.qkv_gradient));
+  EXPECT_TRUE(at::equal(one.parameter_gradients, two.parameter_gradients));
+}
+
+// Without gradients, a long sequence's terms are made for some rows at a time.
+TEST_P(AttendTest, LongSequencesAreTheSameWithoutGradients) {
+  const int64_t tokens = 400;
+  const at::Tensor qkv = Numbers({1, 2, tokens, 3 * kWidth});
+  const Attention attention(GetParam(), 1, tokens, at::kFloat);
+  const at::Tensor with_gradients = attention.Forward(qkv).detach();
+  const c10::NoGradGuard no_gradients;
+  ExpectClose(attention.Forward(qkv), with_gradients.to(at::kDouble), "output");
+}
+
+INSTANTIATE_TEST_SUITE_P(Encodings, AttendTest, testing::ValuesIn(Variants()),
+                         [](const testing::TestParamInfo<Variant>& info) {
+                           return absl::StrCat(info.param.encoding, info.param.distances);
+                         });
+
+}  // namespace
+}  // namespace lengthwise::models

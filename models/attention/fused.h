@@ -1,0 +1,28 @@
+// Attention that keeps no [n, n] tensor of a sequence: the CPU kernels of models/kernels as an
+// operator that LibTorch can differentiate.
+#ifndef LENGTHWISE_MODELS_ATTENTION_FUSED_H_
+#define LENGTHWISE_MODELS_ATTENTION_FUSED_H_
+
+#include <cstdint>
+
+#include "ATen/core/Tensor.h"
+#include "models/encodings/encoding.h"
+
+namespace lengthwise::models {
+
+// Whether FusedAttention takes tensors like this: float32 on the CPU.
+bool CanFuse(const at::Tensor& tensor);
+
+// Attention of `heads` heads over queries, keys and values [P, B, n, d], one behind the other in
+// `qkv` [P, B, n, 3 d], with an encoding's terms for all tokens: [P, B, n, d]. Differentiable in
+// `qkv` and the terms. Between the passes it keeps n numbers a sequence and head.
+at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& terms);
+
+// The same for the queries of tokens first .. first + count - 1, whose terms are given: [P, B,
+// count, d]. Not differentiable.
+at::Tensor FusedAttentionRows(const at::Tensor& qkv, int64_t heads, int64_t first, int64_t count,
+                              const AttentionTerms& terms);
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_ATTENTION_FUSED_H_

@@ -1,0 +1,167 @@
+#include "models/kernels/add_layer_norm.h"
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "models/kernels/add_layer_norm.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lengthwise::kernels {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+
+// Sums of `term(c)`, a vector of columns from c on, over [0, width); `last(c)` is one column's.
+template <typename Term, typename Last>
+HWY_INLINE float SumColumns(int64_t width, const Term& term, const Last& last) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  auto sums = hn::Zero(d);
+  int64_t c = 0;
+  for (; c + lanes <= width; c += lanes) sums = hn::Add(sums, term(c));
+  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
+  for (; c < width; ++c) sum += last(c);
+  return sum;
+}
+
+// `x` holds a + b first and is normalised in place; returns r.
+float NormaliseRow(int64_t width, float epsilon, const float* scale, const float* offset, float* x,
+                   float* y) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto columns = static_cast<float>(width);
+  const float mean =
+      SumColumns(
+          width, [&](int64_t c) { return hn::LoadU(d, x + c); }, [&](int64_t c) { return x[c]; }) /
+      columns;
+  const auto means = hn::Set(d, mean);
+  const float variance = SumColumns(
+                             width,
+                             [&](int64_t c) {
+                               const auto off = hn::Sub(hn::LoadU(d, x + c), means);
+                               return hn::Mul(off, off);
+                             },
+                             [&](int64_t c) { return (x[c] - mean) * (x[c] - mean); }) /
+                         columns;
+  const float r = 1 / std::sqrt(variance + epsilon);
+  const auto rs = hn::Set(d, r);
+  int64_t c = 0;
+  for (; c + lanes <= width; c += lanes) {
+    const auto normalised = hn::Mul(hn::Sub(hn::LoadU(d, x + c), means), rs);
+    hn::StoreU(normalised, d, x + c);
+    hn::StoreU(hn::MulAdd(normalised, hn::LoadU(d, scale + c), hn::LoadU(d, offset + c)), d, y + c);
+  }
+  for (; c < width; ++c) {
+    x[c] = (x[c] - mean) * r;
+    y[c] = x[c] * scale[c] + offset[c];
+  }
+  return r;
+}
+
+void AddRow(int64_t width, const float* a, const float* b, float* sum) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t c = 0;
+  for (; c + lanes <= width; c += lanes) {
+    hn::StoreU(hn::Add(hn::LoadU(d, a + c), hn::LoadU(d, b + c)), d, sum + c);
+  }
+  for (; c < width; ++c) sum[c] = a[c] + b[c];
+}
+
+// One row's gradient; adds its parts to those of scale and offset.
+void DifferentiateRow(int64_t width, const float* x, float r, const float* scale, const float* dy,
+                      float* dsum, float* dscale, float* doffset) {
+  const Floats d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto columns = static_cast<float>(width);
+  const auto scaled = [&](int64_t c) {
+    return hn::Mul(hn::LoadU(d, dy + c), hn::LoadU(d, scale + c));
+  };
+  const float mean =
+      SumColumns(width, scaled, [&](int64_t c) { return dy[c] * scale[c]; }) / columns;
+  const float along = SumColumns(
+                          width, [&](int64_t c) { return hn::Mul(scaled(c), hn::LoadU(d, x + c)); },
+                          [&](int64_t c) { return dy[c] * scale[c] * x[c]; }) /
+                      columns;
+  const auto means = hn::Set(d, mean), alongs = hn::Set(d, along), rs = hn::Set(d, r);
+  int64_t c = 0;
+  for (; c + lanes <= width; c += lanes) {
+    const auto vx = hn::LoadU(d, x + c), vdy = hn::LoadU(d, dy + c);
+    const auto rest = hn::NegMulAdd(vx, alongs, hn::Sub(scaled(c), means));
+    hn::StoreU(hn::Mul(rest, rs), d, dsum + c);
+    hn::StoreU(hn::MulAdd(vdy, vx, hn::LoadU(d, dscale + c)), d, dscale + c);
+    hn::StoreU(hn::Add(vdy, hn::LoadU(d, doffset + c)), d, doffset + c);
+  }
+  for (; c < width; ++c) {
+    dsum[c] = (dy[c] * scale[c] - mean - x[c] * along) * r;
+    dscale[c] += dy[c] * x[c];
+    doffset[c] += dy[c];
+  }
+}
+
+}  // namespace
+
+void AddAndNormalise(const float* a, const float* b, const float* scale, const float* offset,
+                     int64_t rows, int64_t width, float epsilon, float* x, float* y, float* r) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t place = row * width;
+    AddRow(width, a + place, b + place, x + place);
+    r[row] = NormaliseRow(width, epsilon, scale, offset, x + place, y + place);
+  }
+}
+
+void DifferentiateRows(const float* x, const float* r, const float* scale, const float* dy,
+                       int64_t rows, int64_t width, float* dsum, float* dscale, float* doffset) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t place = row * width;
+    DifferentiateRow(width, x + place, r[row], scale, dy + place, dsum + place, dscale, doffset);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace lengthwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace lengthwise::kernels {
+
+HWY_EXPORT(AddAndNormalise);
+HWY_EXPORT(DifferentiateRows);
+
+void AddLayerNorm(const RowsShape& shape, float epsilon, const float* a, const float* b,
+                  const float* scale, const float* offset, const AddLayerNormResult& result,
+                  const ParallelFor& parallel_for) {
+  RowChunks(shape).ForEach(parallel_for, [&](const RowChunk& rows) {
+    const int64_t place = rows.first * shape.width, parameters = rows.member * shape.width;
+    HWY_DYNAMIC_DISPATCH(AddAndNormalise)
+    (a + place, b + place, scale + parameters, offset + parameters, rows.count, shape.width,
+     epsilon, result.x + place, result.y + place, result.r + rows.first);
+  });
+}
+
+void AddLayerNormBackward(const RowsShape& shape, const float* x, const float* r,
+                          const float* scale, const float* y_gradient,
+                          const AddLayerNormGradients& gradients, const ParallelFor& parallel_for) {
+  const RowChunks chunks(shape);
+  const auto size = static_cast<size_t>(chunks.count() * shape.width);
+  std::vector<float> scales(size), offsets(size);
+  chunks.ForEach(parallel_for, [&](const RowChunk& rows) {
+    const int64_t place = rows.first * shape.width;
+    HWY_DYNAMIC_DISPATCH(DifferentiateRows)
+    (x + place, r + rows.first, scale + rows.member * shape.width, y_gradient + place, rows.count,
+     shape.width, gradients.sum + place, scales.data() + rows.number * shape.width,
+     offsets.data() + rows.number * shape.width);
+  });
+  chunks.Sum(scales, gradients.scale);
+  chunks.Sum(offsets, gradients.offset);
+}
+
+}  // namespace lengthwise::kernels
+#endif

@@ -1,0 +1,71 @@
+// Rows of a pack in chunks: units of work for threads, and of sums down the columns whose bits do
+// not depend on the number of threads.
+#ifndef LENGTHWISE_MODELS_KERNELS_ROW_CHUNKS_H_
+#define LENGTHWISE_MODELS_KERNELS_ROW_CHUNKS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "models/kernels/parallel_for.h"
+
+namespace lengthwise::kernels {
+
+// [P, rows, width], contiguous.
+struct RowsShape {
+  int64_t members = 1;
+  int64_t rows = 1;
+  int64_t width = 1;
+};
+
+// Rows of one member that are worked on together.
+struct RowChunk {
+  int64_t number = 0;  // over all members
+  int64_t member = 0;
+  int64_t first = 0;  // counted over all members
+  int64_t count = 0;
+};
+
+class RowChunks {
+ public:
+  explicit RowChunks(const RowsShape& shape)
+      : shape_(shape), chunks_((shape.rows + kRows - 1) / kRows) {}
+
+  int64_t count() const { return shape_.members * chunks_; }
+
+  // Body: void(const RowChunk&); may run on several threads at once.
+  template <typename Body>
+  void ForEach(const ParallelFor& parallel_for, const Body& body) const {
+    parallel_for(count(), [&](int64_t begin, int64_t end) {
+      for (int64_t number = begin; number < end; ++number) {
+        const int64_t member = number / chunks_, row = number % chunks_ * kRows;
+        body(RowChunk{.number = number,
+                      .member = member,
+                      .first = member * shape_.rows + row,
+                      .count = std::min(kRows, shape_.rows - row)});
+      }
+    });
+  }
+
+  // Adds `parts` [count(), width], one a chunk, up in their order: `sums` [P, width].
+  void Sum(const std::vector<float>& parts, float* sums) const {
+    for (int64_t member = 0; member < shape_.members; ++member) {
+      float* to = sums + member * shape_.width;
+      std::fill_n(to, shape_.width, 0.0F);
+      for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+        const float* part = parts.data() + (member * chunks_ + chunk) * shape_.width;
+        for (int64_t c = 0; c < shape_.width; ++c) to[c] += part[c];
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kRows = 256;
+
+  RowsShape shape_;
+  int64_t chunks_;  // of a member
+};
+
+}  // namespace lengthwise::kernels
+
+#endif  // LENGTHWISE_MODELS_KERNELS_ROW_CHUNKS_H_

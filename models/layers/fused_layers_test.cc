@@ -1,0 +1,128 @@
+// The layers that have kernels of their own, against the plain operators in double.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ATen/Parallel.h"
+#include "ATen/ops/arange.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/relu.h"
+#include "ATen/ops/sin.h"
+#include "gtest/gtest.h"
+#include "models/layers/add_layer_norm.h"
+#include "models/layers/feed_forward.h"
+#include "models/layers/layers.h"
+
+namespace lengthwise::models {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+using Function = std::function<at::Tensor(const Tensors&)>;
+
+at::Tensor Numbers(at::IntArrayRef shape, double seed) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return at::arange(count, at::kDouble).mul(12.9898).add(seed).sin().to(at::kFloat).view(shape);
+}
+
+// 1,221 rows a member: more than one chunk of rows, and a rest.
+Tensors FeedForwardInputs(int64_t members, int64_t width) {
+  return {Numbers({members, 111, 11, 6}, 1), Numbers({members, 6, width}, 2),
+          Numbers({members, width}, 3), Numbers({members, width, 6}, 5), Numbers({members, 6}, 6)};
+}
+
+Tensors AddLayerNormInputs(int64_t members, int64_t width) {
+  return {Numbers({members, 37, 11, width}, 1), Numbers({members, 37, 11, width}, 5).mul(3).add(1),
+          Numbers({members, width}, 2), Numbers({members, width}, 3)};
+}
+
+at::Tensor FusedFeedForward(const Tensors& x) {
+  return FeedForward(x[0], {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]});
+}
+at::Tensor PlainFeedForward(const Tensors& x) {
+  return Linear(at::relu(Linear(x[0], x[1], x[2])), x[3], x[4]);
+}
+at::Tensor FusedAddLayerNorm(const Tensors& x) { return AddLayerNorm(x[0], x[1], x[2], x[3]); }
+at::Tensor PlainAddLayerNorm(const Tensors& x) { return LayerNorm(x[0].add(x[1]), x[2], x[3]); }
+
+// The result and the gradients of all inputs, computed in `dtype`.
+Tensors Differentiate(const Tensors& inputs, at::ScalarType dtype, const Function& function) {
+  Tensors leaves;
+  for (const at::Tensor& tensor : inputs) {
+    leaves.push_back(tensor.to(dtype, /*non_blocking=*/false, /*copy=*/true).requires_grad_(true));
+  }
+  const at::Tensor result = function(leaves);
+  // Not around 0, or the gradients of shared parameters would be sums that cancel to rounding
+  // errors.
+  result.mul(Numbers(result.sizes(), 4).add(0.5).to(dtype)).sum().backward();
+  Tensors all = {result.detach()};
+  for (const at::Tensor& leaf : leaves) all.push_back(leaf.grad());
+  return all;
+}
+
+void ExpectClose(const Tensors& fused, const Tensors& plain, const std::string& what) {
+  ASSERT_EQ(fused.size(), plain.size());
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_LE(fused[i].to(at::kDouble).sub(plain[i]).abs().max().item<double>(),
+              1e-5 * plain[i].abs().max().item<double>())
+        << what << ", tensor " << i;
+  }
+}
+
+void ExpectSameBits(const Tensors& inputs, const Function& function) {
+  at::set_num_threads(1);
+  const Tensors one = Differentiate(inputs, at::kFloat, function);
+  at::set_num_threads(2);
+  const Tensors two = Differentiate(inputs, at::kFloat, function);
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(at::equal(one[i], two[i])) << "tensor " << i;
+}
+
+void ExpectPackIsItsMembers(const Tensors& pack, const Function& function) {
+  const at::Tensor together = function(pack);
+  for (int64_t p = 0; p < together.size(0); ++p) {
+    Tensors member;
+    for (const at::Tensor& tensor : pack) member.push_back(tensor.narrow(0, p, 1));
+    EXPECT_TRUE(at::equal(function(member), together.narrow(0, p, 1))) << "member " << p;
+  }
+}
+
+TEST(FeedForwardTest, AgreesWithPlainOperatorsInDouble) {
+  for (const int64_t members : {1, 3}) {
+    for (const int64_t width : {1, 7, 16, 37}) {
+      const Tensors inputs = FeedForwardInputs(members, width);
+      ExpectClose(Differentiate(inputs, at::kFloat, FusedFeedForward),
+                  Differentiate(inputs, at::kDouble, PlainFeedForward),
+                  std::to_string(members) + " members, width " + std::to_string(width));
+    }
+  }
+}
+
+TEST(FeedForwardTest, TwoThreadsGiveTheBitsOfOne) {
+  ExpectSameBits(FeedForwardInputs(1, 16), FusedFeedForward);
+}
+
+TEST(AddLayerNormTest, AgreesWithPlainOperatorsInDouble) {
+  for (const int64_t members : {1, 3}) {
+    for (const int64_t width : {3, 7, 16, 64, 101}) {
+      const Tensors inputs = AddLayerNormInputs(members, width);
+      ExpectClose(Differentiate(inputs, at::kFloat, FusedAddLayerNorm),
+                  Differentiate(inputs, at::kDouble, PlainAddLayerNorm),
+                  std::to_string(members) + " members, width " + std::to_string(width));
+    }
+  }
+}
+
+TEST(AddLayerNormTest, TwoThreadsGiveTheBitsOfOne) {
+  ExpectSameBits(AddLayerNormInputs(1, 20), FusedAddLayerNorm);
+}
+
+TEST(FeedForwardTest, APackGivesTheBitsOfItsMembers) {
+  ExpectPackIsItsMembers(FeedForwardInputs(3, 16), FusedFeedForward);
+}
+
+TEST(AddLayerNormTest, APackGivesTheBitsOfItsMembers) {
+  ExpectPackIsItsMembers(AddLayerNormInputs(3, 20), FusedAddLayerNorm);
+}
+
+}  // namespace
+}  // namespace lengthwise::models

@@ -1,0 +1,39 @@
+// A file without a name: nobody else can open it, and nothing of it is left when it is closed or
+// the process dies, however it dies.
+#ifndef LENGTHWISE_PLATFORM_TEMPORARY_FILE_H_
+#define LENGTHWISE_PLATFORM_TEMPORARY_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace lengthwise::platform {
+
+// Errors are those of files.h. Thread-safe as far as ranges do not overlap.
+class TemporaryFile {
+ public:
+  // On the file system of `directory`, which must be there.
+  static absl::StatusOr<std::unique_ptr<TemporaryFile>> Create(const std::string& directory);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  absl::Status Write(int64_t offset, absl::string_view data);
+  // DATA_LOSS: the file ends before.
+  absl::StatusOr<std::string> Read(int64_t offset, int64_t size) const;
+
+ private:
+  TemporaryFile(int descriptor, std::string directory)
+      : descriptor_(descriptor), directory_(std::move(directory)) {}
+
+  const int descriptor_;
+  const std::string directory_;
+};
+
+}  // namespace lengthwise::platform
+
+#endif  // LENGTHWISE_PLATFORM_TEMPORARY_FILE_H_

@@ -1,0 +1,265 @@
+// What becomes of trials that failed, did not fit, were cancelled or made room, and what their
+// histories say of it: through the store, and through restarts.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/coordination/test_coordinator.h"
+
+namespace lengthwise::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+class CoordinatorSchedulingTest : public testing::Test {
+ protected:
+  CoordinatorSchedulingTest()
+      : coordinator_(testing::TempDir() + "/scheduling_" +
+                     testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(coordinator_.data_dir());
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+  }
+
+  void Restart() {
+    coordinator_.Close();
+    ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  }
+
+  void Tell(const v1::Lease& lease, v1::Outcome::Kind kind, const std::string& reason,
+            int64_t step = 10) {
+    for (int trial = 0; trial < lease.trials_size(); ++trial) {
+      const auto response =
+          coordinator_.Send(lease, {OutcomeEvent(lease, trial, 1, step, kind, reason)});
+      ASSERT_TRUE(response.ok()) << response.status();
+      ASSERT_EQ(response->acknowledged_sequence(), 1) << response->detail();
+    }
+  }
+
+  v1::Trial Get(const std::string& name) { return *coordinator_->GetTrial(name); }
+
+  // "FROM -> TO, actor" of each change of a trial.
+  std::vector<std::string> Changes(const std::string& experiment, const std::string& trial) {
+    std::vector<std::string> changes;
+    for (const v1::Event& event : coordinator_.History(experiment)) {
+      if (!event.has_state_change() || event.trial() != trial) continue;
+      EXPECT_NE(event.state_change().reason(), "");
+      changes.push_back(absl::StrCat(v1::TrialState_Name(event.state_change().from()), " -> ",
+                                     v1::TrialState_Name(event.state_change().to()), ", ",
+                                     event.state_change().actor()));
+    }
+    return changes;
+  }
+
+  TestCoordinator coordinator_;
+};
+
+TEST_F(CoordinatorSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOneResult) {
+  coordinator_.Register("w").IgnoreError();
+  const std::string experiment = coordinator_.Create("sort", 3, 1);
+  const v1::Lease good = coordinator_.Acquire("w");
+  ASSERT_TRUE(coordinator_.Complete(good, 0, 10, {1, 1}));
+  const v1::Lease bad = coordinator_.Acquire("w");
+  Tell(bad, v1::Outcome::FAILED_PERMANENTLY, "the loss was nan");
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  ASSERT_TRUE(coordinator_->GetExperiment(experiment)->has_end_time());
+  ASSERT_TRUE(coordinator_.Summarize(experiment).ok());
+
+  const auto retried = coordinator_.Retry(experiment, {v1::FAILED});
+  ASSERT_TRUE(retried.ok()) << retried.status();
+  EXPECT_EQ(retried->retried_trials(), 1);
+  EXPECT_FALSE(retried->experiment().has_end_time());
+  EXPECT_EQ(retried->experiment().trials().queued(), 1);
+  EXPECT_EQ(retried->experiment().trials().succeeded(), 1);
+  EXPECT_EQ(retried->experiment().trials().cancelled(), 1);
+  EXPECT_EQ(coordinator_.Retry(experiment, {v1::FAILED})->retried_trials(), 0) << "it waits";
+  EXPECT_EQ(coordinator_->ReadEvents(experiment, 0, 100)->unfinished_trials, 1);
+  const std::string name = bad.trials(0).trial();
+  EXPECT_THAT(Get(name).reason(),
+              HasSubstr("before: retried by ada; it had failed: w failed: the loss was nan"));
+
+  Restart();
+  coordinator_.Register("w").IgnoreError();
+  const v1::Lease again = coordinator_.Acquire("w");
+  ASSERT_THAT(again.trials(), SizeIs(1));
+  EXPECT_EQ(again.trials(0).trial(), name);
+  EXPECT_EQ(again.trials(0).attempt(), 2);
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
+  ASSERT_TRUE(coordinator_.Complete(again, 0, 10, {1, 1}));
+  EXPECT_TRUE(coordinator_->GetExperiment(experiment)->has_end_time());
+  EXPECT_THAT(Changes(experiment, name),
+              ElementsAre("QUEUED -> RUNNING, scheduler", "RUNNING -> FAILED, worker w",
+                          "FAILED -> QUEUED, user ada", "QUEUED -> RUNNING, scheduler",
+                          "RUNNING -> SUCCEEDED, worker w"));
+  int outcomes = 0;
+  for (const v1::Event& event : coordinator_.History(experiment)) {
+    if (event.trial() == name) outcomes += event.has_outcome() ? 1 : 0;
+  }
+  EXPECT_EQ(outcomes, 1) << "that of the accepted attempt";
+  const auto summary = coordinator_.Summarize(experiment);
+  int succeeded = 0;
+  for (const auto& cell : summary->cells()) succeeded += cell.trials().succeeded();
+  EXPECT_EQ(succeeded, 2);
+}
+
+TEST_F(CoordinatorSchedulingTest, ARetriedTrialGoesOnFromItsCheckpoint) {
+  coordinator_.Register("w").IgnoreError();
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_EQ(coordinator_.Upload(lease, 0, 20, "weights"), absl::OkStatus());
+  ASSERT_TRUE(
+      coordinator_
+          .Send(lease, {PointsEvent(lease, 0, 1, 20), CheckpointEvent(lease, 0, 2, 20, "weights")})
+          .ok());
+  const std::string name = lease.trials(0).trial();
+  ASSERT_TRUE(coordinator_.CancelTrial(name).ok());
+  EXPECT_EQ(coordinator_.Retry(name, {v1::FAILED})->retried_trials(), 0);
+  EXPECT_EQ(coordinator_.Retry(name, {v1::FAILED, v1::CANCELLED})->retried_trials(), 1);
+  const v1::Lease again = coordinator_.Acquire("w");
+  ASSERT_THAT(again.trials(), SizeIs(1));
+  EXPECT_EQ(again.trials(0).checkpoint_step(), 20);
+  EXPECT_EQ(again.trials(0).attempt(), 2);
+  // The old lease still hears that its attempt was cancelled, and cannot write.
+  EXPECT_THAT(coordinator_.Heartbeat("w", {lease})->leases(0).cancelled_trials(),
+              ElementsAre(name));
+  EXPECT_EQ(coordinator_.Send(lease, {PointsEvent(lease, 0, 3, 30)})->refusal(),
+            v1::StreamEventsResponse::STALE_LEASE);
+}
+
+TEST_F(CoordinatorSchedulingTest, RetryRefusesWhatItCannotMean) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  EXPECT_EQ(coordinator_.Retry("experiments/none-1", {v1::FAILED}).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(coordinator_.Retry(experiment + "/trials/none", {v1::FAILED}).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(coordinator_.Retry(experiment, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(coordinator_.Retry(experiment, {v1::SUCCEEDED}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(CoordinatorSchedulingTest, TheSameFailureTwiceIsFinalAlsoWhenTheServerRestartsBetween) {
+  coordinator_.Register("w").IgnoreError();
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease first = coordinator_.Acquire("w");
+  const std::string name = first.trials(0).trial();
+  Tell(first, v1::Outcome::FAILED_TEMPORARILY, "index 17 is out of range", 40);
+  EXPECT_THAT(Get(name).reason(), StartsWith("waits 2s more after failure 1 of 3 allowed; before: "
+                                             "w failed: index 17 is out of range"));
+  Restart();
+  coordinator_.Register("w").IgnoreError();
+  coordinator_.Advance(absl::Seconds(2));
+  Tell(coordinator_.Acquire("w"), v1::Outcome::FAILED_TEMPORARILY, "index 3 is out of range", 40);
+  EXPECT_EQ(Get(name).state(), v1::FAILED);
+  EXPECT_THAT(Get(name).reason(), HasSubstr("for the second time in a row, again at step 40"));
+  EXPECT_THAT(Changes(experiment, name),
+              ElementsAre("QUEUED -> RUNNING, scheduler", "RUNNING -> QUEUED, worker w",
+                          "QUEUED -> RUNNING, scheduler", "RUNNING -> FAILED, scheduler"));
+}
+
+TEST_F(CoordinatorSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
+  coordinator_.Register("w", 4).IgnoreError();
+  const std::string experiment = coordinator_.Create("sort", 1, 4);
+  const v1::Lease whole = coordinator_.Acquire("w");
+  ASSERT_THAT(whole.trials(), SizeIs(4));
+  EXPECT_NE(whole.shape(), "");
+  // A restart between the first trial's outcome and the others'.
+  ASSERT_TRUE(
+      coordinator_.Send(whole, {OutcomeEvent(whole, 0, 1, 0, v1::Outcome::OUT_OF_MEMORY, "2 GiB")})
+          .ok());
+  Restart();
+  for (int trial = 1; trial < 4; ++trial) {
+    ASSERT_TRUE(
+        coordinator_.Send(whole, {OutcomeEvent(whole, trial, 1, 0, v1::Outcome::OUT_OF_MEMORY, "")})
+            .ok());
+  }
+  EXPECT_EQ(coordinator_->GetExperiment(experiment)->trials().queued(), 4);
+  Restart();
+  coordinator_.Register("w", 4).IgnoreError();
+  const v1::Lease half = coordinator_.Acquire("w");
+  ASSERT_THAT(half.trials(), SizeIs(2));
+  EXPECT_EQ(half.shape(), whole.shape());
+  Tell(half, v1::Outcome::OUT_OF_MEMORY, "1 GiB");
+  // The other half is not tried as a pair on this worker any more.
+  const v1::Lease single = coordinator_.Acquire("w");
+  ASSERT_THAT(single.trials(), SizeIs(1));
+  Tell(single, v1::Outcome::OUT_OF_MEMORY, "512 MiB");
+  const v1::Trial trial = Get(single.trials(0).trial());
+  EXPECT_EQ(trial.state(), v1::FAILED);
+  EXPECT_THAT(trial.reason(), HasSubstr("does not hold even this trial alone (512 MiB)"));
+}
+
+TEST_F(CoordinatorSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOnAfterwards) {
+  coordinator_.Register("w").IgnoreError();
+  const std::string low = coordinator_.Create("low", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_name("high");
+  request.mutable_specification()->add_learning_rates(0.1);
+  request.mutable_specification()->add_seeds(0);
+  request.mutable_specification()->set_priority(7);
+  ASSERT_TRUE(coordinator_.TryCreate(request).ok());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(coordinator_.Heartbeat("w", {lease})->leases(0).preempted());
+    coordinator_.Advance(absl::Seconds(20));
+  }
+  const auto told = coordinator_.Heartbeat("w", {lease})->leases(0);
+  EXPECT_TRUE(told.preempted());
+  EXPECT_FALSE(told.lost());
+  EXPECT_THAT(told.reason(), HasSubstr("priority 7, which goes before 0"));
+  coordinator_.Release("w", lease);
+  const std::string name = lease.trials(0).trial();
+  EXPECT_THAT(Get(name).reason(), HasSubstr("waits for 1 pack of a higher priority (up to 7"));
+  EXPECT_THAT(Get(name).reason(), HasSubstr("before: w gave lease 1 back: preempted for"));
+  const v1::Lease high = coordinator_.Acquire("w");
+  EXPECT_THAT(high.trials(0).trial(), StartsWith("experiments/high-1/"));
+  Tell(high, v1::Outcome::COMPLETED, "");
+  EXPECT_EQ(coordinator_.Acquire("w").trials(0).trial(), name);
+  EXPECT_THAT(Changes(low, name),
+              ElementsAre("QUEUED -> RUNNING, scheduler", "RUNNING -> QUEUED, scheduler",
+                          "QUEUED -> RUNNING, scheduler"));
+}
+
+TEST_F(CoordinatorSchedulingTest, HistoriesSayWhoCancelled) {
+  coordinator_.Register("w").IgnoreError();
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_name("sort");
+  request.mutable_specification()->add_learning_rates(0.1);
+  request.mutable_specification()->add_seeds(0);
+  request.set_owner("bob");
+  ASSERT_TRUE(coordinator_.TryCreate(request).ok());
+  const v1::Lease lease = coordinator_.Acquire("w");
+  coordinator_.Advance(absl::Seconds(31));
+  ASSERT_TRUE(coordinator_.Cancel("experiments/sort-1").ok());
+  EXPECT_THAT(Changes("experiments/sort-1", lease.trials(0).trial()),
+              ElementsAre("QUEUED -> RUNNING, scheduler", "RUNNING -> QUEUED, scheduler",
+                          "QUEUED -> CANCELLED, user bob"));
+}
+
+TEST_F(CoordinatorSchedulingTest, AWorkerIsToldOfACancellationWithinTwoHeartbeats) {
+  coordinator_.Register("w").IgnoreError();
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  // Heartbeats every second, as the server asks for.
+  absl::Duration since_cancel;
+  for (int beat = 0; beat < 5; ++beat) {
+    if (beat == 2) {
+      ASSERT_TRUE(coordinator_.CancelTrial(lease.trials(0).trial()).ok());
+    }
+    coordinator_.Advance(absl::Seconds(1));
+    if (beat >= 2) since_cancel += absl::Seconds(1);
+    const auto told = coordinator_.Heartbeat("w", {lease});
+    ASSERT_TRUE(told.ok());
+    if (told->leases(0).cancelled_trials_size() > 0) break;
+  }
+  EXPECT_LE(since_cancel, absl::Seconds(2));
+  EXPECT_GT(since_cancel, absl::ZeroDuration());
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,40 @@
+// What experiments take on the disk.
+#ifndef LENGTHWISE_SERVER_COORDINATION_DISK_USES_H_
+#define LENGTHWISE_SERVER_COORDINATION_DISK_USES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "platform/mutex.h"
+#include "proto/experiment_service.pb.h"
+#include "server/storage/storage.h"
+
+namespace lengthwise::server {
+
+// Reads the payloads of an experiment's events once and then only those that are new, unless some
+// were deleted meanwhile. Thread-safe.
+class DiskUses {
+ public:
+  // `artifacts` is the artifact store's directory.
+  explicit DiskUses(std::string artifacts) : artifacts_(std::move(artifacts)) {}
+
+  absl::StatusOr<v1::DiskUse> Measure(StorageReader& reader, const ExperimentRecord& experiment);
+
+ private:
+  // Of the events up to a position.
+  struct Known {
+    int64_t position = 0;
+    int64_t events = 0;
+    int64_t bytes = 0;
+  };
+
+  const std::string artifacts_;
+  platform::Mutex mutex_;
+  absl::flat_hash_map<int64_t, Known> known_ ABSL_GUARDED_BY(mutex_);  // by experiment key
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_DISK_USES_H_

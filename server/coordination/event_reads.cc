@@ -1,0 +1,120 @@
+// The coordinator's reads of events: pages for watchers, and all of one kind.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/coordination/coordinator_impl.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Of a page that has more than one event. Small, for each watcher that does not read keeps one.
+constexpr int64_t kMaxPageBytes = 64 << 10;
+
+}  // namespace
+
+absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadEvents(
+    absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events) {
+  return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/false);
+}
+
+absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadLog(
+    absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events) {
+  return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/true);
+}
+
+absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
+    absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events,
+    bool log_only) {
+  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
+  if (!path.ok()) return path.status();
+  // Hundreds of watchers of an experiment want the same page when something was committed.
+  const RecentPages::Key key = {.name = std::string(experiment_or_trial),
+                                .start_position = start_position,
+                                .max_events = max_events,
+                                .log_only = log_only};
+  RecentPages::Ticket ticket;
+  if (std::optional<EventPage> page = recent_pages_.Find(path->experiment, key, ticket)) {
+    return *std::move(page);
+  }
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  EventPage page;
+  page.at_end = true;
+  page.next_position = std::max<int64_t>(start_position, 1);
+  int64_t bytes = 0;
+  const auto take = [&](const EventRecord& event, absl::string_view trial_id) {
+    const bool full =
+        static_cast<int64_t>(page.events.size()) >= max_events ||
+        (bytes > 0 && bytes + static_cast<int64_t>(event.payload.size()) > kMaxPageBytes);
+    if (full) {
+      page.at_end = false;
+      return false;
+    }
+    bytes += static_cast<int64_t>(event.payload.size());
+    page.next_position = event.position + 1;
+    page.events.push_back(ToEvent(event, path->experiment, trial_id));
+    return true;
+  };
+  absl::Status status;
+  if (path->trial.empty()) {
+    const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, experiment_or_trial);
+    if (!record.ok()) return record.status();
+    page.unfinished_trials = record->counts.queued() + record->counts.running();
+    status = log_only ? (*reader)->ForEachLogEvent(record->key, 0, start_position, take)
+                      : (*reader)->ForEachEvent(record->key, start_position, take);
+  } else {
+    const absl::StatusOr<TrialRecord> record = FindTrial(**reader, experiment_or_trial);
+    if (!record.ok()) return record.status();
+    page.unfinished_trials = record->state == v1::QUEUED || record->state == v1::RUNNING ? 1 : 0;
+    status = log_only ? (*reader)->ForEachLogEvent(0, record->key, start_position, take)
+                      : (*reader)->ForEachTrialEvent(record->key, start_position, take);
+  }
+  if (!status.ok()) return status;
+  if (log_only && page.at_end) {
+    // What was passed over is not read again.
+    const absl::StatusOr<int64_t> last = (*reader)->LastPosition();
+    if (!last.ok()) return last.status();
+    page.next_position = std::max(page.next_position, *last + 1);
+  }
+  recent_pages_.Add(path->experiment, key, ticket, page);
+  return page;
+}
+
+absl::Status CoordinatorImpl::ForEachEvent(absl::string_view experiment_or_trial,
+                                           int fact_field_number,
+                                           const std::function<void(const v1::Event&)>& take) {
+  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
+  if (!path.ok()) return path.status();
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  int64_t experiment = 0;
+  int64_t trial = 0;
+  if (path->trial.empty()) {
+    const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, experiment_or_trial);
+    if (!record.ok()) return record.status();
+    experiment = record->key;
+  } else {
+    const absl::StatusOr<TrialRecord> record = FindTrial(**reader, experiment_or_trial);
+    if (!record.ok()) return record.status();
+    trial = record->key;
+  }
+  return (*reader)->ForEachEventOfKind(experiment, trial, fact_field_number,
+                                       [&](const EventRecord& event, absl::string_view trial_id) {
+                                         take(ToEvent(event, path->experiment, trial_id));
+                                         return true;
+                                       });
+}
+
+std::unique_ptr<Coordinator::Subscription> CoordinatorImpl::Subscribe(
+    absl::string_view experiment_or_trial, std::function<void()> wake,
+    std::function<void(const v1::TrialProgress&)> progress) {
+  // A malformed name gets a subscription that never hears anything; reads tell what is wrong.
+  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
+  return subscriptions_.Subscribe(path.ok() ? path->experiment : "", std::move(wake),
+                                  std::move(progress));
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,54 @@
+#include "server/coordination/recent_pages.h"
+
+#include <utility>
+
+namespace lengthwise::server {
+namespace {
+
+// The coordinator's pages have about 64 KiB, but for one large event.
+constexpr size_t kMostPages = 32;
+constexpr size_t kMostExperiments = 10'000;
+constexpr int64_t kMaxEventBytes = 256 << 10;
+
+}  // namespace
+
+std::optional<Coordinator::EventPage> RecentPages::Find(absl::string_view experiment,
+                                                        const Key& key, Ticket& ticket) {
+  platform::MutexLock lock(mutex_);
+  if (changes_.size() >= kMostExperiments && !changes_.contains(experiment)) {
+    // Tickets given out before become invalid, for their experiments get new numbers.
+    changes_.clear();
+    entries_.clear();
+  }
+  const auto [changes, is_new] = changes_.try_emplace(experiment, next_change_);
+  if (is_new) ++next_change_;
+  ticket.changes = changes->second;
+  for (const Entry& entry : entries_) {
+    if (entry.key == key) return entry.page;
+  }
+  return std::nullopt;
+}
+
+void RecentPages::Add(absl::string_view experiment, const Key& key, const Ticket& ticket,
+                      const Coordinator::EventPage& page) {
+  // A page of one large event: copies would cost more than reading it.
+  if (page.events.size() == 1 && page.events[0].ByteSizeLong() > kMaxEventBytes) return;
+  platform::MutexLock lock(mutex_);
+  const auto changes = changes_.find(experiment);
+  if (changes == changes_.end() || changes->second != ticket.changes) return;
+  for (const Entry& entry : entries_) {
+    if (entry.key == key) return;
+  }
+  entries_.push_front({.experiment = std::string(experiment), .key = key, .page = page});
+  if (entries_.size() > kMostPages) entries_.pop_back();
+}
+
+void RecentPages::Changed(absl::string_view experiment) {
+  platform::MutexLock lock(mutex_);
+  const auto changes = changes_.find(experiment);
+  if (changes == changes_.end()) return;
+  changes->second = next_change_++;
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.experiment == experiment; });
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,119 @@
+// Packs that could be leased now, in the order in which they are: by priority; at equal priority
+// the owner goes first who has the fewest models running, of several the one who was served longest
+// ago; an owner's packs go in the order of their first trials' keys, which is the order of
+// submission and of the grid. Pure: knows neither time nor workers.
+#ifndef LENGTHWISE_SERVER_SCHEDULING_FAIR_QUEUE_H_
+#define LENGTHWISE_SERVER_SCHEDULING_FAIR_QUEUE_H_
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace lengthwise::server {
+
+// A trial's number in the store; ascending in the order of submission and grid.
+using TrialKey = int64_t;
+
+// Trials with the same id may train together.
+struct PackId {
+  int64_t pack = 0;
+  int64_t checkpoint_step = 0;
+  // At most so many of them at once; 0: as many as a worker takes.
+  int32_t limit = 0;
+
+  friend auto operator<=>(const PackId&, const PackId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const PackId& id) {
+    return H::combine(std::move(h), id.pack, id.checkpoint_step, id.limit);
+  }
+};
+
+// Not thread-safe. Each call costs O(log n) for n packs and owners, times the number of different
+// priorities at which an owner waits where its share changes.
+class FairQueue {
+ public:
+  using Trials = absl::btree_set<TrialKey>;
+
+  // Priority and owner are the same for all trials of a pack.
+  void Insert(const PackId& id, int32_t priority, absl::string_view owner, TrialKey trial);
+  // A trial that was inserted.
+  void Remove(const PackId& id, TrialKey trial);
+
+  // `by` more, or less, of the owner's models run.
+  void AddRunning(absl::string_view owner, int64_t by);
+  // The owner got a lease; `number` is larger than those of all leases before.
+  void Serve(absl::string_view owner, int64_t number);
+
+  bool empty() const { return turns_.empty(); }
+  int64_t packs() const { return static_cast<int64_t>(packs_.size()); }
+  int64_t trials() const { return trials_; }
+  // Of a queue that is not empty: the next pack, its trials, priority and owner.
+  const PackId& next() const;
+  const Trials& next_trials() const { return packs_.at(next()).trials; }
+  int32_t next_priority() const { return -turns_.begin()->priority; }
+  const std::string& next_owner() const { return owners_.at(turns_.begin()->owner).name; }
+
+  bool Contains(const PackId& id) const { return packs_.contains(id); }
+  // Packs of a higher priority; O(priorities).
+  int64_t PacksAbove(int32_t priority) const;
+  // The owner's packs of the same priority that go before this one, counted up to `at_most`.
+  int64_t PacksBefore(const PackId& id, int64_t at_most) const;
+  int64_t Running(absl::string_view owner) const;
+
+  // Compares all that is kept twice; INTERNAL names what does not fit. For tests: O(n).
+  absl::Status CheckInvariants() const;
+
+ private:
+  using OwnerNumber = int64_t;
+  struct Pack {
+    int32_t priority = 0;
+    OwnerNumber owner = 0;
+    Trials trials;
+  };
+  // Packs by their first trial.
+  using Line = absl::btree_map<TrialKey, PackId>;
+  struct Owner {
+    std::string name;
+    int64_t running = 0;
+    int64_t served = 0;
+    absl::btree_map<int32_t, Line> lines;  // by -priority; none is empty
+  };
+  // An owner's line waits for its turn; the smallest is next.
+  struct Turn {
+    int32_t priority = 0;  // negated
+    int64_t running = 0;
+    int64_t served = 0;
+    OwnerNumber owner = 0;
+    friend auto operator<=>(const Turn&, const Turn&) = default;
+  };
+
+  static Turn TurnOf(int32_t negated_priority, OwnerNumber number, const Owner& owner) {
+    return {negated_priority, owner.running, owner.served, number};
+  }
+  OwnerNumber Find(absl::string_view name);
+  // Changes an owner's share by `change`, and with it the turns of its lines.
+  template <typename Change>
+  void ChangeShare(absl::string_view name, const Change& change);
+  void ForgetIfIdle(OwnerNumber number);
+
+  absl::flat_hash_map<PackId, Pack> packs_;
+  absl::flat_hash_map<std::string, OwnerNumber> numbers_;
+  absl::flat_hash_map<OwnerNumber, Owner> owners_;  // those who wait or run
+  absl::btree_set<Turn> turns_;
+  absl::btree_map<int32_t, int64_t> packs_at_;  // by -priority; none is 0
+  OwnerNumber last_owner_ = 0;
+  int64_t last_served_ = 0;
+  int64_t trials_ = 0;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SCHEDULING_FAIR_QUEUE_H_

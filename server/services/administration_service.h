@@ -1,0 +1,35 @@
+// lengthwise.v1.AdministrationService over a Coordinator.
+#ifndef LENGTHWISE_SERVER_SERVICES_ADMINISTRATION_SERVICE_H_
+#define LENGTHWISE_SERVER_SERVICES_ADMINISTRATION_SERVICE_H_
+
+#include "proto/administration_service.grpc.pb.h"
+#include "server/access/gate.h"
+#include "server/coordinator.h"
+#include "server/services/open_streams.h"
+#include "server/services/work_pool.h"
+
+namespace lengthwise::server {
+
+class AdministrationService final : public v1::AdministrationService::CallbackService {
+ public:
+  // `transfers` may work for long. All outlive the service.
+  AdministrationService(Coordinator& coordinator, WorkPool& transfers, OpenStreams& streams,
+                        Gate& gate)
+      : coordinator_(coordinator), transfers_(transfers), streams_(streams), gate_(gate) {}
+
+  grpc::ServerWriteReactor<v1::BackUpResponse>* BackUp(grpc::CallbackServerContext* context,
+                                                       const v1::BackUpRequest* request) override;
+  grpc::ServerUnaryReactor* GetStorage(grpc::CallbackServerContext* context,
+                                       const v1::GetStorageRequest* request,
+                                       v1::Storage* response) override;
+
+ private:
+  Coordinator& coordinator_;
+  WorkPool& transfers_;
+  OpenStreams& streams_;
+  Gate& gate_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SERVICES_ADMINISTRATION_SERVICE_H_

@@ -1,0 +1,208 @@
+#include "server/storage/backup.h"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "platform/bulk_files.h"
+#include "platform/files.h"
+#include "platform/log.h"
+#include "platform/sha256.h"
+#include "proto/event.pb.h"
+#include "server/storage/artifact_usage.h"
+#include "server/storage/backup_manifest.h"
+#include "server/storage/sqlite_connection.h"
+#include "server/storage/sqlite_copy.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr absl::string_view kUnfinishedPrefix = ".unfinished-";
+// Checkpoints of a trial that a backup takes: a damaged one falls back to the one before.
+constexpr int kCheckpoints = 2;
+
+// The artifacts that the trials of a database may go on from, the newest of each trial first.
+absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::string& database) {
+  absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
+      SqliteConnection::Open(database, /*read_only=*/true);
+  if (!opened.ok()) return opened.status();
+  SqliteStatement query = (*opened)->Query(
+      "SELECT t.key, x.id, t.id, e.payload FROM trials t CROSS JOIN experiments x "
+      "ON x.key = t.experiment CROSS JOIN events e ON e.trial = t.key AND e.kind = ?1 "
+      "WHERE t.checkpoint_step > 0 ORDER BY t.key, e.position DESC",
+      static_cast<int>(v1::Event::kCheckpoint));
+  std::vector<BackupManifest::Artifact> artifacts;
+  int64_t trial = 0;
+  int taken = 0;
+  while (query.Step()) {
+    if (query.Int(0) != std::exchange(trial, query.Int(0))) taken = 0;
+    if (++taken > kCheckpoints) continue;
+    v1::Event event;
+    if (!event.ParseFromString(query.String(3))) {
+      return absl::DataLossError(absl::StrCat(database, ": an event of experiments/",
+                                              query.String(1), "/trials/", query.String(2),
+                                              " is damaged"));
+    }
+    BackupManifest::Artifact artifact = {.id = {.experiment = query.String(1),
+                                                .trial = query.String(2),
+                                                .sha256 = event.checkpoint().sha256()},
+                                         .size_bytes = event.checkpoint().size_bytes()};
+    // Two checkpoints may have the same bytes.
+    if (artifacts.empty() || !(artifacts.back().id.sha256 == artifact.id.sha256 &&
+                               artifacts.back().id.trial == artifact.id.trial &&
+                               artifacts.back().id.experiment == artifact.id.experiment)) {
+      artifacts.push_back(std::move(artifact));
+    }
+  }
+  if (!query.status().ok()) return query.status();
+  return artifacts;
+}
+
+// One backup on its way.
+class Maker {
+ public:
+  Maker(const std::string& data_dir, std::string directory, ArtifactStore& artifacts,
+        const BackupProgress& progress)
+      : data_dir_(data_dir),
+        directory_(std::move(directory)),
+        artifacts_(artifacts),
+        progress_(progress) {}
+
+  absl::Status Make() {
+    absl::Status status = platform::CreateDirectories(directory_);
+    const std::string database = absl::StrCat(directory_, "/", kDatabaseFile);
+    if (status.ok()) {
+      status = CopyDatabase(absl::StrCat(data_dir_, "/", kDatabaseFile), database,
+                            [&](int64_t copied, int64_t total) {
+                              copied_ = copied;
+                              total_ = total;
+                              return Tell();
+                            });
+    }
+    if (status.ok()) status = CheckDatabase(database);
+    if (status.ok()) status = DescribeDatabase(database);
+    if (status.ok()) status = TakeArtifacts(database);
+    if (!status.ok()) return status;
+    manifest_.create_time = absl::Now();
+    status = WriteManifest(directory_, manifest_);
+    return status.ok() ? platform::SyncFileSystem(directory_) : status;
+  }
+
+ private:
+  bool Tell() { return progress_(copied_, total_); }
+
+  absl::Status DescribeDatabase(const std::string& database) {
+    platform::Sha256 hash;
+    absl::Status status = platform::ReadFileInChunks(database, [&](absl::string_view chunk) {
+      hash.Update(chunk);
+      manifest_.database_bytes += static_cast<int64_t>(chunk.size());
+      return true;
+    });
+    manifest_.database_sha256 = hash.Finish();
+    return status;
+  }
+
+  absl::Status TakeArtifacts(const std::string& database) {
+    absl::StatusOr<std::vector<BackupManifest::Artifact>> named = NamedArtifacts(database);
+    if (!named.ok()) return named.status();
+    for (const BackupManifest::Artifact& artifact : *named) total_ += artifact.size_bytes;
+    for (const BackupManifest::Artifact& artifact : *named) {
+      if (!Tell()) return absl::CancelledError("the backup was given up");
+      if (absl::Status status = Take(artifact); !status.ok()) return status;
+      copied_ += artifact.size_bytes;
+    }
+    Tell();
+    return absl::OkStatus();
+  }
+
+  absl::Status Take(const BackupManifest::Artifact& artifact) {
+    const absl::Status whole = artifacts_.Verify(artifact.id, artifact.size_bytes);
+    // Not kept any more, as the one before the last of a trial that has succeeded.
+    if (absl::IsNotFound(whole)) return absl::OkStatus();
+    if (absl::IsDataLoss(whole)) {
+      platform::LogError(absl::StrCat("left out of the backup: ", std::string(whole.message())));
+      return absl::OkStatus();
+    }
+    if (!whole.ok()) return whole;
+    const std::string relative = RelativePath(artifact.id);
+    const std::string to = absl::StrCat(directory_, "/", relative);
+    absl::Status status =
+        platform::CreateDirectories(std::filesystem::path(to).parent_path().string());
+    if (status.ok()) {
+      status = platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", relative), to);
+    }
+    if (!status.ok()) return status;
+    manifest_.artifacts.push_back(artifact);
+    const absl::Status beside =
+        platform::LinkOrCopyFile(absl::StrCat(data_dir_, "/", ManifestPath(relative)),
+                                 absl::StrCat(directory_, "/", ManifestPath(relative)));
+    // Says whose it is, for people; the server can do without.
+    return absl::IsNotFound(beside) ? absl::OkStatus() : beside;
+  }
+
+  const std::string& data_dir_;
+  const std::string directory_;
+  ArtifactStore& artifacts_;
+  const BackupProgress& progress_;
+  BackupManifest manifest_;
+  int64_t copied_ = 0;
+  int64_t total_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::string& name,
+                                       ArtifactStore& artifacts, const BackupProgress& progress) {
+  const std::string backups = absl::StrCat(data_dir, "/", kBackupsDirectory);
+  const std::string path = absl::StrCat(backups, "/", name);
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("there is a backup \"", name, "\" already; choose another name"));
+  }
+  const std::string unfinished = absl::StrCat(backups, "/", kUnfinishedPrefix, name);
+  absl::Status status = platform::DeleteTree(unfinished);
+  if (status.ok()) status = Maker(data_dir, unfinished, artifacts, progress).Make();
+  if (status.ok()) status = platform::MoveDirectory(unfinished, path);
+  if (!status.ok()) {
+    platform::DeleteTree(unfinished).IgnoreError();
+    return status;
+  }
+  return path;
+}
+
+absl::Status DeleteUnfinishedBackups(const std::string& data_dir) {
+  const std::string backups = absl::StrCat(data_dir, "/", kBackupsDirectory);
+  const auto names = platform::ListDirectory(backups);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (!absl::StartsWith(name, kUnfinishedPrefix)) continue;
+    absl::Status status = platform::DeleteTree(absl::StrCat(backups, "/", name));
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<BackupDescription>> ListBackups(const std::string& data_dir) {
+  const std::string backups = absl::StrCat(data_dir, "/", kBackupsDirectory);
+  const auto names = platform::ListDirectory(backups);
+  if (!names.ok()) return names.status();
+  std::vector<BackupDescription> all;
+  for (const std::string& name : *names) {
+    if (absl::StartsWith(name, ".")) continue;
+    const auto manifest = ReadManifest(absl::StrCat(backups, "/", name));
+    if (!manifest.ok()) continue;  // not a backup, or not one that can be restored
+    BackupDescription& backup = all.emplace_back();
+    backup.name = name;
+    backup.create_time = manifest->create_time;
+    backup.bytes = manifest->database_bytes;
+    for (const auto& artifact : manifest->artifacts) backup.bytes += artifact.size_bytes;
+  }
+  return all;
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,103 @@
+#include "server/storage/backup_manifest.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
+#include "platform/files.h"
+#include "platform/sha256.h"
+
+namespace lengthwise::server {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr char kFormat[] = "lengthwise.backup.1";
+constexpr absl::string_view kFile = "manifest.json";
+
+// A name that stays in its directory.
+bool IsName(const std::string& name) {
+  return !name.empty() && name[0] != '.' && !absl::StrContains(name, "/") &&
+         !absl::StrContains(name, std::string(1, '\0'));
+}
+
+// The member of an object, or a value of the wrong type that the getters below refuse.
+const Json& Member(const Json& object, const char* name) {
+  static const Json kNone;
+  if (!object.is_object()) return kNone;
+  const auto found = object.find(name);
+  return found == object.end() ? kNone : *found;
+}
+
+std::string Text(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
+
+int64_t Size(const Json& value) { return value.is_number_integer() ? value.get<int64_t>() : -1; }
+
+}  // namespace
+
+std::string RelativePath(const ArtifactId& id) {
+  return absl::StrCat("artifacts/", id.experiment, "/", id.trial, "/", id.sha256, ".safetensors");
+}
+
+std::string ManifestPath(absl::string_view artifact) {
+  return absl::StrCat(absl::StripSuffix(artifact, ".safetensors"), ".json");
+}
+
+absl::Status WriteManifest(const std::string& backup, const BackupManifest& manifest) {
+  Json json = {
+      {"format", kFormat},
+      {"create_time",
+       absl::FormatTime(absl::RFC3339_full, manifest.create_time, absl::UTCTimeZone())},
+      {"database", {{"size_bytes", manifest.database_bytes}, {"sha256", manifest.database_sha256}}},
+      {"artifacts", Json::array()}};
+  for (const BackupManifest::Artifact& artifact : manifest.artifacts) {
+    json["artifacts"].push_back({{"experiment", artifact.id.experiment},
+                                 {"trial", artifact.id.trial},
+                                 {"sha256", artifact.id.sha256},
+                                 {"size_bytes", artifact.size_bytes}});
+  }
+  return platform::WriteFileAtomically(absl::StrCat(backup, "/", kFile), json.dump(1) + "\n");
+}
+
+absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup) {
+  const std::string path = absl::StrCat(backup, "/", kFile);
+  const absl::StatusOr<std::string> text = platform::ReadFile(path);
+  if (!text.ok()) return text.status();
+  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const auto damaged = [&](absl::string_view what) {
+    return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
+  };
+  if (Text(Member(json, "format")) != kFormat) {
+    return damaged(absl::StrCat("it is not of format ", kFormat));
+  }
+  BackupManifest manifest;
+  std::string error;
+  if (!absl::ParseTime(absl::RFC3339_full, Text(Member(json, "create_time")), &manifest.create_time,
+                       &error)) {
+    return damaged("create_time");
+  }
+  const Json& database = Member(json, "database");
+  manifest.database_bytes = Size(Member(database, "size_bytes"));
+  manifest.database_sha256 = Text(Member(database, "sha256"));
+  if (manifest.database_bytes < 0 || !platform::IsSha256Hex(manifest.database_sha256)) {
+    return damaged("database");
+  }
+  const Json& artifacts = Member(json, "artifacts");
+  if (!artifacts.is_array()) return damaged("artifacts");
+  for (const Json& entry : artifacts) {
+    BackupManifest::Artifact artifact = {.id = {.experiment = Text(Member(entry, "experiment")),
+                                                .trial = Text(Member(entry, "trial")),
+                                                .sha256 = Text(Member(entry, "sha256"))},
+                                         .size_bytes = Size(Member(entry, "size_bytes"))};
+    if (!IsName(artifact.id.experiment) || !IsName(artifact.id.trial) ||
+        !platform::IsSha256Hex(artifact.id.sha256) || artifact.size_bytes < 0) {
+      return damaged(absl::StrCat("artifacts: ", entry.dump().substr(0, 200)));
+    }
+    manifest.artifacts.push_back(std::move(artifact));
+  }
+  return manifest;
+}
+
+}  // namespace lengthwise::server

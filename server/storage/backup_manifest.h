@@ -1,0 +1,41 @@
+// What a backup says of itself: its file manifest.json, described in backup.h.
+#ifndef LENGTHWISE_SERVER_STORAGE_BACKUP_MANIFEST_H_
+#define LENGTHWISE_SERVER_STORAGE_BACKUP_MANIFEST_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/storage/artifact_store.h"
+
+namespace lengthwise::server {
+
+struct BackupManifest {
+  struct Artifact {
+    ArtifactId id;
+    int64_t size_bytes = 0;
+  };
+
+  absl::Time create_time;
+  int64_t database_bytes = 0;
+  std::string database_sha256;
+  std::vector<Artifact> artifacts;
+};
+
+// Of an artifact in a data directory and in a backup, and of the file beside it that says whose it
+// is.
+std::string RelativePath(const ArtifactId& id);
+std::string ManifestPath(absl::string_view artifact);
+
+absl::Status WriteManifest(const std::string& backup, const BackupManifest& manifest);
+
+// NOT_FOUND: there is none; DATA_LOSS: it is damaged, or names a file outside of the backup.
+absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_STORAGE_BACKUP_MANIFEST_H_

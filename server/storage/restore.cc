@@ -1,0 +1,113 @@
+// RestoreBackup of backup.h.
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "platform/bulk_files.h"
+#include "platform/files.h"
+#include "platform/log.h"
+#include "platform/sha256.h"
+#include "server/storage/backup.h"
+#include "server/storage/backup_manifest.h"
+#include "server/storage/sqlite_connection.h"
+#include "server/storage/sqlite_copy.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Far more leases and events than a server makes between a backup and the day it is restored.
+constexpr int64_t kNumbersLeftOut = int64_t{1} << 40;
+
+// Copies a file that must have this size and checksum.
+absl::Status CopyChecked(const std::string& from, const std::string& to, int64_t size_bytes,
+                         const std::string& sha256) {
+  platform::Sha256 hash;
+  int64_t size = 0;
+  absl::Status status = platform::CopyFile(from, to, [&](absl::string_view chunk) {
+    hash.Update(chunk);
+    size += static_cast<int64_t>(chunk.size());
+  });
+  if (absl::IsNotFound(status)) {
+    return absl::DataLossError(absl::StrCat("the backup lacks ", from));
+  }
+  if (!status.ok()) return status;
+  if (size != size_bytes || hash.Finish() != sha256) {
+    return absl::DataLossError(absl::StrCat(from, " is damaged: it has ", size, " of ", size_bytes,
+                                            " bytes, or another checksum"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LeaveOutNumbers(const std::string& database) {
+  absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
+      SqliteConnection::Open(database, /*read_only=*/false);
+  if (!opened.ok()) return opened.status();
+  return (*opened)->Execute(absl::StrCat(
+      "INSERT INTO sqlite_sequence (name, seq) SELECT column1, 0 FROM (VALUES ('leases'), "
+      "('events')) WHERE column1 NOT IN (SELECT name FROM sqlite_sequence); "
+      "UPDATE sqlite_sequence SET seq = seq + ",
+      kNumbersLeftOut, " WHERE name IN ('leases', 'events');"));
+}
+
+absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
+                  const std::string& directory) {
+  absl::Status status = platform::CreateDirectories(directory);
+  for (const BackupManifest::Artifact& artifact : manifest.artifacts) {
+    if (!status.ok()) return status;
+    const std::string relative = RelativePath(artifact.id);
+    const std::string to = absl::StrCat(directory, "/", relative);
+    status = platform::CreateDirectories(std::filesystem::path(to).parent_path().string());
+    if (!status.ok()) return status;
+    status = CopyChecked(absl::StrCat(backup, "/", relative), to, artifact.size_bytes,
+                         artifact.id.sha256);
+    if (!status.ok()) return status;
+    status = platform::CopyFile(absl::StrCat(backup, "/", ManifestPath(relative)),
+                                absl::StrCat(directory, "/", ManifestPath(relative)));
+    if (absl::IsNotFound(status)) status = absl::OkStatus();
+  }
+  const std::string database = absl::StrCat(directory, "/", kDatabaseFile);
+  if (status.ok()) {
+    status = CopyChecked(absl::StrCat(backup, "/", kDatabaseFile), database,
+                         manifest.database_bytes, manifest.database_sha256);
+  }
+  if (status.ok()) status = CheckDatabase(database);
+  if (status.ok()) status = LeaveOutNumbers(database);
+  if (status.ok()) status = platform::SyncFileSystem(directory);
+  return status;
+}
+
+}  // namespace
+
+absl::Status RestoreBackup(const std::string& backup, const std::string& data_dir) {
+  const absl::StatusOr<BackupManifest> manifest = ReadManifest(backup);
+  if (absl::IsNotFound(manifest.status())) {
+    return absl::NotFoundError(absl::StrCat("there is no backup in ", backup, ": ",
+                                            std::string(manifest.status().message())));
+  }
+  if (!manifest.ok()) return manifest.status();
+  const auto present = platform::ListDirectory(data_dir);
+  if (!present.ok()) return present.status();
+  if (!present->empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(data_dir, " has something in it (", present->front(),
+                     "); a backup is restored into a new or empty data directory"));
+  }
+  const std::string target(absl::StripSuffix(data_dir, "/"));
+  const std::string unfinished = absl::StrCat(target, ".restoring");
+  absl::Status status = platform::DeleteTree(unfinished);
+  if (status.ok()) status = Copy(backup, *manifest, unfinished);
+  if (status.ok()) status = platform::MoveDirectory(unfinished, target);
+  if (!status.ok()) {
+    platform::DeleteTree(unfinished).IgnoreError();
+    return status;
+  }
+  platform::LogInfo(absl::StrCat("restored ", backup, " of ",
+                                 absl::FormatTime(manifest->create_time, absl::UTCTimeZone()), ": ",
+                                 manifest->artifacts.size(), " artifacts, database of ",
+                                 manifest->database_bytes, " bytes"));
+  return absl::OkStatus();
+}
+
+}  // namespace lengthwise::server

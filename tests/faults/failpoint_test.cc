@@ -1,0 +1,332 @@
+// A crash at every named failpoint of server and worker, and the promise afterwards.
+//
+// One experiment goes through everything that moves a lease or a commit: submission, leases,
+// points, checkpoints, a worker that drains, one that is killed, the end; then a stored model is
+// evaluated again, and a third experiment is cancelled and deleted. At the failpoint under test,
+// one process kills itself with SIGKILL and is started again.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "platform/mutex.h"
+#include "tests/faults/fleet.h"
+#include "tests/faults/history.h"
+
+namespace lengthwise::faults {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr char kSpecification[] = R"(
+name: disturbed
+tasks: bucket_sort
+networks: encoder
+encodings: [{name: relative, randomized: true, max_position: 256},
+            {name: relative, randomized: true, max_position: 512}]
+learning_rates: 0.001
+seeds: 2
+training: {steps: 100, batch_size: 1, lengths: {min: 1, max: 10}, report_every_steps: 2,
+           checkpoint_every_steps: 12}
+evaluation: {lengths: [5, 10, 20], sequences: 8, every_steps: 25}
+)";
+
+constexpr char kEndless[] = R"(
+name: endless
+tasks: bucket_sort
+networks: encoder
+encodings: none
+learning_rates: 0.001
+seeds: 1
+training: {steps: 1000000, batch_size: 1, lengths: {min: 1, max: 10}, report_every_steps: 1000,
+           checkpoint_every_steps: 1000000}
+evaluation: {lengths: [5], sequences: 8}
+)";
+
+struct Failpoint {
+  std::string name;
+  bool of_worker = false;
+  bool can_fail = false;  // LENGTHWISE_FAILPOINT_OR_RETURN
+};
+
+// From the sources of the programs under test.
+std::vector<Failpoint> AllFailpoints() {
+  const std::regex use("LENGTHWISE_FAILPOINT(_OR_RETURN)?\\(\"([^\"]+)\"\\)");
+  std::vector<Failpoint> all;
+  for (const std::string folder : {"platform", "server", "worker"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(
+             folder, std::filesystem::directory_options::follow_directory_symlink)) {
+      if (entry.path().extension() != ".cc") continue;
+      const std::string text = *platform::ReadFile(entry.path().string());
+      for (std::sregex_iterator match(text.begin(), text.end(), use), end; match != end; ++match) {
+        all.push_back({.name = (*match)[2],
+                       .of_worker = folder == "worker",
+                       .can_fail = (*match)[1].matched});
+      }
+    }
+  }
+  return all;
+}
+
+std::string Only(const std::string& action, const std::string& name, int hit) {
+  return absl::StrCat(name, "=", action, "@", hit);
+}
+
+class Scenario {
+ public:
+  // Environments of the first server and of the workers until the first of them has died.
+  Scenario(const std::string& name, Environment server, Environment worker)
+      : fleet_({.directory = testing::TempDir() + "/" + name,
+                .server_program = "tests/faults/server_with_failpoints",
+                .worker_command = {"tests/faults/scripted_worker_with_failpoints",
+                                   "--step_microseconds", "2000"},
+                .lease_duration = absl::Milliseconds(700)}),
+        server_environment_(std::move(server)),
+        worker_environment_(std::move(worker)) {}
+
+  // Plays it through and returns what is wrong.
+  std::vector<std::string> Play();
+  int deaths() const { return fleet_.deaths(); }
+
+ private:
+  void Expect(bool condition, const std::string& what) {
+    if (!condition) problems_.push_back(what);
+  }
+  void StartWorker(int index) {
+    fleet_.StartWorker(index, fleet_.deaths() == 0 ? worker_environment_ : Environment());
+  }
+  void DisturbWorkers(const std::string& experiment);
+  std::string Evaluate(const std::string& trial);
+  void CancelAndDelete();
+  void CheckHistory(const std::string& experiment);
+  void CheckArtifacts(const std::vector<std::string>& experiments);
+
+  Fleet fleet_;
+  const Environment server_environment_;
+  const Environment worker_environment_;
+  std::vector<std::string> problems_;
+};
+
+bool AnyHas(const std::vector<v1::Trial>& trials, int64_t checkpoint_step, int32_t attempt) {
+  return AllEnded(trials) || std::any_of(trials.begin(), trials.end(), [&](const v1::Trial& trial) {
+           return trial.state() == v1::RUNNING && trial.checkpoint_step() >= checkpoint_step &&
+                  trial.attempt() >= attempt;
+         });
+}
+
+std::vector<std::string> Scenario::Play() {
+  fleet_.StartServer(server_environment_);  // where it dies, Submit revives it
+  const std::string experiment = fleet_.Submit(kSpecification, "first");
+  Expect(fleet_.Submit(kSpecification, "first") == experiment, "a repeated request made another");
+  DisturbWorkers(experiment);
+  Expect(fleet_.AwaitTrials(experiment, AllEnded), "not all trials end");
+  CheckHistory(experiment);
+  if (!problems_.empty()) return problems_;
+
+  const std::string evaluation = Evaluate(fleet_.Trials(experiment).front().name());
+  Expect(fleet_.AwaitTrials(evaluation, AllEnded), "the evaluation does not end");
+  CheckHistory(evaluation);
+  CancelAndDelete();
+  Expect(fleet_.Experiments() == std::vector<std::string>({evaluation, experiment}),
+         "there are other experiments: " + absl::StrJoin(fleet_.Experiments(), ", "));
+
+  // What a crash left behind goes at a start.
+  fleet_.Revive();
+  const auto exit = fleet_.TerminateServer();
+  Expect(exit.ok(), "the server " + exit.ToString());
+  fleet_.Revive();
+  CheckArtifacts({experiment, evaluation});
+  return problems_;
+}
+
+void Scenario::DisturbWorkers(const std::string& experiment) {
+  // One drains ...
+  StartWorker(0);
+  fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyHas(trials, 12, 1); });
+  fleet_.Revive();
+  fleet_.TerminateWorker(0);
+  // ... one is killed, so that its leases expire ...
+  StartWorker(1);
+  fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyHas(trials, 12, 2); });
+  fleet_.KillWorker(1);
+  // ... and one ends it.
+  StartWorker(2);
+}
+
+std::string Scenario::Evaluate(const std::string& trial) {
+  v1::EvaluateTrialRequest request;
+  request.set_request_id("evaluation");
+  request.set_trial(trial);
+  v1::CreateExperimentResponse response;
+  const grpc::Status status =
+      fleet_.Call([&](v1::ExperimentService::Stub& stub, grpc::ClientContext& context) {
+        return stub.EvaluateTrial(&context, request, &response);
+      });
+  Expect(status.ok(), "evaluating: " + status.error_message());
+  return response.experiment().name();
+}
+
+void Scenario::CancelAndDelete() {
+  const std::string endless = fleet_.Submit(kEndless, "endless");
+  fleet_.AwaitTrials(endless, [](const auto& trials) { return AnyHas(trials, 0, 1); });
+  v1::CancelTrialRequest cancel;
+  cancel.set_name(fleet_.Trials(endless).front().name());
+  v1::Trial cancelled;
+  grpc::Status status =
+      fleet_.Call([&](v1::ExperimentService::Stub& stub, grpc::ClientContext& context) {
+        return stub.CancelTrial(&context, cancel, &cancelled);
+      });
+  Expect(status.ok() && cancelled.state() == v1::CANCELLED,
+         "cancelling: " + status.error_message());
+  v1::DeleteExperimentRequest request;
+  request.set_name(endless);
+  v1::DeleteExperimentResponse response;
+  status = fleet_.Call([&](v1::ExperimentService::Stub& stub, grpc::ClientContext& context) {
+    return stub.DeleteExperiment(&context, request, &response);
+  });
+  // A deletion whose answer was lost has taken place.
+  Expect(status.ok() || status.error_code() == grpc::StatusCode::NOT_FOUND,
+         "deleting: " + status.error_message());
+}
+
+void Scenario::CheckHistory(const std::string& experiment) {
+  const auto events = ByTrial(fleet_.Log(experiment));
+  const std::vector<v1::Trial> trials = fleet_.Trials(experiment);
+  Expect(events.size() == trials.size(), "events of other trials");
+  for (const v1::Trial& trial : trials) {
+    Expect(trial.state() == v1::SUCCEEDED,
+           absl::StrCat(trial.name(), " is ", v1::TrialState_Name(trial.state()), ": ",
+                        trial.reason()));
+    const auto found = events.find(trial.name());
+    if (found == events.end()) continue;
+    for (std::string& problem :
+         Problems(trial.name(), found->second, Scripted(trial.specification()))) {
+      problems_.push_back(std::move(problem));
+    }
+  }
+}
+
+// On disk there is what the log names, and nothing else.
+void Scenario::CheckArtifacts(const std::vector<std::string>& experiments) {
+  std::set<std::string> expected;
+  for (const std::string& experiment : experiments) {
+    for (const auto& [trial, events] : ByTrial(fleet_.Log(experiment))) {
+      std::vector<std::string> checkpoints;
+      for (const v1::Event& event : events) {
+        if (event.has_checkpoint()) checkpoints.push_back(event.checkpoint().sha256());
+      }
+      const std::vector<std::string> parts = absl::StrSplit(trial, '/');
+      for (size_t i = checkpoints.size() < 2 ? 0 : checkpoints.size() - 2; i < checkpoints.size();
+           ++i) {
+        for (const char* suffix : {".json", ".safetensors"}) {
+          expected.insert(absl::StrCat(parts[1], "/", parts[3], "/", checkpoints[i], suffix));
+        }
+      }
+    }
+  }
+  const std::filesystem::path root = fleet_.data_directory() + "/artifacts";
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (entry.is_regular_file()) found.insert(entry.path().lexically_relative(root).string());
+  }
+  for (const std::string& file : expected) {
+    Expect(found.contains(file), "missing on disk: " + file);
+  }
+  for (const std::string& file : found) {
+    Expect(expected.contains(file), "left behind on disk: " + file);
+  }
+}
+
+TEST(FailpointTest, TheUndisturbedScenarioReachesEveryFailpoint) {
+  const std::string reached = testing::TempDir() + "/reached";
+  std::filesystem::remove(reached);
+  const Environment environment = {{"LENGTHWISE_FAILPOINTS_REACHED", reached}};
+  Scenario scenario("undisturbed", environment, environment);
+  EXPECT_THAT(scenario.Play(), IsEmpty());
+  EXPECT_EQ(scenario.deaths(), 0);
+  std::set<std::string> names;
+  for (const Failpoint& failpoint : AllFailpoints()) {
+    EXPECT_TRUE(names.insert(failpoint.name).second) << failpoint.name << " is there twice";
+  }
+  EXPECT_GE(names.size(), 30U);
+  const std::vector<std::string> lines =
+      absl::StrSplit(*platform::ReadFile(reached), '\n', absl::SkipEmpty());
+  EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()), names);
+}
+
+// Plays a scenario for each failpoint, four at a time: they mostly wait.
+void PlayAll(const std::string& action, const std::vector<Failpoint>& failpoints, int hit,
+             bool dies) {
+  std::atomic<size_t> next = 0;
+  platform::Mutex mutex;
+  std::vector<std::string> wrong ABSL_GUARDED_BY(mutex);
+  std::array<std::thread, 4> players;
+  for (std::thread& player : players) {
+    player = std::thread([&] {
+      for (size_t i = next++; i < failpoints.size(); i = next++) {
+        const Failpoint& failpoint = failpoints[i];
+        const std::string name = absl::StrCat(failpoint.name, "_", action, hit);
+        const Environment environment = {
+            {"LENGTHWISE_FAILPOINTS", Only(action, failpoint.name, hit)}};
+        Scenario scenario(name, failpoint.of_worker ? Environment() : environment,
+                          failpoint.of_worker ? environment : Environment());
+        std::vector<std::string> problems = scenario.Play();
+        if (dies && hit == 1 && scenario.deaths() != 1) {
+          problems.push_back(absl::StrCat(scenario.deaths(), " processes died instead of 1"));
+        }
+        if (problems.empty()) {
+          std::filesystem::remove_all(testing::TempDir() + "/" + name);
+          continue;
+        }
+        platform::MutexLock lock(mutex);
+        for (const std::string& problem : problems) {
+          wrong.push_back(absl::StrCat(name, ": ", problem));
+        }
+      }
+    });
+  }
+  for (std::thread& player : players) player.join();
+  platform::MutexLock lock(mutex);
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+// Which time of reaching the place is the bad one: 1, and in long runs later ones, too.
+int Hit() {
+  const char* hit = std::getenv("LENGTHWISE_FAILPOINT_HIT");
+  return hit == nullptr ? 1 : std::atoi(hit);
+}
+
+TEST(FailpointTest, ACrashAtAnyFailpointBreaksNoPromise) {
+  PlayAll("crash", AllFailpoints(), Hit(), /*dies=*/true);
+}
+
+TEST(FailpointTest, AFullDiskAtAnyFailpointBreaksNoPromise) {
+  std::vector<Failpoint> failpoints;
+  for (const Failpoint& failpoint : AllFailpoints()) {
+    // Before the server serves, a full disk ends it with a message; process_test has that.
+    if (failpoint.can_fail && !failpoint.of_worker) failpoints.push_back(failpoint);
+  }
+  // The first times, and not only once: the ready file passes through, too.
+  PlayAll("full", failpoints, 2 * Hit(), /*dies=*/false);
+}
+
+}  // namespace
+}  // namespace lengthwise::faults

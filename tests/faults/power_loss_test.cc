@@ -1,0 +1,260 @@
+// What was acknowledged is there after the power went, at whatever moment; and full and read-only
+// disks damage nothing.
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "platform/sha256.h"
+#include "server/coordination/test_coordinator.h"
+#include "server/storage/sqlite_storage.h"
+#include "tests/faults/unreliable_disk.h"
+
+namespace lengthwise::faults {
+namespace {
+
+using server::ExperimentRecord;
+using server::Storage;
+using server::StorageWriter;
+using server::TestCoordinator;
+using server::TrialRecord;
+using testing::HasSubstr;
+
+std::string NewDirectory() {
+  return testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
+}
+
+// The model loses what it should: without this, the tests below would say nothing.
+TEST(UnreliableDiskTest, WhatWasNotSyncedIsGone) {
+  UnreliableDisk disk(NewDirectory());
+  std::mt19937_64 random(1);
+  const std::string path = disk.directory() + "/file";
+  {
+    std::ofstream(path) << "";
+    ASSERT_EQ(platform::SyncDirectory(disk.directory()), absl::OkStatus());
+    disk.CutPower();
+  }
+  disk.Restore(random);
+  EXPECT_EQ(*platform::ReadFile(path), "");
+
+  ASSERT_EQ(platform::WriteFileAtomically(path, "first"), absl::OkStatus());
+  ASSERT_EQ(platform::WriteFileAtomically(disk.directory() + "/other", "other"), absl::OkStatus());
+  // Renamed and deleted without a sync of the directory: the old names come back.
+  std::filesystem::rename(path, disk.directory() + "/renamed");
+  std::filesystem::remove(disk.directory() + "/other");
+  disk.CutPower();
+  disk.Restore(random);
+  EXPECT_EQ(*platform::ReadFile(path), "first");
+  EXPECT_EQ(*platform::ReadFile(disk.directory() + "/other"), "other");
+  EXPECT_FALSE(std::filesystem::exists(disk.directory() + "/renamed"));
+}
+
+TEST(PowerLossTest, AnAtomicFileIsTheOldOneOrTheNewOneAndDurableAfterCommit) {
+  UnreliableDisk disk(NewDirectory());
+  const std::string path = disk.directory() + "/file";
+  int committed = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    std::mt19937_64 random(seed);
+    const std::string old_text(3000, 'o');
+    const std::string new_text(5000, 'n');
+    ASSERT_EQ(platform::WriteFileAtomically(path, old_text), absl::OkStatus());
+    disk.CutPowerAt(1 + static_cast<int64_t>(random() % 5));
+    const bool ok = platform::WriteFileAtomically(path, new_text).ok();
+    disk.CutPower();
+    disk.Restore(random);
+    const std::string found = *platform::ReadFile(path);
+    EXPECT_TRUE(found == new_text || (!ok && found == old_text)) << "seed " << seed;
+    committed += ok;
+  }
+  EXPECT_GT(committed, 0);
+  EXPECT_LT(committed, 100);
+}
+
+// One transaction: an experiment with `index` % 4 + 1 trials.
+absl::Status StoreExperiment(StorageWriter& writer, int index) {
+  if (absl::Status status = writer.Begin(); !status.ok()) return status;
+  ExperimentRecord experiment;
+  experiment.name = absl::StrCat("e", index);
+  experiment.specification = std::string(1000 * (index % 7), 's');
+  const int trials = index % 4 + 1;
+  experiment.counts.set_queued(trials);
+  writer.InsertExperiment(experiment).IgnoreError();
+  server::PackRecord pack;
+  pack.experiment = experiment.key;
+  writer.InsertPack(pack).IgnoreError();
+  for (int i = 0; i < trials; ++i) {
+    TrialRecord trial;
+    trial.experiment = experiment.key;
+    trial.index = i;
+    trial.id = absl::StrCat("t", i);
+    trial.pack = pack.key;
+    writer.InsertTrial(trial).IgnoreError();
+  }
+  return writer.Commit();
+}
+
+TEST(PowerLossTest, TheStoreKeepsEveryCommitAndNothingOfTheOthers) {
+  UnreliableDisk disk(NewDirectory());
+  int64_t lost_transactions = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    std::mt19937_64 random(seed);
+    // All losses of a seed hit one database.
+    std::filesystem::create_directory(disk.directory() + "/data");
+    ASSERT_EQ(platform::SyncDirectory(disk.directory()), absl::OkStatus());
+    const std::string path = disk.directory() + "/data/lengthwise.db";
+    int committed = 0;
+    for (int loss = 0; loss < 3; ++loss) {
+      disk.CutPowerAt(1 + static_cast<int64_t>(random() % 200));
+      int tried = committed;
+      {
+        absl::StatusOr<std::unique_ptr<Storage>> storage = server::OpenSqliteStorage(path);
+        if (storage.ok()) {
+          while (StoreExperiment((*storage)->writer(), tried).ok()) committed = ++tried;
+        }
+        EXPECT_FALSE(disk.has_power());
+      }
+      disk.Restore(random);
+
+      absl::StatusOr<std::unique_ptr<Storage>> storage = server::OpenSqliteStorage(path);
+      ASSERT_TRUE(storage.ok()) << "seed " << seed << ": " << storage.status();
+      const auto reader = (*storage)->Read();
+      ASSERT_TRUE(reader.ok());
+      const auto experiments = (*reader)->ListExperiments(0, 1'000'000);
+      ASSERT_TRUE(experiments.ok()) << experiments.status();
+      // The one whose commit was cut off may be there, but then whole.
+      const int found = static_cast<int>(experiments->size());
+      EXPECT_GE(found, committed) << "seed " << seed;
+      EXPECT_LE(found, committed + 1) << "seed " << seed;
+      for (int i = 0; i < found; ++i) {
+        const std::string id = absl::StrCat("e", i, "-1");
+        const auto experiment = (*reader)->FindExperiment(id);
+        ASSERT_TRUE(experiment.ok() && experiment->has_value()) << id;
+        EXPECT_EQ((*experiment)->specification.size(), 1000u * (i % 7));
+        EXPECT_EQ((*reader)->ListTrials((*experiment)->key, 0, {}, 100)->size(), i % 4 + 1u);
+      }
+      lost_transactions += found == committed;
+      committed = found;
+    }
+    std::filesystem::remove_all(disk.directory() + "/data");
+    ASSERT_EQ(platform::SyncDirectory(disk.directory()), absl::OkStatus());
+  }
+  EXPECT_GT(lost_transactions, 0);
+}
+
+// A worker's day: points, a checkpoint every fifth event, until the power goes. Returns the last
+// acknowledged sequence number.
+int64_t WorkUntilPowerGoes(TestCoordinator& coordinator, const v1::Lease& lease, int64_t sequence) {
+  int64_t acknowledged = sequence - 1;
+  while (true) {
+    v1::Event event = server::PointsEvent(lease, 0, sequence, sequence);
+    if (sequence % 5 == 0) {
+      const std::string bytes = absl::StrCat("weights of step ", sequence, std::string(5000, 'w'));
+      if (!coordinator.Upload(lease, 0, sequence, bytes).ok()) return acknowledged;
+      event = server::CheckpointEvent(lease, 0, sequence, sequence, bytes);
+    }
+    const auto response = coordinator.Send(lease, {event});
+    if (!response.ok()) return acknowledged;
+    EXPECT_EQ(response->refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED)
+        << response->detail();
+    acknowledged = response->acknowledged_sequence();
+    sequence = acknowledged + 1;
+  }
+}
+
+TEST(PowerLossTest, ASubmissionAnEventAndACheckpointThatWereAcknowledgedAreThere) {
+  UnreliableDisk disk(NewDirectory());
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    std::mt19937_64 random(seed);
+    const std::string data = absl::StrCat(disk.directory(), "/data", seed);
+    disk.CutPowerAt(1 + static_cast<int64_t>(random() % 400));
+    std::string experiment;
+    v1::Lease lease;
+    int64_t acknowledged = 0;
+    {
+      TestCoordinator coordinator(data);
+      if (coordinator.Open().ok()) {
+        v1::CreateExperimentRequest request;
+        request.mutable_specification()->set_name("sort");
+        request.mutable_specification()->add_learning_rates(0.1);
+        request.mutable_specification()->add_seeds(1);
+        const auto created = coordinator.TryCreate(request);
+        if (created.ok()) experiment = created->experiment().name();
+        if (coordinator.Register("w").ok() && created.ok()) lease = coordinator.Acquire("w");
+        if (lease.trials_size() > 0) acknowledged = WorkUntilPowerGoes(coordinator, lease, 1);
+      }
+      disk.CutPower();
+    }
+    disk.Restore(random);
+
+    TestCoordinator coordinator(data);
+    ASSERT_EQ(coordinator.Open(), absl::OkStatus()) << "seed " << seed;
+    if (experiment.empty()) continue;
+    ASSERT_TRUE(coordinator->GetExperiment(experiment).ok()) << "seed " << seed;
+    int64_t stored = 0;
+    int64_t checkpoint = 0;
+    for (const v1::Event& event : coordinator.History(experiment)) {
+      if (event.sequence() == 0) continue;
+      EXPECT_EQ(event.sequence(), ++stored) << "seed " << seed;
+      if (event.has_checkpoint()) checkpoint = event.step();
+    }
+    EXPECT_GE(stored, acknowledged) << "seed " << seed;
+    EXPECT_LE(stored, acknowledged + 1) << "seed " << seed;
+    if (lease.trials_size() == 0) continue;
+    // The checkpoint is usable: the next attempt goes on from it.
+    ASSERT_EQ(coordinator.Register("v"), absl::OkStatus());
+    coordinator.Advance(absl::Minutes(1));
+    const v1::Lease next = coordinator.Acquire("v");
+    ASSERT_EQ(next.trials_size(), 1) << "seed " << seed;
+    EXPECT_EQ(next.trials(0).checkpoint_step(), checkpoint) << "seed " << seed;
+  }
+}
+
+TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
+  for (const int error : {ENOSPC, EROFS, EIO}) {
+    UnreliableDisk disk(NewDirectory());
+    TestCoordinator coordinator(disk.directory() + "/data");
+    ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+    const std::string experiment = coordinator.Create("sort", 1, 1);
+    ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+    const v1::Lease lease = coordinator.Acquire("w");
+    ASSERT_EQ(
+        coordinator.Send(lease, {server::PointsEvent(lease, 0, 1, 1)})->acknowledged_sequence(), 1);
+
+    disk.FailWrites(error);
+    const absl::Status sent =
+        coordinator.Send(lease, {server::PointsEvent(lease, 0, 2, 2)}).status();
+    EXPECT_EQ(sent.code(), absl::StatusCode::kUnavailable) << sent;
+    EXPECT_THAT(std::string(sent.message()), HasSubstr("lengthwise.db")) << sent;
+    // A worker that is told so tries again, and does not give its trial up.
+    const absl::Status uploaded = coordinator.Upload(lease, 0, 2, "weights");
+    EXPECT_EQ(uploaded.code(), absl::StatusCode::kUnavailable) << uploaded;
+    v1::CreateExperimentRequest request;
+    request.mutable_specification()->set_name("more");
+    request.mutable_specification()->add_learning_rates(0.1);
+    request.mutable_specification()->add_seeds(1);
+    EXPECT_EQ(coordinator.TryCreate(request).status().code(), absl::StatusCode::kUnavailable);
+    // Reading goes on.
+    EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().running(), 1);
+
+    disk.FailWrites(0);
+    EXPECT_EQ(coordinator.Upload(lease, 0, 2, "weights"), absl::OkStatus());
+    const auto response =
+        coordinator.Send(lease, {server::CheckpointEvent(lease, 0, 2, 2, "weights"),
+                                 server::OutcomeEvent(lease, 0, 3, 2, v1::Outcome::COMPLETED)});
+    EXPECT_EQ(response->acknowledged_sequence(), 3);
+    EXPECT_EQ(coordinator.Create("more", 1, 1), "experiments/more-1");
+    coordinator.Close();
+    ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+    EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().succeeded(), 1);
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::faults

@@ -1,0 +1,28 @@
+// The intake of workers' events: bytes as a StreamEventsRequest, checked, and on their way into the
+// store and out again.
+#include <cstddef>
+#include <cstdint>
+
+#include "proto/worker_service.pb.h"
+#include "server/coordination/event_checks.h"
+#include "server/coordination/messages.h"
+#include "tests/fuzz/must.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace lengthwise;
+  v1::StreamEventsRequest request;
+  if (!request.ParseFromArray(data, static_cast<int>(size))) return 0;
+  if (!server::CheckEvents(request).ok()) return 0;
+  int64_t sequence = request.events(0).sequence();
+  for (const v1::Event& event : request.events()) {
+    Must(event.sequence() == sequence++, "sequence numbers are consecutive");
+    Must(event.fact_case() != v1::Event::FACT_NOT_SET, "an event has a fact");
+    Must(!event.has_state_change(), "workers tell no changes of state");
+    const server::EventRecord record = server::ToEventRecord(event);
+    const v1::Event read = server::ToEvent(record, "e", "t");
+    Must(read.sequence() == event.sequence() && read.step() == event.step() &&
+             read.attempt() == event.attempt() && read.fact_case() == event.fact_case(),
+         "an event is read as it was stored");
+  }
+  return 0;
+}

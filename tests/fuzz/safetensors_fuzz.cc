@@ -1,0 +1,35 @@
+// The reader of checkpoints.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "tests/fuzz/must.h"
+#include "worker/checkpoints/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace lengthwise;
+  const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto file = worker::checkpoints::ReadSafetensors(bytes);
+  if (!file.ok()) {
+    Must(file.status().code() == absl::StatusCode::kDataLoss, "damage is DATA_LOSS");
+    return 0;
+  }
+  for (const worker::checkpoints::TensorView& tensor : file->tensors) {
+    int64_t elements = 1;
+    for (const int64_t length : tensor.shape) elements *= length;
+    Must(static_cast<int64_t>(tensor.bytes.size()) ==
+             elements * worker::checkpoints::DataTypeSize(tensor.type),
+         "a tensor has the bytes of its shape");
+    Must(tensor.bytes.empty() ||
+             (tensor.bytes.data() >= bytes.data() &&
+              tensor.bytes.data() + tensor.bytes.size() <= bytes.data() + bytes.size()),
+         "a tensor lies within the file");
+  }
+  const std::string written = worker::checkpoints::WriteSafetensors(*file);
+  const auto again = worker::checkpoints::ReadSafetensors(written);
+  Must(again.ok() && again->metadata == file->metadata &&
+           again->tensors.size() == file->tensors.size(),
+       "what was read can be written and read");
+  return 0;
+}

@@ -1,0 +1,29 @@
+// The specification parser: the first byte says which format the rest is in.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "server/resource_id.h"
+#include "specification/resolve.h"
+#include "tests/fuzz/must.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace lengthwise;
+  if (size == 0) return 0;
+  v1::SpecificationText text;
+  text.set_format(static_cast<v1::SpecificationText::Format>(1 + data[0] % 3));
+  text.set_text(std::string(reinterpret_cast<const char*>(data) + 1, size - 1));
+  const auto grid = specification::Resolve(text, {.max_trials = 100});
+  if (!grid.ok()) {
+    Must(!grid.status().message().empty(), "a refusal says why");
+    return 0;
+  }
+  Must(!grid->trials.empty() && grid->trials.size() <= 100, "a grid has 1 to max_trials trials");
+  for (const specification::GridTrial& trial : grid->trials) {
+    Must(server::IsResourceId(trial.id), "a trial's id is one that the server accepts");
+  }
+  // What was resolved resolves to itself.
+  const auto again = specification::Resolve(grid->specification, {.max_trials = 100});
+  Must(again.ok() && again->trials.size() == grid->trials.size(), "resolving again is the same");
+  return 0;
+}

@@ -1,0 +1,57 @@
+#include "worker/connection/log_budget.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/coordination/log_limits.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(LogBudget, SaysThatItStopsAndThenStops) {
+  LogBudget budget;
+  v1::LogLine line;
+  for (int64_t i = 0; i < kMaxLogLines; ++i) {
+    line.set_text("line");
+    ASSERT_TRUE(budget.Take(line));
+    ASSERT_EQ(line.text(), "line");
+  }
+  ASSERT_TRUE(budget.Take(line));
+  EXPECT_THAT(line.text(), HasSubstr("left out"));
+  EXPECT_EQ(line.severity(), v1::LogLine::WARNING);
+  EXPECT_FALSE(budget.Take(line));
+  EXPECT_FALSE(budget.Take(line));
+}
+
+TEST(LogBudget, CutsALongLineAndSaysSo) {
+  LogBudget budget;
+  v1::LogLine line;
+  line.set_text(std::string(100'000, 'x'));
+  ASSERT_TRUE(budget.Take(line));
+  EXPECT_THAT(line.text(), StartsWith(std::string(kMaxLogLineBytes, 'x') + "..."));
+  EXPECT_THAT(line.text(), HasSubstr("(" + std::to_string(100'000 - kMaxLogLineBytes) + " bytes"));
+}
+
+TEST(LogBudget, StaysWithinWhatTheServerTakes) {
+  // With the line that says that it stops, and lines of the worker about the trial's own events.
+  EXPECT_LE(kMaxLogLines + 100, server::kMaxLogLines);
+  EXPECT_LE(static_cast<int64_t>(kMaxLogLineBytes) + 100, server::kMaxLogLineBytes);
+}
+
+TEST(PlainText, KeepsCharactersWholeAndReplacesWhatIsNone) {
+  EXPECT_EQ(PlainText("größer ≤ 😀", 100), "größer ≤ 😀");
+  EXPECT_EQ(PlainText("a\xff"
+                      "b\xc3",
+                      100),
+            "a?b?");
+  EXPECT_EQ(PlainText("\xe0\x80\x80", 100), "???") << "longer than need be";
+  EXPECT_EQ(PlainText("\xed\xa0\x80", 100), "???") << "half of a surrogate pair";
+  EXPECT_EQ(PlainText("äää", 3), "ä... (4 bytes more)");
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

@@ -1,0 +1,256 @@
+// The outbox with a spool: while the server is away training goes on, within bounds, and everything
+// is handed in afterwards, in order and once.
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "worker/connection/outbox.h"
+
+namespace lengthwise::worker {
+namespace {
+
+std::string NewDirectory() {
+  const std::string path = testing::TempDir() + "/outbox_" +
+                           testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::remove_all(path);
+  return path;
+}
+
+v1::Lease LeaseOf(int trials) {
+  v1::Lease lease;
+  lease.set_lease_id("lease");
+  lease.set_fencing_token(7);
+  for (int i = 0; i < trials; ++i) {
+    v1::LeasedTrial& trial = *lease.add_trials();
+    trial.set_trial(absl::StrCat("trial", i));
+    trial.set_attempt(1);
+  }
+  return lease;
+}
+
+v1::Event Points(int64_t step, size_t count) {
+  v1::Event event;
+  event.set_step(step);
+  for (size_t i = 0; i < count; ++i) event.mutable_training_points()->add_losses(1.0f);
+  return event;
+}
+
+v1::Event Outcome() {
+  v1::Event event;
+  event.mutable_outcome()->set_kind(v1::Outcome::COMPLETED);
+  return event;
+}
+
+// What a server has stored: takes what comes as the real one does.
+class Store {
+ public:
+  v1::StreamEventsResponse Take(const v1::StreamEventsRequest& batch) {
+    v1::StreamEventsResponse response;
+    response.set_lease_id(batch.lease_id());
+    const std::string& trial = batch.events(0).trial();
+    response.set_trial(trial);
+    std::vector<v1::Event>& log = logs_[trial];
+    if (batch.events(0).sequence() > static_cast<int64_t>(log.size()) + 1) {
+      response.set_refusal(v1::StreamEventsResponse::SEQUENCE_GAP);
+    } else {
+      for (const v1::Event& event : batch.events()) {
+        if (event.sequence() == static_cast<int64_t>(log.size()) + 1) log.push_back(event);
+      }
+    }
+    response.set_acknowledged_sequence(static_cast<int64_t>(log.size()));
+    return response;
+  }
+  const std::vector<v1::Event>& log(int trial) { return logs_[absl::StrCat("trial", trial)]; }
+
+ private:
+  std::map<std::string, std::vector<v1::Event>> logs_;
+};
+
+v1::Checkpoint Stored(const Outbox::Upload& upload) {
+  v1::Checkpoint checkpoint;
+  checkpoint.set_sha256(platform::Sha256Hex(*upload.bytes));
+  return checkpoint;
+}
+
+// One try to send something; false when there was nothing to send.
+bool SendOne(Outbox& outbox, Store& store) {
+  const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+  if (const auto* upload = std::get_if<Outbox::Upload>(&work)) {
+    outbox.UploadStored(*upload, Stored(*upload));
+  } else if (const auto* batch = std::get_if<v1::StreamEventsRequest>(&work)) {
+    outbox.Acknowledge(store.Take(*batch));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+TEST(OutboxSpool, TrainingGoesOnWhileNobodyTakesAnythingAndAllIsHandedInAfterwards) {
+  Spool spool({.directory = NewDirectory(), .file_bytes = 100'000});
+  Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});
+  // Six times what memory may hold: without a spool the first lines would wait for ever.
+  for (int64_t step = 1; step <= 200; ++step) {
+    outbox.Put(0, Points(step, 1000));
+    if (step % 50 == 0) outbox.PutCheckpoint(0, step, std::string(100'000, 'a' + step % 26));
+  }
+  outbox.Put(0, Outcome());
+  EXPECT_GT(spool.bytes(), 900'000);
+  EXPECT_GE(outbox.unsent_bytes(), spool.bytes());
+  EXPECT_EQ(outbox.unsent_events(), 205);
+
+  Store store;
+  while (SendOne(outbox, store)) {
+  }
+  const std::vector<v1::Event>& log = store.log(0);
+  ASSERT_EQ(log.size(), 205u);
+  int64_t step = 0;
+  for (size_t i = 0; i < 204; ++i) {
+    if (log[i].has_checkpoint()) {
+      EXPECT_EQ(log[i].step(), step);
+      EXPECT_EQ(log[i].checkpoint().sha256(),
+                platform::Sha256Hex(std::string(100'000, 'a' + step % 26)));
+    } else {
+      EXPECT_EQ(log[i].step(), ++step);
+      EXPECT_EQ(log[i].training_points().losses_size(), 1000);
+      EXPECT_TRUE(log[i].has_time());
+    }
+  }
+  EXPECT_EQ(step, 200);
+  EXPECT_TRUE(log[204].has_outcome());
+  EXPECT_TRUE(outbox.finished(0));
+  EXPECT_TRUE(outbox.Flush());
+  EXPECT_EQ(outbox.unsent_bytes(), 0);
+  EXPECT_EQ(spool.bytes(), 0) << "the disk's space is free again";
+}
+
+TEST(OutboxSpool, TrainingWaitsOnlyWhenTheSpoolIsFullToo) {
+  Spool spool({.directory = NewDirectory(), .max_bytes = 20'000, .file_bytes = 5'000});
+  Outbox outbox(LeaseOf(1), {.max_bytes = 10'000, .spool = &spool});
+  std::atomic<int> put = 0;
+  auto producer = std::async(std::launch::async, [&] {
+    for (int64_t step = 1; step <= 20; ++step, ++put) outbox.Put(0, Points(step, 1000));
+  });
+  // Seven events of 4,000 bytes are more than both may hold.
+  Store store;
+  while (store.log(0).size() < 20) {
+    EXPECT_LE(spool.bytes(), 20'000);
+    EXPECT_LE(put - static_cast<int>(store.log(0).size()), 8);
+    SendOne(outbox, store);
+  }
+  producer.get();
+  EXPECT_EQ(spool.bytes(), 0);
+}
+
+TEST(OutboxSpool, WithoutADiskTrainingWaitsAsWithoutASpool) {
+  Spool spool({.directory = "/proc/none/spool"});
+  Outbox outbox(LeaseOf(1), {.max_bytes = 10'000, .spool = &spool});
+  auto producer = std::async(std::launch::async, [&] {
+    for (int64_t step = 1; step <= 20; ++step) outbox.Put(0, Points(step, 1000));
+  });
+  Store store;
+  while (store.log(0).size() < 20) {
+    EXPECT_LE(outbox.unsent_bytes(), 10'000);
+    SendOne(outbox, store);
+  }
+  producer.get();
+}
+
+TEST(OutboxSpool, ClosingATrialGivesItsSpaceBackAndWakesItsProducer) {
+  Spool spool({.directory = NewDirectory(), .max_bytes = 20'000});
+  Outbox outbox(LeaseOf(2), {.max_bytes = 5'000, .spool = &spool});
+  outbox.Put(1, Points(1, 1000));
+  auto producer = std::async(std::launch::async, [&] {
+    for (int64_t step = 1; step <= 20; ++step) outbox.Put(0, Points(step, 1000));
+  });
+  while (spool.bytes() < 16'000) std::this_thread::yield();
+  outbox.CloseTrial(0);
+  ASSERT_EQ(producer.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  Store store;
+  SendOne(outbox, store);
+  EXPECT_EQ(store.log(1).size(), 1u);
+  EXPECT_EQ(spool.bytes(), 0);
+}
+
+// Whatever the order of outages, partial acknowledgements and broken streams: the server's log of
+// each trial is what was put, once and in order, and the bounds hold.
+TEST(OutboxSpool, AnyScheduleHandsInEverythingOnceAndInOrder) {
+  constexpr int kTrials = 3;
+  for (uint32_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Spool spool({.directory = NewDirectory(), .max_bytes = 300'000, .file_bytes = 20'000});
+    Outbox outbox(
+        LeaseOf(kTrials),
+        {.max_bytes = 30'000, .spool = &spool, .max_batch_bytes = 10'000, .max_batch_events = 7});
+    std::vector<std::vector<std::string>> expected(kTrials);
+    std::thread producer([&] {
+      std::mt19937 random(seed);
+      for (int64_t step = 1; step <= 150; ++step) {
+        const int trial = static_cast<int>(random() % kTrials);
+        if (random() % 10 == 0) {
+          const std::string bytes(random() % 40'000 + 1, static_cast<char>('a' + random() % 26));
+          expected[trial].push_back(platform::Sha256Hex(bytes));
+          outbox.PutCheckpoint(trial, step, bytes);
+        } else {
+          expected[trial].push_back(absl::StrCat(step));
+          outbox.Put(trial, Points(step, random() % 500));
+        }
+      }
+      for (int trial = 0; trial < kTrials; ++trial) outbox.Put(trial, Outcome());
+    });
+    std::mt19937 random(seed + 1000);
+    Store store;
+    bool finished = false;
+    while (!finished) {
+      EXPECT_LE(spool.bytes(), 300'000);
+      if (random() % 8 == 0) {
+        outbox.Resend();  // a broken stream
+        continue;
+      }
+      const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+      if (const auto* upload = std::get_if<Outbox::Upload>(&work)) {
+        if (random() % 3 == 0) continue;  // failed: it is handed out again
+        outbox.UploadStored(*upload, Stored(*upload));
+      } else if (const auto* batch = std::get_if<v1::StreamEventsRequest>(&work)) {
+        switch (random() % 4) {
+          case 0:  // lost on its way
+            outbox.Resend();
+            break;
+          case 1:  // stored, but the acknowledgement is lost
+            store.Take(*batch);
+            outbox.Resend();
+            break;
+          default:
+            outbox.Acknowledge(store.Take(*batch));
+        }
+      }
+      finished = true;
+      for (int trial = 0; trial < kTrials; ++trial) finished &= outbox.finished(trial);
+    }
+    producer.join();
+    for (int trial = 0; trial < kTrials; ++trial) {
+      std::vector<std::string> stored;
+      for (const v1::Event& event : store.log(trial)) {
+        if (event.has_outcome()) continue;
+        stored.push_back(event.has_checkpoint() ? event.checkpoint().sha256()
+                                                : absl::StrCat(event.step()));
+      }
+      EXPECT_EQ(stored, expected[trial]);
+    }
+    EXPECT_EQ(spool.bytes(), 0);
+    EXPECT_EQ(outbox.unsent_bytes(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

@@ -1,0 +1,127 @@
+#include "worker/connection/spool.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "platform/files.h"
+#include "platform/log.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using platform::MutexLock;
+
+// Within this process alone: the hash of another has another seed.
+uint64_t Check(absl::string_view bytes) { return absl::HashOf(bytes); }
+
+absl::Status MakePrivateDirectory(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (!parent.empty()) {
+    if (absl::Status status = platform::CreateDirectories(parent); !status.ok()) return status;
+  }
+  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  return platform::FileError(errno, "make directory", path);
+}
+
+}  // namespace
+
+absl::StatusOr<Spool::Record> Spool::Reserve(int64_t size, std::shared_ptr<File>& file) {
+  MutexLock lock(mutex_);
+  if (bytes_ + size > options_.max_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("the spool in ", options_.directory,
+                                                     " has its --spool_bytes, ", options_.max_bytes,
+                                                     " bytes"));
+  }
+  auto newest = files_.find(newest_);
+  if (newest == files_.end() || newest->second->size >= options_.file_bytes) {
+    if (absl::Status status = MakePrivateDirectory(options_.directory); !status.ok()) {
+      return status;
+    }
+    auto created = platform::TemporaryFile::Create(options_.directory);
+    if (!created.ok()) return created.status();
+    auto made = std::make_shared<File>();
+    made->file = *std::move(created);
+    newest = files_.emplace(++newest_, std::move(made)).first;
+  }
+  file = newest->second;
+  const Record record = {.file = newest_, .offset = file->size, .size = size};
+  file->size += size;
+  ++file->records;
+  bytes_ += size;
+  return record;
+}
+
+std::optional<Spool::Record> Spool::Write(absl::string_view bytes) {
+  std::shared_ptr<File> file;
+  absl::StatusOr<Record> record = Reserve(static_cast<int64_t>(bytes.size()), file);
+  absl::Status status = record.status();
+  if (status.ok()) {
+    status = file->file->Write(record->offset, bytes);
+    if (!status.ok()) Release(*record);
+  }
+  Log(status);
+  if (!status.ok()) return std::nullopt;
+  record->check = Check(bytes);
+  return *record;
+}
+
+absl::StatusOr<std::string> Spool::Read(const Record& record) {
+  std::shared_ptr<File> file;
+  {
+    MutexLock lock(mutex_);
+    const auto found = files_.find(record.file);
+    if (found == files_.end()) return absl::DataLossError("the record was released");
+    file = found->second;
+  }
+  absl::StatusOr<std::string> bytes = file->file->Read(record.offset, record.size);
+  if (bytes.ok() && Check(*bytes) != record.check) {
+    return absl::DataLossError(
+        absl::StrCat("what was spooled in ", options_.directory, " was changed on the disk"));
+  }
+  return bytes;
+}
+
+void Spool::Release(const Record& record) {
+  MutexLock lock(mutex_);
+  ReleaseLocked(record);
+}
+
+void Spool::ReleaseLocked(const Record& record) {
+  const auto found = files_.find(record.file);
+  if (found == files_.end() || --found->second->records > 0) return;
+  bytes_ -= found->second->size;
+  files_.erase(found);  // closes it, and with it its space is free
+}
+
+int64_t Spool::bytes() const {
+  MutexLock lock(mutex_);
+  return bytes_;
+}
+
+void Spool::Log(const absl::Status& status) {
+  std::string message(status.message());
+  MutexLock lock(mutex_);
+  if (message == failure_) return;
+  failure_ = std::move(message);
+  if (status.ok()) {
+    platform::LogInfo("the spool takes events and checkpoints again");
+  } else {
+    platform::LogWarning(absl::StrCat(
+        failure_, "; training waits when memory is full, until the server takes something"));
+  }
+}
+
+std::string DefaultSpoolDirectory() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return absl::StrCat(cache, "/lengthwise/spool");
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home == nullptr ? "." : home, "/.cache/lengthwise/spool");
+}
+
+}  // namespace lengthwise::worker
