@@ -1,4 +1,5 @@
 // `lengthwise`, the command line.
+#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -7,6 +8,8 @@
 #include "client/terminal/terminal.h"
 
 int main(int argc, char** argv) {
+  // gRPC's own log speaks of handshakes where our errors say what to do.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   lengthwise::client::Program program(std::cout, std::cerr);
   program.is_terminal = lengthwise::client::OutputIsTerminal();
   return lengthwise::client::Main(std::vector<std::string>(argv + 1, argv + argc), program);

@@ -50,6 +50,8 @@ class Coordinator {
     absl::Duration preempt_after = absl::Minutes(1);
     // Trials of an experiment.
     int64_t max_trials = 100'000;
+    // Queued and running trials of one owner; 0 for no limit.
+    int64_t max_unended_trials = 1'000'000;
     // Largest artifact accepted, bytes.
     int64_t max_artifact_bytes = int64_t{8} << 30;
   };

@@ -58,6 +58,11 @@ void AddAccess(CLI::App& app, Flags& flags) {
       ->check(not_negative)
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--max_unended_trials", flags.coordinator.max_unended_trials,
+                 "Queued and running trials of one owner; 0 for no limit")
+      ->check(not_negative)
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--max_streams", flags.quotas.streams,
                  "Watches and other streams that one principal may have open; 0 for no limit")
       ->check(not_negative)

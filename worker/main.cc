@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -14,9 +16,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "access/channel.h"
+#include "access/settings.h"
 #include "platform/log.h"
 #include "platform/signals.h"
 #include "platform/version.h"
+#include "worker/connection/channel.h"
 #include "worker/connection/connection.h"
 #include "worker/connection/spool.h"
 #include "worker/connection/worker_id.h"
@@ -29,7 +34,8 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 
 struct Flags {
-  std::string server;
+  // About reaching the server, by name (access/settings.h).
+  std::map<std::string, std::string> access;
   PackRunnerOptions runner;
   std::string worker_id;
   int64_t buffer_bytes = Outbox::Options().max_bytes;
@@ -50,16 +56,6 @@ std::string DeviceInId(const std::string& device, const PackRunner& runner) {
 }
 
 // Each validator returns what is wrong, or nothing: CLI11's convention.
-std::string CheckServer(const std::string& server) {
-  const size_t colon = server.rfind(':');
-  int port = 0;
-  if (colon == std::string::npos || colon == 0 ||
-      !absl::SimpleAtoi(server.substr(colon + 1), &port) || port < 1 || port > 65535) {
-    return absl::StrCat("\"", server, "\" is not HOST:PORT, such as 127.0.0.1:7070");
-  }
-  return "";
-}
-
 std::string CheckDevice(const std::string& device) {
   int index = 0;
   if (device == "cpu" || device == "auto" ||
@@ -77,10 +73,11 @@ std::string CheckDuration(const std::string& text) {
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--server", flags.server, "Address of the lengthwise_server")
-      ->required()
-      ->check(CheckServer)
-      ->type_name("HOST:PORT");
+  for (const access::SettingKind& kind : access::kSettings) {
+    app.add_option(absl::StrCat("--", kind.name), flags.access[kind.name],
+                   absl::StrCat(kind.help, "; default $", kind.variable))
+        ->type_name(kind.type);
+  }
   app.add_option("--device", flags.runner.device,
                  "Where to train: cpu, cuda:N, or auto (the first CUDA device, else the CPU)")
       ->check(CheckDevice)
@@ -134,15 +131,40 @@ bool TieToParent(pid_t parent) {
   return getppid() == parent;
 }
 
+// The channel of the command line, the environment and the configuration file.
+absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
+  const absl::StatusOr<access::Settings> settings = access::ResolveSettings(
+      flags.access, [](const char* name) -> const char* { return std::getenv(name); });
+  if (!settings.ok()) return settings.status();
+  if ((*settings)["server"].origin == "default") {
+    return absl::InvalidArgumentError(
+        "--server is required, here, as $LENGTHWISE_SERVER or in the configuration file");
+  }
+  const access::ChannelOptions channel_options = access::ToChannelOptions(*settings);
+  options.server = channel_options.server;
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
+      CreateServerChannel(channel_options, options.backoff);
+  if (!channel.ok()) return channel.status();
+  options.channel = *std::move(channel);
+  options.explain = [channel_options](const absl::Status& status) {
+    if (!absl::IsUnavailable(status)) return absl::OkStatus();
+    return access::ExplainRefusedConnection(std::string(status.message()), channel_options);
+  };
+  return absl::OkStatus();
+}
+
 int Run(const Flags& flags, platform::TerminationSignals& signals) {
+  Connection::Options options;
+  if (absl::Status status = SetChannel(flags, options); !status.ok()) {
+    platform::LogError(std::string(status.message()));
+    return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailure;
+  }
   absl::StatusOr<std::unique_ptr<PackRunner>> runner = CreatePackRunner(flags.runner);
   if (!runner.ok()) {
     platform::LogError(
         absl::StrCat("cannot use --device ", flags.runner.device, ": ", runner.status().message()));
     return kExitFailure;
   }
-  Connection::Options options;
-  options.server = flags.server;
   options.worker_id =
       flags.worker_id.empty()
           ? MakeWorkerId(HostName(), DeviceInId(flags.runner.device, **runner), getpid())
@@ -157,7 +179,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   platform::LogInfo(absl::StrCat("lengthwise_worker ", platform::kVersion, " on ",
                                  provenance.device(), ", ", provenance.threads(),
                                  " CPU threads, packs of up to ", (*runner)->max_pack_size(),
-                                 "; server ", flags.server));
+                                 "; server ", options.server));
   Connection connection(options, **runner);
   signals.OnFirst([&connection](int signal) {
     platform::LogInfo(absl::StrCat(signal == SIGINT ? "SIGINT" : "SIGTERM",
@@ -175,6 +197,8 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
 }
 
 int Main(int argc, char** argv) {
+  // gRPC's own log speaks of handshakes where our errors say what to do.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   const pid_t parent = getppid();
   // Before any other thread is there.
   platform::TerminationSignals signals;

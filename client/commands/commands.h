@@ -26,6 +26,8 @@ void AddCancel(CLI::App& app, Program& program);
 void AddRetry(CLI::App& app, Program& program);
 void AddDelete(CLI::App& app, Program& program);
 void AddWorkers(CLI::App& app, Program& program);
+void AddAuth(CLI::App& app, Program& program);
+void AddConfig(CLI::App& app, Program& program);
 void AddLogs(CLI::App& app, Program& program);
 void AddStorage(CLI::App& app, Program& program);
 void AddBackup(CLI::App& app, Program& program);
@@ -37,7 +39,7 @@ inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
     AddReport,  AddCompare,  AddAttention, AddEvaluate,
     AddExtend,  AddList,     AddShow,      AddLogs,
     AddCancel,  AddRetry,    AddDelete,    AddWorkers,
-    AddStorage, AddBackup,
+    AddStorage, AddBackup,   AddAuth,      AddConfig,
 };
 
 }  // namespace lengthwise::client

@@ -14,6 +14,7 @@
 namespace lengthwise::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -56,16 +57,30 @@ class CommandsTest : public testing::Test {
 TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
   EXPECT_EQ(Run({"--help"}), kSuccess);
   for (const std::string command :
-       {"run",       "validate",  "sample",  "tasks", "encodings", "networks", "optimizers",
-        "schedules", "protocols", "submit",  "watch", "results",   "compare",  "attention",
-        "evaluate",  "extend",    "list",    "show",  "cancel",    "retry",    "delete",
-        "workers",   "logs",      "storage", "backup"}) {
+       {"run",       "validate",  "sample",  "tasks",  "encodings", "networks", "optimizers",
+        "schedules", "protocols", "submit",  "watch",  "results",   "compare",  "attention",
+        "evaluate",  "extend",    "list",    "show",   "cancel",    "retry",    "delete",
+        "workers",   "logs",      "storage", "backup", "auth",      "config"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);
     EXPECT_EQ(Main({command, "--help"}, program), kSuccess);
     EXPECT_THAT(out.str(), HasSubstr("Examples:\n  lengthwise " + command)) << command;
   }
+}
+
+TEST_F(CommandsTest, ConfigSaysWhereEachSettingComesFrom) {
+  EXPECT_EQ(Run({"config", "--output", "json", "--token_file", "/ada.token"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("{\"setting\":\"token_file\",\"value\":\"/ada.token\",\"origin\":"
+                              "\"--token_file\"}"));
+  EXPECT_THAT(out_, HasSubstr("{\"setting\":\"tls_ca\",\"value\":\"\",\"origin\":\"default\"}"));
+}
+
+TEST_F(CommandsTest, ATokenIsNamedByItsFileAndNotReadFromTheCommandLine) {
+  EXPECT_EQ(Run({"list", "--token", "lw_secret"}), kUsage);
+  EXPECT_THAT(err_, AllOf(HasSubstr("unknown option \"--token\""), Not(HasSubstr("lw_secret"))));
+  EXPECT_EQ(Run({"list", "--token_file", testing::TempDir() + "/none"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("cannot read the token file"));
 }
 
 TEST_F(CommandsTest, SuggestsWhatWasMeant) {

@@ -47,8 +47,7 @@ absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
   if (!trial.ok()) return trial.status();
   request.set_trial(trial->name());
   request.set_request_id(RandomRequestId());
-  const char* user = std::getenv("USER");
-  request.set_owner(user == nullptr ? "" : user);
+  request.set_owner((*connection)->DefaultOwner());
   auto created = (*connection)->EvaluateTrial(request);
   if (!created.ok()) return created.status();
   const std::string name = created->experiment().name();

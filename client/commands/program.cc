@@ -68,15 +68,26 @@ int Program::width() const { return is_terminal ? terminal_size().width : 110; }
 
 absl::StatusOr<Connection*> Program::Connect() {
   if (connection_ != nullptr) return connection_.get();
-  std::string address = server;
   if (!data_dir.empty()) {
     auto service = PrivateService::Start({.data_dir = data_dir});
     if (!service.ok()) return service.status();
     private_service_ = *std::move(service);
-    address = private_service_->address();
+    connection_ = std::make_unique<Connection>(private_service_->address());
+    return connection_.get();
   }
-  connection_ = std::make_unique<Connection>(address);
+  const absl::StatusOr<access::Settings> settings = Settings();
+  if (!settings.ok()) return settings.status();
+  auto connection = Connection::Open(access::ToChannelOptions(*settings), Connection::Options());
+  if (!connection.ok()) return connection.status();
+  connection_ = *std::move(connection);
   return connection_.get();
+}
+
+absl::StatusOr<access::Settings> Program::Settings() const {
+  std::map<std::string, std::string> flags = access_;
+  flags["server"] = server;
+  return access::ResolveSettings(flags,
+                                 [](const char* name) -> const char* { return std::getenv(name); });
 }
 
 void Program::Write(const Records& records) {
@@ -118,10 +129,17 @@ CLI::App* Program::AddCommand(CLI::App& app, const std::string& name,
 }
 
 void Program::AddServerOption(CLI::App* command) {
-  command
-      ->add_option("--server", server,
-                   "The server's address; default $LENGTHWISE_SERVER or 127.0.0.1:7070")
-      ->type_name("HOST:PORT");
+  for (const access::SettingKind& kind : access::kSettings) {
+    const bool is_server = absl::string_view(kind.name) == "server";
+    std::string& value = is_server ? server : access_[kind.name];
+    const std::string fallback = *kind.fallback == '\0' ? "" : absl::StrCat(" or ", kind.fallback);
+    CLI::Option* option =
+        command
+            ->add_option(absl::StrCat("--", kind.name), value,
+                         absl::StrCat(kind.help, "; default $", kind.variable, fallback))
+            ->type_name(kind.type);
+    if (!is_server) option->group("Access (see `lengthwise config`)");
+  }
 }
 
 void Program::AddDataDirOption(CLI::App* command) {
@@ -139,10 +157,6 @@ void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>&
 }
 
 int Main(const std::vector<std::string>& arguments, Program& program) {
-  if (program.server.empty()) {
-    const char* server = std::getenv("LENGTHWISE_SERVER");
-    program.server = server != nullptr && *server != '\0' ? server : "127.0.0.1:7070";
-  }
   CLI::App app(
       "Trains and evaluates models on one question: does what was learned on short inputs "
       "hold on long ones?",

@@ -3,6 +3,7 @@
 #define LENGTHWISE_CLIENT_COMMANDS_PROGRAM_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -11,6 +12,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "access/settings.h"
 #include "client/connection/connection.h"
 #include "client/embedded/private_service.h"
 #include "client/rendering/records.h"
@@ -41,7 +43,7 @@ class Program {
   std::function<TerminalSize()> terminal_size = GetTerminalSize;
 
   // Common options.
-  std::string server;
+  std::string server;    // as the command line says it; empty: as the settings do
   std::string data_dir;  // a private server on this directory instead of `server`
   std::string output = "table";
   std::string color = "auto";
@@ -51,7 +53,10 @@ class Program {
   // For tables: the terminal's width, or enough for most tables where the output is no terminal.
   int width() const;
 
-  // The server of --server, or a private one on --data_dir, which lives as long as this object.
+  // How the server is reached: command line, environment, configuration file.
+  absl::StatusOr<access::Settings> Settings() const;
+
+  // The server of the settings, or a private one on --data_dir, which lives as long as this object.
   absl::StatusOr<Connection*> Connect();
   // The one on --data_dir, after Connect(); null without it.
   PrivateService* private_service() { return private_service_.get(); }
@@ -68,7 +73,7 @@ class Program {
   // Adds a subcommand with an example in its help.
   CLI::App* AddCommand(CLI::App& app, const std::string& name, const std::string& description,
                        const std::string& group, const std::string& examples, Command command);
-  // Adds the common options to a subcommand.
+  // Adds the common options to a subcommand: how the server is reached,
   void AddServerOption(CLI::App* command);
   void AddDataDirOption(CLI::App* command);
   void AddOutputOption(CLI::App* command,
@@ -79,6 +84,8 @@ class Program {
 
   std::ostream& out_;
   std::ostream& err_;
+  // The other options about reaching the server, by name.
+  std::map<std::string, std::string> access_;
   Command command_;
   std::unique_ptr<PrivateService> private_service_;
   std::unique_ptr<Connection> connection_;

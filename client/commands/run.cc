@@ -55,8 +55,7 @@ absl::StatusOr<v1::Experiment> FindOrCreate(Connection& connection, const RunOpt
   }
   v1::CreateExperimentRequest request;
   *request.mutable_specification() = specification;
-  const char* user = std::getenv("USER");
-  request.set_owner(user == nullptr ? "" : user);
+  request.set_owner(connection.DefaultOwner());
   auto created = connection.CreateExperiment(request);
   if (!created.ok()) return created.status();
   return created->experiment();

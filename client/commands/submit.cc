@@ -62,7 +62,7 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   v1::CreateExperimentRequest request;
   // So that the call may be repeated when its answer is lost.
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
-  request.set_owner(options.owner);
+  request.set_owner(options.owner.empty() ? (*connection)->DefaultOwner() : options.owner);
   *request.mutable_specification_text() = *text;
   auto created = (*connection)->CreateExperiment(request);
   if (absl::IsUnavailable(created.status())) created = (*connection)->CreateExperiment(request);
@@ -90,8 +90,6 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
 
 void AddSubmit(CLI::App& app, Program& program) {
   auto options = std::make_shared<SubmitOptions>();
-  const char* user = std::getenv("USER");
-  options->owner = user == nullptr ? "" : user;
   CLI::App* command =
       program.AddCommand(app, "submit", "Submits a specification to a server", kServerGroup,
                          "lengthwise submit experiments/quickstart.yaml --watch\n"
@@ -110,7 +108,10 @@ void AddSubmit(CLI::App& app, Program& program) {
       ->add_option("--request_id", options->request_id,
                    "Submitting again with the same id gives the same experiment; default random")
       ->type_name("ID");
-  command->add_option("--owner", options->owner, "Who submits; default $USER")->type_name("NAME");
+  command
+      ->add_option("--owner", options->owner,
+                   "Who submits; default whom the token stands for, or $USER")
+      ->type_name("NAME");
   program.AddServerOption(command);
   program.AddOutputOption(command);
 }

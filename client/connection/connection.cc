@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
-#include "platform/grpc_lifetime.h"
+#include "proto/access_service.grpc.pb.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/fleet_service.grpc.pb.h"
@@ -18,6 +21,8 @@ namespace {
 // Answers may hold a million accuracies.
 constexpr int kMaxMessageBytes = 1 << 30;
 constexpr int kPageSize = 1000;
+// Where a status keeps the delay of its RetryInfo.
+constexpr char kRetryDelay[] = "lengthwise/retry_delay";
 
 // The mistakes in a BadRequest of the details, "field: description", one a line; empty without one.
 std::string FieldViolations(const grpc::Status& status) {
@@ -45,14 +50,31 @@ std::string ConnectFailure(const std::string& message) {
   return last == std::string::npos ? message : message.substr(last + 2);
 }
 
-absl::Status ToStatus(const grpc::Status& status, const std::string& address,
+// Of a RetryInfo in the details; zero without one.
+absl::Duration RetryDelayOf(const grpc::Status& status) {
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) return absl::ZeroDuration();
+  for (const auto& any : details.details()) {
+    google::rpc::RetryInfo retry;
+    if (!any.UnpackTo(&retry)) continue;
+    return absl::Seconds(retry.retry_delay().seconds()) +
+           absl::Nanoseconds(retry.retry_delay().nanos());
+  }
+  return absl::ZeroDuration();
+}
+
+absl::Status ToStatus(const grpc::Status& status, const access::ChannelOptions& channel,
                       absl::Duration timeout) {
+  const std::string& address = channel.server;
   switch (status.error_code()) {
     case grpc::StatusCode::OK:
       return absl::OkStatus();
-    case grpc::StatusCode::UNAVAILABLE:
+    case grpc::StatusCode::UNAVAILABLE: {
+      absl::Status explained = access::ExplainRefusedConnection(status.error_message(), channel);
+      if (!explained.ok()) return explained;
       return absl::UnavailableError(absl::StrCat("cannot reach a server at ", address, " (",
                                                  ConnectFailure(status.error_message()), ")"));
+    }
     case grpc::StatusCode::CANCELLED:
       // Nobody asks for the status of what was cancelled here: the server broke the call off.
       return absl::UnavailableError(
@@ -67,9 +89,27 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& address,
     default: {
       std::string message = FieldViolations(status);
       if (message.empty()) message = status.error_message();
-      return {static_cast<absl::StatusCode>(status.error_code()), message};
+      absl::Status result(static_cast<absl::StatusCode>(status.error_code()), message);
+      if (const absl::Duration delay = RetryDelayOf(status); delay > absl::ZeroDuration()) {
+        result.SetPayload(kRetryDelay, absl::Cord(absl::FormatDuration(delay)));
+      }
+      return result;
     }
   }
+}
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // After a lost connection, try again soon: a restarted server is back within seconds.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 3000);
+  return arguments;
+}
+
+// Which can fail only for what a plain channel does not have.
+std::shared_ptr<grpc::Channel> PlainChannel(const std::string& address) {
+  return access::CreateChannel({.server = address}, Arguments()).value();
 }
 
 std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
@@ -79,17 +119,17 @@ std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
 class GrpcStream : public Connection::Stream {
  public:
   GrpcStream(v1::ExperimentService::Stub& stub, const v1::WatchExperimentRequest& request,
-             absl::Duration lifetime, const std::string& address)
-      : address_(address), lifetime_(lifetime) {
+             absl::Duration lifetime, const access::ChannelOptions& channel)
+      : channel_(channel), lifetime_(lifetime) {
     context_.set_deadline(Deadline(lifetime));
     reader_ = stub.WatchExperiment(&context_, request);
   }
   bool Next(v1::WatchExperimentResponse& response) override { return reader_->Read(&response); }
-  absl::Status Finish() override { return ToStatus(reader_->Finish(), address_, lifetime_); }
+  absl::Status Finish() override { return ToStatus(reader_->Finish(), channel_, lifetime_); }
   void Cancel() override { context_.TryCancel(); }
 
  private:
-  const std::string address_;
+  const access::ChannelOptions channel_;
   const absl::Duration lifetime_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1::WatchExperimentResponse>> reader_;
@@ -98,20 +138,42 @@ class GrpcStream : public Connection::Stream {
 }  // namespace
 
 struct Connection::Stubs {
-  std::unique_ptr<v1::ExperimentService::Stub> experiments;
-  std::unique_ptr<v1::FleetService::Stub> fleet;
-  std::unique_ptr<v1::AdministrationService::Stub> administration;
+  explicit Stubs(const std::shared_ptr<grpc::Channel>& channel)
+      : experiments(v1::ExperimentService::NewStub(channel)),
+        fleet(v1::FleetService::NewStub(channel)),
+        access(v1::AccessService::NewStub(channel)),
+        administration(v1::AdministrationService::NewStub(channel)) {}
+
+  const std::unique_ptr<v1::ExperimentService::Stub> experiments;
+  const std::unique_ptr<v1::FleetService::Stub> fleet;
+  const std::unique_ptr<v1::AccessService::Stub> access;
+  const std::unique_ptr<v1::AdministrationService::Stub> administration;
+
+  // Calls `once` until the server takes the call, as often as it asks to come again.
+  template <typename Once>
+  static absl::Status Patiently(const Connection& connection, absl::Duration timeout,
+                                const Once& once) {
+    const absl::Time end = absl::Now() + connection.options_.patience;
+    while (true) {
+      grpc::ClientContext context;
+      context.set_deadline(Deadline(timeout));
+      const absl::Status status = ToStatus(once(context), connection.channel_options_, timeout);
+      const absl::Duration delay = RetryDelay(status);
+      if (delay == absl::ZeroDuration() || absl::Now() + delay > end) return status;
+      absl::SleepFor(delay);
+    }
+  }
 
   // Makes one call; `method` is a member function of a stub.
   template <typename Stub, typename Request, typename Response>
   static absl::StatusOr<Response> Call(
       Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
       const Request& request, const Connection& connection, absl::Duration timeout) {
-    grpc::ClientContext context;
-    context.set_deadline(Deadline(timeout));
     Response response;
-    const grpc::Status status = (stub.*method)(&context, request, &response);
-    if (!status.ok()) return ToStatus(status, connection.address(), timeout);
+    const absl::Status status = Patiently(connection, timeout, [&](grpc::ClientContext& context) {
+      return (stub.*method)(&context, request, &response);
+    });
+    if (!status.ok()) return status;
     return response;
   }
 
@@ -122,36 +184,49 @@ struct Connection::Stubs {
       std::unique_ptr<grpc::ClientReader<Response>> (Stub::*method)(grpc::ClientContext*,
                                                                     const Request&),
       const Request& request, const Connection& connection, absl::Duration timeout) {
-    grpc::ClientContext context;
-    context.set_deadline(Deadline(timeout));
-    const auto reader = (stub.*method)(&context, request);
     std::vector<Response> responses;
-    Response response;
-    while (reader->Read(&response)) responses.push_back(std::move(response));
-    const grpc::Status status = reader->Finish();
-    if (!status.ok()) return ToStatus(status, connection.address(), timeout);
+    const absl::Status status = Patiently(connection, timeout, [&](grpc::ClientContext& context) {
+      const auto reader = (stub.*method)(&context, request);
+      responses.clear();
+      Response response;
+      while (reader->Read(&response)) responses.push_back(std::move(response));
+      return reader->Finish();
+    });
+    if (!status.ok()) return status;
     return responses;
   }
 };
 
-Connection::Connection(const std::string& address, const Options& options)
-    : address_(address), options_(options), stubs_(std::make_unique<Stubs>()) {
-  platform::KeepGrpcInitialized();
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  // After a lost connection, try again soon: a restarted server is back within seconds.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 3000);
-  // A proxy for the outside world is not for a server in the house.
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  const auto channel =
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  stubs_->experiments = v1::ExperimentService::NewStub(channel);
-  stubs_->fleet = v1::FleetService::NewStub(channel);
-  stubs_->administration = v1::AdministrationService::NewStub(channel);
+absl::Duration RetryDelay(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kRetryDelay);
+  absl::Duration delay;
+  if (!payload.has_value() || !absl::ParseDuration(std::string(*payload), &delay)) {
+    return absl::ZeroDuration();
+  }
+  return delay;
 }
 
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const access::ChannelOptions& channel,
+                                                             const Options& options) {
+  const auto made = access::CreateChannel(channel, Arguments());
+  if (!made.ok()) return made.status();
+  return std::unique_ptr<Connection>(
+      new Connection(channel, options, std::make_unique<Stubs>(*made)));
+}
+
+Connection::Connection(const std::string& address, const Options& options)
+    : Connection({.server = address}, options, std::make_unique<Stubs>(PlainChannel(address))) {}
+
+Connection::Connection(access::ChannelOptions channel_options, const Options& options,
+                       std::unique_ptr<Stubs> stubs)
+    : channel_options_(std::move(channel_options)), options_(options), stubs_(std::move(stubs)) {}
+
 Connection::~Connection() = default;
+
+std::string Connection::DefaultOwner() const {
+  const char* user = std::getenv("USER");
+  return user == nullptr || !channel_options_.token_file.empty() ? "" : user;
+}
 
 absl::StatusOr<v1::CreateExperimentResponse> Connection::CreateExperiment(
     const v1::CreateExperimentRequest& request) {
@@ -337,6 +412,30 @@ absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {
                      *this, options_.timeout);
 }
 
+absl::StatusOr<v1::CreateTokenResponse> Connection::CreateToken(
+    const v1::CreateTokenRequest& request) {
+  return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::CreateToken, request, *this,
+                     options_.timeout);
+}
+
+absl::StatusOr<v1::ListTokensResponse> Connection::ListTokens() {
+  return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::ListTokens, v1::ListTokensRequest(),
+                     *this, options_.timeout);
+}
+
+absl::Status Connection::RevokeToken(const std::string& token_id) {
+  v1::RevokeTokenRequest request;
+  request.set_token_id(token_id);
+  return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::RevokeToken, request, *this,
+                     options_.timeout)
+      .status();
+}
+
+absl::StatusOr<v1::Caller> Connection::GetCaller() {
+  return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::GetCaller, v1::GetCallerRequest(),
+                     *this, options_.timeout);
+}
+
 absl::StatusOr<std::string> Connection::BackUp(
     const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress) {
   v1::BackUpRequest request;
@@ -346,7 +445,7 @@ absl::StatusOr<std::string> Connection::BackUp(
   v1::BackUpResponse response;
   while (reader->Read(&response)) progress(response);
   const grpc::Status status = reader->Finish();
-  if (!status.ok()) return ToStatus(status, address_, absl::InfiniteDuration());
+  if (!status.ok()) return ToStatus(status, channel_options_, absl::InfiniteDuration());
   if (!response.complete()) return absl::InternalError("the server did not complete the backup");
   return response.path();
 }
@@ -358,7 +457,7 @@ absl::StatusOr<v1::Storage> Connection::GetStorage() {
 
 std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request,
                                                       absl::Duration lifetime) {
-  return std::make_unique<GrpcStream>(*stubs_->experiments, request, lifetime, address_);
+  return std::make_unique<GrpcStream>(*stubs_->experiments, request, lifetime, channel_options_);
 }
 
 }  // namespace lengthwise::client

@@ -10,6 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "access/channel.h"
+#include "proto/access_service.pb.h"
 #include "proto/administration_service.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
@@ -27,14 +29,23 @@ class Connection {
     absl::Duration timeout = absl::Seconds(15);
     // For an answer to calls that may have a large grid to expand or much to read.
     absl::Duration create_timeout = absl::Seconds(60);
+    // How long a call that the server refuses for now (RESOURCE_EXHAUSTED with a delay) is
+    // repeated, after the delays that the server asks for.
+    absl::Duration patience = absl::Seconds(60);
   };
 
-  // `address` is HOST:PORT. Connects when the first call is made.
+  // Connects when the first call is made. Errors are those of access/channel.h.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const access::ChannelOptions& channel,
+                                                          const Options& options);
+  // In plain text and without a token; `address` is HOST:PORT.
   Connection(const std::string& address, const Options& options);
   explicit Connection(const std::string& address) : Connection(address, Options()) {}
   ~Connection();
 
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return channel_options_.server; }
+  // Whom to submit for, unless a user says otherwise: $USER; empty, which is whom the token stands
+  // for, where calls show one.
+  std::string DefaultOwner() const;
 
   absl::StatusOr<v1::CreateExperimentResponse> CreateExperiment(
       const v1::CreateExperimentRequest& request);
@@ -76,6 +87,11 @@ class Connection {
       const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
 
+  absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
+  absl::StatusOr<v1::ListTokensResponse> ListTokens();
+  absl::Status RevokeToken(const std::string& token_id);
+  absl::StatusOr<v1::Caller> GetCaller();
+
   // One call of WatchExperiment. Next and Finish are for one thread; Cancel may come from any.
   class Stream {
    public:
@@ -91,10 +107,16 @@ class Connection {
 
  private:
   struct Stubs;
-  const std::string address_;
+  Connection(access::ChannelOptions channel_options, const Options& options,
+             std::unique_ptr<Stubs> stubs);
+
+  const access::ChannelOptions channel_options_;
   const Options options_;
   std::unique_ptr<Stubs> stubs_;
 };
+
+// For how long the server refuses a call that it refuses for now; zero for other errors.
+absl::Duration RetryDelay(const absl::Status& status);
 
 }  // namespace lengthwise::client
 

@@ -1,9 +1,17 @@
 #include "client/connection/connection.h"
 
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/time/clock.h"
 #include "client/connection/fake_server.h"
 #include "client/connection/names.h"
 #include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
+#include "proto/fleet_service.grpc.pb.h"
+#include "proto/rpc_details.pb.h"
 
 namespace lengthwise::client {
 namespace {
@@ -38,6 +46,68 @@ TEST(ConnectionTest, ReadsAllPages) {
   ASSERT_TRUE(trials.ok()) << trials.status();
   ASSERT_EQ(trials->size(), 3u);
   EXPECT_EQ((*trials)[2].name(), "experiments/e-1/trials/bucket_sort-relative");
+}
+
+// Refuses the first calls for a while, as a server does whose caller makes too many.
+class BusyServer final : public v1::FleetService::Service {
+ public:
+  BusyServer(int refusals, absl::Duration delay) : refusals_(refusals) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));
+    retry.mutable_retry_delay()->set_nanos(
+        static_cast<int32_t>(absl::ToInt64Nanoseconds(delay % absl::Seconds(1))));
+    google::rpc::Status details;
+    details.add_details()->PackFrom(retry);
+    details_ = details.SerializeAsString();
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    address_ = "127.0.0.1:" + std::to_string(port);
+  }
+  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
+                           v1::ListWorkersResponse* response) override {
+    if (calls_++ < refusals_) {
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls", details_};
+    }
+    response->add_workers()->set_worker_id("w");
+    return grpc::Status::OK;
+  }
+  const std::string& address() const { return address_; }
+  int calls() const { return calls_; }
+
+ private:
+  const int refusals_;
+  std::atomic<int> calls_ = 0;
+  std::string details_;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST(ConnectionTest, ACallThatIsRefusedForNowIsMadeAgainAfterTheDelay) {
+  BusyServer server(3, absl::Milliseconds(20));
+  Connection connection(server.address());
+  const absl::Time start = absl::Now();
+  const auto answer = connection.ListWorkers();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->workers_size(), 1);
+  EXPECT_EQ(server.calls(), 4);
+  EXPECT_GE(absl::Now() - start, 3 * absl::Milliseconds(20));
+}
+
+TEST(ConnectionTest, PatienceHasAnEnd) {
+  BusyServer server(1'000'000, absl::Milliseconds(20));
+  Connection connection(server.address(), {.patience = absl::Milliseconds(100)});
+  const auto answer = connection.ListWorkers();
+  EXPECT_TRUE(absl::IsResourceExhausted(answer.status()));
+  EXPECT_EQ(answer.status().message(), "too many calls");
+  EXPECT_LE(server.calls(), 6);
+  // A delay beyond it is not waited for at all.
+  BusyServer closed(1'000'000, absl::Minutes(5));
+  Connection impatient(closed.address());
+  EXPECT_TRUE(absl::IsResourceExhausted(impatient.ListWorkers().status()));
+  EXPECT_EQ(closed.calls(), 1);
 }
 
 class NamesTest : public testing::Test {

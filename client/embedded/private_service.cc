@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "access/settings.h"
 
 namespace lengthwise::client {
 namespace {
@@ -50,7 +51,7 @@ absl::StatusOr<std::string> FindProgram(const std::string& name, const std::stri
   const std::vector<std::filesystem::path> candidates = {
       self.parent_path() / name, self.parent_path().parent_path() / folder / name};
   for (const auto& candidate : candidates) {
-    if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate.string();
   }
   return absl::NotFoundError(absl::StrCat("cannot find ", name, " (looked for ",
                                           candidates[0].string(), " and ", candidates[1].string(),
@@ -112,8 +113,11 @@ absl::Status PrivateService::Launch(const std::string& name, std::vector<std::st
   // One run, one log.
   std::error_code error;
   std::filesystem::remove(log, error);
-  auto process =
-      platform::ChildProcess::Start({.arguments = std::move(arguments), .output_file = log});
+  auto process = platform::ChildProcess::Start({.arguments = std::move(arguments),
+                                                // It is told everything; the user's settings are
+                                                // for another server.
+                                                .environment = access::EmptySettingsEnvironment(),
+                                                .output_file = log});
   if (!process.ok()) return process.status();
   children_.push_back({.name = name, .log = log, .process = *std::move(process)});
   return absl::OkStatus();

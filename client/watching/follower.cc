@@ -12,6 +12,9 @@ using platform::MutexLock;
 // Responses read ahead of the display; then the stream waits, and with it the server's cursor.
 constexpr size_t kMostWaiting = 64;
 
+// In a row, of a server that asks to come again later.
+constexpr int kMostRefusals = 30;
+
 std::chrono::steady_clock::time_point After(absl::Duration duration) {
   return std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(duration);
 }
@@ -84,6 +87,7 @@ void Follower::Run() {
   bool ever_answered = false;
   bool caught_up = false;
   int failures = 0;
+  int refusals = 0;
   absl::Duration backoff = options_.first_backoff;
   absl::Status status;
   while (true) {
@@ -99,6 +103,7 @@ void Follower::Run() {
     while (wanted && stream->Next(response)) {
       ever_answered = true;
       failures = 0;
+      refusals = 0;
       backoff = options_.first_backoff;
       // Nothing that was passed on before is passed on again, whatever the server sends.
       auto& events = *response.mutable_events();
@@ -125,7 +130,10 @@ void Follower::Run() {
       if (stopping_) break;
     }
     status = stream->Finish();
-    if (status.ok() || !MayPass(status) || !ever_answered) break;
+    // A server that refuses the stream for now is there, though it has not answered yet.
+    const absl::Duration delay = RetryDelay(status);
+    const bool refused = delay > absl::ZeroDuration() && ++refusals <= kMostRefusals;
+    if (status.ok() || !MayPass(status) || !(ever_answered || refused)) break;
     if (absl::IsDeadlineExceeded(status)) continue;  // the stream's own lifetime
     ++failures;
     if (options_.tries > 0 && failures >= options_.tries) break;
@@ -134,7 +142,7 @@ void Follower::Run() {
       broken_ = status;
       changed_.NotifyAll();
     }
-    if (!Pause(backoff)) break;
+    if (!Pause(std::max(backoff, delay))) break;
     backoff = std::min(2 * backoff, options_.longest_backoff);
   }
   MutexLock lock(mutex_);

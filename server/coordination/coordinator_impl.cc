@@ -24,6 +24,7 @@ Engine::Options EngineOptions(const Coordinator::Options& options) {
   engine.scheduler.max_failed_attempts = options.max_failed_attempts;
   engine.scheduler.min_run = options.preempt_after;
   engine.heartbeat_interval = options.heartbeat_interval;
+  engine.max_unended_trials = options.max_unended_trials;
   return engine;
 }
 

@@ -78,6 +78,8 @@ class Engine {
   struct Options {
     Scheduler::Options scheduler;
     absl::Duration heartbeat_interval = absl::Seconds(1);
+    // Of one owner; 0 for no limit.
+    int64_t max_unended_trials = 0;
   };
 
   // All must outlive it. Rebuild comes first.
@@ -143,6 +145,9 @@ class Engine {
   // ALREADY_EXISTS: it asked for something else.
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> FindRepeated(
       const ExperimentRecord& submitted);
+  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo where `added` trials more are too many for an
+  // owner.
+  absl::Status CheckQuota(const std::string& owner, int64_t added);
   // The trials that have ended in one of the states: of an experiment, or the one that is named.
   absl::StatusOr<std::vector<TrialRecord>> FindEnded(const v1::RetryTrialsRequest& request,
                                                      const ExperimentRecord& experiment,

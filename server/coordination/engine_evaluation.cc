@@ -48,6 +48,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::EvaluateTrial(const Submiss
   const absl::StatusOr<StoredModel> model = FindModel(evaluated);
   if (!model.ok()) return model.status();
 
+  if (absl::Status status = CheckQuota(record.owner, 1); !status.ok()) return status;
   record.counts.set_queued(1);
   if (absl::Status status = writer_.InsertExperiment(record); !status.ok()) return status;
   LENGTHWISE_FAILPOINT("engine.evaluation.create");

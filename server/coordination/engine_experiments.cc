@@ -69,7 +69,9 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::CreateExperiment(
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> repeated = FindRepeated(record);
   if (!repeated.ok()) return repeated.status();
   if (repeated->has_value()) return **std::move(repeated);
-  record.counts.set_queued(static_cast<int32_t>(submission.grid.trials.size()));
+  const auto added = static_cast<int64_t>(submission.grid.trials.size());
+  if (absl::Status status = CheckQuota(record.owner, added); !status.ok()) return status;
+  record.counts.set_queued(static_cast<int32_t>(added));
   if (absl::Status status = writer_.InsertExperiment(record); !status.ok()) return status;
   absl::Status status = InsertTrials(record, submission.grid.trials, 0, {},
                                      absl::StrCat("submitted by ", record.owner));
@@ -131,9 +133,11 @@ absl::StatusOr<v1::ExtendExperimentResponse> Engine::ExtendExperiment(const std:
   response.set_added_trials(static_cast<int32_t>(extension.added.size()));
   if (!extension.added.empty()) {
     ExperimentRecord& record = **found;
+    absl::Status status = CheckQuota(record.owner, response.added_trials());
+    if (!status.ok()) return status;
     const int32_t first_index = TrialCount(record);
     record.specification = extension.specification;
-    absl::Status status = writer_.ExtendExperiment(record, response.added_trials());
+    status = writer_.ExtendExperiment(record, response.added_trials());
     if (!status.ok()) return status;
     const absl::StatusOr<std::vector<PackRecord>> packs = writer_.ListPacks(record.key);
     if (!packs.ok()) return packs.status();

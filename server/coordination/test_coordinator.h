@@ -73,6 +73,8 @@ class TestCoordinator {
   std::vector<v1::Event> History(absl::string_view experiment);
 
   const std::string& data_dir() const { return options_.data_dir; }
+  // For the next Open.
+  Coordinator::Options& options() { return options_; }
 
  private:
   template <typename Response, typename Request>

@@ -35,6 +35,11 @@ PushStream<T>* StreamAll(std::function<absl::StatusOr<std::vector<T>>()> read, W
   return PushStream<T>::Start(std::move(produce), pool, streams);
 }
 
+// Of a query that waited for a thread until its deadline was over or its client gone.
+absl::Status NobodyWaits() {
+  return absl::CancelledError("the call's deadline was over before its turn came");
+}
+
 // The request, owned by the caller where the server knows its callers.
 template <typename Request>
 Request InNameOf(const Caller& caller, Request request) {
@@ -241,7 +246,8 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
       gate_.Admit(*context, "lengthwise.v1.ExperimentService/QueryLossCurves", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
+  readers_.Submit([this, context, request, answer = AnswerLater(reactor, response)] {
+    if (context->IsCancelled()) return answer(NobodyWaits());
     answer(LossCurves(coordinator_, *request));
   });
   return reactor;
@@ -254,7 +260,8 @@ grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
       gate_.Admit(*context, "lengthwise.v1.ExperimentService/SummarizeExperiment", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
+  readers_.Submit([this, context, request, answer = AnswerLater(reactor, response)] {
+    if (context->IsCancelled()) return answer(NobodyWaits());
     answer(Summary(coordinator_, *request));
   });
   return reactor;
@@ -267,7 +274,8 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
       gate_.Admit(*context, "lengthwise.v1.ExperimentService/QueryLengthAccuracies", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
+  readers_.Submit([this, context, request, answer = AnswerLater(reactor, response)] {
+    if (context->IsCancelled()) return answer(NobodyWaits());
     answer(LengthAccuracies(coordinator_, *request));
   });
   return reactor;

@@ -1,13 +1,17 @@
 #include "server/services/experiment_service.h"
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "platform/mutex.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/rpc_details.pb.h"
 #include "server/services/fake_coordinator.h"
@@ -97,6 +101,77 @@ TEST_F(ExperimentServiceTest, AThreeMegabyteSpecificationIsRefusedBeforeTheCoord
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "text: got 3145728 bytes, expected at most 1048576");
   EXPECT_TRUE(coordinator_.created().empty());
+}
+
+// Lets queries wait until it is told.
+class SlowCoordinator final : public FakeCoordinator {
+ public:
+  absl::Status ForEachEvent(absl::string_view name, int field,
+                            const std::function<void(const v1::Event&)>& take) override {
+    started_.Notify();
+    released_.WaitForNotification();
+    ++queries_;
+    return FakeCoordinator::ForEachEvent(name, field, take);
+  }
+  void WaitUntilOneHasStarted() { started_.WaitForNotification(); }
+  void Release() { released_.Notify(); }
+  int queries() const { return queries_; }
+
+ private:
+  class Once {
+   public:
+    void Notify() {
+      platform::MutexLock lock(mutex_);
+      notified_ = true;
+      changed_.NotifyAll();
+    }
+    void WaitForNotification() {
+      platform::MutexLock lock(mutex_);
+      while (!notified_) changed_.Wait(mutex_);
+    }
+
+   private:
+    platform::Mutex mutex_;
+    platform::ConditionVariable changed_;
+    bool notified_ ABSL_GUARDED_BY(mutex_) = false;
+  };
+
+  Once started_;
+  Once released_;
+  std::atomic<int> queries_ = 0;
+};
+
+TEST(ExperimentServiceQueries, AQueryWhoseDeadlineIsOverIsNotWorkedOn) {
+  SlowCoordinator coordinator;
+  coordinator.AddExperiment("experiments/e-1", 1);
+  RpcServer::Options options;
+  options.reader_threads = 1;
+  const auto server = RpcServer::Start(std::move(options), coordinator).value();
+  const auto stub = v1::ExperimentService::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  const auto query = [&](std::chrono::milliseconds patience) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + patience);
+    v1::QueryLossCurvesRequest request;
+    request.set_name("experiments/e-1");
+    v1::QueryLossCurvesResponse response;
+    return stub->QueryLossCurves(&context, request, &response).error_code();
+  };
+  std::thread first([&] { EXPECT_EQ(query(std::chrono::seconds(30)), grpc::StatusCode::OK); });
+  coordinator.WaitUntilOneHasStarted();
+  EXPECT_EQ(query(std::chrono::milliseconds(20)), grpc::StatusCode::DEADLINE_EXCEEDED);
+  // On the same connection behind the end of that call: when it is answered, the server knows.
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::ListTrialsRequest request;
+    request.set_parent("experiments/e-1");
+    v1::ListTrialsResponse response;
+    EXPECT_TRUE(stub->ListTrials(&context, request, &response).ok());
+  }
+  coordinator.Release();
+  first.join();
+  EXPECT_EQ(query(std::chrono::seconds(30)), grpc::StatusCode::OK);
+  EXPECT_EQ(coordinator.queries(), 2);
 }
 
 TEST_F(ExperimentServiceTest, ClientsFindFieldViolationsInTheDetails) {

@@ -52,6 +52,7 @@ class SqliteReader : public Base {
   absl::StatusOr<int64_t> CountEvents(int64_t experiment, int64_t first, int64_t last) override;
   absl::StatusOr<int64_t> EventBytes(int64_t experiment, int64_t first, int64_t last) override;
   absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt) override;
+  absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner) override;
   absl::StatusOr<v1::TrialCounts> TotalCounts() override;
   absl::StatusOr<absl::Time> OldestQueued() override;
 

@@ -86,6 +86,8 @@ class StorageReader {
   // Largest sequence number stored of an attempt; 0 for none.
   virtual absl::StatusOr<int64_t> LastSequence(int64_t trial, int32_t attempt) = 0;
 
+  // Queued and running trials of all experiments of an owner.
+  virtual absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner) = 0;
   // Over all experiments.
   virtual absl::StatusOr<v1::TrialCounts> TotalCounts() = 0;
   // When the oldest queued trial was created; NoTime() when none is queued.

@@ -130,6 +130,23 @@ TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLas
   EXPECT_EQ((*storage_->Read())->TotalCounts()->cancelled(), 1);
 }
 
+TEST_P(StorageConformanceTest, UnendedTrialsAreCountedByOwnerOverAllExperiments) {
+  const ExperimentRecord first = Insert("sort", 3);
+  Insert("sort", 2);
+  const std::string owner = first.owner;
+  EXPECT_EQ((*storage_->Read())->CountUnendedTrials(owner).value(), 5);
+  TrialRecord trial = Trial(first, 0);
+  ASSERT_TRUE(writer().Begin().ok());
+  Change(trial, v1::RUNNING);
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ((*storage_->Read())->CountUnendedTrials(owner).value(), 5);
+  ASSERT_TRUE(writer().Begin().ok());
+  Change(trial, v1::SUCCEEDED);
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ((*storage_->Read())->CountUnendedTrials(owner).value(), 4);
+  EXPECT_EQ((*storage_->Read())->CountUnendedTrials("nobody").value(), 0);
+}
+
 TEST_P(StorageConformanceTest, AnExperimentHasNotEndedWhileATrialThatHadIsQueuedAgain) {
   TrialRecord trial = Trial(Insert("sort", 2), 0);
   TrialRecord other = Trial(*(*(*storage_->Read())->FindExperiment("sort-1")), 1);

@@ -27,12 +27,17 @@ Connection::Options WithSenderBackoff(Connection::Options options) {
   return options;
 }
 
+std::shared_ptr<grpc::Channel> ChannelOf(const Connection::Options& options) {
+  if (options.channel != nullptr) return options.channel;
+  return CreateServerChannel({.server = options.server}, options.backoff).value();
+}
+
 }  // namespace
 
 Connection::Connection(const Options& options, PackRunner& runner)
     : options_(WithSenderBackoff(options)),
       runner_(runner),
-      stub_(v1::WorkerService::NewStub(CreateServerChannel(options.server, options.backoff))),
+      stub_(v1::WorkerService::NewStub(ChannelOf(options))),
       reachability_({.subject = absl::StrCat("server ", options.server)}) {}
 
 Connection::~Connection() = default;
@@ -47,9 +52,10 @@ absl::Status Connection::Run() {
   {
     MutexLock lock(mutex_);
     if (draining_) return absl::OkStatus();
-    presence_ = std::make_unique<Presence>(
-        *stub_, std::move(description), reachability_,
-        Presence::Options{.backoff = options_.backoff, .rpc_timeout = options_.rpc_timeout});
+    presence_ = std::make_unique<Presence>(*stub_, std::move(description), reachability_,
+                                           Presence::Options{.backoff = options_.backoff,
+                                                             .rpc_timeout = options_.rpc_timeout,
+                                                             .explain = options_.explain});
     presence = presence_.get();
   }
   Backoff backoff(options_.backoff);

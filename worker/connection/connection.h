@@ -3,6 +3,7 @@
 #define LENGTHWISE_WORKER_CONNECTION_CONNECTION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "grpcpp/channel.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/backoff.h"
@@ -29,6 +31,11 @@ class Connection {
   struct Options {
     // "host:port".
     std::string server;
+    // To the server; absent: one in plain text and without a token.
+    std::shared_ptr<grpc::Channel> channel;
+    // What an error of the connection means for the settings of the channel, OK for nothing: an
+    // error in them that the server meets before it has ever taken the worker is final.
+    std::function<absl::Status(const absl::Status&)> explain;
     // See worker_id.h.
     std::string worker_id;
     // How long one AcquireLease waits for a pack; at most 60 s.
@@ -48,7 +55,7 @@ class Connection {
   ~Connection();
 
   // Works until drained or idle: OK. A final refusal of the server (another API version, an invalid
-  // id) is returned. Called once.
+  // id, at the first registration a token that it does not take) is returned. Called once.
   absl::Status Run();
 
   // Asks a running pack for its checkpoints, gives its lease back and lets Run return, within

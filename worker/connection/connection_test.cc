@@ -220,6 +220,52 @@ TEST_F(ConnectionTest, FinalRefusalOfTheRegistrationEndsTheWorker) {
   EXPECT_EQ(Join(), absl::FailedPreconditionError("build both from the same source"));
 }
 
+TEST_F(ConnectionTest, AWorkerThatTheServerNeverTookEndsWithoutARightToken) {
+  server_.With([](State& state) {
+    state.registration_failures = {{grpc::StatusCode::UNAUTHENTICATED, "the token expired"}};
+  });
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_EQ(Join(), absl::UnauthenticatedError("the token expired"));
+}
+
+// Its token may be renewed while it trains: what it has done is not lost.
+TEST_F(ConnectionTest, AWorkerWhoseTokenExpiresWorksOnAndHandsInAfterwards) {
+  const grpc::Status expired(grpc::StatusCode::UNAUTHENTICATED, "the token expired");
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    server_.With([&](State& state) {
+      state.heartbeat_failures = {expired, expired};
+      state.upload_failures = {expired, expired};
+      // And the server was started anew meanwhile.
+      state.is_registered = false;
+      state.registration_failures = {expired, expired};
+    });
+    session.EmitCheckpoint(0, 1, "a checkpoint");
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) {
+    return EventsOf(state, "a") == 2 && state.registrations.size() == 2;
+  }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([](State& state) {
+    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("a checkpoint")));
+    EXPECT_THAT(state.registration_failures, IsEmpty());
+  });
+}
+
+TEST_F(ConnectionTest, AnErrorOfTheChannelsSettingsIsExplainedAndFinal) {
+  options_.explain = [](const absl::Status& status) {
+    return absl::IsUnavailable(status) ? absl::FailedPreconditionError("set tls_ca")
+                                       : absl::OkStatus();
+  };
+  server_.With([](State& state) {
+    state.registration_failures = {{grpc::StatusCode::UNAVAILABLE, "certificate verify failed"}};
+  });
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_EQ(Join(), absl::FailedPreconditionError("set tls_ca"));
+}
+
 TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
   options_.exit_when_idle = absl::Milliseconds(30);
   OfferLease(LeaseOf({"a"}));

@@ -16,11 +16,17 @@ namespace {
 using ::google::protobuf::util::TimeUtil;
 using platform::MutexLock;
 
-// The server will give the same answer again.
+// The server will give the same answer again, to a worker that it has taken before as well.
 bool IsFinal(const absl::Status& status) {
   return status.code() == absl::StatusCode::kFailedPrecondition ||
          status.code() == absl::StatusCode::kInvalidArgument ||
          status.code() == absl::StatusCode::kUnimplemented;
+}
+
+// It will as long as nobody renews the token.
+bool IsAboutAccess(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kUnauthenticated ||
+         status.code() == absl::StatusCode::kPermissionDenied;
 }
 
 }  // namespace
@@ -79,14 +85,23 @@ void Presence::Run() {
   Backoff backoff(options_.backoff);
   while (true) {
     bool registered;
+    bool was_registered;
     absl::Duration interval;
     {
       MutexLock lock(mutex_);
       if (stopping_ || !refusal_.ok()) return;
       registered = registered_;
+      was_registered = was_registered_;
       interval = heartbeat_interval_;
     }
-    const absl::Status status = registered ? SendHeartbeat() : Register();
+    absl::Status status = registered ? SendHeartbeat() : Register();
+    if (!status.ok() && options_.explain) {
+      const absl::Status explained = options_.explain(status);
+      // While it works, the worker waits for a server that is itself again.
+      if (!explained.ok()) {
+        status = was_registered ? absl::UnavailableError(explained.message()) : explained;
+      }
+    }
     if (status.ok()) {
       reachability_.Succeeded();
       backoff.Reset();
@@ -94,7 +109,7 @@ void Presence::Run() {
       if (registered) Wait(interval);
     } else if (registered && status.code() == absl::StatusCode::kNotFound) {
       RegistrationLost();
-    } else if (!registered && IsFinal(status)) {
+    } else if (!registered && (IsFinal(status) || (!was_registered && IsAboutAccess(status)))) {
       MutexLock lock(mutex_);
       refusal_ = status;
       if (session_ != nullptr) session_->Abandon();
@@ -124,7 +139,7 @@ absl::Status Presence::Register() {
   const absl::Duration interval =
       absl::Milliseconds(TimeUtil::DurationToMilliseconds(response.heartbeat_interval()));
   MutexLock lock(mutex_);
-  registered_ = true;
+  registered_ = was_registered_ = true;
   if (interval > absl::ZeroDuration()) heartbeat_interval_ = interval;
   changed_.NotifyAll();
   return absl::OkStatus();

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_WORKER_CONNECTION_PRESENCE_H_
 #define LENGTHWISE_WORKER_CONNECTION_PRESENCE_H_
 
+#include <functional>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -27,6 +28,8 @@ class Presence {
     Backoff::Options backoff;
     // Of one registration or heartbeat.
     absl::Duration rpc_timeout = absl::Seconds(10);
+    // As in Connection::Options.
+    std::function<absl::Status(const absl::Status&)> explain;
   };
 
   // Starts. `stub` and `reachability` outlive it.
@@ -37,8 +40,8 @@ class Presence {
   Presence& operator=(const Presence&) = delete;
 
   // Waits until the worker is registered. DEADLINE_EXCEEDED at `deadline`, CANCELLED after
-  // Interrupt; what the server answered where it will never take this worker (another API version):
-  // final.
+  // Interrupt; what the server answered where it will never take this worker (another API version,
+  // a token that it does not know): final.
   absl::Status WaitUntilRegistered(TimePoint deadline);
   void Interrupt();
 
@@ -66,6 +69,8 @@ class Presence {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
   bool registered_ ABSL_GUARDED_BY(mutex_) = false;
+  // A worker that was taken once is kept when its token expires: the token can be renewed.
+  bool was_registered_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   absl::Duration heartbeat_interval_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(1);
   LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;

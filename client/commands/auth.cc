@@ -1,0 +1,203 @@
+// `lengthwise auth create-token|list-tokens|revoke-token|whoami`.
+#include <memory>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "access/token_file.h"
+#include "client/commands/commands.h"
+#include "client/rendering/table.h"
+
+namespace lengthwise::client {
+namespace {
+
+std::string RoleName(v1::Role role) { return absl::AsciiStrToLower(v1::Role_Name(role)); }
+
+std::string FormatSeconds(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime(absl::RFC3339_sec, absl::FromUnixSeconds(time.seconds()),
+                          absl::UTCTimeZone());
+}
+
+std::string FormatDay(const google::protobuf::Timestamp& time) {
+  return absl::FormatTime("%Y-%m-%d", absl::FromUnixSeconds(time.seconds()), absl::UTCTimeZone());
+}
+
+// "90d", and what absl::ParseDuration takes ("12h").
+absl::StatusOr<absl::Duration> ParseLifetime(const std::string& text) {
+  absl::string_view days = text;
+  double number = 0;
+  absl::Duration lifetime;
+  if (absl::ConsumeSuffix(&days, "d") && absl::SimpleAtod(days, &number)) {
+    lifetime = absl::Hours(24 * number);
+  } else if (!absl::ParseDuration(text, &lifetime)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--lifetime: \"", text, "\" is not a time such as 90d or 12h"));
+  }
+  return lifetime;
+}
+
+struct CreateOptions {
+  std::string principal;
+  std::string role;
+  std::string lifetime;
+  std::string out;
+};
+
+absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) {
+  v1::CreateTokenRequest request;
+  request.set_principal(options.principal);
+  v1::Role role = v1::ROLE_UNSPECIFIED;
+  v1::Role_Parse(absl::AsciiStrToUpper(options.role), &role);
+  request.set_role(role);
+  if (!options.lifetime.empty()) {
+    const absl::StatusOr<absl::Duration> lifetime = ParseLifetime(options.lifetime);
+    if (!lifetime.ok()) return lifetime.status();
+    request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(*lifetime));
+  }
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  const auto created = (*connection)->CreateToken(request);
+  if (!created.ok()) return created.status();
+  const v1::Token& token = created->token();
+  if (options.out == "-") {
+    program.out() << created->text() << "\n";
+    return kSuccess;
+  }
+  if (absl::Status status = access::WriteTokenFile(options.out, created->text()); !status.ok()) {
+    // Nobody has its secret: it is of no use.
+    (*connection)->RevokeToken(token.token_id()).IgnoreError();
+    return status;
+  }
+  program.out() << "Wrote the token " << token.token_id() << " of " << token.principal() << " ("
+                << RoleName(token.role()) << ", until " << FormatDay(token.expire_time()) << ") to "
+                << options.out << "; it is named with --token_file or in the configuration file.\n";
+  return kSuccess;
+}
+
+absl::StatusOr<int> ListTokens(Program& program) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  const auto list = (*connection)->ListTokens();
+  if (!list.ok()) return list.status();
+  if (!program.output_is_table()) {
+    Records records{.columns = {"token_id", "principal", "role", "create_time", "expire_time"}};
+    for (const v1::Token& token : list->tokens()) {
+      records.rows.push_back({token.token_id(), token.principal(), RoleName(token.role()),
+                              FormatSeconds(token.create_time()),
+                              FormatSeconds(token.expire_time())});
+    }
+    program.Write(records);
+    return kSuccess;
+  }
+  if (list->tokens().empty()) {
+    program.out() << "No tokens.\n";
+    return kSuccess;
+  }
+  Table table({{.header = "token"},
+               {.header = "principal", .shrinks_to = 8},
+               {.header = "role"},
+               {.header = "made on"},
+               {.header = "until"}});
+  for (const v1::Token& token : list->tokens()) {
+    const bool over = absl::FromUnixSeconds(token.expire_time().seconds()) <= absl::Now();
+    table.AddRow(
+        {Table::Cell(token.token_id(), Paint::kBold), token.principal(), RoleName(token.role()),
+         FormatDay(token.create_time()),
+         over ? Table::Cell(absl::StrCat(FormatDay(token.expire_time()), ", over"), Paint::kRed)
+              : Table::Cell(FormatDay(token.expire_time()))});
+  }
+  program.out() << table.Render(program.width(), program.palette());
+  return kSuccess;
+}
+
+absl::StatusOr<int> RevokeToken(Program& program, const std::string& token_id) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  if (absl::Status status = (*connection)->RevokeToken(token_id); !status.ok()) return status;
+  program.out() << "Revoked the token " << token_id << ".\n";
+  return kSuccess;
+}
+
+absl::StatusOr<int> WhoAmI(Program& program) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  const auto caller = (*connection)->GetCaller();
+  if (!caller.ok()) return caller.status();
+  const std::string until = caller->has_expire_time() ? FormatSeconds(caller->expire_time()) : "";
+  if (!program.output_is_table()) {
+    program.Write({.columns = {"server", "principal", "role", "expire_time"},
+                   .rows = {{(*connection)->address(), caller->principal(),
+                             RoleName(caller->role()), until}}});
+    return kSuccess;
+  }
+  program.out() << caller->principal() << " (" << RoleName(caller->role()) << ") at "
+                << (*connection)->address()
+                << (until.empty() ? ", which asks for no tokens" : absl::StrCat(", until ", until))
+                << "\n";
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddAuth(CLI::App& app, Program& program) {
+  CLI::App* auth = app.add_subcommand("auth", "Makes, lists and revokes tokens; says who you are");
+  auth->group(kServerGroup);
+  auth->require_subcommand(1);
+  auth->footer(
+      "Examples:\n"
+      "  lengthwise auth create-token ada --role submitter --out ada.token\n"
+      "  lengthwise auth whoami --token_file ada.token\n"
+      "The first token of a server is made on its machine: `lengthwise_server --data_dir DIR "
+      "--create_admin_token PATH`.");
+
+  auto create = std::make_shared<CreateOptions>();
+  CLI::App* command = program.AddCommand(
+      *auth, "create-token", "Makes a token and writes it to a new file that only you may read", "",
+      "lengthwise auth create-token ada --role submitter --out ada.token\n"
+      "lengthwise auth create-token gpu-cluster --role worker --lifetime 365d --out worker.token",
+      [&program, create] { return CreateToken(program, *create); });
+  command
+      ->add_option("principal", create->principal,
+                   "Whom it stands for: the owner of what is submitted")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--role", create->role,
+                   "viewer reads, submitter also submits and changes what it owns, worker trains, "
+                   "admin may do everything")
+      ->required()
+      ->check(CLI::IsMember({"viewer", "submitter", "worker", "admin"}).description(""))
+      ->type_name("ROLE");
+  command->add_option("--lifetime", create->lifetime, "From a minute to ten years; default 90d")
+      ->type_name("TIME");
+  command->add_option("--out", create->out, "The new file; - prints the token")
+      ->required()
+      ->type_name("PATH");
+  program.AddServerOption(command);
+
+  command =
+      program.AddCommand(*auth, "list-tokens", "Lists tokens, the newest first", "",
+                         "lengthwise auth list-tokens", [&program] { return ListTokens(program); });
+  program.AddServerOption(command);
+  program.AddOutputOption(command);
+
+  auto token_id = std::make_shared<std::string>();
+  command = program.AddCommand(*auth, "revoke-token", "Refuses a token from now on", "",
+                               "lengthwise auth revoke-token 3f0c9a51b2d7",
+                               [&program, token_id] { return RevokeToken(program, *token_id); });
+  command->add_option("token", *token_id, "Its id, as list-tokens shows it")
+      ->required()
+      ->type_name("");
+  program.AddServerOption(command);
+
+  command = program.AddCommand(*auth, "whoami", "Says whom the server takes you for", "",
+                               "lengthwise auth whoami", [&program] { return WhoAmI(program); });
+  program.AddServerOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,51 @@
+// `lengthwise config`: which settings are in effect, and where they come from.
+#include <cstdlib>
+
+#include "access/settings.h"
+#include "client/commands/commands.h"
+#include "client/rendering/table.h"
+
+namespace lengthwise::client {
+namespace {
+
+absl::StatusOr<int> Config(Program& program) {
+  const absl::StatusOr<access::Settings> settings = program.Settings();
+  if (!settings.ok()) return settings.status();
+  if (!program.output_is_table()) {
+    Records records{.columns = {"setting", "value", "origin"}};
+    for (const access::SettingKind& kind : access::kSettings) {
+      const access::Setting& setting = (*settings)[kind.name];
+      records.rows.push_back({kind.name, setting.value, setting.origin});
+    }
+    program.Write(records);
+    return kSuccess;
+  }
+  Table table({{.header = "setting"},
+               {.header = "value", .shrinks_to = 16},
+               {.header = "from", .shrinks_to = 16}});
+  for (const access::SettingKind& kind : access::kSettings) {
+    const access::Setting& setting = (*settings)[kind.name];
+    table.AddRow({Table::Cell(kind.name, Paint::kBold), setting.value.empty() ? "–" : setting.value,
+                  setting.origin});
+  }
+  program.out() << table.Render(program.width(), program.palette());
+  const std::string file =
+      access::SettingsFile([](const char* name) -> const char* { return std::getenv(name); });
+  if (settings->file.empty() && !file.empty()) {
+    program.out() << "There is no configuration file; it would be " << file << ".\n";
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddConfig(CLI::App& app, Program& program) {
+  CLI::App* command = program.AddCommand(
+      app, "config", "Shows how the server is reached, and where each setting comes from",
+      kServerGroup, "lengthwise config\nlengthwise config --output json",
+      [&program] { return Config(program); });
+  program.AddServerOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,363 @@
+// Tokens, certificates and what is refused without them, with the real programs: an encrypted
+// server, clients of several people, a worker.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "access/channel.h"
+#include "access/test_certificates.h"
+#include "access/token_file.h"
+#include "access/token_text.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "platform/child_process.h"
+#include "platform/files.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "server/access/token_store.h"
+#include "tests/end_to_end/programs.h"
+
+namespace lengthwise::end_to_end {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kSpecification[] = R"yaml(name: tiny
+tasks: bucket_sort
+networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
+encodings: none
+learning_rates: 0.001
+training: {steps: 10, batch_size: 4, lengths: {min: 1, max: 8}}
+evaluation: {lengths: [4, 8], sequences: 8}
+)yaml";
+
+// Everything that the programs of these tests have printed, and the command lines of all that ran.
+std::string& Seen() {
+  static std::string& seen = *new std::string;
+  return seen;
+}
+
+std::string Contents(const std::string& path) { return platform::ReadFile(path).value_or(""); }
+
+void LookAtCommandLine(const platform::ChildProcess& process) {
+  std::ifstream file(absl::StrCat("/proc/", process.pid(), "/cmdline"));
+  std::string line(std::istreambuf_iterator<char>(file), {});
+  std::replace(line.begin(), line.end(), '\0', ' ');
+  absl::StrAppend(&Seen(), line, "\n");
+}
+
+struct Result {
+  int code = 0;
+  std::string output;
+};
+
+// One encrypted server that asks for tokens, for all tests.
+class AccessTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = new std::string(testing::TempDir() + "/access");
+    std::filesystem::remove_all(*directory_);
+    std::filesystem::create_directories(File("home/.config/lengthwise"));
+    house_ = new access::TestAuthority(*directory_, "house");
+    stranger_ = new access::TestAuthority(*directory_, "stranger");
+    const Result made =
+        Run({kServer, "--data_dir", File("data"), "--create_admin_token", File("admin.token")});
+    ASSERT_EQ(made.code, 0) << made.output;
+    const access::TestAuthority::Pair pair = house_->Issue("server");
+    server_ = platform::ChildProcess::Start(
+                  {.arguments = {kServer, "--listen", "127.0.0.1:0", "--metrics_listen", "",
+                                 "--data_dir", File("data"), "--ready_file", File("ready"),
+                                 "--tls_certificate", pair.certificate, "--tls_key", pair.key,
+                                 "--tls_client_ca", house_->ca(), "--heartbeat_interval", "200ms"},
+                   .output_file = File("server.log")})
+                  .value()
+                  .release();
+    const absl::Time deadline = absl::Now() + kDeadline;
+    while (!std::filesystem::exists(File("ready"))) {
+      ASSERT_FALSE(server_->WaitFor(absl::Milliseconds(10)).has_value())
+          << Contents(File("server.log"));
+      ASSERT_LT(absl::Now(), deadline);
+    }
+    LookAtCommandLine(*server_);
+    std::ifstream ready(File("ready"));
+    address_ = new std::string;
+    std::getline(ready, *address_);
+    // What everyone in the house has.
+    std::ofstream(File("home/.config/lengthwise/config.yaml"))
+        << "server: " << *address_ << "\ntls_ca: " << house_->ca() << "\n";
+    MakeToken("ada", "submitter");
+    MakeToken("grace", "submitter");
+    MakeToken("eve", "viewer");
+    MakeToken("gpus", "worker");
+  }
+  static void TearDownTestSuite() {
+    delete server_;
+    server_ = nullptr;
+  }
+
+  static std::string File(const std::string& name) { return absl::StrCat(*directory_, "/", name); }
+
+  // Runs a program to its end, as a user whose home is ours.
+  static Result Run(std::vector<std::string> arguments) {
+    static int number = 0;
+    const std::string log = File(absl::StrCat("output-", number++));
+    auto process = platform::ChildProcess::Start(
+        {.arguments = std::move(arguments),
+         .environment = {{"HOME", File("home")}, {"XDG_CONFIG_HOME", ""}},
+         .output_file = log});
+    if (!process.ok()) return {-1, process.status().ToString()};
+    LookAtCommandLine(**process);
+    const auto exit = (*process)->WaitFor(kDeadline);
+    Result result = {exit.has_value() ? exit->code : -1, Contents(log)};
+    absl::StrAppend(&Seen(), result.output);
+    return result;
+  }
+  // `lengthwise ...` with the token of somebody; without one for an empty name.
+  static Result Client(const std::string& who, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), kClient);
+    if (!who.empty()) {
+      arguments.insert(arguments.end(), {"--token_file", File(who + ".token")});
+    }
+    return Run(std::move(arguments));
+  }
+  static void MakeToken(const std::string& principal, const std::string& role) {
+    const Result made = Client("admin", {"auth", "create-token", principal, "--role", role, "--out",
+                                         File(principal + ".token")});
+    ASSERT_EQ(made.code, 0) << made.output;
+  }
+  // A client that fails, with one line.
+  static std::string Refusal(const Result& result) {
+    EXPECT_NE(result.code, 0) << result.output;
+    EXPECT_EQ(std::count(result.output.begin(), result.output.end(), '\n'), 1) << result.output;
+    return result.output;
+  }
+  static Result Worker(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {kWorker, "--device",         "cpu",  "--threads",
+                                          "1",     "--exit_when_idle", "100ms"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(std::move(arguments));
+  }
+
+  static std::string* directory_;
+  static std::string* address_;
+  static access::TestAuthority* house_;
+  static access::TestAuthority* stranger_;
+  static platform::ChildProcess* server_;
+};
+
+std::string* AccessTest::directory_ = nullptr;
+std::string* AccessTest::address_ = nullptr;
+access::TestAuthority* AccessTest::house_ = nullptr;
+access::TestAuthority* AccessTest::stranger_ = nullptr;
+platform::ChildProcess* AccessTest::server_ = nullptr;
+
+TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
+  EXPECT_THAT(Client("ada", {"auth", "whoami"}).output,
+              HasSubstr(absl::StrCat("ada (submitter) at ", *address_, ", until 20")));
+  const std::string specification = File("tiny.yaml");
+  std::ofstream(specification) << kSpecification;
+  EXPECT_THAT(Refusal(Client("eve", {"submit", specification})),
+              HasSubstr("eve's token has the role viewer"));
+  EXPECT_THAT(Refusal(Client("ada", {"submit", specification, "--owner", "grace"})),
+              HasSubstr("cannot submit for grace"));
+  const Result submitted = Client("ada", {"submit", specification});
+  ASSERT_EQ(submitted.code, 0) << submitted.output;
+  EXPECT_THAT(Refusal(Client("grace", {"cancel", "tiny"})), HasSubstr("tiny-1 is ada's"));
+  EXPECT_THAT(Refusal(Client("grace", {"delete", "tiny", "--yes"})), HasSubstr("tiny-1 is ada's"));
+
+  const access::TestAuthority::Pair pair = house_->Issue("gpus");
+  const Result worked = Worker({"--token_file", File("gpus.token"), "--tls_certificate",
+                                pair.certificate, "--tls_key", pair.key});
+  EXPECT_EQ(worked.code, 0) << worked.output;
+  EXPECT_THAT(worked.output, HasSubstr("registered as"));
+  const Result shown = Client("eve", {"list", "--output", "json"});
+  const nlohmann::json experiment = nlohmann::json::parse(shown.output, nullptr, false);
+  ASSERT_FALSE(experiment.is_discarded()) << shown.output;
+  EXPECT_THAT(shown.output, AllOf(HasSubstr("\"owner\":\"ada\""), HasSubstr("\"succeeded\":1")));
+}
+
+TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
+  // No token, one of another server, a revoked one, one whose time is over.
+  EXPECT_THAT(Refusal(Client("", {"list"})),
+              AllOf(HasSubstr("asks for a token"), HasSubstr("--token_file")));
+  const std::string other = access::FormatTokenText({std::string(12, '0'), std::string(64, '0')});
+  ASSERT_TRUE(access::WriteTokenFile(File("other.token"), other).ok());
+  EXPECT_THAT(Refusal(Client("other", {"list"})),
+              AllOf(HasSubstr("does not know the token 000000000000"),
+                    HasSubstr("lengthwise auth create-token")));
+  MakeToken("gone", "viewer");
+  const std::string id =
+      access::ParseTokenText(access::ReadTokenFile(File("gone.token")).value()).value().token_id;
+  EXPECT_EQ(Client("gone", {"list"}).code, 0);
+  EXPECT_EQ(Client("admin", {"auth", "revoke-token", id}).code, 0);
+  EXPECT_THAT(Refusal(Client("gone", {"list"})), HasSubstr("it was revoked"));
+  {
+    const auto store =
+        server::TokenStore::Open(File("data"), [] { return absl::Now() - absl::Hours(1); }).value();
+    v1::CreateTokenRequest request;
+    request.set_principal("late");
+    request.set_role(v1::VIEWER);
+    request.mutable_lifetime()->set_seconds(60);
+    ASSERT_TRUE(
+        access::WriteTokenFile(File("late.token"), store->Create(request).value().text()).ok());
+  }
+  EXPECT_THAT(Refusal(Client("late", {"list"})),
+              AllOf(HasSubstr("of late expired at 20"), HasSubstr("ask an administrator")));
+  // A file that others may read.
+  std::filesystem::copy_file(File("ada.token"), File("open.token"));
+  chmod(File("open.token").c_str(), 0644);
+  EXPECT_THAT(Refusal(Client("open", {"list"})), HasSubstr("chmod 600"));
+
+  // A server that is not the house's, and one that is not asked to prove it.
+  EXPECT_THAT(Refusal(Client("ada", {"list", "--tls_ca", stranger_->ca()})),
+              HasSubstr("is not the authority that signed it"));
+  const Result plain = Run(
+      {kClient, "list", "--server", absl::StrReplaceAll(*address_, {{"127.0.0.1", "localhost"}})});
+  EXPECT_THAT(Refusal(plain), HasSubstr("if it speaks TLS, set tls_ca"));
+  EXPECT_THAT(Refusal(Run({kClient, "list", "--server", "head.example.org:7070", "--token_file",
+                           File("ada.token")})),
+              HasSubstr("in plain text"));
+}
+
+TEST_F(AccessTest, AWorkerNeedsItsTokenAndItsCertificate) {
+  const auto refusal = [](const Result& result) {
+    EXPECT_EQ(result.code, 1) << result.output;
+    const size_t error = result.output.find("ERROR");
+    EXPECT_NE(error, std::string::npos) << result.output;
+    return result.output.substr(std::min(error, result.output.size()));
+  };
+  const access::TestAuthority::Pair right = house_->Issue("gpus");
+  const access::TestAuthority::Pair wrong = stranger_->Issue("gpus");
+  const access::TestAuthority::Pair over = house_->Issue("over", -absl::Minutes(1));
+  const std::string token = File("gpus.token");
+  EXPECT_THAT(refusal(Worker({"--token_file", token})),
+              AllOf(HasSubstr("asks workers for a certificate"), HasSubstr("--tls_certificate")));
+  EXPECT_THAT(refusal(Worker({"--tls_certificate", right.certificate, "--tls_key", right.key})),
+              HasSubstr("asks for a token"));
+  EXPECT_THAT(refusal(Worker({"--token_file", File("ada.token"), "--tls_certificate",
+                              right.certificate, "--tls_key", right.key})),
+              HasSubstr("takes the role worker or admin"));
+  EXPECT_THAT(refusal(Worker({"--token_file", token, "--tls_certificate", wrong.certificate,
+                              "--tls_key", wrong.key})),
+              HasSubstr("does not accept the certificate"));
+  EXPECT_THAT(refusal(Worker({"--token_file", token, "--tls_certificate", over.certificate,
+                              "--tls_key", over.key})),
+              HasSubstr("expired at"));
+}
+
+TEST_F(AccessTest, TheConfigurationIsShownWithItsOrigins) {
+  const Result shown = Client("ada", {"config", "--output", "csv"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.output,
+              AllOf(HasSubstr(absl::StrCat("server,", *address_, ",", File("home"))),
+                    HasSubstr(absl::StrCat("token_file,", File("ada.token"), ",--token_file"))));
+}
+
+// Names that would lead out of the directory of artifacts, or of experiments, if they were paths.
+TEST_F(AccessTest, NamesCannotLeaveTheirDirectory) {
+  const access::TestAuthority::Pair pair = house_->Issue("me");
+  const auto right = access::CreateChannel({.server = *address_,
+                                            .token_file = File("admin.token"),
+                                            .tls_ca = house_->ca(),
+                                            .tls_certificate = pair.certificate,
+                                            .tls_key = pair.key},
+                                           {});
+  ASSERT_TRUE(right.ok()) << right.status();
+  const auto workers = v1::WorkerService::NewStub(*right);
+  const auto experiments = v1::ExperimentService::NewStub(*right);
+  std::ofstream(File("secret")) << "not an artifact";
+  for (const std::string& name :
+       {std::string("experiments/../trials/.."), std::string("experiments/../../trials/x"),
+        std::string("experiments/..%2f..%2fsecret/trials/x"), std::string("experiments/./trials/."),
+        std::string("experiments//etc/trials/passwd"), std::string("/etc/passwd"),
+        std::string("experiments/x\\..\\y/trials/x"), std::string("experiments/a\0b/trials/x", 25),
+        std::string("experiments/a\nb/trials/x")}) {
+    const auto refused = [&](const grpc::Status& status) {
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
+          << name << ": " << status.error_message();
+    };
+    {
+      grpc::ClientContext context;
+      v1::Trial trial;
+      v1::GetTrialRequest request;
+      request.set_name(name);
+      refused(experiments->GetTrial(&context, request, &trial));
+    }
+    {
+      grpc::ClientContext context;
+      v1::DownloadArtifactRequest request;
+      request.set_trial(name);
+      request.set_sha256(std::string(64, 'a'));
+      v1::DownloadArtifactResponse response;
+      const auto reader = workers->DownloadArtifact(&context, request);
+      EXPECT_FALSE(reader->Read(&response));
+      refused(reader->Finish());
+    }
+    {
+      grpc::ClientContext context;
+      v1::UploadArtifactResponse response;
+      const auto writer = workers->UploadArtifact(&context, &response);
+      v1::UploadArtifactRequest request;
+      request.mutable_header()->set_trial(name);
+      request.mutable_header()->set_sha256(std::string(64, 'a'));
+      writer->Write(request);
+      writer->WritesDone();
+      refused(writer->Finish());
+    }
+  }
+  // A name of the right form for a trial that is not there, and a checksum that is a path.
+  grpc::ClientContext context;
+  v1::DownloadArtifactRequest request;
+  request.set_trial("experiments/tiny-1/trials/x");
+  request.set_sha256("../../../secret");
+  v1::DownloadArtifactResponse response;
+  const auto reader = workers->DownloadArtifact(&context, request);
+  EXPECT_FALSE(reader->Read(&response));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+// The last of these tests, over all that the others have made the programs say.
+TEST_F(AccessTest, ZNoSecretIsInALogACommandLineOrAFileOfTheServer) {
+  server_->Terminate(kDeadline);
+  const std::string log = Contents(File("server.log"));
+  EXPECT_THAT(log, AllOf(HasSubstr("with TLS"), HasSubstr("stopped")));
+  std::string stored;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(File("data"))) {
+    if (!entry.is_regular_file()) continue;
+    absl::StrAppend(&stored, Contents(entry.path().string()));
+    struct stat status;
+    ASSERT_EQ(stat(entry.path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 077, 0u) << entry.path() << " can be read by others";
+  }
+  EXPECT_THAT(Seen(), AllOf(HasSubstr("lengthwise_server"), HasSubstr("create-token")));
+  int tokens = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(*directory_)) {
+    if (entry.path().extension() != ".token") continue;
+    const std::string text = absl::StrReplaceAll(Contents(entry.path().string()), {{"\n", ""}});
+    const std::string secret = access::ParseTokenText(text).value().secret;
+    ++tokens;
+    for (const std::string& where : {log, Seen(), stored}) {
+      EXPECT_EQ(where.find(secret), std::string::npos) << entry.path();
+    }
+  }
+  EXPECT_GE(tokens, 7);
+}
+
+}  // namespace
+}  // namespace lengthwise::end_to_end
