@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -309,6 +310,19 @@ TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(session.OutcomeOf(i).kind(), v1::Outcome::FAILED_TEMPORARILY);
     EXPECT_EQ(session.OutcomeOf(i).reason(), "out of memory");
+  }
+}
+
+TEST(PackRunnerTest, MemoryThatRanOutIsToldOfEveryTrial) {
+  RecordingSession session;
+  session.directive = [](int64_t, int64_t asked) {
+    if (asked == 25) throw std::bad_alloc();
+    return Directive::kContinue;
+  };
+  RunLease(LeaseOf({TinyTrial(1), TinyTrial(2)}), session);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(session.OutcomeOf(i).kind(), v1::Outcome::OUT_OF_MEMORY);
+    EXPECT_NE(session.OutcomeOf(i).reason(), "");
   }
 }
 
