@@ -10,6 +10,7 @@ namespace {
 
 // Of the capacities that one worker can have reported: bounds the memory.
 constexpr size_t kMaxCapacities = 1000;
+constexpr size_t kMaxShapeBytes = 200;
 
 constexpr char kScheduler[] = "scheduler";
 
@@ -150,7 +151,7 @@ absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_vi
 void Scheduler::SetCapacity(absl::string_view worker, absl::string_view shape,
                             int32_t max_pack_size) {
   const auto registered = workers_.find(worker);
-  if (registered == workers_.end()) return;
+  if (registered == workers_.end() || shape.size() > kMaxShapeBytes) return;
   auto& capacities = registered->second.capacities;
   // What is forgotten is learned again.
   if (capacities.size() >= kMaxCapacities && !capacities.contains(shape)) capacities.clear();

@@ -164,7 +164,7 @@ class Scheduler {
                                                         absl::Time now);
 
   // The worker's device takes at most so many trials (at least 1) of this shape at once. Without
-  // effect for a worker that is not registered.
+  // effect for a worker that is not registered, or a shape that this scheduler cannot have named.
   void SetCapacity(absl::string_view worker, absl::string_view shape, int32_t max_pack_size);
 
   // The trials that Grant would lease to the worker now; empty when there are none, or the worker

@@ -430,8 +430,8 @@ TEST_F(SchedulerTest, ARestoredLeaseGoesOnForAFullDuration) {
   EXPECT_TRUE(restored.Finish(1, 7, v1::Outcome::COMPLETED, 0, "", now_).ok());
 }
 
-TEST_F(SchedulerTest, AMillionQueuedTrialsAreLeasedInOrder) {
-  for (TrialKey key = 1; key <= 1'000'000; ++key) Add(key, /*pack=*/key);
+TEST_F(SchedulerTest, AHundredThousandQueuedTrialsAreLeasedInOrder) {
+  for (TrialKey key = 1; key <= 100'000; ++key) Add(key, /*pack=*/key);
   scheduler_.Register("w", 1, now_);
   for (TrialKey key = 1; key <= 1000; ++key) ASSERT_THAT(Grant("w"), ElementsAre(key));
 }

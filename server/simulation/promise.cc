@@ -13,6 +13,7 @@ namespace {
 
 constexpr int32_t kMaxFailures = 3;
 constexpr int32_t kMaxPreemptions = 3;
+constexpr int32_t kHighestPriority = 2;  // of the simulation's users
 
 bool IsUnended(v1::TrialState state) { return state == v1::QUEUED || state == v1::RUNNING; }
 
@@ -114,6 +115,11 @@ void Promise::CheckChange(const MemoryData& data, const TrialRecord& trial, cons
       ++preemptions_;
       if (++known.preemptions > kMaxPreemptions) Break(what + " too often");
       const int32_t priority = data.experiments.Find(trial.experiment)->priority;
+      bool higher = false;
+      for (int32_t other = priority + 1; other <= kHighestPriority; ++other) {
+        higher |= absl::StrContains(change.reason(), absl::StrCat("for priority ", other, ","));
+      }
+      if (!higher) Break(what + " for no higher priority");
       if (!absl::StrContains(change.reason(), absl::StrCat("goes before ", priority, ":"))) {
         Break(what + " at another priority");
       }
@@ -188,6 +194,9 @@ void Promise::CheckRebuilt(const MemoryData& data, Scheduler& scheduler) {
     }
   }
   for (const auto& [key, trial] : data.trials.rows()) {
+    if (trial.state == v1::QUEUED && scheduler.WhyWaiting(key, absl::InfinitePast()).empty()) {
+      Break(absl::StrCat("nobody knows why ", trial.id, " waits after a restart"));
+    }
     if (trial.state == v1::RUNNING && scheduler.LeaseOf(key) != trial.token) {
       Break(absl::StrCat(trial.id, " lost its lease in a restart"));
     }

@@ -22,6 +22,18 @@ void SimulatedServer::PutArtifact(const ArtifactId& id, const std::string& bytes
   std::ofstream(trial / (id.sha256 + ".safetensors")) << bytes;
 }
 
+bool SimulatedServer::DamageCheckpoint(const TrialRecord& trial) {
+  if (trial.state != v1::QUEUED || trial.checkpoint_step == 0) return false;
+  const auto trial_directory = std::filesystem::path(directory_) / trial.experiment_id / trial.id;
+  if (!std::filesystem::exists(trial_directory)) return false;
+  for (const auto& file : std::filesystem::directory_iterator(trial_directory)) {
+    std::ofstream(file.path()) << "damaged";
+    ++damages_;
+    return true;
+  }
+  return false;
+}
+
 void SimulatedServer::Start() {
   const auto now = [this] { return timeline_.now(); };
   Engine::Options options;

@@ -34,9 +34,12 @@ class SimulatedServer {
   // A worker's upload, as far as the engine sees it. Without the store's writer, which waits for
   // the disk again and again.
   void PutArtifact(const ArtifactId& id, const std::string& bytes);
+  // Damages what a waiting trial would go on from. False where there is nothing.
+  bool DamageCheckpoint(const TrialRecord& trial);
   Promise& promise() { return promise_; }
   // Null while the server is down.
   Scheduler* scheduler() { return engine_ == nullptr ? nullptr : &engine_->scheduler(); }
+  int64_t damages() const { return damages_; }
   int64_t deaths() const { return deaths_; }
   int64_t failed_commits() const { return failed_commits_; }
 
@@ -57,6 +60,7 @@ class SimulatedServer {
   std::vector<Command> queue_;
   bool scheduled_ = false;
   int64_t lives_ = 0;
+  int64_t damages_ = 0;
   int64_t deaths_ = 0;
   int64_t failed_commits_ = 0;
 };

@@ -58,7 +58,8 @@ std::string Simulation::Summary() const {
                       promise_.successes(), " successes, ", promise_.retries(), " retries, ",
                       promise_.preemptions(), " preemptions, ", promise_.splits(), " splits, ",
                       promise_.expiries(), " expiries, ", server_->deaths(),
-                      " deaths of the server, ", server_->failed_commits(), " failed commits");
+                      " deaths of the server, ", server_->failed_commits(), " failed commits, ",
+                      server_->damages(), " damaged checkpoints");
 }
 
 int64_t Simulation::Unended() const {
@@ -93,6 +94,7 @@ std::string Simulation::AnyTrial(const std::string& experiment) {
 void Simulation::Act() {
   if (!users_act_) return;
   timeline_.After(timeline_.Between(50, 1500), [this] { Act(); });
+  if (timeline_.Chance(20)) Damage();
   const std::string id = AnyExperiment();
   if (Unended() < kMostUnended && (id.empty() || timeline_.Chance(2))) return Submit();
   if (id.empty()) return;
@@ -194,6 +196,12 @@ void Simulation::Retry(const std::string& id) {
     engine.RetryTrials(request, user).status().IgnoreError();
     return nullptr;
   });
+}
+
+void Simulation::Damage() {
+  for (const auto& [key, trial] : server_->data().trials.rows()) {
+    if (server_->DamageCheckpoint(trial)) return;
+  }
 }
 
 void Simulation::Delete(const std::string& id) {

@@ -41,6 +41,7 @@ class Simulation {
   std::string Summary() const;
   const Promise& promise() const { return promise_; }
   int64_t server_deaths() const { return server_->deaths(); }
+  int64_t damages() const { return server_->damages(); }
   int64_t failed_commits() const { return server_->failed_commits(); }
 
  private:
@@ -50,6 +51,7 @@ class Simulation {
   void Cancel(const std::string& id);
   void Retry(const std::string& id);
   void Delete(const std::string& id);
+  void Damage();
   // Any experiment that is there; empty: none.
   std::string AnyExperiment();
   std::string AnyTrial(const std::string& experiment);

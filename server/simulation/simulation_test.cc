@@ -23,7 +23,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
   constexpr int64_t kEvents = 2'500'000;
   constexpr int64_t kEventsOfASeed = 100'000;
   int64_t events = 0, successes = 0, retries = 0, preemptions = 0, splits = 0, expiries = 0;
-  int64_t deaths = 0, failed_commits = 0;
+  int64_t deaths = 0, failed_commits = 0, damages = 0;
   for (uint64_t seed = 1; events < kEvents; ++seed) {
     Simulation simulation(OptionsOf(seed, kEventsOfASeed));
     ASSERT_EQ(simulation.Run(), "");
@@ -35,6 +35,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
     expiries += simulation.promise().expiries();
     deaths += simulation.server_deaths();
     failed_commits += simulation.failed_commits();
+    damages += simulation.damages();
   }
   // Everything that can happen did.
   EXPECT_GT(successes, 1000);
@@ -44,6 +45,7 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
   EXPECT_GT(expiries, 500);
   EXPECT_GT(deaths, 50);
   EXPECT_GT(failed_commits, 500);
+  EXPECT_GT(damages, 50);
 }
 
 TEST(SimulationTest, ASeedReplaysExactly) {

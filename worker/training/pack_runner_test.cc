@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -366,6 +367,19 @@ TEST(PackRunnerTest, AnExceptionFailsTheTrialsForNowWithItsFirstLine) {
     ASSERT_GE(events.size(), 2u);
     EXPECT_EQ(events[events.size() - 2].log_line().text(), "out of memory\nframe #0: ...");
     EXPECT_EQ(events[events.size() - 2].log_line().severity(), v1::LogLine::ERROR);
+  }
+}
+
+TEST(PackRunnerTest, MemoryThatRanOutIsToldOfEveryTrial) {
+  RecordingSession session;
+  session.directive = [](int64_t, int64_t asked) {
+    if (asked == 25) throw std::bad_alloc();
+    return Directive::kContinue;
+  };
+  RunLease(LeaseOf({TinyTrial(1), TinyTrial(2)}), session);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(session.OutcomeOf(i).kind(), v1::Outcome::OUT_OF_MEMORY);
+    EXPECT_NE(session.OutcomeOf(i).reason(), "");
   }
 }
 
