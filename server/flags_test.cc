@@ -47,7 +47,7 @@ TEST(Flags, AreTaken) {
   const Flags flags =
       std::get<Flags>(Parse({"--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir=/d",
                              "--max_trials=7", "--lease_duration=2s", "--heartbeat_interval=200ms",
-                             "--ready_file", "/r", "--exit_with_parent"}));
+                             "--ready_file", "/r", "--exit_with_parent", "--restore=/b"}));
   EXPECT_EQ(flags.listen, "127.0.0.1:0");
   EXPECT_EQ(flags.metrics_listen, "");
   EXPECT_EQ(flags.coordinator.data_dir, "/d");
@@ -55,6 +55,7 @@ TEST(Flags, AreTaken) {
   EXPECT_EQ(flags.coordinator.lease_duration, absl::Seconds(2));
   EXPECT_EQ(flags.coordinator.heartbeat_interval, absl::Milliseconds(200));
   EXPECT_EQ(flags.ready_file, "/r");
+  EXPECT_EQ(flags.coordinator.restore_from, "/b");
   EXPECT_TRUE(flags.exit_with_parent);
 }
 

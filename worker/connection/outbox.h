@@ -137,6 +137,7 @@ class Outbox {
     bool finished = false;
   };
 
+  static void SetTime(v1::Event& event);
   // What an event takes in memory, about.
   static int64_t BytesOf(const v1::Event& event);
 
