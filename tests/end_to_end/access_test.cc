@@ -114,13 +114,14 @@ class AccessTest : public testing::Test {
   static std::string File(const std::string& name) { return absl::StrCat(*directory_, "/", name); }
 
   // Runs a program to its end, as a user whose home is ours.
-  static Result Run(std::vector<std::string> arguments) {
+  static Result Run(std::vector<std::string> arguments,
+                    std::vector<std::pair<std::string, std::string>> environment = {}) {
+    environment.insert(environment.end(), {{"HOME", File("home")}, {"XDG_CONFIG_HOME", ""}});
     static int number = 0;
     const std::string log = File(absl::StrCat("output-", number++));
-    auto process = platform::ChildProcess::Start(
-        {.arguments = std::move(arguments),
-         .environment = {{"HOME", File("home")}, {"XDG_CONFIG_HOME", ""}},
-         .output_file = log});
+    auto process = platform::ChildProcess::Start({.arguments = std::move(arguments),
+                                                  .environment = std::move(environment),
+                                                  .output_file = log});
     if (!process.ok()) return {-1, process.status().ToString()};
     LookAtCommandLine(**process);
     const auto exit = (*process)->WaitFor(kDeadline);
@@ -147,9 +148,10 @@ class AccessTest : public testing::Test {
     EXPECT_EQ(std::count(result.output.begin(), result.output.end(), '\n'), 1) << result.output;
     return result.output;
   }
-  static Result Worker(const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {kWorker, "--device",         "cpu",  "--threads",
-                                          "1",     "--exit_when_idle", "100ms"};
+  // A worker that ends when it had nothing to do for `idle`, or is refused.
+  static Result Worker(const std::vector<std::string>& more, const std::string& idle = "60s") {
+    std::vector<std::string> arguments = {kWorker, "--device",         "cpu", "--threads",
+                                          "1",     "--exit_when_idle", idle};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Run(std::move(arguments));
   }
@@ -179,11 +181,12 @@ TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
   const Result submitted = Client("ada", {"submit", specification});
   ASSERT_EQ(submitted.code, 0) << submitted.output;
   EXPECT_THAT(Refusal(Client("grace", {"cancel", "tiny"})), HasSubstr("tiny-1 is ada's"));
-  EXPECT_THAT(Refusal(Client("grace", {"delete", "tiny", "--yes"})), HasSubstr("tiny-1 is ada's"));
+  EXPECT_THAT(Refusal(Client("grace", {"delete", "tiny-1"})), HasSubstr("tiny-1 is ada's"));
 
   const access::TestAuthority::Pair pair = house_->Issue("gpus");
   const Result worked = Worker({"--token_file", File("gpus.token"), "--tls_certificate",
-                                pair.certificate, "--tls_key", pair.key});
+                                pair.certificate, "--tls_key", pair.key},
+                               "3s");
   EXPECT_EQ(worked.code, 0) << worked.output;
   EXPECT_THAT(worked.output, HasSubstr("registered as"));
   const Result shown = Client("eve", {"list", "--output", "json"});
@@ -227,8 +230,7 @@ TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
   // A server that is not the house's, and one that is not asked to prove it.
   EXPECT_THAT(Refusal(Client("ada", {"list", "--tls_ca", stranger_->ca()})),
               HasSubstr("is not the authority that signed it"));
-  const Result plain = Run(
-      {kClient, "list", "--server", absl::StrReplaceAll(*address_, {{"127.0.0.1", "localhost"}})});
+  const Result plain = Run({kClient, "list", "--server", *address_}, {{"LENGTHWISE_CONFIG", ""}});
   EXPECT_THAT(Refusal(plain), HasSubstr("if it speaks TLS, set tls_ca"));
   EXPECT_THAT(Refusal(Run({kClient, "list", "--server", "head.example.org:7070", "--token_file",
                            File("ada.token")})),
