@@ -270,6 +270,16 @@ TEST(FailpointTest, TheUndisturbedScenarioReachesEveryFailpoint) {
   EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()), names);
 }
 
+TEST(FailpointTest, TheInstalledServerHasNothingOfThem) {
+  const std::string installed = *platform::ReadFile("server/lengthwise_server");
+  const std::string tested = *platform::ReadFile("tests/faults/server_with_failpoints");
+  for (const Failpoint& failpoint : AllFailpoints()) {
+    EXPECT_EQ(installed.find(failpoint.name), std::string::npos) << failpoint.name;
+    if (failpoint.of_worker) continue;
+    EXPECT_NE(tested.find(failpoint.name), std::string::npos) << failpoint.name;
+  }
+}
+
 // Plays a scenario for each failpoint, four at a time: they mostly wait.
 void PlayAll(const std::string& action, const std::vector<Failpoint>& failpoints, int hit,
              bool dies) {
