@@ -205,6 +205,7 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   if (change.to == v1::SUCCEEDED && outcome != nullptr) {
     trial.outcome = outcome->SerializeAsString();
   }
+  const int64_t checkpoint_step = trial.checkpoint_step;
   if (ended) {
     if (absl::Status status = Retain(trial); !status.ok()) return status;
   }
@@ -213,7 +214,7 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
 
   v1::Event event;
   event.set_attempt(trial.attempt);
-  event.set_step(running ? change.resumed_from_step : step >= 0 ? step : trial.checkpoint_step);
+  event.set_step(running ? change.resumed_from_step : step >= 0 ? step : checkpoint_step);
   v1::StateChange& state_change = *event.mutable_state_change();
   state_change.set_from(change.from);
   state_change.set_to(change.to);

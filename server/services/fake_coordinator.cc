@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -369,9 +370,12 @@ void FakeCoordinator::StoreEvents(v1::StreamEventsRequest request,
     result->set_trial(request.events().rbegin()->trial());
     result->set_acknowledged_sequence(request.events().rbegin()->sequence());
   }
+  // Whoever calls at the same time is let in first.
+  std::this_thread::yield();
   bool held = false;
   {
     platform::MutexLock lock(mutex_);
+    if (result.ok()) stored_.push_back(result->acknowledged_sequence());
     if (stopped_) {
       result = absl::UnavailableError("the server is stopping");
     } else if (!next_store_.ok()) {
@@ -526,6 +530,11 @@ std::unique_ptr<Coordinator::Subscription> FakeCoordinator::Subscribe(
   watchers_[subscription.get()] =
       Watcher{ExperimentOf(experiment_or_trial), std::move(wake), std::move(progress)};
   return subscription;
+}
+
+std::vector<int64_t> FakeCoordinator::stored() {
+  platform::MutexLock lock(mutex_);
+  return stored_;
 }
 
 void FakeCoordinator::set_backup(std::vector<v1::BackUpResponse> responses) {

@@ -52,6 +52,8 @@ class FakeCoordinator : public Coordinator {
 
   // What tests look at.
   int64_t held_answers();
+  // Last sequence numbers of the requests of StoreEvents, in the order of their arrival.
+  std::vector<int64_t> stored();
   int64_t subscriptions();
   int64_t reads();
   int64_t open_writers();
@@ -162,6 +164,7 @@ class FakeCoordinator : public Coordinator {
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::BackUpResponse> backup_ ABSL_GUARDED_BY(mutex_);
   v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int64_t> stored_ ABSL_GUARDED_BY(mutex_);
 
   // Held while watchers are called, so that a subscription's end waits for a call under way.
   platform::Mutex watchers_mutex_;

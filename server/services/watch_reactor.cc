@@ -8,9 +8,9 @@
 namespace lengthwise::server {
 namespace {
 
-// Events of one response: it stays in memory, several times as large as on the wire, until the client
-// has taken it, and there may be a thousand that do not. The coordinator also ends a page at about
-// 64 KiB.
+// Events of one response: it stays in memory, several times as large as on the wire, until the
+// client has taken it, and there may be a thousand that do not. The coordinator also ends a page at
+// about 64 KiB.
 constexpr int64_t kPageEvents = 100;
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "server/services/worker_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -98,6 +100,23 @@ TEST_F(WorkerServiceTest, AnswersKeepTheirOrderWhenTheCoordinatorAnswersOutOfOrd
   }
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(WorkerServiceTest, RequestsReachTheCoordinatorInTheOrderInWhichTheyWereSent) {
+  constexpr int64_t kRequests = 3000;
+  const auto stream = stub_->StreamEvents(&context_);
+  std::thread writer([&] {
+    for (int64_t i = 1; i <= kRequests; ++i) stream->Write(Batch(i));
+    stream->WritesDone();
+  });
+  int64_t answers = 0;
+  for (v1::StreamEventsResponse response; stream->Read(&response);) ++answers;
+  writer.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(answers, kRequests);
+  const std::vector<int64_t> stored = coordinator_.stored();
+  EXPECT_EQ(stored.size(), static_cast<size_t>(kRequests));
+  EXPECT_TRUE(std::is_sorted(stored.begin(), stored.end()));
 }
 
 TEST_F(WorkerServiceTest, NoMoreThanSixteenRequestsAreInFlight) {
