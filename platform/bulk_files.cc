@@ -28,6 +28,8 @@ absl::Status WriteAll(int descriptor, absl::string_view data, const std::string&
 
 absl::Status CopyFile(const std::string& from, const std::string& to,
                       const std::function<void(absl::string_view)>& see) {
+  // Before the copy is made: an empty one would be taken for the file.
+  if (const auto source = GetFileStatus(from); !source.ok()) return source.status();
   const int descriptor = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (descriptor < 0) return FileError(errno, "make", to);
   absl::Status written;

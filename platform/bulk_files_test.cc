@@ -39,6 +39,7 @@ TEST_F(BulkFilesTest, CopiesBytesAndShowsThemOnTheWay) {
   EXPECT_EQ(seen, text);
   EXPECT_FALSE(CopyFile(Path("a"), Path("b")).ok()) << "what is there stays";
   EXPECT_TRUE(absl::IsNotFound(CopyFile(Path("none"), Path("c"))));
+  EXPECT_FALSE(std::filesystem::exists(Path("c"))) << "an empty copy would be taken for the file";
 }
 
 TEST_F(BulkFilesTest, ALinkOutlivesTheFirstName) {

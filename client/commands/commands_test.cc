@@ -175,6 +175,10 @@ TEST_F(CommandsTest, ListsExperiments) {
             "experiments/e-1,ada,,2023-11-14T22:13:20+00:00,2,2,0,0,0,0\n");
   EXPECT_EQ(Run({"list"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("2 queued"));
+  EXPECT_EQ(Run({"list", "--owner", "ada"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("2 queued"));
+  EXPECT_EQ(Run({"list", "--owner", "eve"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("eve has no experiments here"));
 }
 
 TEST_F(CommandsTest, ShowsExperimentsAndTrials) {

@@ -17,10 +17,10 @@ int64_t Total(const v1::TrialCounts& counts) {
          counts.cancelled();
 }
 
-absl::StatusOr<int> List(Program& program, size_t limit) {
+absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owner) {
   auto connection = program.Connect();
   if (!connection.ok()) return connection.status();
-  auto experiments = (*connection)->ListExperiments(limit);
+  auto experiments = (*connection)->ListExperiments(limit, owner);
   if (!experiments.ok()) return experiments.status();
   if (!program.output_is_table()) {
     Records records{.columns = {"name", "owner", "description", "create_time", "trials", "queued",
@@ -36,6 +36,10 @@ absl::StatusOr<int> List(Program& program, size_t limit) {
            int64_t{counts.succeeded()}, int64_t{counts.failed()}, int64_t{counts.cancelled()}});
     }
     program.Write(records);
+    return kSuccess;
+  }
+  if (experiments->empty() && !owner.empty()) {
+    program.out() << owner << " has no experiments here; `lengthwise list` prints everybody's\n";
     return kSuccess;
   }
   if (experiments->empty()) {
@@ -68,13 +72,15 @@ absl::StatusOr<int> List(Program& program, size_t limit) {
 
 void AddList(CLI::App& app, Program& program) {
   auto limit = std::make_shared<size_t>(20);
-  CLI::App* command =
-      program.AddCommand(app, "list", "Lists experiments, newest first", kServerGroup,
-                         "lengthwise list\nlengthwise list --limit 0 --output json",
-                         [&program, limit] { return List(program, *limit); });
+  auto owner = std::make_shared<std::string>();
+  CLI::App* command = program.AddCommand(
+      app, "list", "Lists experiments, newest first", kServerGroup,
+      "lengthwise list\nlengthwise list --owner ada\nlengthwise list --limit 0 --output json",
+      [&program, limit, owner] { return List(program, *limit, *owner); });
   command->add_option("--limit", *limit, "At most so many; 0 lists all")
       ->capture_default_str()
       ->type_name("N");
+  command->add_option("--owner", *owner, "Only experiments of this owner")->type_name("NAME");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
   program.AddOutputOption(command);

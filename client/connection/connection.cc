@@ -253,9 +253,11 @@ absl::StatusOr<v1::Experiment> Connection::GetExperiment(const std::string& name
                      *this, options_.timeout);
 }
 
-absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t limit) {
+absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t limit,
+                                                                        const std::string& owner) {
   std::vector<v1::Experiment> experiments;
   v1::ListExperimentsRequest request;
+  request.set_owner(owner);
   do {
     request.set_page_size(limit == 0 ? kPageSize
                                      : static_cast<int>(std::min<size_t>(kPageSize, limit)));

@@ -54,8 +54,10 @@ class Connection {
   absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(
       const v1::EvaluateTrialRequest& request);
   absl::StatusOr<v1::Experiment> GetExperiment(const std::string& name);
-  // All pages, newest first; at most `limit`, where 0 means all.
-  absl::StatusOr<std::vector<v1::Experiment>> ListExperiments(size_t limit);
+  // All pages, newest first, of `owner` or, where it is empty, of everybody; at most `limit`, where
+  // 0 means all.
+  absl::StatusOr<std::vector<v1::Experiment>> ListExperiments(size_t limit,
+                                                              const std::string& owner = "");
   absl::StatusOr<v1::Experiment> CancelExperiment(const std::string& name,
                                                   const std::string& reason);
   absl::Status DeleteExperiment(const std::string& name);

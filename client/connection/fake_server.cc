@@ -236,10 +236,13 @@ grpc::Status FakeServer::GetExperiment(Context*, const v1::GetExperimentRequest*
   return grpc::Status::OK;
 }
 
-grpc::Status FakeServer::ListExperiments(Context*, const v1::ListExperimentsRequest*,
+grpc::Status FakeServer::ListExperiments(Context*, const v1::ListExperimentsRequest* request,
                                          v1::ListExperimentsResponse* response) {
   MutexLock lock(mutex_);
-  for (const v1::Experiment& experiment : experiments_) *response->add_experiments() = experiment;
+  for (const v1::Experiment& experiment : experiments_) {
+    if (!request->owner().empty() && experiment.owner() != request->owner()) continue;
+    *response->add_experiments() = experiment;
+  }
   return grpc::Status::OK;
 }
 

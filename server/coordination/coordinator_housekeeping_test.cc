@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/coordination/log_limits.h"
 #include "server/coordination/test_coordinator.h"
@@ -262,6 +263,9 @@ TEST_F(CoordinatorHousekeepingTest, ABackupMadeWhileEventsComeHasAllThatWasAckno
   });
   while (acknowledged < 50) std::this_thread::yield();
   const int64_t before = acknowledged;
+  // Who may call belongs to it: a restored server must not be open to everyone.
+  ASSERT_EQ(platform::WriteFileAtomically(coordinator_.data_dir() + "/tokens", "tokens"),
+            absl::OkStatus());
   v1::BackUpRequest request;
   request.set_name("b");
   std::vector<v1::BackUpResponse> told;
@@ -295,6 +299,9 @@ TEST_F(CoordinatorHousekeepingTest, ABackupMadeWhileEventsComeHasAllThatWasAckno
     auto opened = CoordinatorImpl::Open(options, dependencies);
     ASSERT_TRUE(opened.ok()) << opened.status();
   }
+  EXPECT_EQ(platform::ReadFile(restored + "/tokens").value_or("none"), "tokens");
+  EXPECT_EQ(std::filesystem::status(restored + "/tokens").permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
   TestCoordinator copy(restored, 0, ResolveKeeping);
   ASSERT_EQ(copy.Open(), absl::OkStatus());
   int64_t stored = 0;

@@ -62,6 +62,8 @@ absl::StatusOr<v1::RetryTrialsResponse> Engine::RetryTrials(const v1::RetryTrial
     if (!packs.ok()) return packs.status();
     for (const PackRecord& pack : *packs) pack_keys.emplace(pack.key, pack.pack_key);
   }
+  absl::Status quota = CheckQuota(record.owner, static_cast<int64_t>(trials->size()));
+  if (!quota.ok()) return quota;
   v1::RetryTrialsResponse response;
   for (const TrialRecord& trial : *trials) {
     const Decisions decisions =

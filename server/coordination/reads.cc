@@ -72,7 +72,7 @@ absl::StatusOr<v1::ListExperimentsResponse> CoordinatorImpl::ListExperiments(
   if (!before.ok()) return before.status();
   const auto reader = storage_->Read();
   if (!reader.ok()) return reader.status();
-  auto records = (*reader)->ListExperiments(*before, *size + 1);
+  auto records = (*reader)->ListExperiments(*before, request.owner(), *size + 1);
   if (!records.ok()) return records.status();
   v1::ListExperimentsResponse response;
   if (static_cast<int64_t>(records->size()) > *size) {

@@ -192,6 +192,11 @@ std::vector<v1::CancelExperimentRequest> FakeCoordinator::cancellations() {
   return cancellations_;
 }
 
+std::vector<std::string> FakeCoordinator::cancellers() {
+  platform::MutexLock lock(mutex_);
+  return cancellers_;
+}
+
 std::vector<v1::EvaluateTrialRequest> FakeCoordinator::evaluated() {
   platform::MutexLock lock(mutex_);
   return evaluated_;
@@ -295,6 +300,7 @@ void FakeCoordinator::CancelExperiment(v1::CancelExperimentRequest request, std:
   {
     platform::MutexLock lock(mutex_);
     cancellations_.push_back(request);
+    cancellers_.push_back(std::move(caller));
   }
   done(GetExperiment(request.name()));
 }

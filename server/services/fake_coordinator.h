@@ -60,6 +60,8 @@ class FakeCoordinator : public Coordinator {
   std::vector<v1::CreateExperimentRequest> created();
   std::vector<v1::EvaluateTrialRequest> evaluated();
   std::vector<v1::CancelExperimentRequest> cancellations();
+  // Who asked for them.
+  std::vector<std::string> cancellers();
   std::map<std::string, std::string> artifacts();
   // Waits until `condition` holds (it is checked after every change and may call the methods
   // above), or fails after 30 s.
@@ -161,6 +163,7 @@ class FakeCoordinator : public Coordinator {
   std::vector<v1::CreateExperimentRequest> created_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::EvaluateTrialRequest> evaluated_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CancelExperimentRequest> cancellations_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> cancellers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::BackUpResponse> backup_ ABSL_GUARDED_BY(mutex_);
   v1::Storage storage_ ABSL_GUARDED_BY(mutex_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace lengthwise::server {
@@ -49,6 +50,17 @@ class MemoryReader : public Base {
     }
     return std::nullopt;
   }
+  absl::StatusOr<bool> WasDeleted(absl::string_view id) override {
+    // Ids are a name and a number, which are given in turn and never again.
+    const size_t dash = id.rfind('-');
+    int64_t number = 0;
+    if (dash == absl::string_view::npos || !absl::SimpleAtoi(id.substr(dash + 1), &number)) {
+      return false;
+    }
+    const int64_t* last = data().counters.Find(absl::StrCat("name ", id.substr(0, dash)));
+    return last != nullptr && number >= 1 && number <= *last &&
+           data().experiment_keys.Find(std::string(id)) == nullptr;
+  }
   absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,
                                                        absl::string_view trial_id) override {
     const int64_t* key =
@@ -69,14 +81,24 @@ class MemoryReader : public Base {
     return packs;
   }
   absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
+                                                                const std::string& owner,
                                                                 int64_t limit) override {
     std::vector<ExperimentRecord> experiments;
     const auto& rows = data().experiments.rows();
     for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
       if (static_cast<int64_t>(experiments.size()) == limit) break;
-      if (before == 0 || row->first < before) experiments.push_back(row->second);
+      const bool wanted = owner.empty() || row->second.owner == owner;
+      if (wanted && (before == 0 || row->first < before)) experiments.push_back(row->second);
     }
     return experiments;
+  }
+  absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner) override {
+    int64_t count = 0;
+    for (const auto& [key, experiment] : data().experiments.rows()) {
+      if (experiment.owner != owner) continue;
+      count += experiment.counts.queued() + experiment.counts.running();
+    }
+    return count;
   }
   absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment, int32_t first_index,
                                                       const TrialFilter& filter,
@@ -334,9 +356,16 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
     data_->experiments.Put(experiment.key, std::move(experiment), journal_);
     return absl::OkStatus();
   }
+  bool HasSequence(const EventRecord& event) const {
+    const std::vector<EventRecord>* events = data_->events.Find(event.trial);
+    return events != nullptr &&
+           std::any_of(events->begin(), events->end(), [&](const EventRecord& stored) {
+             return stored.attempt == event.attempt && stored.sequence == event.sequence;
+           });
+  }
   absl::Status AppendEvent(EventRecord& event) override {
     const auto last = LastSequence(event.trial, event.attempt);
-    if (event.sequence > 0 && event.sequence <= *last) {
+    if (event.sequence > 0 && event.sequence <= *last && HasSequence(event)) {
       error_ = absl::UnavailableError("a sequence number comes twice");
       return error_;
     }

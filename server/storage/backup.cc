@@ -86,6 +86,7 @@ class Maker {
     if (status.ok()) status = CheckDatabase(database);
     if (status.ok()) status = DescribeDatabase(database);
     if (status.ok()) status = TakeArtifacts(database);
+    if (status.ok()) status = CopyTokens(data_dir_, directory_);
     if (!status.ok()) return status;
     manifest_.create_time = absl::Now();
     status = WriteManifest(directory_, manifest_);
@@ -154,6 +155,19 @@ class Maker {
 };
 
 }  // namespace
+
+absl::Status CopyTokens(const std::string& from, const std::string& to) {
+  const std::string copy = absl::StrCat(to, "/", kTokensFile);
+  const absl::Status status = platform::CopyFile(absl::StrCat(from, "/", kTokensFile), copy);
+  if (absl::IsNotFound(status)) return absl::OkStatus();
+  if (!status.ok()) return status;
+  std::error_code error;
+  std::filesystem::permissions(
+      copy, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+  if (error)
+    return absl::UnavailableError(absl::StrCat("cannot protect ", copy, ": ", error.message()));
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::string& name,
                                        ArtifactStore& artifacts, const BackupProgress& progress) {

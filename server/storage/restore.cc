@@ -72,6 +72,7 @@ absl::Status Copy(const std::string& backup, const BackupManifest& manifest,
     status = CopyChecked(absl::StrCat(backup, "/", kDatabaseFile), database,
                          manifest.database_bytes, manifest.database_sha256);
   }
+  if (status.ok()) status = CopyTokens(backup, directory);
   if (status.ok()) status = CheckDatabase(database);
   if (status.ok()) status = LeaveOutNumbers(database);
   if (status.ok()) status = platform::SyncFileSystem(directory);

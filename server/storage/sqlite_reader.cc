@@ -206,12 +206,13 @@ absl::StatusOr<std::vector<PackRecord>> SqliteReader<Base>::ListPacks(int64_t ex
 }
 
 template <typename Base>
-absl::StatusOr<std::vector<ExperimentRecord>> SqliteReader<Base>::ListExperiments(int64_t before,
-                                                                                  int64_t limit) {
+absl::StatusOr<std::vector<ExperimentRecord>> SqliteReader<Base>::ListExperiments(
+    int64_t before, const std::string& owner, int64_t limit) {
   const int64_t bound = before > 0 ? before : INT64_MAX;
   return All<ExperimentRecord>(
-      connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS "WHERE key < ?1 ORDER BY key DESC LIMIT ?2",
-                        bound, limit),
+      connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS
+                        "WHERE key < ?1 AND (?2 = '' OR owner = ?2) ORDER BY key DESC LIMIT ?3",
+                        bound, owner, limit),
       ReadExperiment);
 }
 

@@ -27,6 +27,7 @@ class SqliteReader : public Base {
   absl::StatusOr<std::optional<PackRecord>> FindPack(int64_t key) override;
   absl::StatusOr<std::vector<PackRecord>> ListPacks(int64_t experiment) override;
   absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
+                                                                const std::string& owner,
                                                                 int64_t limit) override;
   absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment, int32_t first_index,
                                                       const TrialFilter& filter,

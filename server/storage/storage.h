@@ -37,8 +37,9 @@ class StorageReader {
   // Of an experiment, keys ascending.
   virtual absl::StatusOr<std::vector<PackRecord>> ListPacks(int64_t experiment) = 0;
 
-  // Newest first: keys below `before` (0: all).
+  // Newest first: keys below `before` (0: all), of `owner` (empty: of all).
   virtual absl::StatusOr<std::vector<ExperimentRecord>> ListExperiments(int64_t before,
+                                                                        const std::string& owner,
                                                                         int64_t limit) = 0;
   // In the order of the grid, from an index on.
   virtual absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment,

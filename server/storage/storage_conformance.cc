@@ -103,10 +103,12 @@ TEST_P(StorageConformanceTest, KeepsNothingOfATransactionThatWasNotCommitted) {
 TEST_P(StorageConformanceTest, AReaderSeesOneStateWhileTheWriterGoesOn) {
   Insert("sort", 1);
   const auto reader = storage_->Read();
-  ASSERT_THAT(*(*reader)->ListExperiments(0, 10), SizeIs(1));
+  ASSERT_THAT(*(*reader)->ListExperiments(0, "", 10), SizeIs(1));
   Insert("sort", 1);
-  EXPECT_THAT(*(*reader)->ListExperiments(0, 10), SizeIs(1));
-  EXPECT_THAT(*(*storage_->Read())->ListExperiments(0, 10), SizeIs(2));
+  EXPECT_THAT(*(*reader)->ListExperiments(0, "", 10), SizeIs(1));
+  EXPECT_THAT(*(*storage_->Read())->ListExperiments(0, "", 10), SizeIs(2));
+  EXPECT_THAT(*(*storage_->Read())->ListExperiments(0, "owner", 10), SizeIs(2));
+  EXPECT_THAT(*(*storage_->Read())->ListExperiments(0, "nobody", 10), SizeIs(0));
 }
 
 TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLast) {

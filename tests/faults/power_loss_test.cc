@@ -126,7 +126,7 @@ TEST(PowerLossTest, TheStoreKeepsEveryCommitAndNothingOfTheOthers) {
       ASSERT_TRUE(storage.ok()) << "seed " << seed << ": " << storage.status();
       const auto reader = (*storage)->Read();
       ASSERT_TRUE(reader.ok());
-      const auto experiments = (*reader)->ListExperiments(0, 1'000'000);
+      const auto experiments = (*reader)->ListExperiments(0, "", 1'000'000);
       ASSERT_TRUE(experiments.ok()) << experiments.status();
       // The one whose commit was cut off may be there, but then whole.
       const int found = static_cast<int>(experiments->size());
