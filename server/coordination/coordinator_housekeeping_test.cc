@@ -284,6 +284,7 @@ TEST_F(CoordinatorHousekeepingTest, ABackupMadeWhileEventsComeHasAllThatWasAckno
   EXPECT_TRUE(told.back().complete());
   EXPECT_EQ(told.back().path(), path);
   EXPECT_EQ(told.back().copied_bytes(), told.back().total_bytes());
+  EXPECT_EQ(told.back().copied_bytes(), coordinator_->GetStorage()->backups(0).bytes());
   EXPECT_THAT(Artifacts(), SizeIs(2)) << "what waited to be deleted is gone";
   EXPECT_EQ(coordinator_->BackUp(request, [](const auto&) { return true; }).code(),
             absl::StatusCode::kAlreadyExists);

@@ -113,8 +113,14 @@ class Maker {
     for (const BackupManifest::Artifact& artifact : *named) total_ += artifact.size_bytes;
     for (const BackupManifest::Artifact& artifact : *named) {
       if (!Tell()) return absl::CancelledError("the backup was given up");
+      const size_t taken = manifest_.artifacts.size();
       if (absl::Status status = Take(artifact); !status.ok()) return status;
-      copied_ += artifact.size_bytes;
+      // What is not there any more is not a part of the whole.
+      if (manifest_.artifacts.size() > taken) {
+        copied_ += artifact.size_bytes;
+      } else {
+        total_ -= artifact.size_bytes;
+      }
     }
     Tell();
     return absl::OkStatus();
