@@ -420,11 +420,8 @@ absl::StatusOr<int64_t> SqliteReader<Base>::LastSequence(int64_t trial, int32_t 
 
 template <typename Base>
 absl::StatusOr<int64_t> SqliteReader<Base>::CountUnendedTrials(absl::string_view owner) {
-  SqliteStatement query = connection_.Query(
-      "SELECT coalesce(sum(queued + running), 0) FROM experiments WHERE owner = ?1", owner);
-  const int64_t count = query.Step() ? query.Int(0) : 0;
-  if (!query.status().ok()) return query.status();
-  return count;
+  return Number(connection_.Query(
+      "SELECT coalesce(sum(queued + running), 0) FROM experiments WHERE owner = ?1", owner));
 }
 
 template <typename Base>
