@@ -21,6 +21,8 @@ constexpr Rule kRules[] = {
 
     {"lengthwise.v1.AdministrationService/BackUp", Access::kAdminister},
     {"lengthwise.v1.AdministrationService/GetStorage", Access::kAdminister},
+    // Says nothing of what is stored; who installs a client or a worker compares versions with it.
+    {"lengthwise.v1.AdministrationService/GetServer", Access::kAuthenticated},
 
     {"lengthwise.v1.CatalogueService/ListCatalogueEntries", Access::kRead},
 
@@ -42,6 +44,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.ExperimentService/QueryLengthAccuracies", Access::kRead},
     {"lengthwise.v1.ExperimentService/QueryAttentionMaps", Access::kRead},
     {"lengthwise.v1.ExperimentService/QueryProjections", Access::kRead},
+    {"lengthwise.v1.ExperimentService/DownloadModel", Access::kRead},
 
     {"lengthwise.v1.FleetService/ListWorkers", Access::kRead},
 
