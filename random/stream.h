@@ -26,6 +26,9 @@ enum class Purpose : uint8_t {
   kPreview = 7,              // `lengthwise sample`
   kDropout = 8,              // row: layer and sequence (models/layers/dropout.h)
   kEvaluationDropout = 9,    // step: length evaluated; row: as kDropout
+  kDataSet = 10,             // step: length; row: example of a fixed data set
+  kExampleOrder = 11,        // order of the examples of a length; step: epoch and length
+  kBatchOrder = 12,          // order of the batches; step: epoch
 };
 
 // The numbers of one address. Copies continue independently from where the original stands. Not
