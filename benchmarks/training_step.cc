@@ -118,9 +118,10 @@ int Measure(const Options& options) {
   std::vector<int64_t> members;
   for (int i = 0; i < options.pack; ++i) {
     const auto seed = static_cast<uint64_t>(i);
-    seeds.push_back({.weight_seed = seed, .data_seed = seed, .learning_rate = 3e-4});
+    seeds.push_back({.weight_seed = seed, .data_seed = seed});
     members.push_back(i);
   }
+  const std::vector<double> learning_rates(members.size(), 3e-4);
   const auto model = CreatePackModel(*blueprint, seeds, *device).value();
   const int64_t base = PeakBytes();
   constexpr int kWarmUp = 3;
@@ -128,7 +129,7 @@ int Measure(const Options& options) {
   float loss = 0;
   for (int step = 1; step <= kWarmUp + options.steps; ++step) {
     const double start = WallSeconds(), cpu_start = CpuSeconds();
-    loss = model->TrainStep(step, members)[0].loss;
+    loss = model->TrainStep(step, members, learning_rates)[0].loss;
     if (step <= kWarmUp) continue;
     wall.push_back(WallSeconds() - start);
     cpu.push_back(CpuSeconds() - cpu_start);

@@ -6,6 +6,7 @@
 #include "catalogue/entry.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
+#include "models/schedules/catalogue.h"
 #include "specification/protocols.h"
 #include "tasks/catalogue.h"
 
@@ -17,7 +18,7 @@ struct Catalogues {
   absl::Span<const models::NetworkEntry* const> networks;
   absl::Span<const models::EncodingEntry* const> encodings;
   absl::Span<const catalogue::Entry* const> optimizers;
-  absl::Span<const catalogue::Entry* const> schedules;
+  absl::Span<const models::ScheduleEntry* const> schedules;
   absl::Span<const ProtocolEntry* const> protocols;
 };
 

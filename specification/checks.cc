@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
+#include "specification/epochs.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 constexpr size_t kMostName = 40;
 constexpr size_t kMostDescription = 10'000;
 constexpr int64_t kMostSteps = 1'000'000'000'000;
+constexpr int64_t kMostExamples = 100'000'000;
 
 // "1,000,000".
 std::string Grouped(absl::uint128 number) {
@@ -117,14 +119,45 @@ void CheckSeeds(const v1::ExperimentSpecification& specification, Findings& find
   CheckDistinct("data_seeds", specification.data_seeds(), text, findings);
 }
 
-void CheckTraining(const v1::Training& training, Findings& findings) {
+// Epochs stand for steps.
+void CheckEpochs(const v1::Training& training, Findings& findings) {
   if (training.has_steps()) {
+    findings.Add("training.epochs", "exclusive with training.steps: set one of them");
+  }
+  if (training.examples() == 0) {
+    findings.Add("training.epochs", "needs a data set to go through: set training.examples");
+  }
+  if (training.epochs() < 1 || training.epochs() > kMostEpochs) {
+    CheckInteger("training.epochs", training.epochs(), 1, kMostEpochs, findings);
+  } else if (const int64_t steps = StepsPerEpoch(training);
+             steps > kMostSteps / training.epochs()) {
+    findings.Add("training.epochs",
+                 absl::StrCat("got ", training.epochs(), " epochs of ", steps,
+                              " steps; expected at most ", kMostSteps, " steps in all"));
+  }
+}
+
+void CheckExamples(const v1::Training& training, Findings& findings) {
+  CheckInteger("training.examples", training.examples(), 0, kMostExamples, findings);
+  const int64_t lengths = int64_t{training.lengths().max()} - training.lengths().min() + 1;
+  if (training.examples() > 0 && training.examples() < lengths) {
+    findings.Add("training.examples",
+                 absl::StrCat("got ", training.examples(), ", expected at least one for each of ",
+                              lengths, " lengths (training.lengths)"));
+  }
+}
+
+void CheckTraining(const v1::Training& training, Findings& findings) {
+  if (training.has_epochs()) {
+    CheckEpochs(training, findings);
+  } else if (training.has_steps()) {
     CheckInteger("training.steps", training.steps(), 1, kMostSteps, findings);
   } else {
     findings.AddMissing("training.steps",
                         "required without a protocol: the number of optimizer steps");
   }
   CheckInteger("training.batch_size", training.batch_size(), 1, 65'536, findings);
+  CheckExamples(training, findings);
   const v1::LengthRange& lengths = training.lengths();
   CheckInteger("training.lengths.min", lengths.min(), 1, kMostLength, findings);
   CheckInteger("training.lengths.max", lengths.max(), 1, kMostLength, findings);

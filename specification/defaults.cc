@@ -9,6 +9,7 @@
 
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "specification/epochs.h"
 #include "specification/parse.h"
 
 namespace lengthwise::specification {
@@ -34,6 +35,7 @@ training:
   precision: float32
   stop_after_seconds: 0
   stop_at_accuracy: 0
+  examples: 0
 evaluation:
   sequences: 500
   every_steps: 0
@@ -108,6 +110,9 @@ void Fill(const v1::ExperimentSpecification& defaults, v1::ExperimentSpecificati
     own.clear_weight_seeds();
     own.clear_data_seeds();
   }
+  // The two say the same in different ways.
+  if (specification.training().has_epochs()) own.mutable_training()->clear_steps();
+  if (specification.training().has_steps()) own.mutable_training()->clear_epochs();
   FillAxis(own.tasks(), *specification.mutable_tasks());
   FillAxis(own.networks(), *specification.mutable_networks());
   FillAxis(own.encodings(), *specification.mutable_encodings());
@@ -172,6 +177,11 @@ void FillCompatibility(const v1::ExperimentSpecification& readings,
 }
 
 void FillDependent(v1::ExperimentSpecification& specification) {
+  v1::Training& training = *specification.mutable_training();
+  if (training.has_epochs() && training.epochs() <= kMostEpochs) {
+    training.set_steps(training.epochs() * StepsPerEpoch(training));
+    training.clear_epochs();
+  }
   v1::Evaluation& evaluation = *specification.mutable_evaluation();
   FillIntervalLengths(evaluation);
   if (!evaluation.has_interval_sequences()) {

@@ -127,6 +127,24 @@ const Mistake kMistakes[] = {
      "training.optimizer: unknown optimizer \"adan\"; did you mean \"adam\"?"},
     {"UnknownSchedule", "training: {steps: 1, schedule: constnat}",
      "training.schedule: unknown schedule \"constnat\"; did you mean \"constant\"?"},
+    {"EpochsOfNothing", "training: {epochs: 3}",
+     "training.epochs: needs a data set to go through: set training.examples"},
+    {"EpochsAndSteps", "training: {steps: 1, epochs: 3, examples: 1000}",
+     "training.epochs: exclusive with training.steps: set one of them"},
+    {"NegativeEpochs", "training: {epochs: -3, examples: 1000}",
+     "training.epochs: got -3, expected an integer from 1 to 1000000000"},
+    {"TooManyEpochs",
+     "training: {epochs: 1000000000, examples: 1000000, batch_size: 1, lengths: 1..2}",
+     "training.epochs: got 1000000000 epochs of 1000000 steps; expected at most 1000000000000 "
+     "steps "
+     "in all"},
+    {"FewerExamplesThanLengths", "training: {steps: 1, examples: 19, lengths: 1..20}",
+     "training.examples: got 19, expected at least one for each of 20 lengths (training.lengths)"},
+    {"PlateauWithoutEpochs", "training: {steps: 1, schedule: plateau}",
+     "training.schedule.every_steps: there are no epochs to look at the loss after; set it, or "
+     "training.examples"},
+    {"WarmupLongerThanTraining", "training: {steps: 100, schedule: warmup_cosine}",
+     "training.schedule.warmup_steps: got 500, expected less than training.steps, 100"},
     {"UnknownProtocol", "protocol: randomised_positional_encodings",
      "protocol: unknown protocol \"randomised_positional_encodings\"; did you mean "
      "\"randomized_positional_encodings\"?"},

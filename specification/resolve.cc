@@ -12,6 +12,7 @@
 #include "specification/checks.h"
 #include "specification/components.h"
 #include "specification/defaults.h"
+#include "specification/epochs.h"
 #include "specification/expand.h"
 #include "specification/findings.h"
 #include "specification/resolve_with.h"
@@ -87,6 +88,17 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
       break;
     }
   }
+}
+
+void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
+                   const v1::Training& training, Findings& findings) {
+  // A number of steps that is missing or wrong is a problem of its own.
+  if (entry.check == nullptr || training.steps() < 1) return;
+  std::vector<catalogue::Problem> problems;
+  entry.check(choice.parameters,
+              {.steps = training.steps(), .steps_per_epoch = StepsPerEpoch(training)},
+              "training.schedule", problems);
+  findings.AddAll(problems);
 }
 
 // What must fit together across the axes.
@@ -203,8 +215,11 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   v1::Training& training = *specification.mutable_training();
   ResolveComponent(catalogues.optimizers, "optimizer", "training.optimizer",
                    *training.mutable_optimizer(), findings);
-  ResolveComponent(catalogues.schedules, "schedule", "training.schedule",
-                   *training.mutable_schedule(), findings);
+  if (const auto schedule =
+          ResolveComponent(Entries(catalogues.schedules), "schedule", "training.schedule",
+                           *training.mutable_schedule(), findings)) {
+    CheckSchedule(*catalogues.schedules[schedule->index], *schedule, training, findings);
+  }
   const size_t before = findings.problems().size();
   CheckGridSize(specification, limits.max_trials, findings);
   // Every combination is looked at only where there are not too many.

@@ -92,6 +92,31 @@ TEST(ResolveTest, TrialsOfAPackDifferOnlyInSeedsAndLearningRate) {
   EXPECT_EQ(longer->trials[0].pack_key, grid->trials[0].pack_key) << "not part of the trial";
 }
 
+TEST(ResolveTest, EpochsBecomeSteps) {
+  // 8,000 puzzles in batches of 128: 62 whole ones and one of 64 (relational reasoning).
+  const absl::StatusOr<Grid> grid = ResolveText(
+      "{name: x, tasks: even_pairs, encodings: none, learning_rates: 1e-4, evaluation: {lengths: "
+      "5}, "
+      "training: {epochs: 4001, examples: 8000, lengths: 16..16}}");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  const v1::Training& training = grid->trials[0].specification.training();
+  EXPECT_EQ(training.steps(), 4001 * 63);
+  EXPECT_EQ(training.examples(), 8000);
+  EXPECT_FALSE(training.has_epochs());
+  // What was resolved resolves to itself, as where seeds are added.
+  const absl::StatusOr<Grid> again = Resolve(grid->specification, Limits());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->trials[0].pack_key, grid->trials[0].pack_key);
+}
+
+TEST(ResolveTest, EpochsReplaceTheProtocolsSteps) {
+  const absl::StatusOr<Grid> grid = ResolveText(
+      "{name: x, protocol: randomized_positional_encodings, seeds: 0, "
+      "training: {epochs: 2, examples: 400, batch_size: 5}}");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_EQ(grid->trials[0].specification.training().steps(), 2 * 40 * 2);
+}
+
 TEST(ResolveTest, SetsEveryFieldOfATrial) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
@@ -130,6 +155,7 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
           precision: "float32"
           stop_after_seconds: 0
           stop_at_accuracy: 0
+          examples: 0
         }
         evaluation {
           lengths: [ 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60 ]

@@ -82,7 +82,7 @@ evaluation: {lengths: 1..8}
     const models::NetworkEntry* const networks[] = {&network_};
     const models::EncodingEntry* const encodings[] = {&encoding_};
     const catalogue::Entry* const optimizers[] = {&optimizer_};
-    const catalogue::Entry* const schedules[] = {&schedule_};
+    const models::ScheduleEntry* const schedules[] = {&schedule_};
     const ProtocolEntry* const protocols[] = {&protocol_};
     return ResolveWith({.tasks = tasks,
                         .networks = networks,
@@ -97,7 +97,7 @@ evaluation: {lengths: 1..8}
   models::NetworkEntry network_;
   models::EncodingEntry encoding_;
   catalogue::Entry optimizer_;
-  catalogue::Entry schedule_;
+  models::ScheduleEntry schedule_;
   ProtocolEntry protocol_;
 };
 

@@ -8,8 +8,8 @@
 namespace lengthwise::tasks {
 
 // The same number of examples of each length, batches of one length each, in an order of their own
-// in every epoch (positional attention, appendix B; for one length, what every paper does). The last
-// batch of a length may be smaller: no example is left out.
+// in every epoch (positional attention, appendix B; for one length, what every paper does). The
+// last batch of a length may be smaller: no example is left out.
 //
 // Everything is a function of the shape, the seeds and the step: nothing is stored, whatever the
 // number of examples.
@@ -24,8 +24,8 @@ class DataSet {
     int64_t max_length = 0;
   };
 
-  // What a step trains on: examples that stand at `first` and after in the epoch's order of those of
-  // the length.
+  // What a step trains on: examples that stand at `first` and after in the epoch's order of those
+  // of the length.
   struct Batch {
     int64_t length = 0;
     int64_t epoch = 0;  // from 0

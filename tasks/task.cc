@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
+#include <vector>
 
 namespace lengthwise::tasks {
 
@@ -9,17 +11,24 @@ void TransductionTask::Mask(absl::Span<const int32_t> target, absl::Span<uint8_t
   std::fill(mask.begin(), mask.end(), uint8_t{1});
 }
 
+void SampleRows(const TransductionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,
+                int64_t n, absl::Span<const uint32_t> rows, TransductionBatch batch) {
+  const auto input_length = static_cast<size_t>(task.InputLength(n));
+  const auto output_length = static_cast<size_t>(task.OutputLength(n));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    random::Stream stream(seed, purpose, step, rows[i]);
+    const auto target = batch.targets.subspan(i * output_length, output_length);
+    task.Sample(n, stream, batch.inputs.subspan(i * input_length, input_length), target);
+    task.Mask(target, batch.mask.subspan(i * output_length, output_length));
+  }
+}
+
 void SampleBatch(const TransductionTask& task, uint64_t seed, random::Purpose purpose,
                  uint64_t step, int64_t n, uint32_t first_row, uint32_t rows,
                  TransductionBatch batch) {
-  const auto input_length = static_cast<size_t>(task.InputLength(n));
-  const auto output_length = static_cast<size_t>(task.OutputLength(n));
-  for (uint32_t row = 0; row < rows; ++row) {
-    random::Stream stream(seed, purpose, step, first_row + row);
-    const auto target = batch.targets.subspan(row * output_length, output_length);
-    task.Sample(n, stream, batch.inputs.subspan(row * input_length, input_length), target);
-    task.Mask(target, batch.mask.subspan(row * output_length, output_length));
-  }
+  std::vector<uint32_t> all(rows);
+  std::iota(all.begin(), all.end(), first_row);
+  SampleRows(task, seed, purpose, step, n, all, batch);
 }
 
 }  // namespace lengthwise::tasks

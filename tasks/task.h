@@ -60,9 +60,12 @@ struct TransductionBatch {
   absl::Span<uint8_t> mask;
 };
 
-// Fills rows first_row .. first_row + rows - 1 of the batch of (seed, purpose, step); row r is a
-// function of (seed, purpose, step, r) alone, so a batch may be made in parts. Buffers hold exactly
-// `rows` rows.
+// Fills the batch with `rows` of (seed, purpose, step), in that order; row r is a function of
+// (seed, purpose, step, r) alone. Buffers hold exactly as many rows.
+void SampleRows(const TransductionTask& task, uint64_t seed, random::Purpose purpose, uint64_t step,
+                int64_t n, absl::Span<const uint32_t> rows, TransductionBatch batch);
+
+// The same for rows first_row .. first_row + rows - 1, so that a batch may be made in parts.
 void SampleBatch(const TransductionTask& task, uint64_t seed, random::Purpose purpose,
                  uint64_t step, int64_t n, uint32_t first_row, uint32_t rows,
                  TransductionBatch batch);

@@ -12,6 +12,7 @@
 #include "client/rendering/table.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
+#include "models/schedules/catalogue.h"
 #include "specification/protocols.h"
 #include "tasks/catalogue.h"
 

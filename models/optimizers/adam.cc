@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "c10/util/Exception.h"
 #include "models/optimizers/adam_cuda.h"
 #include "models/optimizers/optimizer.h"
@@ -9,12 +10,39 @@
 namespace lengthwise::models {
 namespace {
 
+struct WeightDecay {
+  // 0 for none.
+  double rate = 0;
+  bool matrices_alone = false;
+};
+
+// Whether weight decay that spares biases, norms and the encoding takes this parameter.
+bool IsMatrix(const ParameterLayout::Slot& slot) {
+  return slot.shape.size() >= 2 && !absl::StrContains(slot.name, "encoding.");
+}
+
+// Takes rate * decay of the parameters [count, N] away from them. `rates` is [count].
+void Decay(const ParameterLayout& layout, const WeightDecay& decay, const at::Tensor& rates,
+           at::Tensor parameters) {
+  if (decay.rate == 0) return;
+  const at::Tensor kept =
+      rates.mul(-decay.rate).add(1).to(parameters.options()).unsqueeze(1);  // [count, 1]
+  if (!decay.matrices_alone) {
+    parameters.mul_(kept);
+    return;
+  }
+  for (const ParameterLayout::Slot& slot : layout.slots()) {
+    if (IsMatrix(slot)) parameters.narrow(1, slot.offset, slot.size).mul_(kept);
+  }
+}
+
 class Adam : public Optimizer {
  public:
-  explicit Adam(const catalogue::Parameters& parameters)
+  Adam(const catalogue::Parameters& parameters, const WeightDecay& decay)
       : beta1_(parameters.Double("beta1")),
         beta2_(parameters.Double("beta2")),
-        epsilon_(parameters.Double("epsilon")) {}
+        epsilon_(parameters.Double("epsilon")),
+        decay_(decay) {}
 
   void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
             const at::Tensor& learning_rates) const override {
@@ -22,6 +50,8 @@ class Adam : public Optimizer {
     const at::Tensor gradients = arena.gradients().narrow(0, first, count);
     at::Tensor mean = arena.first_moments().narrow(0, first, count);
     at::Tensor mean_square = arena.second_moments().narrow(0, first, count);
+
+    Decay(arena.layout(), decay_, learning_rates, parameters);
 
     const double correction1 = 1 - std::pow(beta1_, static_cast<double>(step));
     const double correction2 = 1 - std::pow(beta2_, static_cast<double>(step));
@@ -52,12 +82,19 @@ class Adam : public Optimizer {
   double beta1_;
   double beta2_;
   double epsilon_;
+  WeightDecay decay_;
 };
 
 }  // namespace
 
 std::unique_ptr<Optimizer> CreateAdam(const catalogue::Parameters& parameters) {
-  return std::make_unique<Adam>(parameters);
+  return std::make_unique<Adam>(parameters, WeightDecay());
+}
+
+std::unique_ptr<Optimizer> CreateAdamW(const catalogue::Parameters& parameters) {
+  return std::make_unique<Adam>(
+      parameters, WeightDecay{.rate = parameters.Double("weight_decay"),
+                              .matrices_alone = parameters.String("decayed") == "matrices"});
 }
 
 }  // namespace lengthwise::models

@@ -3,30 +3,15 @@
 #include <vector>
 
 #include "models/optimizers/adam.h"
+#include "models/optimizers/sgd.h"
 
 namespace lengthwise::models {
-namespace {
-
-const catalogue::Entry& ConstantEntry() {
-  static const catalogue::Entry& entry =
-      *new catalogue::Entry{.name = "constant",
-                            .title = "constant",
-                            .documentation = "The learning rate stays what it is."};
-  return entry;
-}
-
-}  // namespace
 
 absl::Span<const catalogue::Entry* const> OptimizerEntries() {
   static const auto& entries = *new std::vector<const catalogue::Entry*>{
       &AdamEntry(),
-  };
-  return entries;
-}
-
-absl::Span<const catalogue::Entry* const> ScheduleEntries() {
-  static const auto& entries = *new std::vector<const catalogue::Entry*>{
-      &ConstantEntry(),
+      &AdamWEntry(),
+      &SgdEntry(),
   };
   return entries;
 }

@@ -1,4 +1,4 @@
-// All optimizers and learning-rate schedules by name, without LibTorch.
+// All optimizers by name, without LibTorch.
 #ifndef LENGTHWISE_MODELS_OPTIMIZERS_CATALOGUE_H_
 #define LENGTHWISE_MODELS_OPTIMIZERS_CATALOGUE_H_
 
@@ -7,9 +7,8 @@
 
 namespace lengthwise::models {
 
-// Live forever.
+// Lives forever.
 absl::Span<const catalogue::Entry* const> OptimizerEntries();
-absl::Span<const catalogue::Entry* const> ScheduleEntries();
 
 }  // namespace lengthwise::models
 

@@ -3,6 +3,7 @@
 #include "catalogue/suggestion.h"
 #include "models/optimizers/adam.h"
 #include "models/optimizers/optimizer.h"
+#include "models/optimizers/sgd.h"
 
 namespace lengthwise::models {
 namespace {
@@ -15,6 +16,8 @@ struct Implementation {
 const std::vector<Implementation>& Implementations() {
   static const auto& implementations = *new std::vector<Implementation>{
       {AdamEntry(), CreateAdam},
+      {AdamWEntry(), CreateAdamW},
+      {SgdEntry(), CreateSgd},
   };
   return implementations;
 }

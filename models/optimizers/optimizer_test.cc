@@ -111,5 +111,89 @@ TEST(AdamTest, LeavesOtherMembersAlone) {
   EXPECT_EQ(arena.first_moments()[0].abs().max().item<float>(), 0);
 }
 
+catalogue::Parameters Defaults(const std::string& name, const catalogue::Parameters& given) {
+  for (const catalogue::Entry* entry : OptimizerEntries()) {
+    std::vector<catalogue::Problem> problems;
+    if (entry->name == name) return catalogue::Resolve(*entry, given, "", problems);
+  }
+  return {};
+}
+
+// A matrix, a vector and a table of the encoding, all ones, with gradients of zero.
+ParameterLayout ThreeKinds() {
+  const Initializer ones = {.kind = Initializer::Kind::kOnes};
+  ParameterLayout layout;
+  layout.Add("blocks.0.up", {2, 3}, ones);
+  layout.Add("blocks.0.up_bias", {3}, ones);
+  layout.Add("blocks.0.encoding.table", {4, 2}, ones);
+  return layout;
+}
+
+std::vector<double> FirstOfEachKind(const catalogue::Parameters& given) {
+  const ParameterLayout layout = ThreeKinds();
+  ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.Initialize(0, 1);
+  const auto optimizer = CreateOptimizer("adamw", Defaults("adamw", given));
+  EXPECT_TRUE(optimizer.ok()) << optimizer.status();
+  for (int64_t step = 1; step <= 2; ++step) {
+    (*optimizer)->Step(arena, 0, 1, step, at::tensor(std::vector<double>{0.5}));
+  }
+  std::vector<double> firsts;
+  for (const auto& slot : layout.slots()) {
+    firsts.push_back(arena.parameters()[0][slot.offset].item<double>());
+  }
+  return firsts;
+}
+
+TEST(AdamWTest, DecaysApartFromTheGradient) {
+  catalogue::Parameters given;
+  given.Set("weight_decay", 0.1);
+  // 1 - 0.5 * 0.1, twice.
+  for (const double value : FirstOfEachKind(given)) EXPECT_DOUBLE_EQ(value, 0.95 * 0.95);
+}
+
+TEST(AdamWTest, SparesWhatIsNoMatrixWhereAskedTo) {
+  catalogue::Parameters given;
+  given.Set("decayed", std::string("matrices"));
+  const std::vector<double> firsts = FirstOfEachKind(given);
+  EXPECT_DOUBLE_EQ(firsts[0], 0.95 * 0.95);
+  EXPECT_EQ(firsts[1], 1);
+  EXPECT_EQ(firsts[2], 1);
+}
+
+TEST(AdamWTest, WithoutDecayIsAdam) {
+  const ParameterLayout layout = OneParameter(5);
+  catalogue::Parameters given;
+  given.Set("weight_decay", 0.0);
+  ParameterArena arenas[2] = {{layout, 1, at::kFloat, at::kCPU}, {layout, 1, at::kFloat, at::kCPU}};
+  const auto adam = CreateOptimizer("adam", AdamDefaults()).value();
+  const auto adamw = CreateOptimizer("adamw", Defaults("adamw", given)).value();
+  const at::Tensor rates = at::tensor(std::vector<double>{0.1});
+  for (ParameterArena& arena : arenas) {
+    arena.Initialize(0, 3);
+    arena.gradients().copy_(arena.parameters());
+  }
+  adam->Step(arenas[0], 0, 1, 1, rates);
+  adamw->Step(arenas[1], 0, 1, 1, rates);
+  EXPECT_TRUE(at::equal(arenas[0].parameters(), arenas[1].parameters()));
+}
+
+TEST(SgdTest, FollowsTheGradientWithMomentum) {
+  const ParameterLayout layout = OneParameter(1);
+  catalogue::Parameters given;
+  given.Set("momentum", 0.5);
+  for (const bool momentum : {false, true}) {
+    ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+    const auto sgd =
+        CreateOptimizer("sgd", Defaults("sgd", momentum ? given : catalogue::Parameters())).value();
+    for (int64_t step = 1; step <= 3; ++step) {
+      arena.gradients()[0][0].fill_(1);
+      sgd->Step(arena, 0, 1, step, at::tensor(std::vector<double>{0.1}));
+    }
+    // Directions 1, 1, 1, or with momentum 1, 1.5, 1.75.
+    EXPECT_DOUBLE_EQ(arena.parameters()[0][0].item<double>(), momentum ? -0.425 : -0.3);
+  }
+}
+
 }  // namespace
 }  // namespace lengthwise::models

@@ -23,7 +23,7 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
   for (const catalogue::Entry* optimizer : catalogues.optimizers) {
     entries.push_back(ToProto(v1::OPTIMIZER, *optimizer));
   }
-  for (const catalogue::Entry* schedule : catalogues.schedules) {
+  for (const models::ScheduleEntry* schedule : catalogues.schedules) {
     entries.push_back(ToProto(v1::SCHEDULE, *schedule));
   }
   for (const specification::ProtocolEntry* protocol : catalogues.protocols) {

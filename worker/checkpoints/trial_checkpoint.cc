@@ -24,6 +24,7 @@ namespace {
 constexpr absl::string_view kFormat = "lengthwise.checkpoint.1";
 constexpr char kTrainingSeconds[] = "training_seconds";
 constexpr char kStopReason[] = "stop_reason";
+constexpr char kSchedule[] = "schedule";
 constexpr char kOptimizerState[] = "optimizer_state";
 constexpr char kDropped[] = "dropped";
 
@@ -76,6 +77,9 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
   if (const auto reason = file.metadata.find(kStopReason); reason != file.metadata.end()) {
     header.stop_reason = reason->second;
   }
+  if (const auto state = file.metadata.find(kSchedule); state != file.metadata.end()) {
+    header.schedule_state = state->second;
+  }
   if (const auto state = file.metadata.find(kOptimizerState); state != file.metadata.end()) {
     if (state->second != kDropped) {
       return absl::DataLossError(
@@ -123,6 +127,7 @@ std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
     file.metadata[kTrainingSeconds] = absl::StrFormat("%.17g", header.training_seconds);
   }
   if (!header.stop_reason.empty()) file.metadata[kStopReason] = header.stop_reason;
+  if (!header.schedule_state.empty()) file.metadata[kSchedule] = header.schedule_state;
   if (!header.has_optimizer_state) file.metadata[kOptimizerState] = kDropped;
   for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {

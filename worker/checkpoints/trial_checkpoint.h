@@ -5,9 +5,9 @@
 // A safetensors file with the tensors parameters/<name>, adam/first_moment/<name> and
 // adam/second_moment/<name> for every parameter <name> of the layout, and as metadata "format"
 // ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint), and
-// where they are set "training_seconds" and "stop_reason". A trial that has ended training needs
-// its parameters alone: the checkpoint may leave out the moments and then has "optimizer_state":
-// "dropped". No LibTorch.
+// where they are set "training_seconds", "stop_reason" and "schedule". A trial that has ended
+// training needs its parameters alone: the checkpoint may leave out the moments and then has
+// "optimizer_state": "dropped". No LibTorch.
 #ifndef LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
 #define LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
 
@@ -35,6 +35,8 @@ struct CheckpointHeader {
   // Why training ended at this step, before the last; empty, which writes nothing, where it goes
   // on.
   std::string stop_reason;
+  // models::Schedule::State; empty, which writes nothing, where the schedule has none.
+  std::string schedule_state;
   // False: without the moments.
   bool has_optimizer_state = true;
 };

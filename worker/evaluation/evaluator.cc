@@ -37,6 +37,13 @@ at::Tensor Evaluator::Positions(int64_t length, int64_t members, at::Device devi
       .contiguous();
 }
 
+training::SampleAddresses Evaluator::Samples(int64_t length, int64_t first, int64_t rows) const {
+  return {.seed = options_.seed,
+          .purpose = random::Purpose::kEvaluationSamples,
+          .step = static_cast<uint64_t>(length),
+          .rows = training::RowsFrom(first, rows)};
+}
+
 models::DropoutNumbers Evaluator::Dropout(int64_t length, int64_t members,
                                           int64_t first_sequence) const {
   return {.seeds = std::vector<uint64_t>(static_cast<size_t>(members), options_.seed),
@@ -71,8 +78,7 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(
     if (!keep_going()) return std::nullopt;
     const int64_t rows = std::min(chunk, sequences - first);
     Batch batch;
-    training::AppendSamples(task_, options_.seed, random::Purpose::kEvaluationSamples, length,
-                            length, first, rows, batch);
+    training::AppendSamples(task_, Samples(length, first, rows), length, batch);
     const int64_t m = batch.outputs_per_row;
     // All members see the same sequences.
     const at::Tensor tokens =
@@ -112,8 +118,7 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              int64_t length) const {
   Batch batch;
-  training::AppendSamples(task_, options_.seed, random::Purpose::kEvaluationSamples, length, length,
-                          0, 1, batch);
+  training::AppendSamples(task_, Samples(length, 0, 1), length, batch);
   return CaptureAttentionOf(parameters, length, std::move(batch.tokens));
 }
 
@@ -167,8 +172,7 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
   for (int64_t first = 0; first < sequences; first += chunk) {
     const int64_t rows = std::min(chunk, sequences - first);
     Batch batch;
-    training::AppendSamples(task_, options_.seed, random::Purpose::kEvaluationSamples, length,
-                            length, first, rows, batch);
+    training::AppendSamples(task_, Samples(length, first, rows), length, batch);
     const at::Tensor tokens =
         ToDevice(batch.tokens, {1, rows, batch.tokens_per_row}, at::kLong, device)
             .expand({members, rows, batch.tokens_per_row})

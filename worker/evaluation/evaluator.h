@@ -16,6 +16,7 @@
 #include "proto/event.pb.h"
 #include "tasks/task.h"
 #include "worker/evaluation/length_score.h"
+#include "worker/training/batch.h"
 
 namespace lengthwise::worker::evaluation {
 
@@ -69,6 +70,8 @@ class Evaluator {
   // Of one sequence of `length`: input and empty tokens.
   v1::AttentionMap CaptureAttentionOf(const models::ParameterSet& parameters, int64_t length,
                                       std::vector<int64_t> sequence) const;
+  // Sequences first .. first + rows - 1 of `length`.
+  training::SampleAddresses Samples(int64_t length, int64_t first, int64_t rows) const;
   // For a network that drops at evaluation; the same for all members.
   models::DropoutNumbers Dropout(int64_t length, int64_t members, int64_t first_sequence) const;
   // int64 [members, S, T]

@@ -27,10 +27,21 @@ struct Batch {
 // T of samples of length `n`.
 int64_t SequenceTokens(const tasks::TransductionTask& task, int64_t n);
 
-// Appends rows [first_row, first_row + rows) of the samples of (seed, purpose, step), of length
-// `n`, to `batch`, whose rows so far (none, or other members') are of the same length.
-void AppendSamples(const tasks::TransductionTask& task, uint64_t seed, random::Purpose purpose,
-                   int64_t step, int64_t n, int64_t first_row, int64_t rows, Batch& batch);
+// Samples by their addresses: row r is a function of (seed, purpose, step, r) alone.
+struct SampleAddresses {
+  uint64_t seed = 0;
+  random::Purpose purpose = random::Purpose::kTrainingSamples;
+  uint64_t step = 0;
+  std::vector<uint32_t> rows;
+};
+
+// `count` neighbours.
+std::vector<uint32_t> RowsFrom(int64_t first, int64_t count);
+
+// Appends samples of length `n` to `batch`, whose rows so far (none, or other members') are of the
+// same length.
+void AppendSamples(const tasks::TransductionTask& task, const SampleAddresses& addresses, int64_t n,
+                   Batch& batch);
 
 }  // namespace lengthwise::worker::training
 

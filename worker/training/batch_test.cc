@@ -1,5 +1,7 @@
 #include "worker/training/batch.h"
 
+#include <algorithm>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -29,7 +31,7 @@ class Twice : public tasks::TransductionTask {
 
 Batch Samples(uint64_t seed, int64_t first_row, int64_t rows) {
   Batch batch;
-  AppendSamples(Twice(), seed, random::Purpose::kTrainingSamples, 5, 2, first_row, rows, batch);
+  AppendSamples(Twice(), {.seed = seed, .step = 5, .rows = RowsFrom(first_row, rows)}, 2, batch);
   return batch;
 }
 
@@ -54,11 +56,20 @@ TEST(BatchTest, TheMaskIsTheTasks) {
 
 TEST(BatchTest, PartsAndMembersAreAppended) {
   Batch parts = Samples(1, 0, 3);
-  AppendSamples(Twice(), 1, random::Purpose::kTrainingSamples, 5, 2, 3, 5, parts);
+  AppendSamples(Twice(), {.seed = 1, .step = 5, .rows = RowsFrom(3, 5)}, 2, parts);
   EXPECT_EQ(parts.rows, 8);
   EXPECT_EQ(parts.tokens, Samples(1, 0, 8).tokens);
   EXPECT_EQ(parts.targets, Samples(1, 0, 8).targets);
   EXPECT_NE(Samples(1, 0, 8).tokens, Samples(2, 0, 8).tokens);
+}
+
+TEST(BatchTest, RowsMayComeInAnyOrder) {
+  Batch batch;
+  AppendSamples(Twice(), {.seed = 1, .step = 5, .rows = {4, 0}}, 2, batch);
+  const Batch fourth = Samples(1, 4, 1), first = Samples(1, 0, 1);
+  EXPECT_EQ(batch.rows, 2);
+  EXPECT_TRUE(std::equal(fourth.tokens.begin(), fourth.tokens.end(), batch.tokens.begin()));
+  EXPECT_TRUE(std::equal(first.tokens.begin(), first.tokens.end(), batch.tokens.begin() + 6));
 }
 
 TEST(BatchTest, SequenceTokensCountsInputAndOutput) { EXPECT_EQ(SequenceTokens(Twice(), 7), 21); }

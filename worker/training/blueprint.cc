@@ -87,9 +87,14 @@ void CheckTraining(const v1::Training& training, Problems& problems) {
           "training.stop_after_seconds", "must be a number of at least 0", problems);
   Require(training.stop_at_accuracy() >= 0 && training.stop_at_accuracy() <= 1,
           "training.stop_at_accuracy", "must be from 0 to 1", problems);
-  // The one schedule that there is.
-  Require(training.schedule().name() == "constant", "training.schedule",
-          "this worker knows the schedule \"constant\" only", problems);
+  const int64_t lengths = int64_t{training.lengths().max()} - training.lengths().min() + 1;
+  Require(training.examples() == 0 || training.examples() >= lengths, "training.examples",
+          "must be 0 or at least one for each of training.lengths", problems);
+}
+
+models::ScheduleContext ScheduleContextOf(const Blueprint& blueprint) {
+  return {.steps = blueprint.training.steps(),
+          .steps_per_epoch = blueprint.batches.steps_per_epoch()};
 }
 
 void CheckEvaluation(const v1::Evaluation& evaluation, Problems& problems) {
@@ -161,6 +166,8 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
       Choose(models::EncodingEntries(), specification.encoding(), "encoding", problems);
   const auto optimizer = Choose(models::OptimizerEntries(), specification.training().optimizer(),
                                 "optimizer", problems);
+  const auto schedule =
+      Choose(models::ScheduleEntries(), specification.training().schedule(), "schedule", problems);
   if (network.entry != nullptr && network.entry->check != nullptr) {
     network.entry->check(network.choice.parameters, "network", problems);
   }
@@ -175,6 +182,13 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   blueprint.network = network.choice;
   blueprint.encoding = encoding.choice;
   blueprint.optimizer = optimizer.choice;
+  blueprint.schedule = schedule.entry;
+  blueprint.schedule_parameters = schedule.choice.parameters;
+  blueprint.batches = BatchSchedule(blueprint.training);
+  if (schedule.entry->check != nullptr) {
+    schedule.entry->check(blueprint.schedule_parameters, ScheduleContextOf(blueprint), "schedule",
+                          problems);
+  }
   blueprint.size = network.entry->encoding_context(network.choice.parameters);
   blueprint.size.longest_sequence = LongestSequence(blueprint);
   if (encoding.entry->check != nullptr) {
@@ -182,6 +196,12 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   if (!problems.empty()) return Refuse(problems);
   return blueprint;
+}
+
+std::unique_ptr<models::Schedule> Blueprint::CreateSchedule(double learning_rate) const {
+  models::ScheduleContext context = ScheduleContextOf(*this);
+  context.learning_rate = learning_rate;
+  return schedule->create(schedule_parameters, context);
 }
 
 std::string PackKey(const v1::TrialSpecification& specification) {

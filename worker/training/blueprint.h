@@ -10,8 +10,10 @@
 #include "absl/status/statusor.h"
 #include "catalogue/entry.h"
 #include "models/encodings/catalogue.h"
+#include "models/schedules/catalogue.h"
 #include "proto/specification.pb.h"
 #include "tasks/task.h"
+#include "worker/training/batch_schedule.h"
 
 namespace lengthwise::worker::training {
 
@@ -25,10 +27,17 @@ struct Blueprint {
   Choice network;
   Choice encoding;
   Choice optimizer;
+  // Of the catalogue; lives forever.
+  const models::ScheduleEntry* schedule = nullptr;
+  catalogue::Parameters schedule_parameters;
+  BatchSchedule batches{v1::Training()};
   // Size of the network, and most tokens of any sequence it will see.
   models::EncodingContext size;
   v1::Training training;
   v1::Evaluation evaluation;
+
+  // Of a member with this learning rate.
+  std::unique_ptr<models::Schedule> CreateSchedule(double learning_rate) const;
 };
 
 // The server validated the specification already, perhaps with another version of the catalogues;

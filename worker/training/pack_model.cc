@@ -14,7 +14,6 @@
 #include "worker/evaluation/evaluator.h"
 #include "worker/evaluation/projection.h"
 #include "worker/training/batch.h"
-#include "worker/training/length_schedule.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -70,11 +69,16 @@ class TensorPackModel : public PackModel {
     return ranges;
   }
 
-  std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members) override {
-    const int64_t length = LengthOfStep(blueprint_.training, step);
+  std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
+                                         absl::Span<const double> learning_rates) override {
     std::vector<StepMeasurement> measurements;
     arena_.ZeroGradients();
-    for (const MemberRange range : Ranges(members)) TrainRange(step, length, range, measurements);
+    for (const MemberRange range : Ranges(members)) {
+      // Measurements are in the order of the members.
+      TrainRange(step, range,
+                 learning_rates.subspan(measurements.size(), static_cast<size_t>(range.count)),
+                 measurements);
+    }
     return measurements;
   }
 
@@ -138,29 +142,28 @@ class TensorPackModel : public PackModel {
   struct RangeBatch {
     Batch samples;                   // [count * B] rows
     std::vector<int64_t> positions;  // [count, S, T]
-    std::vector<double> learning_rates;
   };
 
-  RangeBatch MakeBatch(int64_t step, int64_t length, MemberRange range) const {
+  RangeBatch MakeBatch(int64_t step, MemberRange range) const {
     RangeBatch batch;
+    const int64_t length = blueprint_.batches.LengthOfStep(step);
     for (int64_t i = range.first; i < range.first + range.count; ++i) {
       const MemberSeeds& member = members_[static_cast<size_t>(i)];
-      AppendSamples(*blueprint_.task, member.data_seed, random::Purpose::kTrainingSamples, step,
-                    length, 0, blueprint_.training.batch_size(), batch.samples);
+      AppendSamples(*blueprint_.task, blueprint_.batches.SamplesOfStep(step, member.data_seed),
+                    length, batch.samples);
       const std::vector<int64_t> positions =
           positions_.DrawBatch(member.data_seed, random::Purpose::kTrainingPositions,
                                static_cast<uint64_t>(step), batch.samples.tokens_per_row);
       batch.positions.insert(batch.positions.end(), positions.begin(), positions.end());
-      batch.learning_rates.push_back(member.learning_rate);
     }
     return batch;
   }
 
-  void TrainRange(int64_t step, int64_t length, MemberRange range,
+  void TrainRange(int64_t step, MemberRange range, absl::Span<const double> learning_rates,
                   std::vector<StepMeasurement>& measurements) {
-    RangeBatch batch = MakeBatch(step, length, range);
+    RangeBatch batch = MakeBatch(step, range);
     const int64_t count = range.count;
-    const int64_t rows = blueprint_.training.batch_size();
+    const int64_t rows = batch.samples.rows / count;
     const int64_t n = batch.samples.tokens_per_row;
     const int64_t m = batch.samples.outputs_per_row;
     const auto to_device = [&](auto& values, at::IntArrayRef shape, at::ScalarType type) {
@@ -172,7 +175,8 @@ class TensorPackModel : public PackModel {
         to_device(batch.samples.mask, {count, rows, m}, at::kByte).to(at::kBool);
     const at::Tensor positions =
         to_device(batch.positions, {count, positions_.draws(), n}, at::kLong);
-    const at::Tensor rates = to_device(batch.learning_rates, {count}, at::kDouble);
+    std::vector<double> host_rates(learning_rates.begin(), learning_rates.end());
+    const at::Tensor rates = to_device(host_rates, {count}, at::kDouble);
 
     const models::ParameterSet parameters = arena_.Members(range.first, count);
     models::DropoutNumbers dropout = {.purpose = random::Purpose::kDropout,

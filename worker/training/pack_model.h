@@ -27,7 +27,6 @@ namespace lengthwise::worker::training {
 struct MemberSeeds {
   uint64_t weight_seed = 0;
   uint64_t data_seed = 0;
-  double learning_rate = 0;
 };
 
 // Of one member's batch, before the step's update.
@@ -56,10 +55,11 @@ class PackModel {
   // neighbours together.
   virtual std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const = 0;
 
-  // Makes the `step`-th step (from 1) on a batch of the step's length and returns the members'
-  // measurements, in the order of `members` (ascending). The models of the others are not touched.
-  virtual std::vector<StepMeasurement> TrainStep(int64_t step,
-                                                 absl::Span<const int64_t> members) = 0;
+  // Makes the `step`-th step (from 1) on a batch of the step's length, each of `members`
+  // (ascending) at its own of `learning_rates`, and returns their measurements, in that order. The
+  // models of the others are not touched.
+  virtual std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
+                                                 absl::Span<const double> learning_rates) = 0;
 
   // The scores of a range of members on `sequences` evaluation sequences of `length`; nothing if
   // `keep_going`, asked often, said no.

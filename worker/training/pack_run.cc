@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "platform/version.h"
 #include "worker/checkpoints/trial_checkpoint.h"
-#include "worker/training/length_schedule.h"
 #include "worker/training/stop_target.h"
 
 namespace lengthwise::worker::training {
@@ -64,11 +63,11 @@ bool PackRun::Build() {
   }
   blueprint_ = *std::move(blueprint);
   std::vector<MemberSeeds> seeds;
-  for (const Member& member : members_) {
+  for (Member& member : members_) {
     const v1::TrialSpecification& specification = member.leased->specification();
-    seeds.push_back({.weight_seed = specification.weight_seed(),
-                     .data_seed = specification.data_seed(),
-                     .learning_rate = specification.learning_rate()});
+    seeds.push_back(
+        {.weight_seed = specification.weight_seed(), .data_seed = specification.data_seed()});
+    member.schedule = blueprint_.CreateSchedule(specification.learning_rate());
   }
   auto model = CreatePackModel(blueprint_, seeds, device_);
   if (!model.ok()) {
@@ -114,6 +113,10 @@ void PackRun::Resume(int64_t index) {
     return fail(v1::Outcome::FAILED_TEMPORARILY,
                 absl::StrCat("it was written at step ", header->step));
   }
+  if (const absl::Status restored = resumed.schedule->Restore(header->schedule_state);
+      !restored.ok()) {
+    return fail(v1::Outcome::FAILED_TEMPORARILY, restored.message());
+  }
   resumed.step = header->step;
   resumed.stop_reason = header->stop_reason;
   if (!header->has_optimizer_state && !HasEndedTraining(resumed)) {
@@ -122,13 +125,10 @@ void PackRun::Resume(int64_t index) {
   }
   if (header->program_version != ProgramVersion()) {
     // A build computes the same numbers on every run, two builds need not.
-    v1::Event event;
-    event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
-    event.mutable_log_line()->set_text(
-        absl::StrCat("goes on from a checkpoint of step ", header->step,
-                     " that another build wrote (", header->program_version, "; this one is ",
-                     ProgramVersion(), "): the results may be those of neither build alone"));
-    resumed.reporter.Emit(header->step, std::move(event));
+    Warn(resumed,
+         absl::StrCat("goes on from a checkpoint of step ", header->step,
+                      " that another build wrote (", header->program_version, "; this one is ",
+                      ProgramVersion(), "): the results may be those of neither build alone"));
   }
   resumed.checkpoint_step = header->step;
   resumed.time.Resume(header->step, header->training_seconds);
@@ -187,8 +187,14 @@ Directive PackRun::Train() {
     std::erase_if(trained, [&](int64_t index) { return member(index).step > done; });
     const int64_t step = done + 1;
 
+    std::vector<double> learning_rates;
+    for (const int64_t index : trained) {
+      learning_rates.push_back(member(index).leased->specification().learning_rate() *
+                               member(index).schedule->Factor(step));
+    }
     const auto start = Clock::now();
-    const std::vector<StepMeasurement> measurements = model_->TrainStep(step, trained);
+    const std::vector<StepMeasurement> measurements =
+        model_->TrainStep(step, trained, learning_rates);
     const double seconds = SecondsSince(start);
     for (size_t i = 0; i < trained.size(); ++i) {
       TakeMeasurement(member(trained[i]), step, measurements[i], seconds);
@@ -221,6 +227,7 @@ void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasuremen
   }
   member.step = step;
   member.newest = measurement;
+  member.schedule->Observe(step, measurement.loss);
   if (step < blueprint_.training.steps()) {
     member.stop_reason = ReachedTime(blueprint_.training, member.time.seconds());
   }
@@ -231,8 +238,7 @@ void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasuremen
 }
 
 void PackRun::AddPoint(Member& member) {
-  const int64_t length =
-      blueprint_.task->InputLength(LengthOfStep(blueprint_.training, member.step));
+  const int64_t length = blueprint_.task->InputLength(blueprint_.batches.LengthOfStep(member.step));
   member.reporter.AddPoint({.step = member.step,
                             .loss = member.newest.loss,
                             .accuracy = member.newest.accuracy,
@@ -268,6 +274,7 @@ void PackRun::WriteCheckpoint(int64_t index) {
                                        .fingerprint = saved.fingerprint,
                                        .training_seconds = saved.time.seconds_for_checkpoint(),
                                        .stop_reason = saved.stop_reason,
+                                       .schedule_state = saved.schedule->State(),
                                        .has_optimizer_state = NeedsOptimizerState(saved)}));
   saved.checkpoint_step = saved.step;
 }

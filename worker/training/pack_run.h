@@ -61,6 +61,8 @@ class PackRun {
     std::string fingerprint;
     TrialReporter reporter;
     TrainingTime time;
+    // Of the learning rate; set when the pack was built.
+    std::unique_ptr<models::Schedule> schedule;
     // Steps done, and those of the newest checkpoint.
     int64_t step = 0;
     int64_t checkpoint_step = 0;

@@ -1,0 +1,143 @@
+#include "models/schedules/plateau.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+
+namespace lengthwise::models {
+namespace {
+
+// Changes of the learning rate below this are not made (PyTorch's `eps`).
+constexpr double kLeastChange = 1e-8;
+
+class Plateau : public Schedule {
+ public:
+  Plateau(const catalogue::Parameters& parameters, const ScheduleContext& context)
+      : factor_(parameters.Double("factor")),
+        patience_(parameters.Int("patience")),
+        threshold_(parameters.Double("threshold")),
+        min_rate_(parameters.Double("min_rate")),
+        steps_(parameters.Int("every_steps") == 0 ? context.steps_per_epoch
+                                                  : parameters.Int("every_steps")),
+        learning_rate_(context.learning_rate),
+        rate_(context.learning_rate) {}
+
+  double Factor(int64_t step) const override { return rate_ / learning_rate_; }
+
+  void Observe(int64_t step, double loss) override {
+    sum_ += loss;
+    if (step % steps_ != 0) return;
+    if (sum_ < best_ * (1 - threshold_)) {
+      best_ = sum_;
+      bad_ = 0;
+    } else {
+      ++bad_;
+    }
+    sum_ = 0;
+    if (bad_ <= patience_) return;
+    bad_ = 0;
+    const double lower = std::max(rate_ * factor_, min_rate_);
+    if (rate_ - lower > kLeastChange) rate_ = lower;
+  }
+
+  std::string State() const override {
+    // Digits that tell any two doubles apart.
+    return absl::StrFormat("%.17g %.17g %.17g %d", rate_, best_, sum_, bad_);
+  }
+
+  absl::Status Restore(absl::string_view state) override {
+    const std::vector<absl::string_view> parts = absl::StrSplit(state, ' ');
+    double rate = 0, best = 0, sum = 0;
+    int64_t bad = 0;
+    if (parts.size() != 4 || !absl::SimpleAtod(parts[0], &rate) ||
+        !absl::SimpleAtod(parts[1], &best) || !absl::SimpleAtod(parts[2], &sum) ||
+        !absl::SimpleAtoi(parts[3], &bad) || !(rate > 0) || bad < 0) {
+      return absl::DataLossError(
+          absl::StrCat("\"", state, "\" is no state of the schedule \"plateau\""));
+    }
+    rate_ = rate;
+    best_ = best;
+    sum_ = sum;
+    bad_ = bad;
+    return absl::OkStatus();
+  }
+
+ private:
+  double factor_;
+  int64_t patience_;
+  double threshold_;
+  double min_rate_;
+  // Between two looks at the loss.
+  int64_t steps_;
+  double learning_rate_;
+
+  double rate_;
+  double best_ = std::numeric_limits<double>::infinity();
+  // Of the losses since the last look.
+  double sum_ = 0;
+  // Looks in a row that saw no better sum.
+  int64_t bad_ = 0;
+};
+
+void Check(const catalogue::Parameters& parameters, const ScheduleContext& context,
+           absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  if (parameters.Int("every_steps") > 0 || context.steps_per_epoch > 0) return;
+  problems.push_back({.field = absl::StrCat(path, ".every_steps"),
+                      .description = "there are no epochs to look at the loss after; set it, or "
+                                     "training.examples"});
+}
+
+std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
+                                 const ScheduleContext& context) {
+  return std::make_unique<Plateau>(parameters, context);
+}
+
+}  // namespace
+
+const ScheduleEntry& PlateauEntry() {
+  static const ScheduleEntry& entry = *new ScheduleEntry{
+      {.name = "plateau",
+       .title = "on plateaus",
+       .documentation =
+           "The learning rate is multiplied by `factor` when the sum of the training losses of an "
+           "epoch was no new minimum for more than `patience` epochs in a row (PyTorch's "
+           "ReduceLROnPlateau; positional attention, appendix B). Each trial of a pack by its own "
+           "losses.",
+       .parameters = {{.name = "factor",
+                       .default_value = 0.9,
+                       .documentation = "What the learning rate is multiplied by.",
+                       .minimum = 0,
+                       .maximum = 0.999999},
+                      {.name = "patience",
+                       .default_value = int64_t{50},
+                       .documentation = "Epochs without a new minimum that are let pass.",
+                       .minimum = 0,
+                       .maximum = 1e9},
+                      {.name = "threshold",
+                       .default_value = 1e-4,
+                       .documentation = "Share by which a new minimum must be lower.",
+                       .minimum = 0,
+                       .maximum = 1},
+                      {.name = "min_rate",
+                       .default_value = 1e-6,
+                       .documentation = "The learning rate does not fall below it.",
+                       .minimum = 0,
+                       .maximum = 1e6},
+                      {.name = "every_steps",
+                       .default_value = int64_t{0},
+                       .documentation = "Steps that are summed up; 0: an epoch of "
+                                        "training.examples.",
+                       .minimum = 0,
+                       .maximum = 1e12}}},
+      Check,
+      Create};
+  return entry;
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,72 @@
+#include "models/schedules/warmup_cosine.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::models {
+namespace {
+
+class WarmupCosine : public Schedule {
+ public:
+  WarmupCosine(const catalogue::Parameters& parameters, const ScheduleContext& context)
+      : warmup_steps_(parameters.Int("warmup_steps")),
+        steps_(context.steps),
+        final_factor_(parameters.Double("final_factor")) {}
+
+  double Factor(int64_t step) const override {
+    if (step < warmup_steps_) {
+      return static_cast<double>(step) / static_cast<double>(warmup_steps_);
+    }
+    if (step >= steps_) return final_factor_;
+    const double done =
+        static_cast<double>(step - warmup_steps_) / static_cast<double>(steps_ - warmup_steps_);
+    return final_factor_ + (1 - final_factor_) * (1 + std::cos(std::numbers::pi * done)) / 2;
+  }
+
+ private:
+  int64_t warmup_steps_;
+  int64_t steps_;
+  double final_factor_;
+};
+
+void Check(const catalogue::Parameters& parameters, const ScheduleContext& context,
+           absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  if (parameters.Int("warmup_steps") < context.steps) return;
+  problems.push_back(
+      {.field = absl::StrCat(path, ".warmup_steps"),
+       .description = absl::StrCat("got ", parameters.Int("warmup_steps"),
+                                   ", expected less than training.steps, ", context.steps)});
+}
+
+std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
+                                 const ScheduleContext& context) {
+  return std::make_unique<WarmupCosine>(parameters, context);
+}
+
+}  // namespace
+
+const ScheduleEntry& WarmupCosineEntry() {
+  static const ScheduleEntry& entry = *new ScheduleEntry{
+      {.name = "warmup_cosine",
+       .title = "warm-up and cosine",
+       .documentation = "The learning rate grows linearly from 0, is reached at step "
+                        "`warmup_steps`, and falls along half a cosine to `final_factor` of itself "
+                        "at the last step (decimal addition, Table E.1).",
+       .parameters = {{.name = "warmup_steps",
+                       .default_value = int64_t{500},
+                       .documentation = "Steps of linear growth; less than training.steps.",
+                       .minimum = 0,
+                       .maximum = 1e12},
+                      {.name = "final_factor",
+                       .default_value = 0.1,
+                       .documentation = "Share of the learning rate that is left at the end.",
+                       .minimum = 0,
+                       .maximum = 1}}},
+      Check,
+      Create};
+  return entry;
+}
+
+}  // namespace lengthwise::models
