@@ -26,6 +26,7 @@ enum class Purpose : uint8_t {
   kPreview = 7,              // `lengthwise sample`
   kDropout = 8,              // row: layer and sequence (models/layers/dropout.h)
   kEvaluationDropout = 9,    // step: length evaluated; row: as kDropout
+  kDataSet = 16,             // a set that is drawn whole: tasks/latin_square/
 };
 
 // The numbers of one address. Copies continue independently from where the original stands. Not
