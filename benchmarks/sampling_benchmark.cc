@@ -38,6 +38,7 @@ void SampleBatches(benchmark::State& state, const TaskEntry& entry, int64_t n) {
 
 void RegisterAll() {
   for (const TaskEntry* entry : TaskEntries()) {
+    if (entry->kind != TaskKind::kTransduction) continue;
     for (const int64_t n : {40, 500}) {
       benchmark::RegisterBenchmark(
           absl::StrCat(entry->name, "/", n).c_str(),

@@ -81,6 +81,26 @@ std::string With(const std::string& line) {
 
 TEST(MistakesTest, TheBaseOfTheseTestsHasNone) { EXPECT_EQ(MessageOf(kRight), ""); }
 
+TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
+  const auto message = [](const std::string& lines) {
+    return MessageOf(absl::StrCat("name: right\nprotocol: latin_square\nseeds: 0\n", lines));
+  };
+  EXPECT_EQ(message(""), "");
+  EXPECT_EQ(message("training: {lengths: 1..40}"),
+            "training.lengths: got 1..40, \"latin_square\" has puzzles of 16 tokens: set 16..16");
+  EXPECT_EQ(message("training: {examples: 100}"),
+            "training.examples: got 100, \"latin_square\" trains on 8000 puzzles "
+            "(training_puzzles): set the same number");
+  EXPECT_EQ(message("evaluation: {lengths: 1..4}"),
+            "evaluation.lengths: got 4, \"latin_square\" has conditions 1 to 3");
+  EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [1, 2]}]}"),
+            "evaluation.attention_inputs[0].tokens: got 2 tokens, \"latin_square\" has puzzles of "
+            "16, row by row");
+  EXPECT_EQ(message("tasks: [latin_square, reverse_string]"),
+            "tasks[1]: \"reverse_string\" and \"latin_square\" are trained in different ways; give "
+            "each a specification");
+}
+
 class OneMistakeTest : public testing::TestWithParam<Mistake> {};
 
 TEST_P(OneMistakeTest, IsNamedWithWhatIsAccepted) {

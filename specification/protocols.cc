@@ -1,11 +1,13 @@
 #include "specification/protocols.h"
 
+#include "specification/protocols/latin_square.h"
 #include "specification/protocols/randomized_positional_encodings.h"
 
 namespace lengthwise::specification {
 
 absl::Span<const ProtocolEntry* const> ProtocolEntries() {
   static const ProtocolEntry* const kEntries[] = {
+      &LatinSquare(),
       &RandomizedPositionalEncodings(),
   };
   return kEntries;

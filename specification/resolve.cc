@@ -10,9 +10,9 @@
 #include "catalogue/suggestion.h"
 #include "proto/rpc_details.pb.h"
 #include "specification/checks.h"
+#include "specification/combinations.h"
 #include "specification/components.h"
 #include "specification/defaults.h"
-#include "specification/epochs.h"
 #include "specification/expand.h"
 #include "specification/findings.h"
 #include "specification/resolve_with.h"
@@ -43,108 +43,6 @@ constexpr char kKeepNothing[] = "nothing";
 template <typename T>
 std::vector<const catalogue::Entry*> Entries(absl::Span<const T* const> entries) {
   return {entries.begin(), entries.end()};
-}
-
-// Input and output tokens of the longest sequence that a task makes of the specification's lengths.
-int64_t LongestSequence(const tasks::TransductionTask& task,
-                        const v1::ExperimentSpecification& specification) {
-  int64_t longest = 0;
-  const auto take = [&](int32_t n) {
-    if (n < 1) return;  // a problem of its own
-    longest = std::max(longest, task.InputLength(n) + task.OutputLength(n));
-  };
-  const v1::LengthRange& lengths = specification.training().lengths();
-  take(lengths.max());
-  // Some tasks shorten every second length.
-  if (lengths.min() < lengths.max()) take(lengths.max() - 1);
-  const v1::Evaluation& evaluation = specification.evaluation();
-  for (const int32_t n : evaluation.lengths()) take(n);
-  for (const int32_t n : evaluation.interval_lengths()) take(n);
-  for (const int32_t n : evaluation.attention_lengths()) take(n);
-  if (evaluation.has_projection()) {
-    take(evaluation.projection().fitted_length());
-    for (const int32_t n : evaluation.projection().lengths()) take(n);
-  }
-  for (const v1::TokenSequence& input : evaluation.attention_inputs()) take(input.tokens_size());
-  return longest;
-}
-
-// The inputs whose attention is wanted must be inputs of every task.
-void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
-                 const tasks::TransductionTask& definition, Findings& findings) {
-  for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
-    const v1::TokenSequence& input = evaluation.attention_inputs(i);
-    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].tokens");
-    if (definition.InputLength(input.tokens_size()) != input.tokens_size()) {
-      findings.Add(field, absl::StrCat("\"", task, "\" has no inputs of ", input.tokens_size(),
-                                       " tokens; the nearest shorter has ",
-                                       definition.InputLength(input.tokens_size())));
-    }
-    for (const int32_t token : input.tokens()) {
-      if (token >= 0 && token < definition.input_size()) continue;
-      findings.Add(field,
-                   absl::StrCat("got ", token, ", \"", task, "\" has input tokens from 0 to ",
-                                definition.input_size() - 1));
-      break;
-    }
-  }
-}
-
-void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
-                   const v1::Training& training, Findings& findings) {
-  // A number of steps that is missing or wrong is a problem of its own.
-  if (entry.check == nullptr || training.steps() < 1) return;
-  std::vector<catalogue::Problem> problems;
-  entry.check(choice.parameters,
-              {.steps = training.steps(), .steps_per_epoch = StepsPerEpoch(training)},
-              "training.schedule", problems);
-  findings.AddAll(problems);
-}
-
-// What must fit together across the axes.
-void CheckTogether(const Catalogues& catalogues, const v1::ExperimentSpecification& specification,
-                   const std::vector<std::optional<Choice>>& tasks,
-                   const std::vector<std::optional<Choice>>& networks,
-                   const std::vector<std::optional<Choice>>& encodings, Findings& findings) {
-  int64_t longest = 0;
-  for (const std::optional<Choice>& task : tasks) {
-    if (!task) continue;
-    const tasks::TaskEntry& entry = *catalogues.tasks[task->index];
-    const std::unique_ptr<tasks::Task> created = entry.create(task->parameters);
-    const auto* transduction = dynamic_cast<const tasks::TransductionTask*>(created.get());
-    if (transduction == nullptr) continue;
-    longest = std::max(longest, LongestSequence(*transduction, specification));
-    CheckInputs(specification.evaluation(), entry.name, *transduction, findings);
-  }
-  for (size_t i = 0; i < networks.size(); ++i) {
-    if (!networks[i]) continue;
-    const models::NetworkEntry& network = *catalogues.networks[networks[i]->index];
-    const std::string path = absl::StrCat("networks[", i, "]");
-    for (size_t t = 0; t < tasks.size(); ++t) {
-      if (!tasks[t]) continue;
-      const tasks::TaskEntry& task = *catalogues.tasks[tasks[t]->index];
-      if (std::count(network.task_kinds.begin(), network.task_kinds.end(), task.kind) == 0) {
-        findings.Add(path, absl::StrCat("\"", network.name, "\" cannot learn \"", task.name,
-                                        "\" (tasks[", t, "])"));
-      }
-    }
-    std::vector<catalogue::Problem> problems;
-    if (network.check != nullptr) network.check(networks[i]->parameters, path, problems);
-    const bool network_is_sound = problems.empty();
-    findings.AddAll(problems);
-    if (!network_is_sound || network.encoding_context == nullptr) continue;
-    models::EncodingContext context = network.encoding_context(networks[i]->parameters);
-    context.longest_sequence = longest;
-    for (size_t e = 0; e < encodings.size(); ++e) {
-      if (!encodings[e]) continue;
-      const models::EncodingEntry& encoding = *catalogues.encodings[encodings[e]->index];
-      if (encoding.check == nullptr) continue;
-      problems.clear();
-      encoding.check(encodings[e]->parameters, context, absl::StrCat("encodings[", e, "]"),
-                     problems);
-      findings.AddAll(problems);
-    }
-  }
 }
 
 // Lengths in ascending order, so that the order in which they were written makes no other trial.
@@ -203,11 +101,15 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
                                       catalogue::Suggestion(specification.keep(), kept)));
   }
   CheckFields(specification, findings);
+  const bool says_what_is_seen = specification.evaluation().has_seen_up_to();
   FillDependent(specification);
   SortLengths(*specification.mutable_evaluation());
 
   const auto tasks = ResolveComponents(Entries(catalogues.tasks), "task", "tasks",
                                        *specification.mutable_tasks(), findings);
+  if (!says_what_is_seen && AreAllPuzzles(catalogues, tasks)) {
+    specification.mutable_evaluation()->set_seen_up_to(0);
+  }
   const auto networks = ResolveComponents(Entries(catalogues.networks), "network", "networks",
                                           *specification.mutable_networks(), findings);
   const auto encodings = ResolveComponents(Entries(catalogues.encodings), "encoding", "encodings",
@@ -224,7 +126,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   CheckGridSize(specification, limits.max_trials, findings);
   // Every combination is looked at only where there are not too many.
   if (findings.problems().size() == before) {
-    CheckTogether(catalogues, specification, tasks, networks, encodings, findings);
+    CheckCombinations(catalogues, specification, tasks, networks, encodings, findings);
   }
   if (!findings.empty()) return ToStatus(findings.problems());
   grid.trials = Expand(specification);

@@ -109,6 +109,32 @@ TEST(ResolveTest, EpochsBecomeSteps) {
   EXPECT_EQ(again->trials[0].pack_key, grid->trials[0].pack_key);
 }
 
+TEST(ResolveTest, PuzzlesAreAllUnseenUnlessSaidOtherwise) {
+  const std::string puzzles = "{name: x, protocol: latin_square, seeds: 0, encodings: none";
+  const absl::StatusOr<Grid> grid = ResolveText(puzzles + "}");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  const v1::TrialSpecification& trial = grid->trials[0].specification;
+  EXPECT_EQ(trial.training().steps(), 4001 * 63);
+  EXPECT_EQ(trial.evaluation().seen_up_to(), 0);
+  const absl::StatusOr<Grid> said = ResolveText(puzzles + ", evaluation: {seen_up_to: 1}}");
+  ASSERT_TRUE(said.ok()) << said.status();
+  EXPECT_EQ(said->trials[0].specification.evaluation().seen_up_to(), 1);
+}
+
+TEST(ResolveTest, EveryNetworkLearnsEveryTask) {
+  // What neither paper has.
+  for (const std::string network : {"encoder", "layerwise_encoder"}) {
+    EXPECT_TRUE(ResolveText(absl::StrCat("{name: x, protocol: latin_square, seeds: 0, networks: ",
+                                         network, "}"))
+                    .ok());
+    EXPECT_TRUE(ResolveText(absl::StrCat("{name: x, tasks: reverse_string, encodings: shaw, "
+                                         "learning_rates: 1, training: {steps: 1}, evaluation: "
+                                         "{lengths: 5}, networks: ",
+                                         network, "}"))
+                    .ok());
+  }
+}
+
 TEST(ResolveTest, EpochsReplaceTheProtocolsSteps) {
   const absl::StatusOr<Grid> grid = ResolveText(
       "{name: x, protocol: randomized_positional_encodings, seeds: 0, "
@@ -327,6 +353,14 @@ TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
 // the comment in the file, says: a new file is a line here.
 TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   const std::map<std::string, size_t> trials = {
+      {"latin_square/quick/table2.yaml", 3 * 2},
+      {"latin_square/small_tables_on_strings.yaml", 2 * 6 * 3},
+      {"latin_square/table1.yaml", 8 * 15},
+      {"latin_square/table2.yaml", 20 * 15},
+      {"latin_square/table4_adam.yaml", 4 * 15},
+      {"latin_square/table4_sgd.yaml", 4 * 15},
+      {"latin_square/table5.yaml", 20 * 15},
+      {"latin_square/table6.yaml", 8 * 15},
       {"quickstart.yaml", 2},
       {"randomized_positional_encodings/figure2_long.yaml", 3 * 10},
       {"randomized_positional_encodings/figure2_randomized.yaml", 3 * 10},

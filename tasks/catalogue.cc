@@ -25,6 +25,7 @@
 #include "tasks/chomsky/reverse_string.h"
 #include "tasks/chomsky/solve_equation.h"
 #include "tasks/chomsky/stack_manipulation.h"
+#include "tasks/latin_square/latin_square.h"
 
 namespace lengthwise::tasks {
 namespace {
@@ -45,7 +46,7 @@ std::vector<const TaskEntry*> AllTasks() {
       &chomsky::ModularArithmetic(), &chomsky::ModularArithmeticBrackets(),
       &chomsky::OddsFirst(),         &chomsky::ParityCheck(),
       &chomsky::ReverseString(),     &chomsky::SolveEquation(),
-      &chomsky::StackManipulation(),
+      &chomsky::StackManipulation(), &latin_square::LatinSquare(),
   };
   std::sort(entries.begin(), entries.end(), [](const TaskEntry* a, const TaskEntry* b) {
     return std::forward_as_tuple(Rank(*a), a->name) < std::forward_as_tuple(Rank(*b), b->name);

@@ -23,6 +23,9 @@ struct TaskEntry : catalogue::Entry {
   bool permutation_invariant = false;
   // `parameters` come from catalogue::Resolve with this entry.
   std::unique_ptr<Task> (*create)(const catalogue::Parameters& parameters) = nullptr;
+  // What the lengths of its evaluation are, in a table's heading and on a figure's axis.
+  std::string axis = "length";
+  std::string axis_title = "input length";
 };
 
 }  // namespace lengthwise::tasks

@@ -12,6 +12,7 @@ namespace lengthwise::tasks {
 // What a batch of a task is made of. Each kind has its own interface below Task.
 enum class TaskKind {
   kTransduction,  // a token sequence in, a token sequence out
+  kPuzzle,        // a grid of tokens in, one class out (tasks/puzzles.h)
 };
 
 // Immutable after construction; all methods may be called from any thread.

@@ -31,7 +31,8 @@ std::vector<Listed> Tasks() {
     listed.push_back({entry,
                       {{"level", entry->chomsky_level},
                        {"chance %", FormatPercent(entry->random_accuracy)},
-                       {"order matters", entry->permutation_invariant ? "no" : "yes"}}});
+                       {"order matters", entry->permutation_invariant ? "no" : "yes"},
+                       {"evaluated by", entry->axis}}});
   }
   return listed;
 }

@@ -1,4 +1,5 @@
 // `lengthwise sample TASK`: what a task is, by examples.
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +10,7 @@
 #include "client/rendering/table.h"
 #include "random/stream.h"
 #include "tasks/catalogue.h"
+#include "tasks/puzzles.h"
 
 namespace lengthwise::client {
 namespace {
@@ -29,6 +31,35 @@ catalogue::ParameterValue ParseValue(const std::string& text) {
   return text;
 }
 
+// The first puzzles that the trials of a data seed train on.
+absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options,
+                                  const tasks::PuzzleTask& task) {
+  const absl::StatusOr<tasks::PuzzleData> data = task.Data(options.seed);
+  if (!data.ok()) return data.status();
+  const tasks::PuzzleSet& puzzles = data->training;
+  Table table({{.header = "puzzle"}, {.header = "answer"}, {.header = "condition"}});
+  if (program.output == "csv") program.out() << "puzzle,answer,condition\n";
+  for (int64_t i = 0; i < std::min(options.count, puzzles.size()); ++i) {
+    const auto first = puzzles.tokens.begin() + static_cast<std::ptrdiff_t>(i * task.cells());
+    const std::vector<int32_t> tokens(first, first + static_cast<std::ptrdiff_t>(task.cells()));
+    const int32_t answer = puzzles.classes[static_cast<size_t>(i)];
+    const auto condition = static_cast<size_t>(puzzles.conditions[static_cast<size_t>(i)]);
+    if (program.output == "json") {
+      const nlohmann::ordered_json json = {
+          {"input", tokens}, {"target", {answer}}, {"condition", condition + 1}};
+      program.out() << json.dump() << "\n";
+    } else if (program.output == "csv") {
+      program.out() << task.Format(tokens) << "," << answer + 1 << "," << condition + 1 << "\n";
+    } else {
+      table.AddRow({task.Format(tokens), absl::StrCat(answer + 1), task.conditions()[condition]});
+    }
+  }
+  if (program.output_is_table()) {
+    program.out() << table.Render(program.width(), program.palette());
+  }
+  return kSuccess;
+}
+
 absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   catalogue::Parameters parameters;
   for (const std::string& setting : options.settings) {
@@ -41,10 +72,10 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   }
   auto task = tasks::CreateTask(options.task, parameters);
   if (!task.ok()) return absl::InvalidArgumentError(task.status().message());
-  const auto* transduction = dynamic_cast<const tasks::TransductionTask*>(task->get());
-  if (transduction == nullptr) {
-    return absl::UnimplementedError(absl::StrCat(options.task, " is not made of tokens"));
+  if ((*task)->kind() == tasks::TaskKind::kPuzzle) {
+    return SamplePuzzles(program, options, static_cast<const tasks::PuzzleTask&>(**task));
   }
+  const auto* transduction = static_cast<const tasks::TransductionTask*>(task->get());
   const size_t inputs = transduction->InputLength(options.length);
   const size_t targets = transduction->OutputLength(options.length);
   std::vector<int32_t> input(inputs);

@@ -18,7 +18,7 @@ PublishedTable Table() {
                    {.key = "rand_rope",
                     .label = "Randomized RoPE",
                     .encoding = "rope",
-                    .flags = {{"randomized", true}}}};
+                    .parameters = {{"randomized", true}}}};
   table.rows = {{.task = "even_pairs", .label = "Even Pairs", .level = "R"},
                 {.task = "bucket_sort", .label = "Bucket Sort", .level = "CS"}};
   table.cells = {{{0, 0}, {50.4}}, {{0, 1}, {100.0}}, {{1, 0}, {23.7}}};

@@ -15,7 +15,18 @@ namespace {
 using nlohmann::json;
 
 // What an encoding does where it does not say.
-bool Ordinary(const std::string& flag) { return flag == "sorted"; }
+bool Ordinary(const std::string& flag) { return flag == "sorted" || flag == "trained"; }
+
+// Whether a component's parameter has the value, or lacks it where that is the ordinary one.
+bool Has(const v1::Component& component, const std::string& name,
+         const std::variant<bool, double>& wanted) {
+  const auto found = component.parameters().find(name);
+  const bool is_absent = found == component.parameters().end();
+  if (const bool* flag = std::get_if<bool>(&wanted)) {
+    return *flag == (is_absent ? Ordinary(name) : found->second.bool_value());
+  }
+  return !is_absent && found->second.number_value() == std::get<double>(wanted);
+}
 
 // One of the values by its name in a file.
 template <typename Value>
@@ -44,8 +55,10 @@ PublishedColumn ReadColumn(const json& object, const json& comparison) {
   for (const auto& [name, value] : object.at("encoding").items()) {
     if (name == "name") {
       column.encoding = value;
+    } else if (value.is_number()) {
+      column.parameters[name] = value.get<double>();
     } else {
-      column.flags[name] = value;
+      column.parameters[name] = value.get<bool>();
     }
   }
   return column;
@@ -106,13 +119,9 @@ bool PublishedColumn::Matches(const v1::Component& network, const v1::Component&
     return false;
   }
   if (!encoding.empty() && given.name() != encoding) return false;
-  for (const auto& [flag, wanted] : flags) {
-    const auto found = given.parameters().find(flag);
-    const bool value =
-        found == given.parameters().end() ? Ordinary(flag) : found->second.bool_value();
-    if (value != wanted) return false;
-  }
-  return true;
+  return std::all_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
+    return Has(given, parameter.first, parameter.second);
+  });
 }
 
 absl::StatusOr<PublishedTable> ParsePublishedTable(absl::string_view name, absl::string_view text) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,15 +38,16 @@ struct PublishedColumn {
   std::string key;
   std::string label;  // as the paper prints it
   Statistic statistic = Statistic::kMaximum;
-  // The encoding that a trial of this column has: its catalogue name, empty for any, and flags that
-  // it must have.
+  // The encoding that a trial of this column has: its catalogue name, empty for any, and values
+  // that its parameters must have.
   std::string encoding;
-  std::map<std::string, bool> flags;
+  std::map<std::string, std::variant<bool, double>> parameters;
   // The network's parameter of that name.
   std::string attention = "softmax";
 
   // Whether trials with such a network and encoding belong to this column. A parameter that they do
-  // not have counts as the paper's ordinary case: not randomized, sorted, soft-max attention.
+  // not have counts as the papers' ordinary case: not randomized, sorted, trained, soft-max
+  // attention.
   bool Matches(const v1::Component& network, const v1::Component& encoding) const;
 };
 

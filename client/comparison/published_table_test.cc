@@ -34,9 +34,10 @@ TEST(PublishedTableTest, TheProgramCarriesTheTablesOfThePaper) {
   ASSERT_TRUE(tables.ok()) << tables.status();
   std::vector<std::string> keys;
   for (const PublishedTable& table : *tables) keys.push_back(table.key);
-  EXPECT_THAT(keys,
-              ElementsAre("randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/table_3",
-                          "randomized_pe/table_4", "randomized_pe/table_5"));
+  EXPECT_THAT(
+      keys, ElementsAre("lst_pe_init/table_1", "lst_pe_init/table_2", "lst_pe_init/table_5",
+                        "lst_pe_init/table_6", "randomized_pe/table_1", "randomized_pe/table_2",
+                        "randomized_pe/table_3", "randomized_pe/table_4", "randomized_pe/table_5"));
 }
 
 // The paper, Table 1: missing duplicate, relative 54.0, randomized relative 100.0; Table 4: bucket
@@ -87,6 +88,23 @@ TEST(PublishedTableTest, UnsortedPositionsHaveAColumnInTable3) {
               ElementsAre("rand_sin_cos_unsorted"));
   EXPECT_THAT(ColumnsOf(*table, Encoding("sin_cos", {{"randomized", true}, {"sorted", true}})),
               ElementsAre("rand_sin_cos"));
+}
+
+// The paper, Table 1: learn-0.2 0.956, 0.039.
+TEST(PublishedTableTest, LearnedEncodingsDifferInTheDeviationThatTheyStartFrom) {
+  const auto table = FindPublishedTable("lst_pe_init/table_1");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->rows[0].task, "latin_square");
+  EXPECT_EQ(table->cells.at({0, 1}).value, 95.6);
+  EXPECT_EQ(table->cells.at({0, 1}).deviation, 3.9);
+  v1::Component learned = Encoding("learned", {{"trained", true}});
+  (*learned.mutable_parameters())["stddev"].set_number_value(0.2);
+  EXPECT_THAT(ColumnsOf(*table, learned), ElementsAre("learn_0.2"));
+  (*learned.mutable_parameters())["stddev"].set_number_value(0.3);
+  EXPECT_THAT(ColumnsOf(*table, learned), ElementsAre());
+  EXPECT_THAT(ColumnsOf(*table, Encoding("learned", {{"trained", false}})), ElementsAre("random"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("none", {{"causal", true}})), ElementsAre("c_nope"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("none", {})), ElementsAre("nope"));
 }
 
 TEST(PublishedTableTest, AWrongKeyIsToldWithTheNearest) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ATen/Parallel.h"
@@ -16,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "models/attention/fused.h"
 #include "models/encodings/catalogue.h"
+#include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 #include "models/parameters/arena.h"
 
@@ -35,6 +37,7 @@ struct Variant {
   std::string encoding;
   // Where the encoding has such a parameter.
   std::string distances;
+  bool causal = false;
 };
 
 std::vector<Variant> Variants() {
@@ -44,6 +47,10 @@ std::vector<Variant> Variants() {
     for (const auto& parameter : entry->parameters) {
       if (parameter.name == "distances") variants.push_back({entry->name, "offsets"});
     }
+  }
+  // Each kind of term beside the mask.
+  for (const std::string encoding : {"none", "alibi", "shaw", "rope"}) {
+    variants.push_back({.encoding = encoding, .causal = true});
   }
   return variants;
 }
@@ -64,6 +71,7 @@ class Attention {
                                  {.blocks = 1, .heads = kHeads, .d_model = kWidth}, layout_)
                       .value();
     }
+    if (variant.causal) encoding_ = MakeCausal(std::move(encoding_), kHeads);
     // Something to hold the type where the encoding has no parameters.
     layout_.Add("other", {1}, {.kind = Initializer::Kind::kZeros});
     arena_ = std::make_unique<ParameterArena>(layout_, members, dtype, at::kCPU);
@@ -103,6 +111,18 @@ void ExpectClose(const at::Tensor& actual, const at::Tensor& expected, const cha
   const double largest = expected.abs().max().item<double>();
   const double error = actual.to(at::kDouble).sub(expected).abs().max().item<double>();
   EXPECT_LE(error, 1e-5 * largest) << name;
+}
+
+TEST(CausalTest, ATokenDoesNotSeeThoseBehindIt) {
+  constexpr int64_t kTokens = 5;
+  const Attention causal({.encoding = "shaw", .causal = true}, 1, kTokens, at::kFloat);
+  const at::Tensor qkv = Numbers({1, 2, kTokens, 3 * kWidth});
+  const at::Tensor before = causal.Forward(qkv);
+  at::Tensor changed = qkv.clone();
+  changed.select(2, 3).add_(1);
+  const at::Tensor after = causal.Forward(changed);
+  EXPECT_TRUE(at::equal(before.narrow(2, 0, 3), after.narrow(2, 0, 3)));
+  EXPECT_FALSE(at::equal(before.select(2, 4), after.select(2, 4)));
 }
 
 class AttendTest : public testing::TestWithParam<Variant> {};
@@ -145,7 +165,8 @@ TEST_P(AttendTest, LongSequencesAreTheSameWithoutGradients) {
 
 INSTANTIATE_TEST_SUITE_P(Encodings, AttendTest, testing::ValuesIn(Variants()),
                          [](const testing::TestParamInfo<Variant>& info) {
-                           return absl::StrCat(info.param.encoding, info.param.distances);
+                           return absl::StrCat(info.param.causal ? "causal_" : "",
+                                               info.param.encoding, info.param.distances);
                          });
 
 }  // namespace

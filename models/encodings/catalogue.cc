@@ -5,13 +5,16 @@
 #include "models/encodings/none.h"
 #include "models/encodings/relative.h"
 #include "models/encodings/rope.h"
+#include "models/encodings/shaw.h"
 #include "models/encodings/sin_cos.h"
+#include "models/encodings/sin_cos_2d.h"
 
 namespace lengthwise::models {
 
 absl::Span<const EncodingEntry* const> EncodingEntries() {
   static const auto& entries = *new std::vector<const EncodingEntry*>{
-      &NoneEntry(), &SinCosEntry(), &LearnedEntry(), &RelativeEntry(), &AlibiEntry(), &RopeEntry(),
+      &NoneEntry(),  &SinCosEntry(), &LearnedEntry(), &RelativeEntry(),
+      &AlibiEntry(), &RopeEntry(),   &ShawEntry(),    &SinCos2dEntry(),
   };
   return entries;
 }

@@ -40,8 +40,8 @@ class Encoding {
   virtual ~Encoding() = default;
 
   // What to add to the embeddings, [P, 1, n, d] in the parameters' type, or an undefined tensor for
-  // nothing.
-  virtual at::Tensor EmbeddingTerm(const ParameterSet& parameters,
+  // nothing. `block` is 0 but in networks that add the encoding in every block.
+  virtual at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
                                    const at::Tensor& positions) const {
     return {};
   }
@@ -74,6 +74,8 @@ struct EncodingShape {
   int64_t blocks = 0;
   int64_t heads = 0;
   int64_t d_model = 0;
+  // Whether the network adds the encoding in every block, so that each has a table of its own.
+  bool in_every_block = false;
 };
 
 // The names that CreateEncoding knows.

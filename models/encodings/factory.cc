@@ -7,7 +7,9 @@
 #include "models/encodings/none.h"
 #include "models/encodings/relative.h"
 #include "models/encodings/rope.h"
+#include "models/encodings/shaw.h"
 #include "models/encodings/sin_cos.h"
+#include "models/encodings/sin_cos_2d.h"
 
 namespace lengthwise::models {
 namespace {
@@ -23,6 +25,7 @@ const std::vector<Implementation>& Implementations() {
       {NoneEntry(), CreateNone},       {SinCosEntry(), CreateSinCos},
       {LearnedEntry(), CreateLearned}, {RelativeEntry(), CreateRelative},
       {AlibiEntry(), CreateAlibi},     {RopeEntry(), CreateRope},
+      {ShawEntry(), CreateShaw},       {SinCos2dEntry(), CreateSinCos2d},
   };
   return implementations;
 }

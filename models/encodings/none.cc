@@ -1,5 +1,8 @@
 #include "models/encodings/none.h"
 
+#include <utility>
+
+#include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 
 namespace lengthwise::models {
@@ -7,7 +10,9 @@ namespace lengthwise::models {
 std::unique_ptr<Encoding> CreateNone(const catalogue::Parameters& parameters,
                                      const EncodingShape& shape, ParameterLayout& layout) {
   // Every hook of the base class contributes nothing.
-  return std::make_unique<Encoding>();
+  auto none = std::make_unique<Encoding>();
+  if (!parameters.Bool("causal")) return none;
+  return MakeCausal(std::move(none), shape.heads);
 }
 
 }  // namespace lengthwise::models

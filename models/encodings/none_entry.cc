@@ -1,3 +1,4 @@
+#include "models/encodings/causal_entry.h"
 #include "models/encodings/none.h"
 
 namespace lengthwise::models {
@@ -6,7 +7,9 @@ const EncodingEntry& NoneEntry() {
   static const EncodingEntry& entry = *new EncodingEntry{
       {.name = "none",
        .title = "None",
-       .documentation = "No positional encoding: the network cannot tell the order of its input."}};
+       .documentation = "No positional encoding: the network cannot tell the order of its input, "
+                        "unless its attention is causal.",
+       .parameters = {CausalParameter()}}};
   return entry;
 }
 

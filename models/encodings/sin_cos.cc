@@ -8,15 +8,18 @@ namespace {
 
 class SinCos : public Encoding {
  public:
-  explicit SinCos(int64_t d_model) : d_model_(d_model) {}
+  SinCos(bool interleaved, int64_t d_model) : interleaved_(interleaved), d_model_(d_model) {}
 
-  at::Tensor EmbeddingTerm(const ParameterSet& parameters,
+  at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
                            const at::Tensor& positions) const override {
-    const at::Tensor& any = parameters[0];
-    return Sinusoids(positions, d_model_, any.scalar_type()).unsqueeze(1);
+    const at::ScalarType type = parameters[0].scalar_type();
+    return (interleaved_ ? InterleavedSinusoids(positions, d_model_, type)
+                         : Sinusoids(positions, d_model_, type))
+        .unsqueeze(1);
   }
 
  private:
+  bool interleaved_;
   int64_t d_model_;
 };
 
@@ -24,7 +27,7 @@ class SinCos : public Encoding {
 
 std::unique_ptr<Encoding> CreateSinCos(const catalogue::Parameters& parameters,
                                        const EncodingShape& shape, ParameterLayout& layout) {
-  return std::make_unique<SinCos>(shape.d_model);
+  return std::make_unique<SinCos>(parameters.Bool("interleaved"), shape.d_model);
 }
 
 }  // namespace lengthwise::models

@@ -10,6 +10,17 @@ void Check(const catalogue::Parameters& parameters, const EncodingContext& conte
   CheckEvenWidth(context.d_model, path, problems);
 }
 
+std::vector<catalogue::ParameterEntry> Parameters() {
+  std::vector<catalogue::ParameterEntry> parameters = PositionParameters();
+  parameters.push_back(
+      {.name = "interleaved",
+       .default_value = false,
+       .documentation = "Sine and cosine of a frequency stand side by side, as in the formula of "
+                        "Vaswani et al. 2017, instead of all sines before all cosines. Only what "
+                        "is compared feature by feature depends on it."});
+  return parameters;
+}
+
 }  // namespace
 
 const EncodingEntry& SinCosEntry() {
@@ -18,9 +29,8 @@ const EncodingEntry& SinCosEntry() {
        .title = "sin / cos",
        .documentation =
            "Sines and cosines of the position at d_model / 2 frequencies, from 1 down to nearly "
-           "1 / 10000, added to the embeddings (Vaswani et al. 2017, section 3.5; the sines stand "
-           "before the cosines).",
-       .parameters = PositionParameters()},
+           "1 / 10000, added to the embeddings (Vaswani et al. 2017, section 3.5).",
+       .parameters = Parameters()},
       /*uses_positions=*/true,
       Check};
   return entry;

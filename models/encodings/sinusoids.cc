@@ -14,6 +14,10 @@ at::Tensor Sinusoids(const at::Tensor& positions, int64_t d, at::ScalarType dtyp
   return at::cat({angles.sin(), angles.cos()}, -1).to(dtype);
 }
 
+at::Tensor InterleavedSinusoids(const at::Tensor& positions, int64_t d, at::ScalarType dtype) {
+  return Sinusoids(positions, d, dtype).unflatten(-1, {2, d / 2}).transpose(-1, -2).flatten(-2);
+}
+
 at::Tensor SinusoidsOfDifferences(const at::Tensor& sinusoids, int64_t first, int64_t count) {
   const int64_t half = sinusoids.size(-1) / 2;
   const at::Tensor columns = sinusoids.unsqueeze(1);                       // [P, 1, n, d]

@@ -15,6 +15,9 @@ namespace lengthwise::models {
 // [..., d] of `dtype` on their device. `d` is even.
 at::Tensor Sinusoids(const at::Tensor& positions, int64_t d, at::ScalarType dtype);
 
+// The same features with sine and cosine in turn: [sin(p f_0), cos(p f_0), sin(p f_1), ...].
+at::Tensor InterleavedSinusoids(const at::Tensor& positions, int64_t d, at::ScalarType dtype);
+
 // PE(p_j - p_i) for rows i = first .. first + count - 1 and all columns j, from `sinusoids` = PE(p)
 // [P, n, d] by the addition theorems: [P, count, n, d]. Costs four products a number instead of a
 // sine.

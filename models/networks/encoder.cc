@@ -92,7 +92,7 @@ class Encoder : public Network {
     // Scaling the table and not its rows in the batch gives the same numbers for less work.
     const double scale = std::sqrt(static_cast<double>(d_model_));
     at::Tensor h = Embed(tokens, parameters[embedding_].mul(scale));
-    const at::Tensor term = encoding_->EmbeddingTerm(parameters, positions.select(1, 0));
+    const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, positions.select(1, 0));
     if (term.defined()) h = Drop(h.add(term), 0, dropout);
     if (capture != nullptr) capture->depths.push_back(h);
     for (size_t b = 0; b < blocks_.size(); ++b) {

@@ -83,7 +83,7 @@ const NetworkEntry& EncoderEntry() {
                            "parameters that the paper prints (270,146 with the relative encoding).",
                        .minimum = 0,
                        .maximum = 1024}}},
-      /*task_kinds=*/{tasks::TaskKind::kTransduction},
+      /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
       Check,
       Context};
   return entry;

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
 #include "models/networks/encoder.h"
+#include "models/networks/layerwise_encoder.h"
 #include "models/networks/network.h"
 
 namespace lengthwise::models {
@@ -18,6 +19,7 @@ struct Implementation {
 const std::vector<Implementation>& Implementations() {
   static const auto& implementations = *new std::vector<Implementation>{
       {EncoderEntry(), CreateEncoder},
+      {LayerwiseEncoderEntry(), CreateLayerwiseEncoder},
   };
   return implementations;
 }

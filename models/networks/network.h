@@ -52,6 +52,8 @@ struct NetworkShape {
   int64_t input_columns = 0;
   // Classes of the output.
   int64_t output_columns = 0;
+  // Whether token 0 is nothing: an empty cell, whose features are all zero.
+  bool has_blank = false;
 };
 
 // The names that CreateNetwork knows.

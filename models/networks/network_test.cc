@@ -34,11 +34,15 @@ catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::str
   return {};
 }
 
-catalogue::Parameters SmallEncoder(catalogue::Parameters given = {}) {
+catalogue::Parameters Small(const std::string& network, catalogue::Parameters given = {}) {
   given.Set("blocks", int64_t{2});
   given.Set("heads", int64_t{2});
   given.Set("d_model", int64_t{16});
-  return Resolved(NetworkEntries(), "encoder", given);
+  return Resolved(NetworkEntries(), network, given);
+}
+
+catalogue::Parameters SmallEncoder(const catalogue::Parameters& given = {}) {
+  return Small("encoder", given);
 }
 
 catalogue::Parameters EncodingParameters(const std::string& name, bool randomized,
@@ -52,9 +56,10 @@ catalogue::Parameters EncodingParameters(const std::string& name, bool randomize
 // A small network and a batch for each member of a pack of three.
 class Pack {
  public:
-  Pack(const catalogue::Parameters& encoder, const std::string& encoding,
-       const catalogue::Parameters& options, at::ScalarType dtype, int64_t size)
-      : network_(*CreateNetwork("encoder", encoder, encoding, options,
+  Pack(const std::string& network, const catalogue::Parameters& parameters,
+       const std::string& encoding, const catalogue::Parameters& options, at::ScalarType dtype,
+       int64_t size)
+      : network_(*CreateNetwork(network, parameters, encoding, options,
                                 {.input_columns = 4, .output_columns = 3}, layout_)),
         arena_(layout_, size, dtype, at::kCPU) {
     const PositionPolicy policy(options, /*blocks=*/2);
@@ -108,16 +113,19 @@ struct PackCase {
   bool per_block = false;
   std::string attention = "softmax";
   double dropout = 0;
+  std::string network = "encoder";
 };
 
 class PackTest : public ::testing::TestWithParam<PackCase> {
  protected:
   Pack Make(at::ScalarType dtype, int64_t size) {
-    catalogue::Parameters encoder;
-    encoder.Set("attention", GetParam().attention);
-    encoder.Set("dropout", GetParam().dropout);
+    catalogue::Parameters parameters;
+    if (GetParam().network == "encoder") {
+      parameters.Set("attention", GetParam().attention);
+      parameters.Set("dropout", GetParam().dropout);
+    }
     return Pack(
-        SmallEncoder(encoder), GetParam().encoding,
+        GetParam().network, Small(GetParam().network, parameters), GetParam().encoding,
         EncodingParameters(GetParam().encoding, GetParam().randomized, GetParam().per_block), dtype,
         size);
   }
@@ -176,6 +184,9 @@ std::vector<PackCase> PackCases() {
       if (parameter.name == "draws") cases.push_back({entry->name, true, true});
     }
   }
+  for (const std::string encoding : {"none", "learned", "relative", "shaw"}) {
+    cases.push_back({.encoding = encoding, .network = "layerwise_encoder"});
+  }
   cases.push_back({.encoding = "none", .attention = "geometric"});
   cases.push_back({.encoding = "relative", .randomized = true, .attention = "geometric"});
   cases.push_back({.encoding = "sin_cos", .randomized = true, .dropout = 0.1});
@@ -184,7 +195,8 @@ std::vector<PackCase> PackCases() {
 
 INSTANTIATE_TEST_SUITE_P(Encodings, PackTest, ::testing::ValuesIn(PackCases()),
                          [](const auto& test) {
-                           return std::string(test.param.per_block ? "per_block_" : "") +
+                           return std::string(test.param.network == "encoder" ? "" : "layerwise_") +
+                                  (test.param.per_block ? "per_block_" : "") +
                                   (test.param.attention == "geometric" ? "geometric_" : "") +
                                   (test.param.dropout > 0 ? "dropout_" : "") +
                                   (test.param.randomized ? "randomized_" : "") +
@@ -283,6 +295,41 @@ TEST(CreateNetworkTest, InitialWeightsOfTheNetworkDoNotDependOnTheEncoding) {
   InitializeRow(none, 3, absl::MakeSpan(a));
   InitializeRow(relative, 3, absl::MakeSpan(b));
   EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin()));
+}
+
+TEST(LayerwiseEncoderTest, EveryBlockHasItsOwnTableAndABlankCellHasNone) {
+  ParameterLayout layout;
+  const auto network =
+      CreateNetwork("layerwise_encoder", Small("layerwise_encoder"), "learned",
+                    EncodingParameters("learned", false),
+                    {.input_columns = 6, .output_columns = 4, .has_blank = true}, layout);
+  ASSERT_TRUE(network.ok()) << network.status();
+  std::set<std::string> tables;
+  for (const auto& slot : layout.slots()) {
+    if (slot.name.ends_with("encoding.table")) tables.insert(slot.name);
+    if (slot.name == "embedding") {
+      EXPECT_EQ(slot.shape, (std::vector<int64_t>{5, 16}));
+    }
+  }
+  EXPECT_EQ(tables, (std::set<std::string>{"blocks.0.encoding.table", "blocks.1.encoding.table"}));
+}
+
+TEST(LearnedTest, ATableThatIsNotTrainedGetsNoGradient) {
+  for (const bool trained : {true, false}) {
+    catalogue::Parameters given;
+    given.Set("trained", trained);
+    Pack pack("layerwise_encoder", Small("layerwise_encoder"), "learned",
+              Resolved(EncodingEntries(), "learned", given), at::kDouble, 1);
+    pack.arena().Initialize(0, 1);
+    pack.Step(0, 1, 0);
+    for (const auto& slot : pack.arena().layout().slots()) {
+      if (!slot.name.ends_with("encoding.table")) continue;
+      EXPECT_EQ(slot.trained, trained);
+      const double largest =
+          pack.arena().gradients()[0].narrow(0, slot.offset, slot.size).abs().max().item<double>();
+      EXPECT_EQ(largest > 0, trained) << slot.name;
+    }
+  }
 }
 
 }  // namespace

@@ -16,9 +16,11 @@ struct WeightDecay {
   bool matrices_alone = false;
 };
 
-// Whether weight decay that spares biases, norms and the encoding takes this parameter.
-bool IsMatrix(const ParameterLayout::Slot& slot) {
-  return slot.shape.size() >= 2 && !absl::StrContains(slot.name, "encoding.");
+// Whether the decay takes from this parameter.
+bool Decays(const WeightDecay& decay, const ParameterLayout::Slot& slot) {
+  if (!slot.trained) return false;
+  return !decay.matrices_alone ||
+         (slot.shape.size() >= 2 && !absl::StrContains(slot.name, "encoding."));
 }
 
 // Takes rate * decay of the parameters [count, N] away from them. `rates` is [count].
@@ -27,12 +29,8 @@ void Decay(const ParameterLayout& layout, const WeightDecay& decay, const at::Te
   if (decay.rate == 0) return;
   const at::Tensor kept =
       rates.mul(-decay.rate).add(1).to(parameters.options()).unsqueeze(1);  // [count, 1]
-  if (!decay.matrices_alone) {
-    parameters.mul_(kept);
-    return;
-  }
   for (const ParameterLayout::Slot& slot : layout.slots()) {
-    if (IsMatrix(slot)) parameters.narrow(1, slot.offset, slot.size).mul_(kept);
+    if (Decays(decay, slot)) parameters.narrow(1, slot.offset, slot.size).mul_(kept);
   }
 }
 

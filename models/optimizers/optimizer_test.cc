@@ -119,18 +119,20 @@ catalogue::Parameters Defaults(const std::string& name, const catalogue::Paramet
   return {};
 }
 
-// A matrix, a vector and a table of the encoding, all ones, with gradients of zero.
-ParameterLayout ThreeKinds() {
+// A matrix, a vector, a table of the encoding and one that is not trained, all ones, with gradients
+// of zero.
+ParameterLayout FourKinds() {
   const Initializer ones = {.kind = Initializer::Kind::kOnes};
   ParameterLayout layout;
   layout.Add("blocks.0.up", {2, 3}, ones);
   layout.Add("blocks.0.up_bias", {3}, ones);
   layout.Add("blocks.0.encoding.table", {4, 2}, ones);
+  layout.Add("encoding.table", {4, 2}, ones, /*trained=*/false);
   return layout;
 }
 
 std::vector<double> FirstOfEachKind(const catalogue::Parameters& given) {
-  const ParameterLayout layout = ThreeKinds();
+  const ParameterLayout layout = FourKinds();
   ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
   arena.Initialize(0, 1);
   const auto optimizer = CreateOptimizer("adamw", Defaults("adamw", given));
@@ -149,7 +151,9 @@ TEST(AdamWTest, DecaysApartFromTheGradient) {
   catalogue::Parameters given;
   given.Set("weight_decay", 0.1);
   // 1 - 0.5 * 0.1, twice.
-  for (const double value : FirstOfEachKind(given)) EXPECT_DOUBLE_EQ(value, 0.95 * 0.95);
+  const std::vector<double> firsts = FirstOfEachKind(given);
+  for (int i = 0; i < 3; ++i) EXPECT_DOUBLE_EQ(firsts[i], 0.95 * 0.95);
+  EXPECT_EQ(firsts[3], 1) << "is not trained";
 }
 
 TEST(AdamWTest, SparesWhatIsNoMatrixWhereAskedTo) {

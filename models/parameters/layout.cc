@@ -31,6 +31,8 @@ double Draw(const Initializer& initializer, random::Stream& stream) {
       while (std::abs(value) > 2) value = stream.NextNormal();
       return initializer.stddev * value;
     }
+    case Initializer::Kind::kUniform:
+      return initializer.value * (2 * stream.NextDouble() - 1);
   }
   return 0;
 }
@@ -50,13 +52,14 @@ void Initialize(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<
 }  // namespace
 
 ParameterId ParameterLayout::Add(std::string name, std::vector<int64_t> shape,
-                                 Initializer initializer) {
+                                 Initializer initializer, bool trained) {
   const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   slots_.push_back({.name = std::move(name),
                     .shape = std::move(shape),
                     .initializer = initializer,
                     .offset = row_size_,
-                    .size = size});
+                    .size = size,
+                    .trained = trained});
   row_size_ = RoundUp(row_size_ + size);
   parameter_count_ += size;
   return static_cast<ParameterId>(slots_.size()) - 1;

@@ -17,6 +17,7 @@ struct Initializer {
     kNormal,           // N(0, stddev)
     kConstant,         // value
     kTruncatedNormal,  // stddev * N(0, 1) truncated to [-2, 2], without variance correction
+    kUniform,          // U(-value, value)
   };
   Kind kind = Kind::kZeros;
   double stddev = 0;
@@ -37,10 +38,14 @@ class ParameterLayout {
     Initializer initializer;
     int64_t offset = 0;  // elements from the start of the row
     int64_t size = 0;    // elements
+    // False for random numbers that stay what they start as: no gradient reaches them, and weight
+    // decay leaves them alone.
+    bool trained = true;
   };
 
   // Names must be new.
-  ParameterId Add(std::string name, std::vector<int64_t> shape, Initializer initializer);
+  ParameterId Add(std::string name, std::vector<int64_t> shape, Initializer initializer,
+                  bool trained = true);
 
   const std::vector<Slot>& slots() const { return slots_; }
   // Elements of an arena row, padding included.

@@ -11,6 +11,7 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
     auto& facts = *entries.emplace_back(ToProto(v1::TASK, *task)).mutable_facts();
     if (!task->chomsky_level.empty()) facts["chomsky_level"] = task->chomsky_level;
     facts["random_accuracy"] = catalogue::FormatValue(task->random_accuracy);
+    facts["axis"] = task->axis;
     facts["permutation_invariant"] = catalogue::FormatValue(task->permutation_invariant);
   }
   for (const models::EncodingEntry* encoding : catalogues.encodings) {

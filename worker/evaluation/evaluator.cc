@@ -8,7 +8,6 @@
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
 #include "worker/evaluation/chunking.h"
-#include "worker/training/batch.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
@@ -29,19 +28,12 @@ const at::Tensor& Sample(const models::ParameterSet& parameters) { return parame
 }  // namespace
 
 at::Tensor Evaluator::Positions(int64_t length, int64_t members, at::Device device) const {
-  const int64_t tokens = training::SequenceTokens(task_, length);
+  const int64_t tokens = examples_.SequenceTokens(length);
   std::vector<int64_t> drawn = positions_.DrawBatch(
       options_.seed, random::Purpose::kEvaluationPositions, static_cast<uint64_t>(length), tokens);
   return ToDevice(drawn, {1, positions_.draws(), tokens}, at::kLong, device)
       .expand({members, positions_.draws(), tokens})
       .contiguous();
-}
-
-training::SampleAddresses Evaluator::Samples(int64_t length, int64_t first, int64_t rows) const {
-  return {.seed = options_.seed,
-          .purpose = random::Purpose::kEvaluationSamples,
-          .step = static_cast<uint64_t>(length),
-          .rows = training::RowsFrom(first, rows)};
 }
 
 models::DropoutNumbers Evaluator::Dropout(int64_t length, int64_t members,
@@ -62,13 +54,14 @@ int64_t Evaluator::Chunk(const models::ParameterSet& parameters, int64_t tokens)
 }
 
 std::optional<std::vector<LengthScore>> Evaluator::Score(
-    const models::ParameterSet& parameters, int64_t length, int64_t sequences,
+    const models::ParameterSet& parameters, int64_t length, int64_t asked,
     const std::function<bool()>& keep_going) const {
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
   const at::Tensor positions = Positions(length, members, device);
   const int64_t chunk = Chunk(parameters, positions.size(2));
+  const int64_t sequences = examples_.EvaluationSequences(length, asked);
 
   at::Tensor correct = at::zeros({members}, at::TensorOptions().dtype(at::kLong).device(device));
   at::Tensor loss = at::zeros({members}, at::TensorOptions().dtype(at::kDouble).device(device));
@@ -78,7 +71,7 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(
     if (!keep_going()) return std::nullopt;
     const int64_t rows = std::min(chunk, sequences - first);
     Batch batch;
-    training::AppendSamples(task_, Samples(length, first, rows), length, batch);
+    examples_.AppendEvaluation(options_.seed, length, first, rows, batch);
     const int64_t m = batch.outputs_per_row;
     // All members see the same sequences.
     const at::Tensor tokens =
@@ -110,7 +103,10 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(
                         ? 0
                         : static_cast<double>(host_correct.const_data_ptr<int64_t>()[member]) /
                               static_cast<double>(counted),
-        .loss = host_loss.const_data_ptr<double>()[member] / static_cast<double>(outputs)};
+        .loss = outputs == 0
+                    ? 0
+                    : host_loss.const_data_ptr<double>()[member] / static_cast<double>(outputs),
+        .sequences = sequences};
   }
   return scores;
 }
@@ -118,20 +114,14 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              int64_t length) const {
   Batch batch;
-  training::AppendSamples(task_, Samples(length, 0, 1), length, batch);
-  return CaptureAttentionOf(parameters, length, std::move(batch.tokens));
+  examples_.AppendEvaluation(options_.seed, length, 0, 1, batch);
+  return CaptureAttention(parameters, {.length = length, .tokens = std::move(batch.tokens)});
 }
 
-v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters, int64_t length,
-                                             absl::Span<const int32_t> input) const {
-  std::vector<int64_t> sequence(input.begin(), input.end());
-  sequence.resize(static_cast<size_t>(training::SequenceTokens(task_, length)), task_.input_size());
-  return CaptureAttentionOf(parameters, length, std::move(sequence));
-}
-
-v1::AttentionMap Evaluator::CaptureAttentionOf(const models::ParameterSet& parameters,
-                                               int64_t length,
-                                               std::vector<int64_t> sequence) const {
+v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
+                                             const training::GivenSequence& given) const {
+  const int64_t length = given.length;
+  std::vector<int64_t> sequence = given.tokens;
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
@@ -141,7 +131,7 @@ v1::AttentionMap Evaluator::CaptureAttentionOf(const models::ParameterSet& param
       ToDevice(sequence, {1, 1, n}, at::kLong, device).expand({members, 1, n}).contiguous();
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, 0);
-  (void)network_.Forward(parameters, tokens, positions, task_.OutputLength(length), &dropout,
+  (void)network_.Forward(parameters, tokens, positions, examples_.OutputTokens(length), &dropout,
                          &capture);
 
   v1::AttentionMap map;
@@ -172,7 +162,7 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
   for (int64_t first = 0; first < sequences; first += chunk) {
     const int64_t rows = std::min(chunk, sequences - first);
     Batch batch;
-    training::AppendSamples(task_, Samples(length, first, rows), length, batch);
+    examples_.AppendEvaluation(options_.seed, length, first, rows, batch);
     const at::Tensor tokens =
         ToDevice(batch.tokens, {1, rows, batch.tokens_per_row}, at::kLong, device)
             .expand({members, rows, batch.tokens_per_row})
@@ -186,7 +176,7 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
       // Its own memory: a view would keep the outputs' activations alive.
       parts[depth].push_back(capture.depths[depth]
                                  .select(0, 0)
-                                 .narrow(1, 0, task_.InputLength(length))
+                                 .narrow(1, 0, examples_.InputTokens(length))
                                  .clone(at::MemoryFormat::Contiguous)
                                  .cpu());
     }

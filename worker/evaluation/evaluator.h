@@ -14,9 +14,8 @@
 #include "models/networks/network.h"
 #include "models/parameters/arena.h"
 #include "proto/event.pb.h"
-#include "tasks/task.h"
 #include "worker/evaluation/length_score.h"
-#include "worker/training/batch.h"
+#include "worker/training/examples.h"
 
 namespace lengthwise::worker::evaluation {
 
@@ -36,14 +35,14 @@ class Evaluator {
     int64_t memory_bytes = int64_t{256} << 20;
   };
 
-  Evaluator(const tasks::TransductionTask& task, const models::Network& network,
+  Evaluator(const training::Examples& examples, const models::Network& network,
             const models::PositionPolicy& positions, const Options& options)
-      : task_(task), network_(network), positions_(positions), options_(options) {}
+      : examples_(examples), network_(network), positions_(positions), options_(options) {}
 
-  // Scores each member of the set on `sequences` sequences of `length`. Counts are integers and
-  // losses are summed in double precision, so that chunks matter only where the kernels' rounding
-  // depends on the size of a batch. `keep_going` is asked before each chunk; when it says no,
-  // nothing is returned.
+  // Scores each member of the set on `sequences` sequences of `length`, or on all there are. Counts
+  // are integers and losses are summed in double precision, so that chunks matter only where the
+  // kernels' rounding depends on the size of a batch. `keep_going` is asked before each chunk; when
+  // it says no, nothing is returned.
   std::optional<std::vector<LengthScore>> Score(const models::ParameterSet& parameters,
                                                 int64_t length, int64_t sequences,
                                                 const std::function<bool()>& keep_going) const;
@@ -52,32 +51,25 @@ class Evaluator {
   // with the positions of the first block.
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t length) const;
 
-  // As above, on an input of the caller's instead: InputLength(length) tokens that the task has.
-  v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t length,
-                                    absl::Span<const int32_t> input) const;
+  // As above, on a sequence of the user's instead.
+  v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters,
+                                    const training::GivenSequence& given) const;
 
   // Activations of the set's first member at the input tokens of the first `sequences` evaluation
   // sequences of `length`: for each of models::Capture::depths a tensor [sequences,
-  // InputLength(length), d] on the CPU.
+  // InputTokens(length), d] on the CPU.
   std::vector<at::Tensor> CaptureActivations(const models::ParameterSet& parameters, int64_t length,
                                              int64_t sequences) const;
-
-  const tasks::TransductionTask& task() const { return task_; }
 
  private:
   // Sequences of `tokens` tokens that fit through at once.
   int64_t Chunk(const models::ParameterSet& parameters, int64_t tokens) const;
-  // Of one sequence of `length`: input and empty tokens.
-  v1::AttentionMap CaptureAttentionOf(const models::ParameterSet& parameters, int64_t length,
-                                      std::vector<int64_t> sequence) const;
-  // Sequences first .. first + rows - 1 of `length`.
-  training::SampleAddresses Samples(int64_t length, int64_t first, int64_t rows) const;
   // For a network that drops at evaluation; the same for all members.
   models::DropoutNumbers Dropout(int64_t length, int64_t members, int64_t first_sequence) const;
   // int64 [members, S, T]
   at::Tensor Positions(int64_t length, int64_t members, at::Device device) const;
 
-  const tasks::TransductionTask& task_;
+  const training::Examples& examples_;
   const models::Network& network_;
   const models::PositionPolicy& positions_;
   const Options options_;

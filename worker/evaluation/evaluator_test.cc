@@ -84,12 +84,12 @@ class EvaluatorTest : public ::testing::Test {
   std::optional<std::vector<LengthScore>> Score(
       const Oracle& oracle, int64_t length, int64_t sequences, int64_t memory_bytes,
       const std::function<bool()>& keep_going = [] { return true; }) {
-    const Evaluator evaluator(task_, oracle, *positions_,
+    const Evaluator evaluator(examples_, oracle, *positions_,
                               {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = memory_bytes});
     return evaluator.Score(arena_->Members(0, 2), length, sequences, keep_going);
   }
 
-  Copy task_;
+  training::TransductionExamples examples_{std::make_unique<Copy>()};
   models::ParameterLayout layout_;
   std::unique_ptr<models::PositionPolicy> positions_;
   std::unique_ptr<models::ParameterArena> arena_;
@@ -146,8 +146,8 @@ TEST_F(EvaluatorTest, BlocksThatDrawTheirOwnPositionsGetThem) {
   encoding.Set("draws", std::string("per_block"));
   const models::PositionPolicy per_block(encoding, 3);
   const Oracle shared(2.0), oracle(2.0);
-  Evaluator(task_, shared, *positions_, {.seed = 5}).CaptureAttention(arena_->Members(0, 2), 4);
-  Evaluator(task_, oracle, per_block, {.seed = 5}).CaptureAttention(arena_->Members(0, 2), 4);
+  Evaluator(examples_, shared, *positions_, {.seed = 5}).CaptureAttention(arena_->Members(0, 2), 4);
+  Evaluator(examples_, oracle, per_block, {.seed = 5}).CaptureAttention(arena_->Members(0, 2), 4);
   const at::Tensor& drawn = oracle.seen_positions[0];
   EXPECT_EQ(drawn.sizes(), (std::vector<int64_t>{2, 3, 8}));
   // The first block's draw is the one that all would share.
@@ -165,7 +165,7 @@ TEST_F(EvaluatorTest, StopsWhenToldTo) {
 
 TEST_F(EvaluatorTest, AttentionIsThatOfTheFirstSequence) {
   const Oracle oracle(2.0);
-  const Evaluator evaluator(task_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});
+  const Evaluator evaluator(examples_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});
   const v1::AttentionMap map = evaluator.CaptureAttention(arena_->Members(1, 1), 4);
   EXPECT_EQ(map.length(), 4);
   EXPECT_EQ(map.layers(), 2);

@@ -9,6 +9,8 @@ struct LengthScore {
   double accuracy = 0;
   // Mean soft-max cross-entropy over all sequences and output positions, masked or not, nats.
   double loss = 0;
+  // Evaluated.
+  int64_t sequences = 0;
 };
 
 }  // namespace lengthwise::worker::evaluation

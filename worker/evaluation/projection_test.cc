@@ -43,8 +43,7 @@ class ProjectionTest : public ::testing::Test {
   static constexpr int64_t kSequences = 3;
 
   ProjectionTest()
-      : task_(static_cast<tasks::TransductionTask*>(
-            tasks::CreateTask("reverse_string", {}).value().release())) {
+      : examples_(training::CreateExamples(tasks::CreateTask("reverse_string", {}).value())) {
     layout_.Add("unused", {1}, {});
     arena_ = std::make_unique<models::ParameterArena>(layout_, 1, at::kFloat, at::kCPU);
   }
@@ -52,19 +51,20 @@ class ProjectionTest : public ::testing::Test {
   std::vector<v1::Projection> Project(int64_t fitted_length, const std::vector<int32_t>& lengths,
                                       int64_t memory_bytes = int64_t{1} << 30) {
     const Evaluator evaluator(
-        *task_, network_, positions_,
+        *examples_, network_, positions_,
         {.seed = kSeed, .heads = 1, .d_model = 2, .memory_bytes = memory_bytes});
     return ProjectActivations(evaluator, arena_->Members(0, 1), fitted_length, kSequences, lengths);
   }
 
   // Tokens of the evaluation's sequences, row-major.
   std::vector<int32_t> Inputs(int64_t length) {
-    const auto size = static_cast<size_t>(kSequences * length);
-    std::vector<int32_t> inputs(size), targets(size);
-    std::vector<uint8_t> mask(size);
-    tasks::SampleBatch(*task_, kSeed, random::Purpose::kEvaluationSamples,
-                       static_cast<uint64_t>(length), length, 0, kSequences,
-                       {absl::MakeSpan(inputs), absl::MakeSpan(targets), absl::MakeSpan(mask)});
+    training::Batch batch;
+    examples_->AppendEvaluation(kSeed, length, 0, kSequences, batch);
+    std::vector<int32_t> inputs;
+    for (int64_t sequence = 0; sequence < kSequences; ++sequence) {
+      const auto first = batch.tokens.begin() + sequence * batch.tokens_per_row;
+      inputs.insert(inputs.end(), first, first + length);
+    }
     return inputs;
   }
 
@@ -75,7 +75,7 @@ class ProjectionTest : public ::testing::Test {
     return points;
   }
 
-  std::unique_ptr<tasks::TransductionTask> task_;
+  std::unique_ptr<training::Examples> examples_;
   TokenAndPlace network_;
   models::PositionPolicy positions_{catalogue::Parameters()};
   models::ParameterLayout layout_;

@@ -7,7 +7,7 @@
 
 #include "proto/specification.pb.h"
 #include "tasks/data_set.h"
-#include "worker/training/batch.h"
+#include "worker/training/examples.h"
 
 namespace lengthwise::worker::training {
 

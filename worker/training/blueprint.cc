@@ -12,8 +12,6 @@
 #include "models/optimizers/catalogue.h"
 #include "tasks/catalogue.h"
 #include "worker/checkpoints/trial_checkpoint.h"
-#include "worker/training/batch.h"
-#include "worker/training/given_input.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -120,7 +118,7 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Problems& problems) {
 int64_t LongestSequence(const Blueprint& blueprint) {
   int64_t longest = 0;
   const auto take = [&](int64_t n) {
-    longest = std::max(longest, SequenceTokens(*blueprint.task, n));
+    longest = std::max(longest, blueprint.examples->SequenceTokens(n));
   };
   for (int64_t n = blueprint.training.lengths().min(); n <= blueprint.training.lengths().max();
        ++n) {
@@ -131,7 +129,9 @@ int64_t LongestSequence(const Blueprint& blueprint) {
   for (const int32_t n : blueprint.evaluation.attention_lengths()) take(n);
   for (const v1::TokenSequence& input : blueprint.evaluation.attention_inputs()) {
     // One that is no input of the task never becomes a sequence.
-    if (const auto n = LengthOfInput(*blueprint.task, input.tokens()); n.ok()) take(*n);
+    if (const auto given = blueprint.examples->Given(input.tokens()); given.ok()) {
+      take(given->length);
+    }
   }
   if (!blueprint.evaluation.projection().lengths().empty()) {
     take(blueprint.evaluation.projection().fitted_length());
@@ -171,14 +171,15 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   if (network.entry != nullptr && network.entry->check != nullptr) {
     network.entry->check(network.choice.parameters, "network", problems);
   }
-  if (task.entry != nullptr) {
-    Require(task.entry->kind == tasks::TaskKind::kTransduction, "task",
-            "this worker trains on token transduction only", problems);
+  if (task.entry != nullptr && network.entry != nullptr) {
+    const auto& kinds = network.entry->task_kinds;
+    Require(std::count(kinds.begin(), kinds.end(), task.entry->kind) > 0, "network",
+            absl::StrCat("\"", network.entry->name, "\" cannot learn \"", task.entry->name, "\""),
+            problems);
   }
   if (!problems.empty()) return Refuse(problems);
 
-  std::unique_ptr<tasks::Task> created = task.entry->create(task.choice.parameters);
-  blueprint.task.reset(static_cast<tasks::TransductionTask*>(created.release()));
+  blueprint.examples = CreateExamples(task.entry->create(task.choice.parameters));
   blueprint.network = network.choice;
   blueprint.encoding = encoding.choice;
   blueprint.optimizer = optimizer.choice;

@@ -12,8 +12,8 @@
 #include "models/encodings/catalogue.h"
 #include "models/schedules/catalogue.h"
 #include "proto/specification.pb.h"
-#include "tasks/task.h"
 #include "worker/training/batch_schedule.h"
+#include "worker/training/examples.h"
 
 namespace lengthwise::worker::training {
 
@@ -23,7 +23,7 @@ struct Blueprint {
     catalogue::Parameters parameters;
   };
 
-  std::unique_ptr<tasks::TransductionTask> task;
+  std::unique_ptr<Examples> examples;
   Choice network;
   Choice encoding;
   Choice optimizer;

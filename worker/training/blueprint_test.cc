@@ -19,7 +19,7 @@ std::string RefusalOf(const v1::TrialSpecification& specification) {
 TEST(BlueprintTest, ResolvesComponentsAgainstTheCatalogues) {
   const auto blueprint = MakeBlueprint(TinyTrial());
   ASSERT_TRUE(blueprint.ok()) << blueprint.status();
-  EXPECT_EQ(blueprint->task->input_size(), 2);
+  EXPECT_EQ(blueprint->examples->input_columns(), 3);
   EXPECT_EQ(blueprint->network.parameters.Int("d_model"), 16);
   EXPECT_EQ(blueprint->network.parameters.Int("blocks"), 1);
   EXPECT_TRUE(blueprint->encoding.parameters.Bool("randomized"));

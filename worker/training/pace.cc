@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "worker/training/batch.h"
-
 namespace lengthwise::worker::training {
 namespace {
 
@@ -16,19 +14,23 @@ double SequenceWork(int64_t tokens, int64_t d_model) {
   return static_cast<double>(tokens) * static_cast<double>(6 * d_model + tokens);
 }
 
+double EvaluationWork(const Blueprint& blueprint, int64_t n) {
+  return SequenceWork(blueprint.examples->SequenceTokens(n), blueprint.size.d_model) *
+         static_cast<double>(
+             blueprint.examples->EvaluationSequences(n, blueprint.evaluation.sequences()));
+}
+
 double EvaluationWork(const Blueprint& blueprint) {
   double work = 0;
-  for (const int32_t n : blueprint.evaluation.lengths()) {
-    work += SequenceWork(SequenceTokens(*blueprint.task, n), blueprint.size.d_model);
-  }
-  return work * blueprint.evaluation.sequences();
+  for (const int32_t n : blueprint.evaluation.lengths()) work += EvaluationWork(blueprint, n);
+  return work;
 }
 
 double MeanStepWork(const Blueprint& blueprint) {
   const v1::LengthRange& lengths = blueprint.training.lengths();
   double work = 0;
   for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
-    work += SequenceWork(SequenceTokens(*blueprint.task, n), blueprint.size.d_model);
+    work += SequenceWork(blueprint.examples->SequenceTokens(n), blueprint.size.d_model);
   }
   return 3 * work * blueprint.training.batch_size() / (lengths.max() - lengths.min() + 1);
 }

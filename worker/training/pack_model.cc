@@ -13,7 +13,6 @@
 #include "random/stream.h"
 #include "worker/evaluation/evaluator.h"
 #include "worker/evaluation/projection.h"
-#include "worker/training/batch.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -47,7 +46,7 @@ class TensorPackModel : public PackModel {
         positions_(blueprint.encoding.parameters, blueprint.size.blocks),
         arena_(*layout_, static_cast<int64_t>(members.size()),
                blueprint.training.precision() == "float64" ? at::kDouble : at::kFloat, device),
-        evaluator_(*blueprint.task, *network_, positions_,
+        evaluator_(*blueprint.examples, *network_, positions_,
                    {.seed = blueprint.evaluation.seed(),
                     .heads = blueprint.size.heads,
                     .d_model = blueprint.size.d_model,
@@ -93,9 +92,8 @@ class TensorPackModel : public PackModel {
     return evaluator_.CaptureAttention(arena_.Members(member, 1), length);
   }
 
-  v1::AttentionMap CaptureAttention(int64_t member, int64_t length,
-                                    absl::Span<const int32_t> input) override {
-    return evaluator_.CaptureAttention(arena_.Members(member, 1), length, input);
+  v1::AttentionMap CaptureAttention(int64_t member, const GivenSequence& given) override {
+    return evaluator_.CaptureAttention(arena_.Members(member, 1), given);
   }
 
   std::vector<v1::Projection> Project(int64_t member, int64_t fitted_length, int64_t sequences,
@@ -149,8 +147,8 @@ class TensorPackModel : public PackModel {
     const int64_t length = blueprint_.batches.LengthOfStep(step);
     for (int64_t i = range.first; i < range.first + range.count; ++i) {
       const MemberSeeds& member = members_[static_cast<size_t>(i)];
-      AppendSamples(*blueprint_.task, blueprint_.batches.SamplesOfStep(step, member.data_seed),
-                    length, batch.samples);
+      blueprint_.examples->AppendTraining(blueprint_.batches.SamplesOfStep(step, member.data_seed),
+                                          length, batch.samples);
       const std::vector<int64_t> positions =
           positions_.DrawBatch(member.data_seed, random::Purpose::kTrainingPositions,
                                static_cast<uint64_t>(step), batch.samples.tokens_per_row);
@@ -233,8 +231,9 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blue
   auto layout = std::make_unique<models::ParameterLayout>();
   auto network = models::CreateNetwork(blueprint.network.name, blueprint.network.parameters,
                                        blueprint.encoding.name, blueprint.encoding.parameters,
-                                       {.input_columns = blueprint.task->input_size() + 1,
-                                        .output_columns = blueprint.task->output_size()},
+                                       {.input_columns = blueprint.examples->input_columns(),
+                                        .output_columns = blueprint.examples->output_columns(),
+                                        .has_blank = blueprint.examples->has_blank()},
                                        *layout);
   if (!network.ok()) return network.status();
   auto optimizer =

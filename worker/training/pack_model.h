@@ -67,10 +67,9 @@ class PackModel {
       MemberRange range, int64_t length, int64_t sequences,
       const std::function<bool()>& keep_going) = 0;
 
-  // Of the first evaluation sequence of `length`, or of an input of InputLength(length) tokens.
+  // Of the first evaluation sequence of `length`, or of one that a user gave.
   virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length) = 0;
-  virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length,
-                                            absl::Span<const int32_t> input) = 0;
+  virtual v1::AttentionMap CaptureAttention(int64_t member, const GivenSequence& given) = 0;
 
   // As evaluation::ProjectActivations.
   virtual std::vector<v1::Projection> Project(int64_t member, int64_t fitted_length,

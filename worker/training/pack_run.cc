@@ -65,6 +65,11 @@ bool PackRun::Build() {
   std::vector<MemberSeeds> seeds;
   for (Member& member : members_) {
     const v1::TrialSpecification& specification = member.leased->specification();
+    if (const absl::Status prepared = blueprint_.examples->Prepare(specification.data_seed());
+        !prepared.ok()) {
+      FailUnfinished(v1::Outcome::FAILED_PERMANENTLY, prepared.message());
+      return false;
+    }
     seeds.push_back(
         {.weight_seed = specification.weight_seed(), .data_seed = specification.data_seed()});
     member.schedule = blueprint_.CreateSchedule(specification.learning_rate());
@@ -238,7 +243,8 @@ void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasuremen
 }
 
 void PackRun::AddPoint(Member& member) {
-  const int64_t length = blueprint_.task->InputLength(blueprint_.batches.LengthOfStep(member.step));
+  const int64_t length =
+      blueprint_.examples->InputTokens(blueprint_.batches.LengthOfStep(member.step));
   member.reporter.AddPoint({.step = member.step,
                             .loss = member.newest.loss,
                             .accuracy = member.newest.accuracy,

@@ -5,8 +5,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "worker/training/batch.h"
-#include "worker/training/given_input.h"
 #include "worker/training/pack_run.h"
 
 namespace lengthwise::worker::training {
@@ -22,7 +20,7 @@ int64_t LayerBytes(const Blueprint& blueprint, int64_t tokens) {
 }
 int64_t ProjectionBytes(const Blueprint& blueprint, int64_t length) {
   return static_cast<int64_t>(sizeof(float)) * 2 * (blueprint.size.blocks + 1) *
-         blueprint.evaluation.projection().sequences() * blueprint.task->InputLength(length);
+         blueprint.evaluation.projection().sequences() * blueprint.examples->InputTokens(length);
 }
 
 std::string TooLarge(int64_t bytes) {
@@ -60,7 +58,7 @@ void PackRun::EmitMap(Member& member, v1::AttentionMap map) {
 void PackRun::EmitAttention(int64_t index) {
   Member& seen = member(index);
   for (const int32_t length : blueprint_.evaluation.attention_lengths()) {
-    const int64_t bytes = LayerBytes(blueprint_, SequenceTokens(*blueprint_.task, length));
+    const int64_t bytes = LayerBytes(blueprint_, blueprint_.examples->SequenceTokens(length));
     if (bytes > kMaxBytes) {
       Warn(seen,
            absl::StrCat("no attention map at length ", length, ": of a layer ", TooLarge(bytes)));
@@ -79,11 +77,11 @@ void PackRun::EmitAttentionOfInput(int64_t index, int32_t number) {
   const auto refuse = [&](absl::string_view why) {
     Warn(seen, absl::StrCat("no attention map of input ", number, ": ", why));
   };
-  const absl::StatusOr<int64_t> length = LengthOfInput(*blueprint_.task, tokens);
-  if (!length.ok()) return refuse(length.status().message());
-  const int64_t bytes = LayerBytes(blueprint_, SequenceTokens(*blueprint_.task, *length));
+  const absl::StatusOr<GivenSequence> given = blueprint_.examples->Given(tokens);
+  if (!given.ok()) return refuse(given.status().message());
+  const int64_t bytes = LayerBytes(blueprint_, static_cast<int64_t>(given->tokens.size()));
   if (bytes > kMaxBytes) return refuse(absl::StrCat("of a layer ", TooLarge(bytes)));
-  v1::AttentionMap map = model_->CaptureAttention(index, *length, tokens);
+  v1::AttentionMap map = model_->CaptureAttention(index, *given);
   map.set_input_number(number);
   EmitMap(seen, std::move(map));
 }

@@ -1,9 +1,9 @@
 // PackRun's evaluations, during training and after it.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "worker/training/batch.h"
 #include "worker/training/mean_accuracy.h"
 #include "worker/training/pack_run.h"
 
@@ -14,6 +14,7 @@ using Directive = PackSession::Directive;
 
 void AddScore(int32_t length, const evaluation::LengthScore& score,
               v1::LengthAccuracies& accuracies) {
+  accuracies.set_sequences(std::max(accuracies.sequences(), static_cast<int32_t>(score.sequences)));
   accuracies.add_lengths(length);
   accuracies.add_accuracies(score.accuracy);
   accuracies.add_losses(score.loss);
@@ -47,7 +48,6 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
       if (scored.finished) continue;
       scored.evaluation_seconds += seconds;
       v1::LengthAccuracies& accuracies = results[static_cast<size_t>(i)];
-      accuracies.set_sequences(blueprint_.evaluation.interval_sequences());
       accuracies.set_training_seconds(scored.time.seconds());
       StopAtAccuracy(scored, accuracies);
       v1::Event event;
@@ -80,8 +80,7 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
     if (!scores.has_value()) return directive;
     for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
 
-    work += SequenceWork(SequenceTokens(*blueprint_.task, length), blueprint_.size.d_model) *
-            evaluation.sequences() * static_cast<double>(range.count);
+    work += EvaluationWork(blueprint_, length) * static_cast<double>(range.count);
     if (SecondsSince(reported) >= 1) {
       reported = Clock::now();
       ReportEvaluation(range, results.front().lengths_size(),
@@ -95,7 +94,6 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
     evaluated.evaluation_seconds += seconds;
     v1::LengthAccuracies& accuracies = results[static_cast<size_t>(i)];
     accuracies.set_final(true);
-    accuracies.set_sequences(evaluation.sequences());
     accuracies.set_training_seconds(evaluated.time.seconds());
     Conclude(range.first + i, accuracies);
   }

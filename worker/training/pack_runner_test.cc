@@ -240,6 +240,69 @@ TEST(PackRunnerTest, TrainingDoesNotGoOnFromACheckpointWithoutOptimizerState) {
   EXPECT_THAT(resumed.OutcomeOf(0).reason(), HasSubstr("without the optimizer's state"));
 }
 
+// 18 examples of lengths 1 to 6: three of each, in batches of two and one.
+v1::TrialSpecification TrialOfEpochs(uint64_t seed) {
+  v1::TrialSpecification trial = TinyTrial(seed);
+  v1::Training& training = *trial.mutable_training();
+  training.set_examples(18);
+  training.set_batch_size(2);
+  training.set_steps(60);  // five epochs
+  training.mutable_schedule()->set_name("plateau");
+  auto& schedule = *training.mutable_schedule()->mutable_parameters();
+  schedule["patience"].set_number_value(0);
+  schedule["factor"].set_number_value(0.5);
+  schedule["threshold"].set_number_value(0.5);  // hardly any epoch is that much better
+  return trial;
+}
+
+TEST(PackRunnerTest, AFixedDataSetIsSeenInEpochsAndRememberedAcrossThem) {
+  v1::TrialSpecification fixed = TrialOfEpochs(1);
+  fixed.mutable_training()->set_steps(12 * 150);
+  fixed.mutable_training()->mutable_schedule()->set_name("constant");
+  fixed.mutable_training()->mutable_schedule()->clear_parameters();
+  fixed.mutable_training()->set_report_every_steps(1);
+  fixed.mutable_evaluation()->set_every_steps(0);
+  v1::TrialSpecification drawn = fixed;
+  drawn.mutable_training()->set_examples(0);
+  const auto last_losses = [](const v1::TrialSpecification& trial) {
+    RecordingSession session;
+    RunLease(LeaseOf({trial}), session);
+    std::vector<float> losses;
+    for (const v1::Event& event : session.events(0)) {
+      const auto& points = event.training_points();
+      losses.insert(losses.end(), points.losses().begin(), points.losses().end());
+    }
+    EXPECT_EQ(losses.size(), 12U * 150);
+    float sum = 0;
+    for (size_t i = losses.size() - 12; i < losses.size(); ++i) sum += losses[i] / 12;
+    return sum;
+  };
+  // Eighteen examples are learned by heart; strings of up to six bits are not reversed so soon.
+  EXPECT_LT(last_losses(fixed), last_losses(drawn) / 2);
+}
+
+TEST(PackRunnerTest, EveryMembersRateFallsOnItsOwnPlateausAlsoAfterAResume) {
+  const std::vector<v1::TrialSpecification> trials = {TrialOfEpochs(1), TrialOfEpochs(2)};
+  v1::Lease lease = LeaseOf(trials);
+  RecordingSession session;
+  // Lost in the middle of an epoch: of what the epoch's losses sum up to, the checkpoint has a
+  // part.
+  session.directive = [](int64_t, int64_t asked) {
+    return asked >= 2 * 34 ? Directive::kLost : Directive::kContinue;
+  };
+  RunLease(lease, session);
+  session.directive = nullptr;
+  session.Rewind(lease);
+  EXPECT_EQ(lease.trials(0).checkpoint_step(), 30);
+  RunLease(lease, session);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(session.History(i), HistoryAlone(trials[i])) << i;
+
+  v1::TrialSpecification constant = trials[0];
+  constant.mutable_training()->mutable_schedule()->set_name("constant");
+  constant.mutable_training()->mutable_schedule()->clear_parameters();
+  EXPECT_NE(HistoryAlone(constant), HistoryAlone(trials[0])) << "the rate fell";
+}
+
 TEST(PackRunnerTest, ADrainedPackLeavesCheckpointsOfItsStepAndGoesOnFromThere) {
   const std::vector<v1::TrialSpecification> trials = {TinyTrial(1), TinyTrial(2)};
   v1::Lease lease = LeaseOf(trials);

@@ -1,0 +1,202 @@
+#include "models/networks/layerwise_encoder.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/ops/cat.h"
+#include "ATen/ops/gelu.h"
+#include "ATen/ops/zeros_like.h"
+#include "absl/strings/str_cat.h"
+#include "models/attention/attention.h"
+#include "models/encodings/encoding.h"
+#include "models/layers/add_layer_norm.h"
+#include "models/layers/layers.h"
+#include "models/networks/network.h"
+
+namespace lengthwise::models {
+namespace {
+
+constexpr Initializer kZeros = {.kind = Initializer::Kind::kZeros};
+constexpr Initializer kOnes = {.kind = Initializer::Kind::kOnes};
+
+Initializer Uniform(double bound) { return {.kind = Initializer::Kind::kUniform, .value = bound}; }
+
+// Index of a parameter that some variants of the network lack.
+using MaybeId = std::optional<ParameterId>;
+
+// x W + b, or x W.
+struct LinearIds {
+  ParameterId weight = 0;
+  MaybeId bias;
+
+  at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& features) const {
+    return bias.has_value() ? Linear(features, parameters[weight], parameters[*bias])
+                            : Linear(features, parameters[weight]);
+  }
+};
+
+// torch.nn.Linear.
+LinearIds AddLinear(ParameterLayout& layout, const std::string& name, int64_t fan_in,
+                    int64_t fan_out) {
+  const Initializer uniform = Uniform(1 / std::sqrt(static_cast<double>(fan_in)));
+  const ParameterId weight = layout.Add(name, {fan_in, fan_out}, uniform);
+  return {weight, layout.Add(name + "_bias", {fan_out}, uniform)};
+}
+
+struct NormIds {
+  NormIds(ParameterLayout& layout, const std::string& name, int64_t d)
+      : scale(layout.Add(name + ".scale", {d}, kOnes)),
+        offset(layout.Add(name + ".offset", {d}, kZeros)) {}
+
+  ParameterId scale;
+  ParameterId offset;
+};
+
+struct Block {
+  Block(ParameterLayout& layout, const std::string& prefix, const catalogue::Parameters& parameters,
+        int64_t d, int64_t d_ff)
+      : inputs(AddInputs(layout, prefix, parameters, d)),
+        output(AddOutput(layout, prefix, parameters, d)),
+        attention_norm(layout, prefix + "attention.norm", d),
+        up(AddLinear(layout, prefix + "feed_forward.up", d, d_ff)),
+        down(AddLinear(layout, prefix + "feed_forward.down", d_ff, d)),
+        feed_forward_norm(layout, prefix + "feed_forward.norm", d) {}
+
+  // Queries, keys and values side by side, Xavier for the one matrix [d, 3 d] that they are.
+  static LinearIds AddInputs(ParameterLayout& layout, const std::string& prefix,
+                             const catalogue::Parameters& parameters, int64_t d) {
+    LinearIds ids{.weight = layout.Add(prefix + "attention.inputs", {d, 3 * d},
+                                       Uniform(std::sqrt(6 / static_cast<double>(4 * d))))};
+    if (parameters.String("attention_biases") != "none") {
+      ids.bias = layout.Add(prefix + "attention.inputs_bias", {3 * d}, kZeros);
+    }
+    return ids;
+  }
+
+  static std::optional<LinearIds> AddOutput(ParameterLayout& layout, const std::string& prefix,
+                                            const catalogue::Parameters& parameters, int64_t d) {
+    if (!parameters.Bool("output_projection")) return std::nullopt;
+    LinearIds ids{.weight = layout.Add(prefix + "attention.output", {d, d},
+                                       Uniform(1 / std::sqrt(static_cast<double>(d))))};
+    if (parameters.String("attention_biases") == "all") {
+      ids.bias = layout.Add(prefix + "attention.output_bias", {d}, kZeros);
+    }
+    return ids;
+  }
+
+  LinearIds inputs;
+  std::optional<LinearIds> output;
+  NormIds attention_norm;
+  LinearIds up, down;
+  NormIds feed_forward_norm;
+};
+
+class LayerwiseEncoder : public Network {
+ public:
+  LayerwiseEncoder(const catalogue::Parameters& parameters, const NetworkShape& shape,
+                   ParameterLayout& layout)
+      : heads_(parameters.Int("heads")),
+        d_model_(parameters.Int("d_model")),
+        temperature_(parameters.Double("temperature")),
+        outer_gelu_(parameters.Bool("outer_gelu")),
+        has_blank_(shape.has_blank) {
+    const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
+    const int64_t features = shape.input_columns - (has_blank_ ? 1 : 0);
+    embedding_ = AddLinear(layout, "embedding", features, d_model_);
+    for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
+      blocks_.emplace_back(layout, absl::StrCat("blocks.", b, "."), parameters, d_model_, d_ff);
+    }
+    output_ = AddLinear(layout, "output", d_model_, shape.output_columns);
+  }
+
+  void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
+
+  at::Tensor Forward(const ParameterSet& parameters, const at::Tensor& tokens,
+                     const at::Tensor& positions, int64_t output_length,
+                     const DropoutNumbers* dropout, Capture* capture) const override {
+    at::Tensor h = Embed(tokens, EmbeddingTable(parameters));
+    if (capture != nullptr) capture->depths.push_back(h);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const Block& block = blocks_[b];
+      const auto index = static_cast<int64_t>(b);
+      const at::Tensor block_positions = positions.select(1, positions.size(1) == 1 ? 0 : index);
+      const at::Tensor term = encoding_->EmbeddingTerm(parameters, index, block_positions);
+      if (term.defined()) h = h.add(term);
+      h = AddAndNormalise(parameters, block.attention_norm, h,
+                          Attention(parameters, block, index, block_positions, h, capture),
+                          capture);
+      at::Tensor forward = block.down(parameters, at::gelu(block.up(parameters, h)));
+      if (outer_gelu_) forward = at::gelu(forward);
+      h = AddAndNormalise(parameters, block.feed_forward_norm, h, forward, capture);
+      if (capture != nullptr) capture->depths.push_back(h);
+    }
+    return output_(parameters, h.narrow(2, h.size(2) - output_length, output_length));
+  }
+
+ private:
+  // A row for each token, [P, W, d].
+  at::Tensor EmbeddingTable(const ParameterSet& parameters) const {
+    at::Tensor rows = parameters[embedding_.weight];
+    if (has_blank_) rows = at::cat({at::zeros_like(rows.narrow(1, 0, 1)), rows}, 1);
+    return rows.add(parameters[*embedding_.bias].unsqueeze(1));
+  }
+
+  at::Tensor Attention(const ParameterSet& parameters, const Block& block, int64_t index,
+                       const at::Tensor& positions, const at::Tensor& h, Capture* capture) const {
+    const bool keep = capture != nullptr && capture->keep_attention;
+    AttentionMaps maps;
+    at::Tensor qkv = block.inputs(parameters, h);
+    if (temperature_ != 1) {
+      qkv = at::cat(
+          {qkv.narrow(3, 0, d_model_).div(temperature_), qkv.narrow(3, d_model_, 2 * d_model_)}, 3);
+    }
+    const at::Tensor mixed =
+        Attend(*encoding_, parameters, index, heads_, positions, qkv, keep ? &maps : nullptr);
+    if (keep) {
+      capture->attention_logits.push_back(maps.logits);
+      capture->attention_probabilities.push_back(maps.probabilities);
+    }
+    return block.output.has_value() ? (*block.output)(parameters, mixed) : mixed;
+  }
+
+  static at::Tensor AddAndNormalise(const ParameterSet& parameters, const NormIds& ids,
+                                    const at::Tensor& h, const at::Tensor& change,
+                                    Capture* capture) {
+    at::Tensor output = AddLayerNorm(h, change, parameters[ids.scale], parameters[ids.offset]);
+    if (capture != nullptr) capture->layer_outputs.push_back(output);
+    return output;
+  }
+
+  int64_t heads_;
+  int64_t d_model_;
+  double temperature_;
+  bool outer_gelu_;
+  bool has_blank_;
+  LinearIds embedding_;
+  std::vector<Block> blocks_;
+  LinearIds output_;
+  std::unique_ptr<Encoding> encoding_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Network>> CreateLayerwiseEncoder(
+    const catalogue::Parameters& parameters, absl::string_view encoding_name,
+    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
+    ParameterLayout& layout) {
+  auto encoder = std::make_unique<LayerwiseEncoder>(parameters, shape, layout);
+  auto encoding = CreateEncoding(encoding_name, encoding_parameters,
+                                 {.blocks = parameters.Int("blocks"),
+                                  .heads = parameters.Int("heads"),
+                                  .d_model = parameters.Int("d_model"),
+                                  .in_every_block = true},
+                                 layout);
+  if (!encoding.ok()) return encoding.status();
+  encoder->set_encoding(*std::move(encoding));
+  return encoder;
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,82 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "models/networks/layerwise_encoder.h"
+
+namespace lengthwise::models {
+namespace {
+
+void Check(const catalogue::Parameters& parameters, absl::string_view path,
+           std::vector<catalogue::Problem>& problems) {
+  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
+  if (d_model % heads == 0) return;
+  problems.push_back({.field = absl::StrCat(path, ".heads"),
+                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
+                                                  "; use a divisor of it")});
+}
+
+EncodingContext Context(const catalogue::Parameters& parameters) {
+  return {.d_model = parameters.Int("d_model"),
+          .heads = parameters.Int("heads"),
+          .blocks = parameters.Int("blocks")};
+}
+
+}  // namespace
+
+const NetworkEntry& LayerwiseEncoderEntry() {
+  static const NetworkEntry& entry = *new NetworkEntry{
+      {.name = "layerwise_encoder",
+       .title = "Transformer encoder, encoding in every layer",
+       .documentation =
+           "A Transformer encoder that adds the positional encoding again in every block, each "
+           "block its own, and reads the answer out at the last token (relational reasoning on "
+           "Latin squares, section 3.2).",
+       .parameters =
+           {{.name = "blocks",
+             .default_value = int64_t{4},
+             .documentation = "Blocks of attention and feed-forward layers.",
+             .minimum = 1,
+             .maximum = 256},
+            {.name = "heads",
+             .default_value = int64_t{1},
+             .documentation = "Attention heads; a divisor of d_model.",
+             .minimum = 1,
+             .maximum = 256},
+            {.name = "d_model",
+             .default_value = int64_t{160},
+             .documentation = "Features of a token.",
+             .minimum = 1,
+             .maximum = 8192},
+            {.name = "d_ff",
+             .default_value = int64_t{0},
+             .documentation = "Features between the two feed-forward layers; 0 means 4 * d_model.",
+             .minimum = 0,
+             .maximum = 32768},
+            {.name = "outer_gelu",
+             .default_value = true,
+             .documentation =
+                 "A gelu behind the second feed-forward layer, too, as in the released code."},
+            {.name = "attention_biases",
+             .default_value = std::string("all"),
+             .documentation = "Biases of attention's projections: \"all\"; \"inputs\", those of "
+                              "queries, keys and values alone; \"none\". The released code has "
+                              "none with rope and causal attention, and those of the inputs with "
+                              "the relative encoding.",
+             .allowed = {"all", "inputs", "none"}},
+            {.name = "output_projection",
+             .default_value = true,
+             .documentation = "A linear layer behind attention. The released code has none with "
+                              "the relative encoding."},
+            {.name = "temperature",
+             .default_value = 1.0,
+             .documentation = "What the logits of attention are divided by. The released code has "
+                              "0.01 with causal attention.",
+             .minimum = 1e-6,
+             .maximum = 1e6}}},
+      /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
+      Check,
+      Context};
+  return entry;
+}
+
+}  // namespace lengthwise::models

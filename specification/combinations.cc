@@ -1,0 +1,202 @@
+#include "specification/combinations.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "specification/epochs.h"
+#include "tasks/puzzles.h"
+#include "tasks/task.h"
+
+namespace lengthwise::specification {
+namespace {
+
+// Input and output tokens of the longest sequence that a task makes of the specification's lengths.
+int64_t LongestSequence(const tasks::TransductionTask& task,
+                        const v1::ExperimentSpecification& specification) {
+  int64_t longest = 0;
+  const auto take = [&](int32_t n) {
+    if (n < 1) return;  // a problem of its own
+    longest = std::max(longest, task.InputLength(n) + task.OutputLength(n));
+  };
+  const v1::LengthRange& lengths = specification.training().lengths();
+  take(lengths.max());
+  // Some tasks shorten every second length.
+  if (lengths.min() < lengths.max()) take(lengths.max() - 1);
+  const v1::Evaluation& evaluation = specification.evaluation();
+  for (const int32_t n : evaluation.lengths()) take(n);
+  for (const int32_t n : evaluation.interval_lengths()) take(n);
+  for (const int32_t n : evaluation.attention_lengths()) take(n);
+  if (evaluation.has_projection()) {
+    take(evaluation.projection().fitted_length());
+    for (const int32_t n : evaluation.projection().lengths()) take(n);
+  }
+  for (const v1::TokenSequence& input : evaluation.attention_inputs()) take(input.tokens_size());
+  return longest;
+}
+
+template <typename Tokens>
+void CheckTokens(const std::string& field, const Tokens& tokens, const std::string& task,
+                 int32_t size, Findings& findings) {
+  for (const int32_t token : tokens) {
+    if (token >= 0 && token < size) continue;
+    findings.Add(field, absl::StrCat("got ", token, ", \"", task, "\" has input tokens from 0 to ",
+                                     size - 1));
+    return;
+  }
+}
+
+// The inputs whose attention is wanted must be inputs of every task.
+void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
+                 const tasks::TransductionTask& definition, Findings& findings) {
+  for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
+    const v1::TokenSequence& input = evaluation.attention_inputs(i);
+    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].tokens");
+    if (definition.InputLength(input.tokens_size()) != input.tokens_size()) {
+      findings.Add(field, absl::StrCat("\"", task, "\" has no inputs of ", input.tokens_size(),
+                                       " tokens; the nearest shorter has ",
+                                       definition.InputLength(input.tokens_size())));
+    }
+    CheckTokens(field, input.tokens(), task, definition.input_size(), findings);
+  }
+}
+
+// "evaluation.lengths" and its like of puzzles are numbers of conditions.
+template <typename Lengths>
+void CheckConditions(absl::string_view field, const Lengths& lengths, const std::string& task,
+                     const tasks::PuzzleTask& puzzles, Findings& findings) {
+  const auto conditions = static_cast<int32_t>(puzzles.conditions().size());
+  for (const int32_t length : lengths) {
+    if (length <= conditions) continue;
+    findings.Add(std::string(field),
+                 absl::StrCat("got ", length, ", \"", task, "\" has conditions 1 to ", conditions));
+    return;
+  }
+}
+
+void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::string& task,
+                  const tasks::PuzzleTask& puzzles, Findings& findings) {
+  const v1::Training& training = specification.training();
+  const int64_t cells = puzzles.cells();
+  if (training.lengths().min() != cells || training.lengths().max() != cells) {
+    findings.Add(
+        "training.lengths",
+        absl::StrCat("got ", training.lengths().min(), "..", training.lengths().max(), ", \"", task,
+                     "\" has puzzles of ", cells, " tokens: set ", cells, "..", cells));
+  }
+  if (training.examples() != puzzles.training_puzzles()) {
+    findings.Add("training.examples",
+                 absl::StrCat("got ", training.examples(), ", \"", task, "\" trains on ",
+                              puzzles.training_puzzles(),
+                              " puzzles (training_puzzles): set the same number"));
+  }
+  const v1::Evaluation& evaluation = specification.evaluation();
+  CheckConditions("evaluation.lengths", evaluation.lengths(), task, puzzles, findings);
+  CheckConditions("evaluation.interval_lengths", evaluation.interval_lengths(), task, puzzles,
+                  findings);
+  CheckConditions("evaluation.attention_lengths", evaluation.attention_lengths(), task, puzzles,
+                  findings);
+  CheckConditions("evaluation.projection.lengths", evaluation.projection().lengths(), task, puzzles,
+                  findings);
+  for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
+    const auto& tokens = evaluation.attention_inputs(i).tokens();
+    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].tokens");
+    if (tokens.size() != cells) {
+      findings.Add(field, absl::StrCat("got ", tokens.size(), " tokens, \"", task,
+                                       "\" has puzzles of ", cells, ", row by row"));
+    }
+    CheckTokens(field, tokens, task, puzzles.token_values(), findings);
+  }
+}
+
+// Each task with the rest of the specification; returns the tokens of the longest sequence.
+int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecification& specification,
+                   const Choices& tasks, Findings& findings) {
+  int64_t longest = 0;
+  const Choice* first = nullptr;
+  for (size_t t = 0; t < tasks.size(); ++t) {
+    if (!tasks[t]) continue;
+    const tasks::TaskEntry& entry = *catalogues.tasks[tasks[t]->index];
+    if (first == nullptr) first = &*tasks[t];
+    if (entry.kind != catalogues.tasks[first->index]->kind) {
+      findings.Add(absl::StrCat("tasks[", t, "]"),
+                   absl::StrCat("\"", entry.name, "\" and \"", catalogues.tasks[first->index]->name,
+                                "\" are trained in different ways; give each a specification"));
+      continue;
+    }
+    const std::unique_ptr<tasks::Task> created = entry.create(tasks[t]->parameters);
+    switch (entry.kind) {
+      case tasks::TaskKind::kTransduction: {
+        const auto& task = static_cast<const tasks::TransductionTask&>(*created);
+        longest = std::max(longest, LongestSequence(task, specification));
+        CheckInputs(specification.evaluation(), entry.name, task, findings);
+        break;
+      }
+      case tasks::TaskKind::kPuzzle: {
+        const auto& task = static_cast<const tasks::PuzzleTask&>(*created);
+        longest = std::max(longest, task.cells());
+        CheckPuzzles(specification, entry.name, task, findings);
+        break;
+      }
+    }
+  }
+  return longest;
+}
+
+}  // namespace
+
+bool AreAllPuzzles(const Catalogues& catalogues, const Choices& tasks) {
+  return !tasks.empty() && std::all_of(tasks.begin(), tasks.end(), [&](const auto& task) {
+    return task.has_value() && catalogues.tasks[task->index]->kind == tasks::TaskKind::kPuzzle;
+  });
+}
+
+void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
+                   const v1::Training& training, Findings& findings) {
+  // A number of steps that is missing or wrong is a problem of its own.
+  if (entry.check == nullptr || training.steps() < 1) return;
+  std::vector<catalogue::Problem> problems;
+  entry.check(choice.parameters,
+              {.steps = training.steps(), .steps_per_epoch = StepsPerEpoch(training)},
+              "training.schedule", problems);
+  findings.AddAll(problems);
+}
+
+void CheckCombinations(const Catalogues& catalogues,
+                       const v1::ExperimentSpecification& specification, const Choices& tasks,
+                       const Choices& networks, const Choices& encodings, Findings& findings) {
+  const int64_t longest = CheckTasks(catalogues, specification, tasks, findings);
+  for (size_t i = 0; i < networks.size(); ++i) {
+    if (!networks[i]) continue;
+    const models::NetworkEntry& network = *catalogues.networks[networks[i]->index];
+    const std::string path = absl::StrCat("networks[", i, "]");
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      if (!tasks[t]) continue;
+      const tasks::TaskEntry& task = *catalogues.tasks[tasks[t]->index];
+      if (std::count(network.task_kinds.begin(), network.task_kinds.end(), task.kind) == 0) {
+        findings.Add(path, absl::StrCat("\"", network.name, "\" cannot learn \"", task.name,
+                                        "\" (tasks[", t, "])"));
+      }
+    }
+    std::vector<catalogue::Problem> problems;
+    if (network.check != nullptr) network.check(networks[i]->parameters, path, problems);
+    const bool network_is_sound = problems.empty();
+    findings.AddAll(problems);
+    if (!network_is_sound || network.encoding_context == nullptr) continue;
+    models::EncodingContext context = network.encoding_context(networks[i]->parameters);
+    context.longest_sequence = longest;
+    for (size_t e = 0; e < encodings.size(); ++e) {
+      if (!encodings[e]) continue;
+      const models::EncodingEntry& encoding = *catalogues.encodings[encodings[e]->index];
+      if (encoding.check == nullptr) continue;
+      problems.clear();
+      encoding.check(encodings[e]->parameters, context, absl::StrCat("encodings[", e, "]"),
+                     problems);
+      findings.AddAll(problems);
+    }
+  }
+}
+
+}  // namespace lengthwise::specification

@@ -1,0 +1,33 @@
+// What must fit together: tasks, networks, encodings and the fields that they are used with.
+#ifndef LENGTHWISE_SPECIFICATION_COMBINATIONS_H_
+#define LENGTHWISE_SPECIFICATION_COMBINATIONS_H_
+
+#include <optional>
+#include <vector>
+
+#include "proto/specification.pb.h"
+#include "specification/catalogues.h"
+#include "specification/components.h"
+#include "specification/findings.h"
+
+namespace lengthwise::specification {
+
+// What ResolveComponents made of an axis.
+using Choices = std::vector<std::optional<Choice>>;
+
+// Whether all tasks are puzzles, whose evaluations are on unseen ones whatever their "length".
+bool AreAllPuzzles(const Catalogues& catalogues, const Choices& tasks);
+
+// Finds what does not fit across the axes: every task with every network and encoding, and the
+// lengths and inputs with every task. For a grid of sensible size.
+void CheckCombinations(const Catalogues& catalogues,
+                       const v1::ExperimentSpecification& specification, const Choices& tasks,
+                       const Choices& networks, const Choices& encodings, Findings& findings);
+
+// The schedule with the rest of the training.
+void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
+                   const v1::Training& training, Findings& findings);
+
+}  // namespace lengthwise::specification
+
+#endif  // LENGTHWISE_SPECIFICATION_COMBINATIONS_H_

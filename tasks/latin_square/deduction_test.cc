@@ -1,0 +1,155 @@
+#include "tasks/latin_square/deduction.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
+#include "random/stream.h"
+#include "tasks/latin_square/completions.h"
+#include "tasks/latin_square/generator.h"
+
+namespace lengthwise::tasks::latin_square {
+namespace {
+
+std::optional<Deduction> Of(absl::string_view text) { return Deduce(ParsePuzzle(text).value()); }
+
+TEST(DeductionTest, OneVectorIsARowOrAColumnWithTheOtherThreeSymbols) {
+  EXPECT_EQ(Of("5124"
+               "0000"
+               "0000"
+               "0000"),
+            (Deduction{1, 3, Rule::kRow}));
+  EXPECT_EQ(Of("5000"
+               "4000"
+               "2000"
+               "3000"),
+            (Deduction{1, 1, Rule::kColumn}));
+  // The row is tried first.
+  EXPECT_EQ(Of("5124"
+               "1000"
+               "2000"
+               "4000"),
+            (Deduction{1, 3, Rule::kRow}));
+}
+
+TEST(DeductionTest, TwoVectorsAreARowAndAColumnTogether) {
+  EXPECT_EQ(Of("0000"
+               "0500"
+               "0000"
+               "0000"),
+            std::nullopt);
+  EXPECT_EQ(Of("0400"
+               "2503"
+               "0000"
+               "0000"),
+            (Deduction{2, 1, Rule::kRowAndColumn}));
+  EXPECT_EQ(Of("0400"
+               "2500"
+               "0300"
+               "0000"),
+            (Deduction{2, 1, Rule::kRowAndColumn}));
+}
+
+TEST(DeductionTest, ThreeVectorsAreALineAndTheLinesThatCrossItsBlanks) {
+  // Row 1 has the clue 1; both columns of its blanks have a 2.
+  EXPECT_EQ(Of("1500"
+               "0020"
+               "0002"
+               "0000"),
+            (Deduction{3, 2, Rule::kRowWithTwoColumns}));
+  EXPECT_EQ(Of("5000"
+               "0300"
+               "0030"
+               "0003"),
+            (Deduction{3, 3, Rule::kRowWithThreeColumns}));
+  EXPECT_EQ(Of("1000"
+               "5000"
+               "0200"
+               "0020"),
+            (Deduction{3, 2, Rule::kColumnWithTwoRows}));
+  EXPECT_EQ(Of("5000"
+               "0400"
+               "0040"
+               "0004")
+                ->rule,
+            Rule::kRowWithThreeColumns);
+  EXPECT_EQ(Of("5001"
+               "0300"
+               "0030"
+               "3000"),
+            std::nullopt)
+      << "the target's own column holds the 3 already";
+}
+
+TEST(DeductionTest, AColumnWithoutCluesIsTriedAfterTheRow) {
+  // The row's clue 4 and one blank column of 3 do not settle it; the three rows do.
+  EXPECT_EQ(Of("5400"
+               "0300"
+               "0030"
+               "0003"),
+            (Deduction{3, 3, Rule::kRowWithTwoColumns}));
+  EXPECT_EQ(Of("5120"
+               "0300"
+               "0030"
+               "0003"),
+            (Deduction{3, 3, Rule::kColumnWithThreeRows}));
+}
+
+TEST(DeductionTest, TwoCluesAndOneBlankInALineAreNotARule) {
+  // 3 or 4, and the blank's column has a 3, so it is 3: a longer argument than the rules make.
+  const Puzzle puzzle = ParsePuzzle(
+                            "5120"
+                            "0003"
+                            "0000"
+                            "0000")
+                            .value();
+  EXPECT_EQ(Complete(puzzle).target_symbols, std::set<int>{3});
+  EXPECT_EQ(Deduce(puzzle), std::nullopt);
+}
+
+// What is deduced is the only symbol in any full square that agrees with the clues: checked on
+// puzzles with few clues and many, of which rules settle some.
+TEST(DeductionTest, IsTheOnlySymbolThatAnyFullSquareHas) {
+  std::array<int, 4> found = {};
+  for (uint64_t i = 0; i < 20000; ++i) {
+    random::Stream stream(3, random::Purpose::kPreview, i);
+    Puzzle puzzle = DrawLatinSquare(stream);
+    const auto blanks = stream.Between(1, 15);
+    for (const int64_t cell : random::SampleWithoutReplacement(stream, kCells, blanks, false)) {
+      const bool first = std::find(puzzle.begin(), puzzle.end(), kTarget) == puzzle.end();
+      puzzle[static_cast<size_t>(cell)] = first ? kTarget : kBlank;
+    }
+    const std::optional<Deduction> deduction = Deduce(puzzle);
+    ++found.at(deduction ? static_cast<size_t>(deduction->vectors) : 0);
+    if (deduction) {
+      ASSERT_EQ(Complete(puzzle).target_symbols, std::set<int>{deduction->symbol})
+          << FormatPuzzle(puzzle);
+    }
+  }
+  for (const int count : found) EXPECT_GT(count, 1000);
+}
+
+// Turning and mirroring a puzzle and renaming its symbols keeps its condition.
+TEST(DeductionTest, TheConditionIsThatOfTheMirroredAndRenamedPuzzle) {
+  for (uint64_t i = 0; i < 3000; ++i) {
+    random::Stream stream(4, random::Purpose::kPreview, i);
+    const std::optional<SolvedPuzzle> drawn = DrawPuzzle({}, stream);
+    if (!drawn) continue;
+    Puzzle mirrored = {};
+    for (size_t cell = 0; cell < kCells; ++cell) {
+      const uint8_t value = drawn->puzzle[cell];
+      mirrored[cell % kSide * kSide + cell / kSide] =
+          value >= 1 && value <= 4 ? static_cast<uint8_t>(value % 4 + 1) : value;
+    }
+    const std::optional<Deduction> other = Deduce(mirrored);
+    ASSERT_TRUE(other.has_value()) << FormatPuzzle(drawn->puzzle);
+    EXPECT_EQ(other->vectors, drawn->deduction.vectors);
+    EXPECT_EQ(other->symbol, drawn->deduction.symbol % 4 + 1);
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::tasks::latin_square

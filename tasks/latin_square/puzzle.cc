@@ -1,0 +1,74 @@
+#include "tasks/latin_square/puzzle.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::tasks::latin_square {
+
+absl::StatusOr<Puzzle> ParsePuzzle(absl::string_view text) {
+  const auto problem = [text](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", text.substr(0, 40), "\" is not a puzzle: ", what,
+        "; a puzzle is 16 digits, row by row: 0 a blank, 1 to 4 a symbol, 5 the target"));
+  };
+  if (text.size() != kCells) return problem(absl::StrCat("it has ", text.size(), " characters"));
+  Puzzle puzzle = {};
+  for (size_t cell = 0; cell < kCells; ++cell) {
+    if (text[cell] < '0' || text[cell] > '5') {
+      return problem(absl::StrCat("character ", cell + 1, " is not a digit from 0 to 5"));
+    }
+    puzzle[cell] = static_cast<uint8_t>(text[cell] - '0');
+  }
+  if (const auto targets = std::count(puzzle.begin(), puzzle.end(), kTarget); targets != 1) {
+    return problem(absl::StrCat("it has ", targets, " targets"));
+  }
+  for (size_t cell = 0; cell < kCells; ++cell) {
+    if (puzzle[cell] == kBlank) continue;
+    for (size_t other = 0; other < cell; ++other) {
+      if (puzzle[other] == puzzle[cell] && (Cell(other) & (RowOf(cell) | ColumnOf(cell))) != 0) {
+        return problem(absl::StrCat("symbol ", puzzle[cell], " is twice in a row or column"));
+      }
+    }
+  }
+  return puzzle;
+}
+
+std::string FormatPuzzle(const Puzzle& puzzle) {
+  std::string text(kCells, '0');
+  std::transform(puzzle.begin(), puzzle.end(), text.begin(),
+                 [](uint8_t value) { return static_cast<char>('0' + value); });
+  return text;
+}
+
+size_t TargetCell(const Puzzle& puzzle) {
+  return static_cast<size_t>(std::find(puzzle.begin(), puzzle.end(), kTarget) - puzzle.begin());
+}
+
+size_t NumberOfClues(const Puzzle& puzzle) {
+  return static_cast<size_t>(std::count_if(puzzle.begin(), puzzle.end(), [](uint8_t value) {
+    return value != kBlank && value != kTarget;
+  }));
+}
+
+Features::Features(const Puzzle& puzzle) {
+  for (size_t cell = 0; cell < kCells; ++cell) {
+    if (puzzle[cell] == kTarget) {
+      target_ = static_cast<CellSet>(target_ | Cell(cell));
+    } else if (puzzle[cell] != kBlank) {
+      symbols_ |= uint64_t{Cell(cell)} << (kCells * (puzzle[cell] - 1U));
+    }
+  }
+}
+
+double Features::DissimilarityTo(const Features& other) const {
+  const int both = std::popcount(symbols_ & other.symbols_) +
+                   std::popcount(static_cast<CellSet>(target_ & other.target_));
+  const int either = std::popcount(symbols_ | other.symbols_) +
+                     std::popcount(static_cast<CellSet>(target_ | other.target_));
+  return 1.0 - static_cast<double>(both) / static_cast<double>(either);
+}
+
+}  // namespace lengthwise::tasks::latin_square

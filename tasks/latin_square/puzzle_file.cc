@@ -1,0 +1,154 @@
+#include "tasks/latin_square/puzzle_file.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "platform/files.h"
+
+namespace lengthwise::tasks::latin_square {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::array<const char*, 3> kConditionLists = {"binary", "ternary", "quaternary"};
+
+// What a file says of one puzzle.
+struct Record {
+  const Json* puzzle = nullptr;
+  const Json* solution = nullptr;
+  std::optional<int64_t> vectors;
+  const Json* human_accuracy = nullptr;
+};
+
+const Json* Member(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+absl::StatusOr<FiledPuzzle> Check(const Record& record) {
+  if (record.puzzle == nullptr || !record.puzzle->is_string()) {
+    return absl::InvalidArgumentError("there is no puzzle, a string of 16 digits");
+  }
+  const auto& text = record.puzzle->get_ref<const std::string&>();
+  const absl::StatusOr<Puzzle> puzzle = ParsePuzzle(text);
+  if (!puzzle.ok()) return puzzle.status();
+  const std::optional<Deduction> deduction = Deduce(*puzzle);
+  if (!deduction) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no rule of one, two or three vectors settles the target of ", text));
+  }
+  FiledPuzzle filed{.solved = {*puzzle, *deduction}};
+  if (record.solution != nullptr && *record.solution != int64_t{deduction->symbol}) {
+    return absl::InvalidArgumentError(absl::StrCat("the solution of ", text, " is ",
+                                                   int{deduction->symbol}, ", not ",
+                                                   record.solution->dump()));
+  }
+  if (record.vectors && *record.vectors != deduction->vectors) {
+    return absl::InvalidArgumentError(absl::StrCat(text, " has a condition of ", deduction->vectors,
+                                                   " vectors, not ", *record.vectors));
+  }
+  if (record.human_accuracy != nullptr && !record.human_accuracy->is_null()) {
+    filed.human_accuracy =
+        record.human_accuracy->is_number() ? record.human_accuracy->get<double>() : -1;
+    if (!(*filed.human_accuracy >= 0 && *filed.human_accuracy <= 1)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "human_accuracy ", record.human_accuracy->dump(), " is not a number from 0 to 1"));
+    }
+  }
+  return filed;
+}
+
+Record FromObject(const Json& entry) {
+  Record record;
+  if (!entry.is_object()) return record;
+  record.puzzle = Member(entry, "puzzle");
+  record.solution = Member(entry, "solution");
+  record.human_accuracy = Member(entry, "human_accuracy");
+  if (const Json* vectors = Member(entry, "vectors")) {
+    record.vectors = vectors->is_number_integer() ? vectors->get<int64_t>() : 0;
+  }
+  return record;
+}
+
+Record FromPair(const Json& entry, int64_t vectors) {
+  Record record{.vectors = vectors};
+  if (!entry.is_array() || entry.size() != 2) return record;
+  record.puzzle = &entry[0];
+  record.solution = &entry[1];
+  return record;
+}
+
+class Reader {
+ public:
+  explicit Reader(absl::string_view name) : name_(name) {}
+
+  // `list` is what the file calls the list that entry `index` is of.
+  absl::Status Add(const char* list, size_t index, const Record& record) {
+    absl::StatusOr<FiledPuzzle> filed = Check(record);
+    if (filed.ok() && !seen_.insert(filed->solved.puzzle).second) {
+      filed = absl::InvalidArgumentError(
+          absl::StrCat(FormatPuzzle(filed->solved.puzzle), " is there twice"));
+    }
+    if (!filed.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name_, ": ", list, "[", index, "]: ", filed.status().message()));
+    }
+    puzzles_.push_back(*filed);
+    return absl::OkStatus();
+  }
+
+  std::vector<FiledPuzzle> Take() { return std::move(puzzles_); }
+
+ private:
+  absl::string_view name_;
+  absl::flat_hash_set<Puzzle> seen_;
+  std::vector<FiledPuzzle> puzzles_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
+                                                         absl::string_view name) {
+  const Json file =
+      Json::parse(text.begin(), text.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
+  if (!file.is_object()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is not a JSON object"));
+  }
+  Reader reader(name);
+  if (const Json* list = Member(file, "puzzles"); list != nullptr && list->is_array()) {
+    for (size_t i = 0; i < list->size(); ++i) {
+      const absl::Status added = reader.Add("puzzles", i, FromObject((*list)[i]));
+      if (!added.ok()) return added;
+    }
+  }
+  for (size_t condition = 0; condition < kConditionLists.size(); ++condition) {
+    const Json* list = Member(file, kConditionLists[condition]);
+    if (list == nullptr || !list->is_array()) continue;
+    for (size_t i = 0; i < list->size(); ++i) {
+      const absl::Status added = reader.Add(
+          kConditionLists[condition], i, FromPair((*list)[i], static_cast<int64_t>(condition) + 1));
+      if (!added.ok()) return added;
+    }
+  }
+  std::vector<FiledPuzzle> puzzles = reader.Take();
+  if (puzzles.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name,
+        " has no puzzles: neither a list \"puzzles\" nor lists \"binary\", \"ternary\" and "
+        "\"quaternary\""));
+  }
+  return puzzles;
+}
+
+absl::StatusOr<std::vector<FiledPuzzle>> ReadPuzzleFile(const std::string& path) {
+  const absl::StatusOr<std::string> text = platform::ReadFile(path);
+  if (!text.ok()) return text.status();
+  return ParsePuzzleFile(*text, path);
+}
+
+}  // namespace lengthwise::tasks::latin_square

@@ -1,0 +1,30 @@
+#include "worker/training/examples.h"
+
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "worker/training/puzzle_examples.h"
+#include "worker/training/transduction_examples.h"
+
+namespace lengthwise::worker::training {
+
+std::vector<uint32_t> RowsFrom(int64_t first, int64_t count) {
+  std::vector<uint32_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), static_cast<uint32_t>(first));
+  return rows;
+}
+
+std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task) {
+  switch (task->kind()) {
+    case tasks::TaskKind::kTransduction:
+      return std::make_unique<TransductionExamples>(std::unique_ptr<tasks::TransductionTask>(
+          static_cast<tasks::TransductionTask*>(task.release())));
+    case tasks::TaskKind::kPuzzle:
+      return std::make_unique<PuzzleExamples>(
+          std::unique_ptr<tasks::PuzzleTask>(static_cast<tasks::PuzzleTask*>(task.release())));
+  }
+  std::abort();  // every kind has a case
+}
+
+}  // namespace lengthwise::worker::training

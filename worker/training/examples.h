@@ -1,0 +1,97 @@
+// What a task is to a network, whatever its kind: sequences of tokens, of which the network's last
+// outputs are compared with classes. No LibTorch.
+//
+// A new kind of task is an interface below tasks::Task, a class like those in
+// transduction_examples.h and puzzle_examples.h, and a case in CreateExamples.
+#ifndef LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
+#define LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "random/stream.h"
+#include "tasks/task.h"
+
+namespace lengthwise::worker::training {
+
+// Row-major.
+struct Batch {
+  int64_t rows = 0;
+  // T.
+  int64_t tokens_per_row = 0;
+  // m: what the last m outputs of the network are compared with.
+  int64_t outputs_per_row = 0;
+  std::vector<int64_t> tokens;   // [rows, T]
+  std::vector<int64_t> targets;  // [rows, m]
+  std::vector<uint8_t> mask;     // [rows, m]; 1 where an output counts for accuracy
+};
+
+// Samples by their addresses: row r is a function of (seed, purpose, step, r) alone. Of a fixed
+// data set, the purpose is kDataSet and the rows are numbers of examples.
+struct SampleAddresses {
+  uint64_t seed = 0;
+  random::Purpose purpose = random::Purpose::kTrainingSamples;
+  uint64_t step = 0;
+  std::vector<uint32_t> rows;
+};
+
+// `count` neighbours.
+std::vector<uint32_t> RowsFrom(int64_t first, int64_t count);
+
+// A sequence that a user gives instead of a sampler.
+struct GivenSequence {
+  // Where it stands on the task's axis: n.
+  int64_t length = 0;
+  std::vector<int64_t> tokens;  // [T]
+};
+
+// `n` is a value of the task's axis (tasks::TaskEntry::axis): the length of a string, the number of
+// vectors of a puzzle. Immutable but for Prepare; then any thread may call.
+class Examples {
+ public:
+  virtual ~Examples() = default;
+
+  // Tokens are below it; and classes.
+  virtual int64_t input_columns() const = 0;
+  // Whether token 0 is an empty cell.
+  virtual bool has_blank() const { return false; }
+  virtual int64_t output_columns() const = 0;
+
+  // Of an example at `n`: tokens that the task gives, outputs that are compared, and tokens in all
+  // (T), which may count some for the outputs.
+  virtual int64_t InputTokens(int64_t n) const = 0;
+  virtual int64_t OutputTokens(int64_t n) const = 0;
+  virtual int64_t SequenceTokens(int64_t n) const = 0;
+
+  // Makes what a trial of this data seed trains on, where that is a set of its own. Before its
+  // training samples are asked for.
+  virtual absl::Status Prepare(uint64_t data_seed) { return absl::OkStatus(); }
+
+  // Appends training samples to `batch`, whose rows so far (none, or other members') are of the
+  // same `n`.
+  virtual void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const = 0;
+
+  // Of `asked` evaluation sequences, how many there are at `n`.
+  virtual int64_t EvaluationSequences(int64_t n, int64_t asked) const { return asked; }
+
+  // Appends evaluation sequences first .. first + rows - 1 of `n`, the same for all trials whose
+  // evaluation has this seed.
+  virtual void AppendEvaluation(uint64_t seed, int64_t n, int64_t first, int64_t rows,
+                                Batch& batch) const = 0;
+
+  // The sequence of an input of the user's: INVALID_ARGUMENT, naming what is accepted, where the
+  // task has none of that size, or a token is not the task's. Tokens that no sample has in this
+  // order are accepted: what a model makes of them may be just what is asked.
+  virtual absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const = 0;
+};
+
+// Takes the task over.
+std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task);
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
