@@ -1,6 +1,7 @@
 #include "worker/training/pack_model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "ATen/ATen.h"
@@ -77,6 +78,8 @@ class TensorPackModel : public PackModel {
     for (const MemberRange range : Ranges(members)) TrainRange(step, length, range, measurements);
     return measurements;
   }
+
+  double data_seconds() const override { return data_seconds_; }
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences,
@@ -158,7 +161,10 @@ class TensorPackModel : public PackModel {
 
   void TrainRange(int64_t step, int64_t length, MemberRange range,
                   std::vector<StepMeasurement>& measurements) {
+    const auto start = std::chrono::steady_clock::now();
     RangeBatch batch = MakeBatch(step, length, range);
+    data_seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const int64_t count = range.count;
     const int64_t rows = blueprint_.training.batch_size();
     const int64_t n = batch.samples.tokens_per_row;
@@ -219,6 +225,7 @@ class TensorPackModel : public PackModel {
   const models::PositionPolicy positions_;
   models::ParameterArena arena_;
   const evaluation::Evaluator evaluator_;
+  double data_seconds_ = 0;
 };
 
 }  // namespace

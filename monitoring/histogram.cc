@@ -1,0 +1,35 @@
+#include "monitoring/histogram.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace lengthwise::monitoring {
+
+v1::Histogram EmptyHistogram(absl::Span<const double> upper_bounds) {
+  v1::Histogram histogram;
+  histogram.mutable_upper_bounds()->Add(upper_bounds.begin(), upper_bounds.end());
+  histogram.mutable_counts()->Resize(static_cast<int>(upper_bounds.size()) + 1, 0);
+  return histogram;
+}
+
+void Observe(double value, v1::Histogram& histogram) {
+  const auto& bounds = histogram.upper_bounds();
+  const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), value) - bounds.begin();
+  int64_t& count = *histogram.mutable_counts()->Mutable(static_cast<int>(bucket));
+  ++count;
+  histogram.set_sum(histogram.sum() + value);
+}
+
+int64_t Count(const v1::Histogram& histogram) {
+  return std::accumulate(histogram.counts().begin(), histogram.counts().end(), int64_t{0});
+}
+
+bool IsSound(const v1::Histogram& histogram) {
+  const auto& bounds = histogram.upper_bounds();
+  return histogram.counts_size() == bounds.size() + 1 && histogram.counts_size() <= kMostBuckets &&
+         std::is_sorted(bounds.begin(), bounds.end(), std::less_equal<double>()) &&
+         std::all_of(histogram.counts().begin(), histogram.counts().end(),
+                     [](int64_t count) { return count >= 0; });
+}
+
+}  // namespace lengthwise::monitoring
