@@ -1,6 +1,7 @@
 #include "monitoring/histogram.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace lengthwise::monitoring {
@@ -26,8 +27,11 @@ int64_t Count(const v1::Histogram& histogram) {
 
 bool IsSound(const v1::Histogram& histogram) {
   const auto& bounds = histogram.upper_bounds();
+  // Not std::is_sorted: nothing is less than a nan.
+  bool ascend = bounds.empty() || !std::isnan(bounds[0]);
+  for (int i = 1; i < bounds.size(); ++i) ascend = ascend && bounds[i - 1] < bounds[i];
   return histogram.counts_size() == bounds.size() + 1 && histogram.counts_size() <= kMostBuckets &&
-         std::is_sorted(bounds.begin(), bounds.end(), std::less_equal<double>()) &&
+         ascend &&
          std::all_of(histogram.counts().begin(), histogram.counts().end(),
                      [](int64_t count) { return count >= 0; });
 }
