@@ -12,7 +12,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "monitoring/worker_sample.h"
 #include "proto/administration_service.pb.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
@@ -56,20 +59,50 @@ class Coordinator {
     int64_t max_artifact_bytes = int64_t{8} << 30;
   };
 
-  // What the monitoring reads; a consistent snapshot.
+  // By what a metric's label says.
+  struct DecisionCounts {
+    std::map<std::string, int64_t> decisions;
+    std::map<std::string, int64_t> retries;   // of trials, by why they are queued again
+    std::map<std::string, int64_t> failures;  // of trials that have failed for good
+  };
+  // A trial that runs now.
+  struct RunningTrial {
+    std::string experiment_id;
+    std::string trial_id;
+    std::string worker;
+    std::string task;
+    std::string network;
+    std::string encoding;
+    // The newest of this attempt; empty before the first.
+    v1::TrialProgress progress;
+    // Means of the newest evaluation: over the unseen lengths, where it had some, and by range of
+    // lengths (at most 20 of them).
+    std::optional<double> unseen_accuracy;
+    std::map<std::string, double> accuracies;
+  };
+  // What the monitoring reads. Counts are those of this process; the state is that of now.
   struct Statistics {
     v1::TrialCounts trials;  // over all experiments
+    // The 500 that run longest, and their experiments' counts by id.
+    std::vector<RunningTrial> running_trials;
+    std::map<std::string, v1::TrialCounts> running_experiments;
     int64_t leases = 0;
     int64_t lease_expiries = 0;
-    int64_t workers_alive = 0;
+    v1::Histogram lease_trials;  // sizes of the leases that were granted
+    DecisionCounts decided;
+    double oldest_queued_seconds = 0;
+    std::vector<monitoring::WorkerSample> workers;  // live ones, by id
     int64_t events_stored = 0;
     int64_t points_stored = 0;  // points of loss curves
-    int64_t commits = 0;
-    double commit_seconds = 0;  // sum over commits
-    double oldest_queued_seconds = 0;
-    double model_steps_per_second = 0;  // sum over live workers
-    double steps_per_second = 0;
+    // Of transactions that changed something: seconds, commands that they answered, and events.
+    v1::Histogram commit_seconds;
+    v1::Histogram commit_commands;
+    v1::Histogram commit_events;
+    int64_t commit_failures = 0;
     int64_t database_bytes = 0;
+    // Of the data directory's file system; 0 where it does not say.
+    int64_t disk_free_bytes = 0;
+    int64_t disk_size_bytes = 0;
   };
 
   template <typename T>

@@ -19,7 +19,7 @@
 #include "access/token_file.h"
 #include "platform/files.h"
 #include "platform/log.h"
-#include "platform/version.h"
+#include "platform/service_manager.h"
 #include "server/access/token_store.h"
 #include "server/monitoring/endpoint.h"
 #include "server/services/catalogue_entries.h"
@@ -139,10 +139,11 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   std::unique_ptr<MonitoringEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
     absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> endpoint =
-        MonitoringEndpoint::Start(flags.metrics_listen, platform::kVersion, **coordinator);
+        MonitoringEndpoint::Start(flags.metrics_listen, **coordinator);
     if (!endpoint.ok()) return endpoint.status();
     metrics = *std::move(endpoint);
     options.interceptors.push_back(metrics->rpc_metrics().Interceptor());
+    options.streams = metrics->streams();
   }
   absl::StatusOr<std::unique_ptr<RpcServer>> server =
       RpcServer::Start(std::move(options), **coordinator);
@@ -162,10 +163,17 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
       ", data in ", flags.coordinator.data_dir));
 
+  if (absl::Status status =
+          platform::NotifyReady(absl::StrCat("serving on ", (*server)->address()));
+      !status.ok()) {
+    platform::LogWarning(std::string(status.message()));
+  }
+
   int signal_number = 0;
   sigwait(&signals, &signal_number);
   platform::LogInfo(absl::StrCat("stopping on ", signal_number == SIGINT ? "SIGINT" : "SIGTERM",
                                  "; a second signal stops at once"));
+  platform::NotifyStopping().IgnoreError();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
   (*server)->Stop(kGrace);

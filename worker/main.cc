@@ -16,16 +16,22 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "access/address.h"
 #include "access/channel.h"
 #include "access/settings.h"
 #include "platform/log.h"
+#include "platform/service_manager.h"
 #include "platform/signals.h"
 #include "platform/version.h"
 #include "worker/connection/channel.h"
 #include "worker/connection/connection.h"
 #include "worker/connection/spool.h"
 #include "worker/connection/worker_id.h"
+#include "worker/monitoring/endpoint.h"
+#include "worker/monitoring/measurements.h"
+#include "worker/monitoring/nvml.h"
 #include "worker/pack_session.h"
+#include "worker/training/cuda_driver.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -42,6 +48,9 @@ struct Flags {
   Spool::Options spool = {.directory = DefaultSpoolDirectory()};
   std::string exit_when_idle;
   bool exit_with_parent = false;
+  // Empty: no metrics.
+  std::string metrics_listen;
+  bool insecure_plain_text = false;
 };
 
 std::string HostName() {
@@ -55,6 +64,22 @@ std::string DeviceInId(const std::string& device, const PackRunner& runner) {
   return runner.provenance().device() == "cpu" ? "cpu" : "cuda0";
 }
 
+// The GPU's use, where the worker has one.
+Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& runner) {
+  if (runner.provenance().device() == "cpu") return nullptr;
+  int index = 0;
+  // "cuda" and "auto" are the first.
+  if (absl::StartsWith(device, "cuda:") && !absl::SimpleAtoi(device.substr(5), &index)) {
+    return nullptr;
+  }
+  const std::shared_ptr<Nvml> nvml = Nvml::Open(training::CudaPciBusId(index));
+  if (nvml == nullptr) {
+    platform::LogInfo("the GPU's driver says nothing of its use (no NVML): it is not reported");
+    return nullptr;
+  }
+  return [nvml] { return nvml->Read(); };
+}
+
 // Each validator returns what is wrong, or nothing: CLI11's convention.
 std::string CheckDevice(const std::string& device) {
   int index = 0;
@@ -64,6 +89,11 @@ std::string CheckDevice(const std::string& device) {
     return "";
   }
   return absl::StrCat("\"", device, "\" is not cpu, cuda:N or auto");
+}
+
+std::string CheckAddress(const std::string& address) {
+  if (!access::HostOf(address).empty()) return "";
+  return absl::StrCat("\"", address, "\" is not HOST:PORT");
 }
 
 std::string CheckDuration(const std::string& text) {
@@ -121,6 +151,14 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Exit when there was nothing to do for so long; default: never")
       ->check(CheckDuration)
       ->type_name("DURATION");
+  app.add_option("--metrics_listen", flags.metrics_listen,
+                 "Address of the worker's own metrics for Prometheus; default: none, for the "
+                 "server has them too")
+      ->check(CheckAddress)
+      ->type_name("HOST:PORT");
+  app.add_flag(
+      "--insecure_plain_text", flags.insecure_plain_text,
+      "Allow --metrics_listen on addresses that other machines reach: they are plain text");
   app.add_flag("--exit_with_parent", flags.exit_with_parent,
                "Exit, as on SIGTERM, when the process that started this one ends");
 }
@@ -169,6 +207,8 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
       flags.worker_id.empty()
           ? MakeWorkerId(HostName(), DeviceInId(flags.runner.device, **runner), getpid())
           : flags.worker_id;
+  Measurements measurements(GpuReader(flags.runner.device, **runner));
+  options.session.measurements = &measurements;
   Spool spool(flags.spool);
   options.session.outbox.max_bytes = flags.buffer_bytes;
   options.session.outbox.spool = flags.spool.max_bytes > 0 ? &spool : nullptr;
@@ -181,11 +221,33 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
                                  " CPU threads, packs of up to ", (*runner)->max_pack_size(),
                                  "; server ", options.server));
   Connection connection(options, **runner);
+  std::unique_ptr<monitoring::HttpEndpoint> metrics;
+  if (!flags.metrics_listen.empty()) {
+    auto endpoint = StartMetricsEndpoint(flags.metrics_listen, [&connection, &options, &runner] {
+      return monitoring::WorkerSample{.worker_id = options.worker_id,
+                                      .provenance = (*runner)->provenance(),
+                                      .max_pack_size = (*runner)->max_pack_size(),
+                                      .measurements = connection.ReadMeasurements()};
+    });
+    if (!endpoint.ok()) {
+      platform::LogError(std::string(endpoint.status().message()));
+      return kExitFailure;
+    }
+    metrics = *std::move(endpoint);
+    platform::LogInfo(absl::StrCat("metrics on http://", metrics->address(), "/metrics"));
+  }
   signals.OnFirst([&connection](int signal) {
     platform::LogInfo(absl::StrCat(signal == SIGINT ? "SIGINT" : "SIGTERM",
                                    ": finishing; a second signal exits at once"));
+    platform::NotifyStopping().IgnoreError();
     connection.Drain();
   });
+  // It works from here on, also while the server is away.
+  if (absl::Status status = platform::NotifyReady(
+          absl::StrCat(options.worker_id, " on ", provenance.device(), " for ", options.server));
+      !status.ok()) {
+    platform::LogWarning(std::string(status.message()));
+  }
   const absl::Status status = connection.Run();
   signals.OnFirst(nullptr);
   if (!status.ok()) {
@@ -214,6 +276,14 @@ int Main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  if (!flags.metrics_listen.empty() && !flags.insecure_plain_text &&
+      !access::IsLoopback(flags.metrics_listen)) {
+    platform::LogError(absl::StrCat(flags.metrics_listen,
+                                    " can be reached by other machines, and the metrics are plain "
+                                    "text. Listen on 127.0.0.1, or allow it with "
+                                    "--insecure_plain_text"));
+    return kExitUsage;
   }
   if (flags.exit_with_parent && !TieToParent(parent)) {
     platform::LogInfo("the parent has ended already: exiting");

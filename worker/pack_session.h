@@ -46,6 +46,19 @@ class PackSession {
 
   // Cheap: asked at every step.
   virtual Directive GetDirective(int64_t trial) = 0;
+
+  // For the metrics; cheap.
+  struct StepTime {
+    // Trials that made the step together.
+    int64_t models = 1;
+    double seconds = 0;
+    // Of them, those in which the device waited for samples and positions.
+    double data_wait_seconds = 0;
+  };
+  virtual void CountStep(const StepTime& step) {}
+  virtual void CountEvaluation(double seconds) {}
+  // From the request to the bytes in the session's hands.
+  virtual void CountCheckpoint(double seconds, int64_t bytes) {}
 };
 
 // Trains and evaluates packs on one device.

@@ -5,7 +5,9 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
+#include "monitoring/histogram.h"
 #include "platform/failpoint.h"
+#include "server/coordination/decision_counts.h"
 #include "server/storage/backup.h"
 #include "server/storage/sqlite_storage.h"
 
@@ -26,6 +28,17 @@ Engine::Options EngineOptions(const Coordinator::Options& options) {
   engine.heartbeat_interval = options.heartbeat_interval;
   engine.max_unended_trials = options.max_unended_trials;
   return engine;
+}
+
+Coordinator::Statistics NoStatistics() {
+  Coordinator::Statistics statistics;
+  statistics.decided = NoDecisions();
+  statistics.lease_trials = monitoring::EmptyHistogram({1, 2, 4, 8, 16, 32, 64, 128});
+  statistics.commit_seconds = monitoring::EmptyHistogram(
+      {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5});
+  const auto sizes = {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0};
+  statistics.commit_commands = statistics.commit_events = monitoring::EmptyHistogram(sizes);
+  return statistics;
 }
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping; try again"); }
@@ -83,7 +96,8 @@ CoordinatorImpl::CoordinatorImpl(const Options& options, Dependencies dependenci
       artifacts_(std::move(artifacts)),
       summaries_(*storage_),
       disk_uses_(options.data_dir + "/artifacts"),
-      engine_(EngineOptions(options), *storage_, *artifacts_, fleet_, dependencies_.clock) {}
+      engine_(EngineOptions(options), *storage_, *artifacts_, fleet_, dependencies_.clock),
+      statistics_(NoStatistics()) {}
 
 CoordinatorImpl::~CoordinatorImpl() { Stop(); }
 
@@ -174,6 +188,10 @@ void CoordinatorImpl::ProcessGroup(std::vector<Command> group) {
       broken_ = !engine_.Rebuild().ok();
     }
     summaries_.ForgetAll();
+    {
+      platform::MutexLock lock(statistics_mutex_);
+      ++statistics_.commit_failures;
+    }
     const absl::Status failure = NotStored(status);
     for (const Command& command : group) command.fail(failure);
     for (const Waiter& waiter : served) waiter.done(failure);
@@ -182,7 +200,7 @@ void CoordinatorImpl::ProcessGroup(std::vector<Command> group) {
   }
   const absl::Duration commit_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
   if (changed) LENGTHWISE_FAILPOINT("coordinator.publish.before");
-  Publish(engine_.TakeEffects(), commit_time, changed);
+  Publish(engine_.TakeEffects(), commit_time, group.size(), changed);
   if (changed) LENGTHWISE_FAILPOINT("coordinator.answer.before");
   for (const Answer& answer : answers) {
     if (answer) answer();
@@ -214,16 +232,26 @@ void CoordinatorImpl::ServeWaiters(std::vector<Answer>& answers, std::vector<Wai
   }
 }
 
-void CoordinatorImpl::Publish(Effects effects, absl::Duration commit_time, bool changed) {
+void CoordinatorImpl::Publish(Effects effects, absl::Duration commit_time, size_t commands,
+                              bool changed) {
   {
     platform::MutexLock lock(statistics_mutex_);
     statistics_.events_stored += effects.events;
     statistics_.points_stored += effects.points;
     statistics_.lease_expiries += effects.lease_expiries;
-    if (changed) {
-      ++statistics_.commits;
-      statistics_.commit_seconds += absl::ToDoubleSeconds(commit_time);
+    Add(effects.decided, statistics_.decided);
+    for (const int32_t trials : effects.granted) {
+      monitoring::Observe(trials, statistics_.lease_trials);
     }
+    if (changed) {
+      monitoring::Observe(absl::ToDoubleSeconds(commit_time), statistics_.commit_seconds);
+      monitoring::Observe(static_cast<double>(commands), statistics_.commit_commands);
+      monitoring::Observe(static_cast<double>(effects.events), statistics_.commit_events);
+    }
+  }
+  running_trials_.Apply(effects.running);
+  for (const auto& [trial, accuracies] : effects.evaluations) {
+    running_trials_.Evaluated(trial, accuracies);
   }
   for (const std::string& experiment : effects.reshaped) summaries_.Forget(experiment);
   for (const auto& [experiment, trials] : effects.trials) summaries_.Update(experiment, trials);
@@ -231,6 +259,7 @@ void CoordinatorImpl::Publish(Effects effects, absl::Duration commit_time, bool 
   for (const std::string& experiment : effects.experiments) recent_pages_.Changed(experiment);
   for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);
   for (const auto& [experiment, progress] : effects.progress) {
+    running_trials_.Progress(progress);
     subscriptions_.Progress(experiment, progress);
   }
   for (std::function<void()>& action : effects.actions) deletions_.Run(std::move(action));

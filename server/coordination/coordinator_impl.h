@@ -24,6 +24,7 @@
 #include "server/coordination/fleet.h"
 #include "server/coordination/names.h"
 #include "server/coordination/recent_pages.h"
+#include "server/coordination/running_trials.h"
 #include "server/coordination/subscriptions.h"
 #include "server/coordination/summaries.h"
 #include "server/coordinator.h"
@@ -158,7 +159,8 @@ class CoordinatorImpl : public Coordinator {
   std::vector<Command> TakeGroup(bool& last);
   void ProcessGroup(std::vector<Command> group);
   void ServeWaiters(std::vector<Answer>& answers, std::vector<Waiter>& served);
-  void Publish(Effects effects, absl::Duration commit_time, bool changed);
+  // `commands` is the size of the group.
+  void Publish(Effects effects, absl::Duration commit_time, size_t commands, bool changed);
   absl::Time NextDeadline();
 
   // NOT_FOUND with the name.
@@ -181,6 +183,7 @@ class CoordinatorImpl : public Coordinator {
   Subscriptions subscriptions_;
   Summaries summaries_;
   RecentPages recent_pages_;
+  RunningTrials running_trials_;
   DiskUses disk_uses_;
   // While a backup is made, artifacts are not deleted: it links those of the state it copies.
   DeferredActions deletions_;

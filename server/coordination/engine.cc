@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
+#include "server/coordination/decision_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
@@ -23,6 +24,19 @@ ScheduledTrial ToScheduled(const TrialRecord& record) {
                    .failure_step = record.failure_step,
                    .preemptions = record.preemptions,
                    .pack_limit = record.pack_limit}};
+}
+
+RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack) {
+  TrialStart start = MakeTrialStart(ToTrialSpecification(trial, pack));
+  start.name = TrialName(trial.experiment_id, trial.id);
+  start.experiment_id = trial.experiment_id;
+  start.trial_id = trial.id;
+  start.attempt = trial.attempt;
+  start.worker = trial.worker;
+  start.task = pack.task;
+  start.network = pack.network;
+  start.encoding = pack.encoding;
+  return {.name = start.name, .start = start};
 }
 
 void SetPast(const TrialPast& past, TrialRecord& record) {
@@ -75,6 +89,7 @@ absl::Status Engine::Rebuild() {
     std::vector<TrialKey> cancelled;
   };
   absl::btree_map<Token, Held> held;
+  std::vector<TrialRecord> running;
   absl::Status status =
       reader.ForEachUnendedTrial([&](const TrialRecord& record, const TrialPlacement& placement) {
         ScheduledTrial trial = ToScheduled(record);
@@ -85,6 +100,7 @@ absl::Status Engine::Rebuild() {
           lease.worker = record.worker;
           lease.running.push_back(trial);
           lease.traits = traits;
+          running.push_back(record);
           return;
         }
         if (record.not_before != NoTime()) {
@@ -95,6 +111,11 @@ absl::Status Engine::Rebuild() {
         scheduler->Add(trial, traits);
       });
   if (!status.ok()) return status;
+  for (const TrialRecord& trial : running) {
+    const absl::StatusOr<std::optional<PackRecord>> pack = reader.FindPack(trial.pack);
+    if (!pack.ok()) return pack.status();
+    if (pack->has_value()) effects_.running.push_back(StartOf(trial, **pack));
+  }
   const absl::StatusOr<std::vector<LeaseRecord>> leases = reader.ListLeases();
   if (!leases.ok()) return leases.status();
   for (const LeaseRecord& lease : *leases) {
@@ -161,6 +182,8 @@ absl::Status Engine::Append(const TrialRecord& trial, v1::Event event) {
 
 absl::Status Engine::Record(const Decisions& decisions, int64_t step, const v1::Outcome* outcome) {
   for (const LeaseChange& change : decisions.leases) {
+    CountLeaseChange(change, effects_.decided);
+    if (change.granted) effects_.granted.push_back(change.size);
     absl::Status status = change.granted ? writer_.InsertLease({.token = change.token,
                                                                 .worker = change.worker,
                                                                 .grant_time = clock_.wall(),
@@ -181,6 +204,7 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   if (!found.ok()) return found.status();
   TrialRecord& trial = *found;
   const v1::TrialState previous = trial.state;
+  CountTrialChange(change, trial, outcome, effects_.decided);
   trial.state = change.to;
   trial.reason = change.reason;
   SetPast(change.past, trial);
@@ -211,6 +235,13 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   }
   if (absl::Status status = writer_.UpdateTrial(trial, previous); !status.ok()) return status;
   effects_.trials[trial.experiment_id].insert(trial.key);
+  if (running) {
+    const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial.pack);
+    if (!pack.ok()) return pack.status();
+    if (pack->has_value()) effects_.running.push_back(StartOf(trial, **pack));
+  } else if (previous == v1::RUNNING) {
+    effects_.running.push_back({.name = TrialName(trial.experiment_id, trial.id)});
+  }
 
   v1::Event event;
   event.set_attempt(trial.attempt);

@@ -24,6 +24,8 @@
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/fleet.h"
+#include "server/coordination/running_trials.h"
+#include "server/coordinator.h"
 #include "server/scheduling/scheduler.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
@@ -53,6 +55,11 @@ struct Effects {
   int64_t events = 0;
   int64_t points = 0;
   int64_t lease_expiries = 0;
+  Coordinator::DecisionCounts decided;
+  std::vector<int32_t> granted;  // trials of each lease that was granted
+  // Trials that began to run or do so no more, and what running ones measured (by name).
+  std::vector<RunningChange> running;
+  std::vector<std::pair<std::string, v1::LengthAccuracies>> evaluations;
 };
 
 // A grid on its way into the store.

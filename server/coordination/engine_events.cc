@@ -81,6 +81,9 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
     LENGTHWISE_FAILPOINT("engine.event.append");
     if (absl::Status status = Append(trial, event); !status.ok()) return status;
     effects_.points += event.training_points().steps_size();
+    if (event.has_length_accuracies()) {
+      effects_.evaluations.emplace_back(event.trial(), event.length_accuracies());
+    }
     if (event.has_checkpoint()) {
       absl::Status status = StoreCheckpoint(trial, event.step());
       if (!status.ok()) return status;

@@ -1,8 +1,8 @@
 #include "server/coordination/fleet.h"
 
-#include <iterator>
-
+#include "absl/container/btree_map.h"
 #include "google/protobuf/util/time_util.h"
+#include "monitoring/histogram.h"
 
 namespace lengthwise::server {
 namespace {
@@ -34,20 +34,35 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
   *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(now);
   entry.worker.set_steps_per_second(measurements.steps_per_second());
   entry.worker.set_model_steps_per_second(measurements.model_steps_per_second());
+  entry.measurements = measurements;
+  if (!monitoring::IsSound(measurements.step_seconds())) entry.measurements.clear_step_seconds();
+}
+
+void Fleet::Forget(absl::Time now) {
+  absl::erase_if(workers_, [now](const auto& entry) {
+    return now - entry.second.last_heard > absl::Hours(1);
+  });
 }
 
 std::vector<v1::Worker> Fleet::List(absl::Time now) {
   platform::MutexLock lock(mutex_);
+  Forget(now);
   std::vector<v1::Worker> workers;
-  for (auto entry = workers_.begin(); entry != workers_.end();) {
-    if (now - entry->second.last_heard > absl::Hours(1)) {
-      entry = workers_.erase(entry);
-    } else {
-      workers.push_back(entry->second.worker);
-      ++entry;
-    }
-  }
+  for (const auto& [id, entry] : workers_) workers.push_back(entry.worker);
   return workers;
+}
+
+std::vector<monitoring::WorkerSample> Fleet::Samples(absl::Time now) {
+  platform::MutexLock lock(mutex_);
+  Forget(now);
+  std::vector<monitoring::WorkerSample> samples;
+  for (const auto& [id, entry] : workers_) {
+    samples.push_back({.worker_id = id,
+                       .provenance = entry.worker.provenance(),
+                       .max_pack_size = entry.worker.max_pack_size(),
+                       .measurements = entry.measurements});
+  }
+  return samples;
 }
 
 }  // namespace lengthwise::server

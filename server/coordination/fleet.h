@@ -8,6 +8,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "monitoring/worker_sample.h"
 #include "platform/mutex.h"
 #include "proto/fleet_service.pb.h"
 #include "proto/worker_service.pb.h"
@@ -22,12 +23,17 @@ class Fleet {
                  absl::Time now);
   // Workers heard of in the last hour, by id; forgets the others. Alive and trials are not set.
   std::vector<v1::Worker> List(absl::Time now);
+  // What the same workers last measured, by id.
+  std::vector<monitoring::WorkerSample> Samples(absl::Time now);
 
  private:
   struct Entry {
     v1::Worker worker;
+    v1::WorkerMeasurements measurements;
     absl::Time last_heard;
   };
+
+  void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   platform::Mutex mutex_;
   absl::btree_map<std::string, Entry> workers_ ABSL_GUARDED_BY(mutex_);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/process_usage.h"
 #include "server/coordination/coordinator_impl.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -187,21 +188,20 @@ Coordinator::Statistics CoordinatorImpl::GetStatistics() {
     platform::MutexLock lock(statistics_mutex_);
     statistics = statistics_;
   }
-  std::vector<v1::Worker> workers = fleet_.List(dependencies_.clock.wall());
+  statistics.workers = fleet_.Samples(dependencies_.clock.wall());
   {
     platform::MutexLock lock(engine_mutex_);
     const Scheduler& scheduler = engine_.scheduler();
     statistics.leases = scheduler.leases();
-    statistics.workers_alive = scheduler.LiveWorkers(engine_.Now());
-    std::erase_if(workers, [&](const v1::Worker& worker) {
-      return !scheduler.IsAlive(worker.worker_id(), engine_.Now());
+    std::erase_if(statistics.workers, [&](const monitoring::WorkerSample& worker) {
+      return !scheduler.IsAlive(worker.worker_id, engine_.Now());
     });
   }
-  for (const v1::Worker& worker : workers) {
-    statistics.steps_per_second += worker.steps_per_second();
-    statistics.model_steps_per_second += worker.model_steps_per_second();
-  }
+  statistics.running_trials = running_trials_.List();
   statistics.database_bytes = storage_->SizeBytes();
+  const platform::DiskSpace disk = platform::ReadDiskSpace(options_.data_dir.c_str());
+  statistics.disk_free_bytes = disk.free_bytes;
+  statistics.disk_size_bytes = disk.size_bytes;
   const auto reader = storage_->Read();
   if (!reader.ok()) return statistics;
   const auto counts = (*reader)->TotalCounts();
@@ -210,6 +210,12 @@ Coordinator::Statistics CoordinatorImpl::GetStatistics() {
   if (oldest.ok() && *oldest != NoTime()) {
     statistics.oldest_queued_seconds =
         std::max(0.0, absl::ToDoubleSeconds(dependencies_.clock.wall() - *oldest));
+  }
+  for (const RunningTrial& trial : statistics.running_trials) {
+    if (statistics.running_experiments.contains(trial.experiment_id)) continue;
+    const auto experiment = (*reader)->FindExperiment(trial.experiment_id);
+    if (!experiment.ok() || !experiment->has_value()) continue;
+    statistics.running_experiments[trial.experiment_id] = (*experiment)->counts;
   }
   return statistics;
 }

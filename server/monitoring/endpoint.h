@@ -1,4 +1,5 @@
-// The HTTP endpoint that Prometheus scrapes: http://HOST:PORT/metrics.
+// The HTTP endpoint that Prometheus scrapes: http://HOST:PORT/metrics. METRICS.md explains every
+// number.
 #ifndef LENGTHWISE_SERVER_MONITORING_ENDPOINT_H_
 #define LENGTHWISE_SERVER_MONITORING_ENDPOINT_H_
 
@@ -6,12 +7,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "prometheus/exposer.h"
+#include "monitoring/http_endpoint.h"
 #include "prometheus/registry.h"
 #include "server/coordinator.h"
 #include "server/monitoring/rpc_metrics.h"
-#include "server/monitoring/statistics_metrics.h"
+#include "server/services/open_streams.h"
 
 namespace lengthwise::server {
 
@@ -20,25 +20,22 @@ class MonitoringEndpoint {
   // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
   // `coordinator` outlives the endpoint. FAILED_PRECONDITION when the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> Start(const std::string& listen,
-                                                                   absl::string_view version,
                                                                    Coordinator& coordinator);
 
-  // Returns soon: CivetWeb by itself may take 2 s to notice that it shall stop.
-  ~MonitoringEndpoint();
-
   // "HOST:PORT" with the port that was bound.
-  const std::string& address() const { return address_; }
-  // For the gRPC server, which ends before the endpoint.
+  const std::string& address() const { return http_->address(); }
+  // For the gRPC server, which ends before the endpoint: it tells the first of its calls, and keeps
+  // its open streams in the second.
   RpcMetrics& rpc_metrics() { return rpc_metrics_; }
+  const std::shared_ptr<OpenStreams>& streams() const { return streams_; }
 
  private:
-  MonitoringEndpoint(absl::string_view version, Coordinator& coordinator);
+  MonitoringEndpoint();
 
-  std::shared_ptr<prometheus::Registry> registry_;
+  const std::shared_ptr<prometheus::Registry> registry_;
   RpcMetrics rpc_metrics_;
-  std::shared_ptr<StatisticsMetrics> statistics_;
-  std::string address_;
-  std::unique_ptr<prometheus::Exposer> exposer_;
+  const std::shared_ptr<OpenStreams> streams_;
+  std::unique_ptr<monitoring::HttpEndpoint> http_;
 };
 
 }  // namespace lengthwise::server

@@ -8,7 +8,8 @@
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
-#include "server/monitoring/scrape.h"
+#include "monitoring/histogram.h"
+#include "monitoring/scrape.h"
 #include "server/services/fake_coordinator.h"
 #include "server/services/rpc_server.h"
 
@@ -18,6 +19,24 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// A trial of the experiment "e-1" that trains.
+Coordinator::RunningTrial SomeTrial(const std::string& id) {
+  Coordinator::RunningTrial trial = {.experiment_id = "e-1",
+                                     .trial_id = id,
+                                     .worker = "w1",
+                                     .task = "parity",
+                                     .network = "transformer",
+                                     .encoding = "rope"};
+  trial.progress.set_phase(v1::TrialProgress::TRAINING);
+  trial.progress.set_done(30);
+  trial.progress.set_total(40);
+  trial.progress.set_loss(0.5);
+  trial.progress.set_seconds_left(90);
+  trial.unseen_accuracy = 0.25;
+  trial.accuracies = {{"01-05", 1}, {"06-10", 0.75}};
+  return trial;
+}
+
 Coordinator::Statistics SomeStatistics() {
   Coordinator::Statistics statistics;
   statistics.trials.set_queued(5);
@@ -25,25 +44,41 @@ Coordinator::Statistics SomeStatistics() {
   statistics.trials.set_succeeded(3);
   statistics.trials.set_failed(2);
   statistics.trials.set_cancelled(1);
+  statistics.running_trials = {SomeTrial("t1")};
+  statistics.running_experiments["e-1"].set_failed(17);
   statistics.leases = 6;
   statistics.lease_expiries = 7;
-  statistics.workers_alive = 8;
+  statistics.lease_trials = monitoring::EmptyHistogram({2});
+  monitoring::Observe(3, statistics.lease_trials);
+  statistics.decided.decisions["trial_started"] = 21;
+  statistics.decided.retries["preemption"] = 22;
+  statistics.decided.failures["loss_not_finite"] = 23;
   statistics.events_stored = 9;
   statistics.points_stored = 10;
-  statistics.commits = 11;
-  statistics.commit_seconds = 0.5;
+  statistics.commit_seconds = monitoring::EmptyHistogram({0.5, 1});
+  monitoring::Observe(0.25, statistics.commit_seconds);
+  monitoring::Observe(2, statistics.commit_seconds);
+  statistics.commit_commands = statistics.commit_events = monitoring::EmptyHistogram({10});
+  monitoring::Observe(11, statistics.commit_commands);
+  monitoring::Observe(12, statistics.commit_events);
+  statistics.commit_failures = 15;
   statistics.oldest_queued_seconds = 12.5;
-  statistics.model_steps_per_second = 13.5;
-  statistics.steps_per_second = 4.5;
   statistics.database_bytes = 14;
+  statistics.disk_free_bytes = 18;
+  statistics.disk_size_bytes = 19;
+  monitoring::WorkerSample& worker = statistics.workers.emplace_back();
+  worker.worker_id = "w1";
+  worker.provenance.set_device("cpu");
+  worker.max_pack_size = 30;
+  worker.measurements.set_steps(24);
   return statistics;
 }
 
 TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
   FakeCoordinator coordinator;
   coordinator.set_statistics(SomeStatistics());
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", "1.2.3", coordinator).value();
-  const std::string text = Scrape(endpoint->address());
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  const std::string text = monitoring::Scrape(endpoint->address());
   const struct {
     const char* name;
     const char* type;
@@ -54,20 +89,60 @@ TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
       {"lengthwise_trials", "gauge", "lengthwise_trials{state=\"succeeded\"} 3\n"},
       {"lengthwise_trials", "gauge", "lengthwise_trials{state=\"failed\"} 2\n"},
       {"lengthwise_trials", "gauge", "lengthwise_trials{state=\"cancelled\"} 1\n"},
+      {"lengthwise_experiment_trials", "gauge",
+       "lengthwise_experiment_trials{experiment=\"e-1\",state=\"failed\"} 17\n"},
+      {"lengthwise_trial_info", "gauge",
+       "lengthwise_trial_info{experiment=\"e-1\",trial=\"t1\",worker=\"w1\",task=\"parity\","
+       "network=\"transformer\",encoding=\"rope\"} 1\n"},
+      {"lengthwise_trial_progress_ratio", "gauge",
+       "lengthwise_trial_progress_ratio{experiment=\"e-1\",trial=\"t1\",phase=\"training\"} "
+       "0.75\n"},
+      {"lengthwise_trial_progress_ratio", "gauge",
+       "lengthwise_trial_progress_ratio{experiment=\"e-1\",trial=\"t1\",phase=\"evaluation\"} "
+       "0\n"},
+      {"lengthwise_trial_left_seconds", "gauge",
+       "lengthwise_trial_left_seconds{experiment=\"e-1\",trial=\"t1\"} 90\n"},
+      {"lengthwise_trial_loss", "gauge",
+       "lengthwise_trial_loss{experiment=\"e-1\",trial=\"t1\"} 0.5\n"},
+      {"lengthwise_trial_unseen_accuracy", "gauge",
+       "lengthwise_trial_unseen_accuracy{experiment=\"e-1\",trial=\"t1\"} 0.25\n"},
+      {"lengthwise_trial_accuracy", "gauge",
+       "lengthwise_trial_accuracy{experiment=\"e-1\",trial=\"t1\",length_bucket=\"06-10\"} "
+       "0.75\n"},
       {"lengthwise_leases", "gauge", "lengthwise_leases 6\n"},
       {"lengthwise_lease_expiries_total", "counter", "lengthwise_lease_expiries_total 7\n"},
-      {"lengthwise_workers_alive", "gauge", "lengthwise_workers_alive 8\n"},
+      {"lengthwise_lease_trials", "histogram", "lengthwise_lease_trials_sum 3\n"},
+      {"lengthwise_decisions_total", "counter",
+       "lengthwise_decisions_total{decision=\"trial_started\"} 21\n"},
+      {"lengthwise_trial_retries_total", "counter",
+       "lengthwise_trial_retries_total{reason=\"preemption\"} 22\n"},
+      {"lengthwise_trial_failures_total", "counter",
+       "lengthwise_trial_failures_total{reason=\"loss_not_finite\"} 23\n"},
+      {"lengthwise_workers_alive", "gauge", "lengthwise_workers_alive 1\n"},
+      {"lengthwise_worker_info", "gauge",
+       "lengthwise_worker_info{worker=\"w1\",host=\"\",device=\"cpu\",version=\"\"} 1\n"},
+      {"lengthwise_worker_max_pack_trials", "gauge",
+       "lengthwise_worker_max_pack_trials{worker=\"w1\"} 30\n"},
+      {"lengthwise_worker_steps_total", "counter",
+       "lengthwise_worker_steps_total{worker=\"w1\"} 24\n"},
       {"lengthwise_events_stored_total", "counter", "lengthwise_events_stored_total 9\n"},
       {"lengthwise_points_stored_total", "counter", "lengthwise_points_stored_total 10\n"},
-      {"lengthwise_commits_total", "counter", "lengthwise_commits_total 11\n"},
-      {"lengthwise_commit_seconds", "summary", "lengthwise_commit_seconds_count 11\n"},
-      {"lengthwise_commit_seconds", "summary", "lengthwise_commit_seconds_sum 0.5\n"},
+      {"lengthwise_commit_seconds", "histogram", "lengthwise_commit_seconds_bucket{le=\"1\"} 1\n"},
+      {"lengthwise_commit_seconds", "histogram",
+       "lengthwise_commit_seconds_bucket{le=\"+Inf\"} 2\n"},
+      {"lengthwise_commit_seconds", "histogram", "lengthwise_commit_seconds_count 2\n"},
+      {"lengthwise_commit_seconds", "histogram", "lengthwise_commit_seconds_sum 2.25\n"},
+      {"lengthwise_commit_commands", "histogram", "lengthwise_commit_commands_sum 11\n"},
+      {"lengthwise_commit_events", "histogram", "lengthwise_commit_events_sum 12\n"},
+      {"lengthwise_commit_failures_total", "counter", "lengthwise_commit_failures_total 15\n"},
       {"lengthwise_queue_oldest_seconds", "gauge", "lengthwise_queue_oldest_seconds 12.5\n"},
-      {"lengthwise_worker_model_steps_per_second", "gauge",
-       "lengthwise_worker_model_steps_per_second 13.5\n"},
-      {"lengthwise_worker_steps_per_second", "gauge", "lengthwise_worker_steps_per_second 4.5\n"},
       {"lengthwise_database_bytes", "gauge", "lengthwise_database_bytes 14\n"},
-      {"lengthwise_build_info", "gauge", "lengthwise_build_info{version=\"1.2.3\"} 1\n"},
+      {"lengthwise_disk_free_bytes", "gauge", "lengthwise_disk_free_bytes 18\n"},
+      {"lengthwise_disk_bytes", "gauge", "lengthwise_disk_bytes 19\n"},
+      {"lengthwise_watcher_lag_seconds", "gauge", "lengthwise_watcher_lag_seconds 0\n"},
+      {"lengthwise_watchers_behind", "gauge", "lengthwise_watchers_behind 0\n"},
+      {"lengthwise_build_info", "gauge", "lengthwise_build_info{program=\"server\",version="},
+      {"process_cpu_seconds_total", "counter", "process_cpu_seconds_total "},
   };
   for (const auto& metric : expected) {
     EXPECT_THAT(text, HasSubstr(absl::StrCat("# HELP ", metric.name, " ")));
@@ -76,19 +151,34 @@ TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
   }
 }
 
+TEST(MonitoringEndpoint, AScrapeStaysSmallHoweverManyTrialsRun) {
+  Coordinator::Statistics statistics = SomeStatistics();
+  statistics.running_trials.clear();
+  for (int i = 0; i < 500; ++i) {
+    Coordinator::RunningTrial trial = SomeTrial(absl::StrCat("t", i));
+    for (int bucket = 0; bucket < 20; ++bucket) {
+      trial.accuracies[absl::StrCat("0", bucket, "1-0", bucket, "9")] = 0.123456789;
+    }
+    statistics.running_trials.push_back(trial);
+  }
+  FakeCoordinator coordinator;
+  coordinator.set_statistics(statistics);
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  EXPECT_LT(monitoring::Scrape(endpoint->address()).size(), 2'000'000u);
+}
+
 TEST(MonitoringEndpoint, EveryScrapeReadsAnew) {
   FakeCoordinator coordinator;
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", "1", coordinator).value();
-  EXPECT_THAT(Scrape(endpoint->address()), HasSubstr("\nlengthwise_leases 0\n"));
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  EXPECT_THAT(monitoring::Scrape(endpoint->address()), HasSubstr("\nlengthwise_leases 0\n"));
   coordinator.set_statistics(SomeStatistics());
-  EXPECT_THAT(Scrape(endpoint->address()), HasSubstr("\nlengthwise_leases 6\n"));
+  EXPECT_THAT(monitoring::Scrape(endpoint->address()), HasSubstr("\nlengthwise_leases 6\n"));
 }
 
 TEST(MonitoringEndpoint, APortInUseIsSaid) {
   FakeCoordinator coordinator;
-  const auto first = MonitoringEndpoint::Start("127.0.0.1:0", "1", coordinator).value();
-  const absl::Status status =
-      MonitoringEndpoint::Start(first->address(), "1", coordinator).status();
+  const auto first = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  const absl::Status status = MonitoringEndpoint::Start(first->address(), coordinator).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr(absl::StrCat("cannot serve metrics on ", first->address())));
@@ -97,9 +187,10 @@ TEST(MonitoringEndpoint, APortInUseIsSaid) {
 TEST(RpcMetrics, CallsAreCountedByMethodAndCodeAndOpenStreamsWhileTheyAreOpen) {
   FakeCoordinator coordinator;
   coordinator.AddExperiment("experiments/a-1", 1);
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", "1", coordinator).value();
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
   RpcServer::Options options;
   options.interceptors.push_back(endpoint->rpc_metrics().Interceptor());
+  options.streams = endpoint->streams();
   const auto server = RpcServer::Start(std::move(options), coordinator).value();
   const auto stub = v1::ExperimentService::NewStub(
       grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
@@ -118,7 +209,7 @@ TEST(RpcMetrics, CallsAreCountedByMethodAndCodeAndOpenStreamsWhileTheyAreOpen) {
   v1::WatchExperimentResponse response;
   ASSERT_TRUE(stream->Read(&response));
 
-  const std::string open = Scrape(endpoint->address());
+  const std::string open = monitoring::Scrape(endpoint->address());
   EXPECT_THAT(open, HasSubstr("# TYPE lengthwise_rpc_seconds histogram\n"));
   EXPECT_THAT(open, HasSubstr("lengthwise_rpc_seconds_count{code=\"OK\",method=\"ExperimentService/"
                               "GetExperiment\"} 1\n"));
@@ -129,7 +220,7 @@ TEST(RpcMetrics, CallsAreCountedByMethodAndCodeAndOpenStreamsWhileTheyAreOpen) {
   EXPECT_THAT(open, Not(HasSubstr("method=\"ExperimentService/WatchExperiment\",le=")));
 
   server->Stop(absl::Seconds(30));
-  const std::string ended = Scrape(endpoint->address());
+  const std::string ended = monitoring::Scrape(endpoint->address());
   EXPECT_THAT(ended, HasSubstr("lengthwise_rpc_open_streams{method=\"ExperimentService/"
                                "WatchExperiment\"} 0\n"));
   EXPECT_THAT(ended, HasSubstr("lengthwise_rpc_seconds_count{code=\"UNAVAILABLE\",method="

@@ -1,11 +1,20 @@
 #include "server/monitoring/statistics_metrics.h"
 
+#include <iterator>
+#include <map>
+#include <string>
 #include <utility>
+
+#include "monitoring/families.h"
+#include "monitoring/worker_metrics.h"
+#include "server/monitoring/trial_metrics.h"
 
 namespace lengthwise::server {
 namespace {
 
-using prometheus::ClientMetric;
+using monitoring::AddHistogram;
+using monitoring::AddValue;
+using monitoring::MakeFamily;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Statistics = Coordinator::Statistics;
@@ -20,9 +29,7 @@ struct Metric {
 
 constexpr Metric kMetrics[] = {
     {"lengthwise_queue_oldest_seconds", MetricType::Gauge,
-     "Age of the trial that has waited longest to be leased; 0 when none waits. Rises steadily "
-     "when no live worker can "
-     "take what is queued.",
+     "Age of the queued trial that was submitted first; 0 when none is queued.",
      [](const Statistics& s) { return s.oldest_queued_seconds; }},
     {"lengthwise_leases", MetricType::Gauge, "Packs that are leased to workers.",
      [](const Statistics& s) { return static_cast<double>(s.leases); }},
@@ -31,72 +38,84 @@ constexpr Metric kMetrics[] = {
      [](const Statistics& s) { return static_cast<double>(s.lease_expiries); }},
     {"lengthwise_workers_alive", MetricType::Gauge,
      "Registered workers whose last heartbeat is younger than a lease's duration.",
-     [](const Statistics& s) { return static_cast<double>(s.workers_alive); }},
-    {"lengthwise_worker_steps_per_second", MetricType::Gauge,
-     "Training steps of packs per second, summed over live workers.",
-     [](const Statistics& s) { return s.steps_per_second; }},
-    {"lengthwise_worker_model_steps_per_second", MetricType::Gauge,
-     "Training steps of models per second (a pack's steps times its size), summed over live "
-     "workers.",
-     [](const Statistics& s) { return s.model_steps_per_second; }},
+     [](const Statistics& s) { return static_cast<double>(s.workers.size()); }},
     {"lengthwise_events_stored_total", MetricType::Counter, "Events that were made durable.",
      [](const Statistics& s) { return static_cast<double>(s.events_stored); }},
     {"lengthwise_points_stored_total", MetricType::Counter,
      "Points of loss curves that were made durable.",
      [](const Statistics& s) { return static_cast<double>(s.points_stored); }},
-    {"lengthwise_commits_total", MetricType::Counter,
-     "Transactions of the store. Events per commit is how well commits are grouped.",
-     [](const Statistics& s) { return static_cast<double>(s.commits); }},
+    {"lengthwise_commit_failures_total", MetricType::Counter,
+     "Transactions that the store refused: their commands were answered UNAVAILABLE.",
+     [](const Statistics& s) { return static_cast<double>(s.commit_failures); }},
     {"lengthwise_database_bytes", MetricType::Gauge, "Size of the database file.",
      [](const Statistics& s) { return static_cast<double>(s.database_bytes); }},
+    {"lengthwise_disk_free_bytes", MetricType::Gauge,
+     "What can still be written to the file system of the data directory.",
+     [](const Statistics& s) { return static_cast<double>(s.disk_free_bytes); }},
+    {"lengthwise_disk_bytes", MetricType::Gauge, "Size of the data directory's file system.",
+     [](const Statistics& s) { return static_cast<double>(s.disk_size_bytes); }},
 };
 
-MetricFamily Family(const char* name, MetricType type, const char* help) {
-  MetricFamily family;
-  family.name = name;
-  family.type = type;
-  family.help = help;
+struct Distribution {
+  const char* name;
+  const char* help;
+  v1::Histogram Statistics::*value;
+};
+
+constexpr Distribution kDistributions[] = {
+    {"lengthwise_lease_trials", "Trials of the packs that were leased.", &Statistics::lease_trials},
+    {"lengthwise_commit_seconds", "How long the store's transactions took, including the disk.",
+     &Statistics::commit_seconds},
+    {"lengthwise_commit_commands", "Commands that one transaction of the store answered.",
+     &Statistics::commit_commands},
+    {"lengthwise_commit_events", "Events that one transaction of the store made durable.",
+     &Statistics::commit_events},
+};
+
+MetricFamily Trials(const v1::TrialCounts& trials) {
+  MetricFamily family = MakeFamily("lengthwise_trials", MetricType::Gauge,
+                                   "Trials by state, over all experiments that were not deleted.");
+  AddTrialCounts({}, trials, family);
   return family;
 }
 
-void SetValue(MetricType type, double value, ClientMetric& metric) {
-  (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
-}
-
-MetricFamily Trials(const v1::TrialCounts& trials) {
-  MetricFamily family = Family("lengthwise_trials", MetricType::Gauge,
-                               "Trials by state, over all experiments that were not deleted.");
-  const std::pair<const char*, int32_t> states[] = {{"queued", trials.queued()},
-                                                    {"running", trials.running()},
-                                                    {"succeeded", trials.succeeded()},
-                                                    {"failed", trials.failed()},
-                                                    {"cancelled", trials.cancelled()}};
-  for (const auto& [state, count] : states) {
-    ClientMetric& metric = family.metric.emplace_back();
-    metric.label = {{"state", state}};
-    metric.gauge.value = count;
+MetricFamily Counts(const char* name, const char* help, const char* label,
+                    const std::map<std::string, int64_t>& counts) {
+  MetricFamily family = MakeFamily(name, MetricType::Counter, help);
+  for (const auto& [value, count] : counts) {
+    AddValue({{label, value}}, static_cast<double>(count), family);
   }
   return family;
 }
 
-// A summary without quantiles: rate(sum) / rate(count) is the mean duration of late commits.
-MetricFamily Commits(const Statistics& statistics) {
-  MetricFamily family = Family("lengthwise_commit_seconds", MetricType::Summary,
-                               "How long the store's transactions took, including the disk.");
-  ClientMetric& metric = family.metric.emplace_back();
-  metric.summary.sample_count = statistics.commits;
-  metric.summary.sample_sum = statistics.commit_seconds;
-  return family;
+void Append(std::vector<MetricFamily> more, std::vector<MetricFamily>& families) {
+  families.insert(families.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
 }
 
 }  // namespace
 
 std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
-  std::vector<MetricFamily> families = {Trials(statistics.trials), Commits(statistics)};
+  const Coordinator::DecisionCounts& decided = statistics.decided;
+  std::vector<MetricFamily> families = {
+      Trials(statistics.trials),
+      Counts("lengthwise_decisions_total", "What the scheduler decided, by kind.", "decision",
+             decided.decisions),
+      Counts("lengthwise_trial_retries_total", "Trials that were queued again, by why.", "reason",
+             decided.retries),
+      Counts("lengthwise_trial_failures_total", "Trials that failed for good, by why.", "reason",
+             decided.failures)};
   for (const Metric& metric : kMetrics) {
-    MetricFamily& family = families.emplace_back(Family(metric.name, metric.type, metric.help));
-    SetValue(metric.type, metric.value(statistics), family.metric.emplace_back());
+    AddValue({}, metric.value(statistics),
+             families.emplace_back(MakeFamily(metric.name, metric.type, metric.help)));
   }
+  for (const Distribution& distribution : kDistributions) {
+    AddHistogram({}, statistics.*distribution.value,
+                 families.emplace_back(
+                     MakeFamily(distribution.name, MetricType::Histogram, distribution.help)));
+  }
+  Append(TrialMetrics(statistics), families);
+  Append(monitoring::WorkerMetrics(statistics.workers), families);
   return families;
 }
 

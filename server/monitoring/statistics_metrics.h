@@ -1,5 +1,5 @@
-// The coordinator's statistics as Prometheus metrics. Read at every scrape, from one consistent
-// snapshot: nothing is kept here, so a number cannot drift from what the server knows.
+// The coordinator's statistics as Prometheus metrics. Read at every scrape: nothing is kept here,
+// so a number cannot drift from what the server knows.
 #ifndef LENGTHWISE_SERVER_MONITORING_STATISTICS_METRICS_H_
 #define LENGTHWISE_SERVER_MONITORING_STATISTICS_METRICS_H_
 
@@ -11,8 +11,8 @@
 
 namespace lengthwise::server {
 
-// The families for one snapshot. All begin with "lengthwise_"; the table in the .cc file is their
-// documentation.
+// The families for one snapshot, also those without a series. All begin with "lengthwise_";
+// METRICS.md explains them.
 std::vector<prometheus::MetricFamily> ToMetrics(const Coordinator::Statistics& statistics);
 
 class StatisticsMetrics final : public prometheus::Collectable {

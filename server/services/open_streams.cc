@@ -1,6 +1,8 @@
 #include "server/services/open_streams.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace lengthwise::server {
 
@@ -42,6 +44,24 @@ void OpenStreams::StopAll() {
   for (const auto& [key, open] : streams) {
     if (const std::shared_ptr<StoppableStream> stream = open.stream.lock()) stream->Stop();
   }
+}
+
+OpenStreams::Lags OpenStreams::ReadLags(absl::Time now) {
+  std::vector<std::weak_ptr<StoppableStream>> streams;
+  {
+    platform::MutexLock lock(mutex_);
+    for (const auto& [key, open] : streams_) streams.push_back(open.stream);
+  }
+  Lags lags;
+  for (const std::weak_ptr<StoppableStream>& open : streams) {
+    const std::shared_ptr<StoppableStream> stream = open.lock();
+    if (stream == nullptr) continue;
+    const absl::Duration lag = stream->Lag(now);
+    if (lag <= absl::ZeroDuration()) continue;
+    ++lags.behind;
+    lags.longest = std::max(lags.longest, lag);
+  }
+  return lags;
 }
 
 }  // namespace lengthwise::server

@@ -3,10 +3,12 @@
 #ifndef LENGTHWISE_SERVER_SERVICES_OPEN_STREAMS_H_
 #define LENGTHWISE_SERVER_SERVICES_OPEN_STREAMS_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "platform/mutex.h"
 
 namespace lengthwise::server {
@@ -17,6 +19,9 @@ class StoppableStream {
   // Ends the stream with UNAVAILABLE as soon as no write is under way. Does not block; any thread;
   // may come late.
   virtual void Stop() = 0;
+  // How long, at `now`, the stream has not had everything that there is; zero for one that has. Any
+  // thread.
+  virtual absl::Duration Lag(absl::Time now) { return absl::ZeroDuration(); }
 };
 
 // Thread-safe.
@@ -33,6 +38,13 @@ class OpenStreams {
     return stream;
   }
   void StopAll();
+
+  // Of the open streams: how many are behind, and the longest lag.
+  struct Lags {
+    int64_t behind = 0;
+    absl::Duration longest = absl::ZeroDuration();
+  };
+  Lags ReadLags(absl::Time now);
 
  private:
   struct Open {

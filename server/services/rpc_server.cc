@@ -74,14 +74,15 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
 
 RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
     : coordinator_(coordinator),
+      streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
       gate_(options.gate, options.tokens),
       readers_(options.reader_threads),
       transfers_(options.transfer_threads),
-      experiments_(coordinator, readers_, transfers_, streams_, gate_),
-      workers_(coordinator, transfers_, streams_, gate_),
+      experiments_(coordinator, readers_, transfers_, *streams_, gate_),
+      workers_(coordinator, transfers_, *streams_, gate_),
       fleet_(coordinator, gate_),
       catalogue_(options.catalogue, gate_),
-      administration_(coordinator, transfers_, streams_, gate_),
+      administration_(coordinator, transfers_, *streams_, gate_),
       access_(gate_, options.tokens) {}
 
 RpcServer::~RpcServer() {
@@ -90,7 +91,7 @@ RpcServer::~RpcServer() {
 
 void RpcServer::Stop(absl::Duration grace) {
   server_->GetHealthCheckService()->Shutdown();
-  streams_.StopAll();
+  streams_->StopAll();
   coordinator_.Stop();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();

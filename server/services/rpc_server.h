@@ -48,6 +48,8 @@ class RpcServer {
     // See every call; for the metrics.
     std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
         interceptors;
+    // Where its streams are kept while they are open; for the metrics. Absent: its own.
+    std::shared_ptr<OpenStreams> streams;
     // Threads that read pages of events and answer queries.
     int reader_threads = 2;
     // Threads that carry artifacts and attention maps: so many may wait for slow clients at once.
@@ -73,7 +75,7 @@ class RpcServer {
   RpcServer(const Options& options, Coordinator& coordinator);
 
   Coordinator& coordinator_;
-  OpenStreams streams_;
+  const std::shared_ptr<OpenStreams> streams_;
   Gate gate_;
   WorkPool readers_;
   WorkPool transfers_;

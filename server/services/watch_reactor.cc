@@ -1,8 +1,10 @@
 #include "server/services/watch_reactor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
@@ -33,7 +35,15 @@ WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request,
 void WatchReactor::OnWake() {
   platform::MutexLock lock(mutex_);
   wake_ = true;
+  const absl::Time now = absl::Now();
+  woken_ = std::min(woken_, now);
+  behind_since_ = std::min(behind_since_, now);
   Schedule();
+}
+
+absl::Duration WatchReactor::Lag(absl::Time now) {
+  platform::MutexLock lock(mutex_);
+  return std::max(now - behind_since_, absl::ZeroDuration());
 }
 
 void WatchReactor::OnProgress(const v1::TrialProgress& progress) {
@@ -60,6 +70,7 @@ void WatchReactor::OnCancel() {
 void WatchReactor::OnWriteDone(bool ok) {
   platform::MutexLock lock(mutex_);
   if (!ok) cancelled_ = true;
+  if (at_end_) behind_since_ = woken_;
   phase_ = Phase::kIdle;
   Schedule();
 }
@@ -91,6 +102,7 @@ void WatchReactor::Step() {
     cancelled = cancelled_;
     stopped = stopped_;
     wake = std::exchange(wake_, false);
+    if (wake) woken_ = absl::InfiniteFuture();
     progress.swap(progress_);
   }
   if (cancelled) return FinishWith(absl::CancelledError("the client cancelled the call"));
@@ -101,6 +113,7 @@ void WatchReactor::Step() {
   }
 
   response_.Clear();
+  at_end_ = false;
   bool more = false;
   if (wake) {
     if (const absl::Status status = ReadPage(more); !status.ok()) return FinishWith(status);
@@ -115,6 +128,7 @@ void WatchReactor::Step() {
     platform::MutexLock lock(mutex_);
     if (more) wake_ = true;
     if (!send) {
+      if (at_end_) behind_since_ = woken_;
       if (more || again_) {
         SubmitStep();
       } else {
@@ -138,6 +152,7 @@ absl::Status WatchReactor::ReadPage(bool& more) {
     *response_.add_events() = std::move(event);
   }
   cursor_ = page->next_position;
+  at_end_ = page->at_end;
   more = !page->at_end;
   if (page->at_end) {
     response_.set_caught_up(!std::exchange(caught_up_, true));

@@ -30,6 +30,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
@@ -50,6 +51,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   // From the server's stop: the stream ends with UNAVAILABLE, which tells the client to watch again
   // from its position.
   void Stop() override;
+  // Since the first commit, or the watch's start, after which the client was not given everything.
+  absl::Duration Lag(absl::Time now) override;
 
   // From gRPC.
   void OnWriteDone(bool ok) override;
@@ -91,6 +94,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   // Touched by Step alone.
   int64_t cursor_;
   bool caught_up_ = false;
+  // The response ends with the newest event.
+  bool at_end_ = false;
   // All trials have ended and all events are read: the stream ends when they are written.
   bool complete_ = false;
   v1::WatchExperimentResponse response_;  // lives until OnWriteDone
@@ -99,6 +104,10 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kIdle;
   bool again_ ABSL_GUARDED_BY(mutex_) = false;
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
+  // The first wake since the newest read began, and since the client was last given everything; the
+  // infinite future for none.
+  absl::Time woken_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, v1::TrialProgress> progress_ ABSL_GUARDED_BY(mutex_);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
@@ -91,7 +92,9 @@ class Watch {
 class WatchTest : public ::testing::Test {
  protected:
   WatchTest() {
-    server_ = RpcServer::Start({}, coordinator_).value();
+    RpcServer::Options options;
+    options.streams = streams_;
+    server_ = RpcServer::Start(std::move(options), coordinator_).value();
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
     stub_ = v1::ExperimentService::NewStub(grpc::CreateCustomChannel(
@@ -106,6 +109,17 @@ class WatchTest : public ::testing::Test {
     coordinator_.EndTrial(TrialName(1));
   }
 
+  // Waits until so many watchers are behind.
+  bool AwaitBehind(int64_t watchers) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (streams_->ReadLags(absl::Now()).behind != watchers) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  const std::shared_ptr<OpenStreams> streams_ = std::make_shared<OpenStreams>();
   FakeCoordinator coordinator_;
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<v1::ExperimentService::Stub> stub_;
@@ -244,6 +258,25 @@ TEST_F(WatchTest, ASlowReaderIsACursorAndNotAQueue) {
   slow.ReadToEnd();
   EXPECT_TRUE(slow.Finish().ok());
   EXPECT_EQ(slow.positions(), Positions(1, 201));
+}
+
+TEST_F(WatchTest, TheLagIsThatOfAWatcherWhoDoesNotRead) {
+  Watch watch(*stub_, {});
+  ASSERT_TRUE(watch.ReadOne());
+  EXPECT_TRUE(AwaitBehind(0));
+  EXPECT_EQ(streams_->ReadLags(absl::Now()).longest, absl::ZeroDuration());
+  // 100 MiB, as above.
+  const std::string text(512 << 10, 'x');
+  const absl::Time before = absl::Now();
+  for (int i = 0; i < 200; ++i) coordinator_.Append(Line(text));
+  const absl::Time after = absl::Now();
+  ASSERT_TRUE(AwaitBehind(1));
+  // From the first that it did not get.
+  const absl::Time later = after + absl::Hours(1);
+  EXPECT_GE(streams_->ReadLags(later).longest, absl::Hours(1));
+  EXPECT_LE(streams_->ReadLags(later).longest, later - before);
+  ASSERT_TRUE(watch.ReadEvents(200));
+  EXPECT_TRUE(AwaitBehind(0));
 }
 
 TEST_F(WatchTest, ManyCommitsAreReadTogether) {

@@ -18,9 +18,9 @@
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
+#include "monitoring/scrape.h"
 #include "platform/child_process.h"
 #include "proto/rpc_details.pb.h"
-#include "server/monitoring/scrape.h"
 #include "server/services/byte_call.h"
 #include "tests/end_to_end/programs.h"
 
@@ -265,7 +265,7 @@ TEST_F(RefusalTest, ReflectionListsTheServices) {
 }
 
 TEST_F(RefusalTest, PrometheusReadsTheNumberOfTrials) {
-  EXPECT_THAT(server::Scrape(server_->metrics_address()),
+  EXPECT_THAT(monitoring::Scrape(server_->metrics_address()),
               AllOf(HasSubstr("# TYPE lengthwise_trials gauge\n"),
                     HasSubstr("\nlengthwise_trials{state=\"queued\"} 0\n")));
 }

@@ -52,10 +52,12 @@ absl::Status Connection::Run() {
   {
     MutexLock lock(mutex_);
     if (draining_) return absl::OkStatus();
-    presence_ = std::make_unique<Presence>(*stub_, std::move(description), reachability_,
-                                           Presence::Options{.backoff = options_.backoff,
-                                                             .rpc_timeout = options_.rpc_timeout,
-                                                             .explain = options_.explain});
+    presence_ = std::make_unique<Presence>(
+        *stub_, std::move(description), reachability_,
+        Presence::Options{.backoff = options_.backoff,
+                          .rpc_timeout = options_.rpc_timeout,
+                          .explain = options_.explain,
+                          .measurements = options_.session.measurements});
     presence = presence_.get();
   }
   Backoff backoff(options_.backoff);
@@ -118,6 +120,15 @@ void Connection::Drain() {
   acquire_calls_.Cancel();
   if (presence_) presence_->Interrupt();
   if (session_ != nullptr) session_->Drain();
+}
+
+v1::WorkerMeasurements Connection::ReadMeasurements() {
+  v1::WorkerMeasurements measurements;
+  if (options_.session.measurements != nullptr)
+    measurements = options_.session.measurements->Read();
+  MutexLock lock(mutex_);
+  if (session_ != nullptr) session_->AddMeasurements(measurements);
+  return measurements;
 }
 
 absl::StatusOr<v1::Lease> Connection::AcquireLease(absl::Duration wait) {

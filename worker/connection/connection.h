@@ -46,7 +46,8 @@ class Connection {
     Backoff::Options backoff;
     // Run returns when there was no lease for so long.
     absl::Duration exit_when_idle = absl::InfiniteDuration();
-    // Its `sender.backoff` is replaced by `backoff`.
+    // Its `sender.backoff` is replaced by `backoff`. Its `measurements` are told by heartbeats,
+    // too.
     LeaseSession::Options session;
   };
 
@@ -62,6 +63,9 @@ class Connection {
   // seconds after the runner has returned. Thread-safe; again changes nothing; before Run, Run
   // returns at once.
   void Drain();
+
+  // What the newest heartbeat would tell of this worker. Thread-safe.
+  v1::WorkerMeasurements ReadMeasurements();
 
  private:
   // NOT_FOUND: not registered. A lease without trials: none was there.

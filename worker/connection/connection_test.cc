@@ -210,6 +210,35 @@ TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
   EXPECT_TRUE(Stop().ok());
 }
 
+TEST_F(ConnectionTest, HeartbeatsTellWhatTheRunnerCountedAlsoWhenItHasEnded) {
+  Measurements measurements;
+  options_.session.measurements = &measurements;
+  OfferLease(LeaseOf({"a", "b"}));
+  absl::Notification seen;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.CountStep({.models = 2, .seconds = 0.25, .data_wait_seconds = 0.125});
+    session.CountEvaluation(3);
+    session.CountCheckpoint(0.5, 1000);
+    seen.WaitForNotification();
+    session.Emit(0, Completed());
+    session.Emit(1, Completed());
+    return absl::OkStatus();
+  });
+  const auto told = [](const State& state, int32_t trials) {
+    if (state.heartbeats.empty()) return false;
+    const v1::WorkerMeasurements& newest = state.heartbeats.back().measurements();
+    return newest.trials() == trials && newest.steps() == 1 && newest.model_steps() == 2 &&
+           newest.step_seconds().sum() == 0.25 && newest.data_wait_seconds() == 0.125 &&
+           newest.evaluation_seconds() == 3 && newest.checkpoints() == 1 &&
+           newest.checkpoint_seconds() == 0.5 && newest.checkpoint_bytes() == 1000;
+  };
+  EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return told(state, 2); }));
+  seen.Notify();
+  // The worker is idle, and its counters do not start again.
+  EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return told(state, 0); }));
+  EXPECT_TRUE(Stop().ok());
+}
+
 TEST_F(ConnectionTest, FinalRefusalOfTheRegistrationEndsTheWorker) {
   server_.With([](State& state) {
     state.registration_failures = {

@@ -65,10 +65,37 @@ PackSession::Directive LeaseSession::GetDirective(int64_t trial) {
   return draining_.load(std::memory_order_acquire) ? Directive::kDrain : Directive::kContinue;
 }
 
-void LeaseSession::AddToHeartbeat(v1::HeartbeatRequest& request) {
-  v1::WorkerMeasurements& measurements = *request.mutable_measurements();
+void LeaseSession::CountStep(const StepTime& step) {
+  if (options_.measurements != nullptr) options_.measurements->CountStep(step);
+}
+
+void LeaseSession::CountEvaluation(double seconds) {
+  if (options_.measurements != nullptr) options_.measurements->CountEvaluation(seconds);
+}
+
+void LeaseSession::CountCheckpoint(double seconds, int64_t bytes) {
+  if (options_.measurements != nullptr) options_.measurements->CountCheckpoint(seconds, bytes);
+}
+
+void LeaseSession::AddMeasurements(v1::WorkerMeasurements& measurements) {
   measurements.set_unsent_events(outbox_.unsent_events());
   measurements.set_unsent_bytes(outbox_.unsent_bytes());
+  if (lost()) return;
+  platform::MutexLock lock(mutex_);
+  for (size_t trial = 0; trial < progress_.size(); ++trial) {
+    if (outbox_.finished(static_cast<int64_t>(trial))) continue;
+    measurements.set_trials(measurements.trials() + 1);
+    const v1::TrialProgress& newest = progress_[trial].newest;
+    if (newest.phase() != v1::TrialProgress::TRAINING) continue;
+    // The members of a pack take their steps together.
+    const double rate = newest.steps_per_second();
+    measurements.set_steps_per_second(std::max(measurements.steps_per_second(), rate));
+    measurements.set_model_steps_per_second(measurements.model_steps_per_second() + rate);
+  }
+}
+
+void LeaseSession::AddToHeartbeat(v1::HeartbeatRequest& request) {
+  AddMeasurements(*request.mutable_measurements());
   if (lost()) return;
   v1::HeldLease& held = *request.add_leases();
   held.set_lease_id(lease_.lease_id());
@@ -77,12 +104,6 @@ void LeaseSession::AddToHeartbeat(v1::HeartbeatRequest& request) {
   for (size_t trial = 0; trial < progress_.size(); ++trial) {
     Progress& progress = progress_[trial];
     if (outbox_.finished(static_cast<int64_t>(trial))) continue;
-    if (progress.newest.phase() == v1::TrialProgress::TRAINING) {
-      // The members of a pack take their steps together.
-      const double rate = progress.newest.steps_per_second();
-      measurements.set_steps_per_second(std::max(measurements.steps_per_second(), rate));
-      measurements.set_model_steps_per_second(measurements.model_steps_per_second() + rate);
-    }
     if (!progress.sent) *request.add_progress() = progress.newest;
     progress.sent = true;
   }

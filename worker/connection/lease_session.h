@@ -16,6 +16,7 @@
 #include "worker/connection/call_group.h"
 #include "worker/connection/event_sender.h"
 #include "worker/connection/outbox.h"
+#include "worker/monitoring/measurements.h"
 #include "worker/pack_session.h"
 
 namespace lengthwise::worker {
@@ -28,6 +29,8 @@ class LeaseSession final : public PackSession {
     EventSender::Options sender;
     // While draining: how long the runner may wait for room, and Flush for acknowledgements.
     absl::Duration drain_timeout = absl::Seconds(10);
+    // Where the runner's times are counted; outlives the session. Null: nowhere.
+    Measurements* measurements = nullptr;
   };
 
   // Sends from the start; `stub` outlives the session.
@@ -43,10 +46,15 @@ class LeaseSession final : public PackSession {
   absl::StatusOr<std::string> FetchCheckpoint(int64_t trial) override;
   void ReportProgress(int64_t trial, v1::TrialProgress progress) override;
   Directive GetDirective(int64_t trial) override;
+  void CountStep(const StepTime& step) override;
+  void CountEvaluation(double seconds) override;
+  void CountCheckpoint(double seconds, int64_t bytes) override;
 
-  // Heartbeats: adds what is held, what is new of the progress, and the measurements; and carries
-  // out directives. A progress whose heartbeat failed is not sent again: the next one replaces it.
+  // Heartbeats: adds what is held, what is new of the progress, and what is measured of the lease;
+  // and carries out directives. A progress whose heartbeat failed is not sent again: the next one
+  // replaces it.
   void AddToHeartbeat(v1::HeartbeatRequest& request);
+  void AddMeasurements(v1::WorkerMeasurements& measurements);
   void Apply(const v1::HeartbeatResponse& response);
 
   // The runner is told to drain, and nobody waits longer than the drain's timeout from now.

@@ -148,6 +148,9 @@ absl::Status Presence::Register() {
 absl::Status Presence::SendHeartbeat() {
   v1::HeartbeatRequest request;
   request.set_worker_id(description_.worker_id());
+  if (options_.measurements != nullptr) {
+    *request.mutable_measurements() = options_.measurements->Read();
+  }
   {
     MutexLock lock(mutex_);
     if (session_ != nullptr) session_->AddToHeartbeat(request);

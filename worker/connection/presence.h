@@ -15,6 +15,7 @@
 #include "worker/connection/deadline.h"
 #include "worker/connection/lease_session.h"
 #include "worker/connection/reachability.h"
+#include "worker/monitoring/measurements.h"
 
 namespace lengthwise::worker {
 
@@ -30,6 +31,8 @@ class Presence {
     absl::Duration rpc_timeout = absl::Seconds(10);
     // As in Connection::Options.
     std::function<absl::Status(const absl::Status&)> explain;
+    // What heartbeats tell of the worker, beside its lease; outlives the presence. Null: nothing.
+    Measurements* measurements = nullptr;
   };
 
   // Starts. `stub` and `reachability` outlive it.

@@ -27,4 +27,19 @@ std::vector<std::string> CudaDeviceNames() {
   return names;
 }
 
+std::string CudaPciBusId(int ordinal) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return "";
+  const auto init = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto get = reinterpret_cast<int (*)(int*, int)>(dlsym(driver, "cuDeviceGet"));
+  const auto get_bus_id =
+      reinterpret_cast<int (*)(char*, int, int)>(dlsym(driver, "cuDeviceGetPCIBusId"));
+  if (init == nullptr || get == nullptr || get_bus_id == nullptr || init(0) != 0) return "";
+  int device = 0;
+  char bus_id[64] = {};
+  const bool known =
+      get(&device, ordinal) == 0 && get_bus_id(bus_id, sizeof(bus_id) - 1, device) == 0;
+  return known ? bus_id : "";
+}
+
 }  // namespace lengthwise::worker::training

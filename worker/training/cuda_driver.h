@@ -12,6 +12,10 @@ namespace lengthwise::worker::training {
 // driver.
 std::vector<std::string> CudaDeviceNames();
 
+// Where the GPU of a number in that order sits on the PCI bus, such as "0000:65:00.0"; empty where
+// there is none.
+std::string CudaPciBusId(int ordinal);
+
 }  // namespace lengthwise::worker::training
 
 #endif  // LENGTHWISE_WORKER_TRAINING_CUDA_DRIVER_H_

@@ -1,6 +1,7 @@
 #include "worker/training/pack_model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "ATen/ATen.h"
@@ -81,6 +82,8 @@ class TensorPackModel : public PackModel {
     return measurements;
   }
 
+  double data_seconds() const override { return data_seconds_; }
+
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences,
       const std::function<bool()>& keep_going) override {
@@ -159,7 +162,10 @@ class TensorPackModel : public PackModel {
 
   void TrainRange(int64_t step, MemberRange range, absl::Span<const double> learning_rates,
                   std::vector<StepMeasurement>& measurements) {
+    const auto start = std::chrono::steady_clock::now();
     RangeBatch batch = MakeBatch(step, range);
+    data_seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const int64_t count = range.count;
     const int64_t rows = batch.samples.rows / count;
     const int64_t n = batch.samples.tokens_per_row;
@@ -221,6 +227,7 @@ class TensorPackModel : public PackModel {
   const models::PositionPolicy positions_;
   models::ParameterArena arena_;
   const evaluation::Evaluator evaluator_;
+  double data_seconds_ = 0;
 };
 
 }  // namespace

@@ -61,6 +61,10 @@ class PackModel {
   virtual std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
                                                  absl::Span<const double> learning_rates) = 0;
 
+  // Of all TrainStep so far: seconds in which samples and positions were made, with the device
+  // idle.
+  virtual double data_seconds() const = 0;
+
   // The scores of a range of members on `sequences` evaluation sequences of `length`; nothing if
   // `keep_going`, asked often, said no.
   virtual std::optional<std::vector<evaluation::LengthScore>> Score(

@@ -198,9 +198,13 @@ Directive PackRun::Train() {
                                member(index).schedule->Factor(step));
     }
     const auto start = Clock::now();
+    const double data_seconds = model_->data_seconds();
     const std::vector<StepMeasurement> measurements =
         model_->TrainStep(step, trained, learning_rates);
     const double seconds = SecondsSince(start);
+    session_.CountStep({.models = static_cast<int64_t>(trained.size()),
+                        .seconds = seconds,
+                        .data_wait_seconds = model_->data_seconds() - data_seconds});
     for (size_t i = 0; i < trained.size(); ++i) {
       TakeMeasurement(member(trained[i]), step, measurements[i], seconds);
     }
@@ -274,14 +278,17 @@ bool PackRun::NeedsOptimizerState(const Member& member) const {
 void PackRun::WriteCheckpoint(int64_t index) {
   Member& saved = member(index);
   if (saved.checkpoint_step == saved.step) return;
-  saved.reporter.EmitCheckpoint(
-      saved.step, model_->Save(index, {.step = saved.step,
-                                       .program_version = ProgramVersion(),
-                                       .fingerprint = saved.fingerprint,
-                                       .training_seconds = saved.time.seconds_for_checkpoint(),
-                                       .stop_reason = saved.stop_reason,
-                                       .schedule_state = saved.schedule->State(),
-                                       .has_optimizer_state = NeedsOptimizerState(saved)}));
+  const auto start = Clock::now();
+  std::string bytes = model_->Save(index, {.step = saved.step,
+                                           .program_version = ProgramVersion(),
+                                           .fingerprint = saved.fingerprint,
+                                           .training_seconds = saved.time.seconds_for_checkpoint(),
+                                           .stop_reason = saved.stop_reason,
+                                            .schedule_state = saved.schedule->State(),
+                                           .has_optimizer_state = NeedsOptimizerState(saved)});
+  const auto size = static_cast<int64_t>(bytes.size());
+  saved.reporter.EmitCheckpoint(saved.step, std::move(bytes));
+  session_.CountCheckpoint(SecondsSince(start), size);
   saved.checkpoint_step = saved.step;
 }
 

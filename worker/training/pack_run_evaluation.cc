@@ -43,6 +43,7 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
       for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
     }
     const double seconds = SecondsSince(start);
+    session_.CountEvaluation(seconds);
     for (int64_t i = 0; i < range.count; ++i) {
       Member& scored = member(range.first + i);
       if (scored.finished) continue;
@@ -88,6 +89,7 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
     }
   }
   const double seconds = SecondsSince(start);
+  session_.CountEvaluation(seconds);
   for (int64_t i = 0; i < range.count; ++i) {
     Member& evaluated = member(range.first + i);
     if (evaluated.finished) continue;

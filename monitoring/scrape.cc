@@ -1,4 +1,4 @@
-#include "server/monitoring/scrape.h"
+#include "monitoring/scrape.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace lengthwise::server {
+namespace lengthwise::monitoring {
 
 std::string Scrape(const std::string& address) {
   int port = 0;
@@ -33,4 +33,4 @@ std::string Scrape(const std::string& address) {
   return answer;
 }
 
-}  // namespace lengthwise::server
+}  // namespace lengthwise::monitoring

@@ -1,0 +1,106 @@
+#include "monitoring/http_endpoint.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "monitoring/families.h"
+#include "monitoring/process_metrics.h"
+#include "platform/version.h"
+
+namespace lengthwise::monitoring {
+namespace {
+
+// Threads that answer scrapes.
+constexpr size_t kThreads = 2;
+
+class BuildInfo final : public prometheus::Collectable {
+ public:
+  explicit BuildInfo(absl::string_view program) : program_(program) {}
+
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    auto family = MakeFamily("lengthwise_build_info", prometheus::MetricType::Gauge,
+                             "Always 1; says which build of which program this is.");
+    AddValue({{"program", program_},
+              {"version", platform::kVersion},
+              {"revision", platform::kSourceRevision}},
+             1, family);
+    return {std::move(family)};
+  }
+
+ private:
+  const std::string program_;
+};
+
+// Connects to "HOST:PORT" and hangs up. What goes wrong is of no interest.
+void Knock(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  const std::string host(absl::StripSuffix(absl::StripPrefix(address.substr(0, colon), "["), "]"));
+  const std::string port(address.substr(colon + 1));
+  addrinfo hints = {};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* to = nullptr;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &to) != 0) return;
+  const int connection = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (connection >= 0) {
+    static_cast<void>(connect(connection, to->ai_addr, to->ai_addrlen));
+    close(connection);
+  }
+  freeaddrinfo(to);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(
+    const std::string& listen, absl::string_view program,
+    std::vector<std::shared_ptr<prometheus::Collectable>> collectables) {
+  std::unique_ptr<HttpEndpoint> endpoint(new HttpEndpoint);
+  endpoint->collectables_ = std::move(collectables);
+  endpoint->collectables_.push_back(std::make_shared<BuildInfo>(program));
+  endpoint->collectables_.push_back(std::make_shared<ProcessMetrics>());
+  std::vector<int> ports;
+  try {
+    endpoint->exposer_ = std::make_unique<prometheus::Exposer>(listen, kThreads);
+    ports = endpoint->exposer_->GetListeningPorts();
+  } catch (const std::exception&) {
+    // CivetWeb's way of saying that it cannot listen; its text ("null context ...") says less than
+    // the line below.
+  }
+  if (ports.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot serve metrics on ", listen,
+        ": the port is in use, or this machine has no such address; choose another address"));
+  }
+  endpoint->address_ =
+      absl::StrCat(absl::string_view(listen).substr(0, listen.rfind(':')), ":", ports.front());
+  for (const std::shared_ptr<prometheus::Collectable>& collectable : endpoint->collectables_) {
+    endpoint->exposer_->RegisterCollectable(collectable);
+  }
+  return endpoint;
+}
+
+HttpEndpoint::~HttpEndpoint() {
+  if (exposer_ == nullptr || address_.empty()) return;
+  // CivetWeb's thread looks at its stop flag every 2 s and after each connection; connections are
+  // made until it has seen the flag.
+  absl::Notification stopped;
+  std::thread waker([&] {
+    do {
+      Knock(address_);
+    } while (!stopped.WaitForNotificationWithTimeout(absl::Milliseconds(20)));
+  });
+  exposer_.reset();
+  stopped.Notify();
+  waker.join();
+}
+
+}  // namespace lengthwise::monitoring

@@ -1,0 +1,87 @@
+#include "platform/process_usage.h"
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+namespace lengthwise::platform {
+namespace {
+
+// Seconds since 1970 when the machine was booted.
+double BootTime() {
+  std::ifstream file("/proc/stat");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("btime ", 0) == 0) return std::strtod(line.c_str() + 6, nullptr);
+  }
+  return 0;
+}
+
+// Of /proc/self/stat: seconds from the machine's boot to the process's start.
+double StartAfterBoot() {
+  std::ifstream file("/proc/self/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  // The second field is the program's name in parentheses and may have spaces.
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string field;
+  for (int number = 3; number <= 22; ++number) fields >> field;  // proc(5): starttime is the 22nd
+  return std::strtod(field.c_str(), nullptr) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+int64_t ResidentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t size = 0, resident = 0;
+  if (!(file >> size >> resident)) return 0;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+int64_t OpenFiles() {
+  std::error_code error;
+  int64_t count = 0;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end;
+       !error && entry != end; entry.increment(error)) {
+    ++count;
+  }
+  return count == 0 ? 0 : count - 1;  // without the one that reads the directory
+}
+
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+}  // namespace
+
+ProcessUsage ReadProcessUsage() {
+  ProcessUsage usage;
+  rusage resources = {};
+  if (getrusage(RUSAGE_SELF, &resources) == 0) {
+    usage.cpu_seconds = Seconds(resources.ru_utime) + Seconds(resources.ru_stime);
+  }
+  usage.resident_bytes = ResidentBytes();
+  usage.start_time_seconds = BootTime() + StartAfterBoot();
+  usage.open_files = OpenFiles();
+  rlimit files = {};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    usage.max_open_files = static_cast<int64_t>(files.rlim_cur);
+  }
+  return usage;
+}
+
+DiskSpace ReadDiskSpace(const char* path) {
+  struct statvfs file_system = {};
+  if (statvfs(path, &file_system) != 0) return {};
+  const auto block = static_cast<int64_t>(file_system.f_frsize);
+  return {.free_bytes = static_cast<int64_t>(file_system.f_bavail) * block,
+          .size_bytes = static_cast<int64_t>(file_system.f_blocks) * block};
+}
+
+}  // namespace lengthwise::platform

@@ -1,0 +1,51 @@
+#include "platform/process_usage.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::platform {
+namespace {
+
+TEST(ProcessUsage, SaysWhatThisProcessTakes) {
+  const ProcessUsage before = ReadProcessUsage();
+  std::vector<char> memory(64 << 20, 1);
+  const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  double sum = 0;
+  while (ReadProcessUsage().cpu_seconds < before.cpu_seconds + 0.05) {
+    for (const char byte : memory) sum += byte;
+  }
+  const ProcessUsage after = ReadProcessUsage();
+  EXPECT_GT(sum, 0);
+  EXPECT_GE(after.resident_bytes - before.resident_bytes, 60 << 20);
+  EXPECT_EQ(after.open_files - before.open_files, 1);
+  EXPECT_GE(after.max_open_files, after.open_files);
+  close(file);
+}
+
+TEST(ProcessUsage, KnowsWhenItStarted) {
+  const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  const double age = now - ReadProcessUsage().start_time_seconds;
+  // The kernel tells the boot's time in whole seconds.
+  EXPECT_GT(age, -2);
+  EXPECT_LT(age, 300);
+}
+
+TEST(DiskSpace, IsThatOfTheFileSystem) {
+  const std::string directory = testing::TempDir();
+  const DiskSpace space = ReadDiskSpace(directory.c_str());
+  const std::filesystem::space_info expected = std::filesystem::space(directory);
+  EXPECT_EQ(space.size_bytes, static_cast<int64_t>(expected.capacity));
+  EXPECT_GT(space.free_bytes, 0);
+  EXPECT_LE(space.free_bytes, space.size_bytes);
+  EXPECT_EQ(ReadDiskSpace("/no/such/place").size_bytes, 0);
+}
+
+}  // namespace
+}  // namespace lengthwise::platform

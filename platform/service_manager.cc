@@ -1,0 +1,52 @@
+#include "platform/service_manager.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace lengthwise::platform {
+namespace {
+
+absl::Status Notify(const std::string& message) {
+  const char* path = std::getenv("NOTIFY_SOCKET");
+  if (path == nullptr || *path == '\0') return absl::OkStatus();
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const size_t length = std::strlen(path);
+  if ((path[0] != '/' && path[0] != '@') || length >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("NOTIFY_SOCKET is \"", path, "\", which is no socket's path"));
+  }
+  std::memcpy(address.sun_path, path, length);
+  // Linux' abstract names begin with a zero byte and have no end mark.
+  if (path[0] == '@') address.sun_path[0] = '\0';
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+  const int connection = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (connection < 0) return absl::ErrnoToStatus(errno, "cannot make a socket");
+  const ssize_t sent = sendto(connection, message.data(), message.size(), MSG_NOSIGNAL,
+                              reinterpret_cast<const sockaddr*>(&address), size);
+  const int error = errno;
+  close(connection);
+  if (sent == static_cast<ssize_t>(message.size())) return absl::OkStatus();
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot tell the service manager at ", path));
+}
+
+}  // namespace
+
+absl::Status NotifyReady(absl::string_view status) {
+  // A line ends a field of the protocol.
+  return Notify(absl::StrCat("READY=1\nSTATUS=", absl::StrReplaceAll(status, {{"\n", " "}})));
+}
+
+absl::Status NotifyStopping() { return Notify("STOPPING=1"); }
+
+}  // namespace lengthwise::platform

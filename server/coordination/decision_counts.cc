@@ -1,0 +1,81 @@
+#include "server/coordination/decision_counts.h"
+
+#include "absl/strings/match.h"
+
+namespace lengthwise::server {
+namespace {
+
+const char* Decision(v1::TrialState to) {
+  switch (to) {
+    case v1::QUEUED:
+      return "trial_queued";
+    case v1::RUNNING:
+      return "trial_started";
+    case v1::SUCCEEDED:
+      return "trial_succeeded";
+    case v1::FAILED:
+      return "trial_failed";
+    default:
+      return "trial_cancelled";
+  }
+}
+
+// Why a trial is queued again.
+const char* RetryReason(const TrialChange& change, const TrialRecord& before) {
+  if (change.from != v1::RUNNING) return "user";
+  if (change.past.pack_limit != before.pack_limit) return "out_of_memory";
+  if (change.past.failures > before.failures) return "failure";
+  if (change.past.preemptions > before.preemptions) return "preemption";
+  return change.actor == "scheduler" ? "lease_expiry" : "release";
+}
+
+const char* FailureReason(const v1::Outcome* outcome) {
+  if (outcome == nullptr) return "lost_model";
+  switch (outcome->kind()) {
+    case v1::Outcome::OUT_OF_MEMORY:
+      return "out_of_memory";
+    case v1::Outcome::FAILED_TEMPORARILY:
+      return "attempts";
+    default:
+      // The beginning of what a worker says of a loss that is not finite (pack_run.cc there).
+      return absl::StartsWith(outcome->reason(), "the loss was ") ? "loss_not_finite" : "refused";
+  }
+}
+
+}  // namespace
+
+Coordinator::DecisionCounts NoDecisions() {
+  Coordinator::DecisionCounts counts;
+  for (const char* decision : {"lease_granted", "lease_ended", "trial_queued", "trial_started",
+                               "trial_succeeded", "trial_failed", "trial_cancelled"}) {
+    counts.decisions[decision] = 0;
+  }
+  for (const char* reason :
+       {"lease_expiry", "release", "preemption", "failure", "out_of_memory", "user"}) {
+    counts.retries[reason] = 0;
+  }
+  for (const char* reason :
+       {"loss_not_finite", "refused", "attempts", "out_of_memory", "lost_model"}) {
+    counts.failures[reason] = 0;
+  }
+  return counts;
+}
+
+void CountTrialChange(const TrialChange& change, const TrialRecord& before,
+                      const v1::Outcome* outcome, Coordinator::DecisionCounts& counts) {
+  ++counts.decisions[Decision(change.to)];
+  if (change.to == v1::QUEUED) ++counts.retries[RetryReason(change, before)];
+  if (change.to == v1::FAILED) ++counts.failures[FailureReason(outcome)];
+}
+
+void CountLeaseChange(const LeaseChange& change, Coordinator::DecisionCounts& counts) {
+  ++counts.decisions[change.granted ? "lease_granted" : "lease_ended"];
+}
+
+void Add(const Coordinator::DecisionCounts& more, Coordinator::DecisionCounts& counts) {
+  for (const auto& [decision, count] : more.decisions) counts.decisions[decision] += count;
+  for (const auto& [reason, count] : more.retries) counts.retries[reason] += count;
+  for (const auto& [reason, count] : more.failures) counts.failures[reason] += count;
+}
+
+}  // namespace lengthwise::server

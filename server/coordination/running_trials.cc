@@ -1,0 +1,99 @@
+#include "server/coordination/running_trials.h"
+
+#include <algorithm>
+
+namespace lengthwise::server {
+
+TrialStart MakeTrialStart(const v1::TrialSpecification& specification) {
+  const v1::Evaluation& evaluation = specification.evaluation();
+  TrialStart start;
+  start.seen_up_to = evaluation.seen_up_to();
+  for (const int32_t length : evaluation.lengths()) start.longest = std::max(start.longest, length);
+  for (const int32_t length : evaluation.interval_lengths()) {
+    start.longest = std::max(start.longest, length);
+  }
+  return start;
+}
+
+void RunningTrials::Apply(const std::vector<RunningChange>& changes) {
+  if (changes.empty()) return;
+  platform::MutexLock lock(mutex_);
+  for (const RunningChange& change : changes) {
+    const auto found = trials_.find(change.name);
+    if (!change.start.has_value()) {
+      if (found != trials_.end()) trials_.erase(found);
+      continue;
+    }
+    const TrialStart& start = *change.start;
+    if (found != trials_.end()) {
+      if (found->second.start.attempt == start.attempt) continue;
+      trials_.erase(found);
+    }
+    trials_.emplace(change.name, Entry{.start = start,
+                                       .buckets = LengthBuckets(start.seen_up_to, start.longest),
+                                       .number = next_number_++});
+  }
+}
+
+void RunningTrials::Progress(const v1::TrialProgress& progress) {
+  platform::MutexLock lock(mutex_);
+  const auto found = trials_.find(progress.trial());
+  if (found == trials_.end() || found->second.start.attempt != progress.attempt()) return;
+  found->second.progress = progress;
+}
+
+void RunningTrials::Evaluated(absl::string_view name, const v1::LengthAccuracies& accuracies) {
+  struct Sum {
+    double accuracy = 0;
+    int64_t lengths = 0;
+  };
+  platform::MutexLock lock(mutex_);
+  const auto found = trials_.find(name);
+  if (found == trials_.end()) return;
+  Entry& entry = found->second;
+  Sum unseen;
+  std::map<std::string, Sum> buckets;
+  const int lengths = std::min(accuracies.lengths_size(), accuracies.accuracies_size());
+  for (int i = 0; i < lengths; ++i) {
+    const auto add = [accuracy = accuracies.accuracies(i)](Sum& sum) {
+      sum.accuracy += accuracy;
+      ++sum.lengths;
+    };
+    add(buckets[entry.buckets.Label(accuracies.lengths(i))]);
+    if (accuracies.lengths(i) > entry.start.seen_up_to) add(unseen);
+  }
+  if (unseen.lengths > 0) {
+    entry.unseen_accuracy = unseen.accuracy / static_cast<double>(unseen.lengths);
+  }
+  entry.accuracies.clear();
+  for (const auto& [label, sum] : buckets) {
+    entry.accuracies[label] = sum.accuracy / static_cast<double>(sum.lengths);
+  }
+}
+
+std::vector<Coordinator::RunningTrial> RunningTrials::List() const {
+  platform::MutexLock lock(mutex_);
+  std::vector<const Entry*> entries;
+  entries.reserve(trials_.size());
+  for (const auto& [name, entry] : trials_) entries.push_back(&entry);
+  const size_t shown = std::min(entries.size(), kMostShown);
+  std::partial_sort(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(shown),
+                    entries.end(),
+                    [](const Entry* a, const Entry* b) { return a->number < b->number; });
+  entries.resize(shown);
+  std::vector<Coordinator::RunningTrial> trials;
+  for (const Entry* entry : entries) {
+    trials.push_back({.experiment_id = entry->start.experiment_id,
+                      .trial_id = entry->start.trial_id,
+                      .worker = entry->start.worker,
+                      .task = entry->start.task,
+                      .network = entry->start.network,
+                      .encoding = entry->start.encoding,
+                      .progress = entry->progress,
+                      .unseen_accuracy = entry->unseen_accuracy,
+                      .accuracies = entry->accuracies});
+  }
+  return trials;
+}
+
+}  // namespace lengthwise::server

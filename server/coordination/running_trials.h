@@ -1,0 +1,80 @@
+// What is known of the trials that run now, for the metrics: in memory only, and dropped when a
+// trial ends or is queued again.
+#ifndef LENGTHWISE_SERVER_COORDINATION_RUNNING_TRIALS_H_
+#define LENGTHWISE_SERVER_COORDINATION_RUNNING_TRIALS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "platform/mutex.h"
+#include "proto/event.pb.h"
+#include "proto/specification.pb.h"
+#include "server/coordination/length_buckets.h"
+#include "server/coordinator.h"
+
+namespace lengthwise::server {
+
+// A trial's attempt began. Names are those of v1::Trial, ids parts of them.
+struct TrialStart {
+  std::string name;
+  std::string experiment_id;
+  std::string trial_id;
+  int32_t attempt = 0;
+  std::string worker;
+  std::string task;
+  std::string network;
+  std::string encoding;
+  // Of the specification's evaluation.
+  int32_t seen_up_to = 0;
+  int32_t longest = 0;
+};
+
+// From a trial's specification and pack.
+TrialStart MakeTrialStart(const v1::TrialSpecification& specification);
+
+// What happened to running trials, in order: a start, or an end where there is none.
+struct RunningChange {
+  std::string name;
+  std::optional<TrialStart> start;
+};
+
+// Thread-safe.
+class RunningTrials {
+ public:
+  // Trials that List shows: those that run longest. A metric has a series for each.
+  static constexpr size_t kMostShown = 500;
+
+  // What was committed. The start of an attempt that is known changes nothing.
+  void Apply(const std::vector<RunningChange>& changes);
+  // Of a trial or an attempt that does not run: ignored.
+  void Progress(const v1::TrialProgress& progress);
+  void Evaluated(absl::string_view name, const v1::LengthAccuracies& accuracies);
+
+  // In the order of their starts.
+  std::vector<Coordinator::RunningTrial> List() const;
+
+ private:
+  struct Entry {
+    TrialStart start;
+    LengthBuckets buckets;
+    int64_t number = 0;  // in the order of starts
+    v1::TrialProgress progress;
+    std::optional<double> unseen_accuracy;
+    std::map<std::string, double> accuracies;  // by bucket
+  };
+
+  mutable platform::Mutex mutex_;
+  int64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::flat_hash_map<std::string, Entry> trials_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_RUNNING_TRIALS_H_

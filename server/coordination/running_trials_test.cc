@@ -1,0 +1,104 @@
+#include "server/coordination/running_trials.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+// A trial that has seen lengths up to 10 and is evaluated up to 40.
+RunningChange Start(const std::string& trial, int32_t attempt = 1) {
+  TrialStart start;
+  start.name = absl::StrCat("experiments/e-1/trials/", trial);
+  start.experiment_id = "e-1";
+  start.trial_id = trial;
+  start.attempt = attempt;
+  start.seen_up_to = 10;
+  start.longest = 40;
+  return {.name = start.name, .start = start};
+}
+
+RunningChange End(const std::string& trial) {
+  return {.name = absl::StrCat("experiments/e-1/trials/", trial), .start = std::nullopt};
+}
+
+v1::TrialProgress ProgressOf(const std::string& trial, int32_t attempt, float loss) {
+  v1::TrialProgress progress;
+  progress.set_trial(absl::StrCat("experiments/e-1/trials/", trial));
+  progress.set_attempt(attempt);
+  progress.set_loss(loss);
+  return progress;
+}
+
+v1::LengthAccuracies Accuracies(const std::vector<std::pair<int32_t, double>>& points) {
+  v1::LengthAccuracies accuracies;
+  for (const auto& [length, accuracy] : points) {
+    accuracies.add_lengths(length);
+    accuracies.add_accuracies(accuracy);
+  }
+  return accuracies;
+}
+
+TEST(RunningTrials, AreThereFromTheirStartToTheirEnd) {
+  RunningTrials trials;
+  trials.Apply({Start("a"), Start("b")});
+  EXPECT_THAT(trials.List(), SizeIs(2));
+  trials.Apply({End("a"), End("unknown")});
+  ASSERT_THAT(trials.List(), SizeIs(1));
+  EXPECT_EQ(trials.List()[0].trial_id, "b");
+  // Given up and leased again in one commit.
+  trials.Apply({End("b"), Start("b", 2)});
+  EXPECT_THAT(trials.List(), SizeIs(1));
+  trials.Apply({Start("c"), End("c")});
+  EXPECT_THAT(trials.List(), SizeIs(1));
+}
+
+TEST(RunningTrials, KeepTheNewestProgressOfTheirAttempt) {
+  RunningTrials trials;
+  trials.Apply({Start("a", 2)});
+  trials.Progress(ProgressOf("a", 2, 1.5));
+  trials.Progress(ProgressOf("a", 1, 9));  // of a worker that has lost it
+  trials.Progress(ProgressOf("unknown", 1, 9));
+  ASSERT_THAT(trials.List(), SizeIs(1));
+  EXPECT_EQ(trials.List()[0].progress.loss(), 1.5);
+  // A rebuilt scheduler tells again of what runs.
+  trials.Apply({Start("a", 2)});
+  EXPECT_EQ(trials.List()[0].progress.loss(), 1.5);
+}
+
+TEST(RunningTrials, AccuraciesAreMeansOfBucketsAndOfTheUnseenLengths) {
+  RunningTrials trials;
+  trials.Apply({Start("a")});
+  EXPECT_FALSE(trials.List()[0].unseen_accuracy.has_value());
+  const std::string name = Start("a").name;
+  trials.Evaluated(name, Accuracies({{9, 1.0}, {10, 0.8}, {11, 0.5}, {39, 0.2}, {40, 0.4}}));
+  // Two lengths a bucket: 40 / 20, which divides 10.
+  EXPECT_THAT(trials.List()[0].accuracies,
+              ElementsAre(Pair("09-10", testing::DoubleEq(0.9)), Pair("11-12", 0.5),
+                          Pair("39-40", testing::DoubleNear(0.3, 1e-12))));
+  EXPECT_DOUBLE_EQ(trials.List()[0].unseen_accuracy.value(), (0.5 + 0.2 + 0.4) / 3);
+  trials.Evaluated(name, Accuracies({{12, 0.25}}));
+  EXPECT_THAT(trials.List()[0].accuracies, ElementsAre(Pair("11-12", 0.25)));
+  trials.Evaluated("experiments/e-1/trials/unknown", Accuracies({{12, 0.25}}));
+}
+
+TEST(RunningTrials, ShowTheOnesThatRunLongestWhereThereAreTooMany) {
+  RunningTrials trials;
+  for (int i = 0; i < 2000; ++i) trials.Apply({Start(absl::StrCat("t", i))});
+  trials.Apply({End("t3")});
+  const auto shown = trials.List();
+  ASSERT_EQ(shown.size(), RunningTrials::kMostShown);
+  EXPECT_EQ(shown[0].trial_id, "t0");
+  EXPECT_EQ(shown[3].trial_id, "t4");
+  EXPECT_EQ(shown.back().trial_id, "t500");
+}
+
+}  // namespace
+}  // namespace lengthwise::server

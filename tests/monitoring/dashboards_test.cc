@@ -1,0 +1,53 @@
+// Grafana's dashboards, without Grafana: they are what their description says, they keep to its
+// JSON model and its linter's rules, and every query returns data from a real Prometheus that
+// scrapes the real server while it trains.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gtest/gtest.h"
+#include "tests/monitoring/command.h"
+#include "tests/monitoring/prometheus.h"
+#include "tests/monitoring/small_run.h"
+
+namespace lengthwise::monitoring_test {
+namespace {
+
+std::vector<std::string> WithDashboards(std::vector<std::string> arguments) {
+  for (const char* name : {"experiment", "overview", "service", "workers"}) {
+    arguments.push_back(absl::StrCat("deploy/grafana/dashboards/", name, ".json"));
+  }
+  return arguments;
+}
+
+void ExpectOk(const std::vector<std::string>& arguments) {
+  const CommandResult result = RunCommand(arguments);
+  EXPECT_TRUE(result.ok) << result.output;
+}
+
+TEST(DashboardsTest, AreGeneratedFromTheirDescription) {
+  ExpectOk({"/usr/bin/python3", "-B", "deploy/grafana/dashboards.py", "--check"});
+}
+
+TEST(DashboardsTest, KeepToGrafanasModelAndItsLintersRules) {
+  ExpectOk(WithDashboards({"/usr/bin/python3", "tests/monitoring/check_dashboards.py", "METRICS.md",
+                           "deploy/prometheus/recording_rules.yml"}));
+}
+
+TEST(DashboardsTest, EveryPanelShowsDataOfARealRun) {
+  if (FindProgram("prometheus").empty()) {
+    GTEST_SKIP()
+        << "there is no prometheus: it is a package of Debian, and tests/run.sh installs it";
+  }
+  const SmallRun run(testing::TempDir());
+  const Prometheus prometheus(testing::TempDir(), run.server_metrics(), run.worker_metrics());
+  ExpectOk(WithDashboards(
+      {"/usr/bin/python3", "tests/monitoring/check_panels.py", prometheus.url(), "METRICS.md"}));
+}
+
+}  // namespace
+}  // namespace lengthwise::monitoring_test

@@ -1,0 +1,169 @@
+// The files that start Lengthwise elsewhere, checked by the tools that read them where these are
+// installed.
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/child_process.h"
+#include "tests/end_to_end/programs.h"
+#include "tests/monitoring/command.h"
+
+namespace lengthwise::monitoring_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Options of a program, from its --help.
+std::string HelpOf(const std::string& program) { return RunCommand({program, "--help"}).output; }
+
+// Every "--name" of a text.
+std::vector<std::string> Options(const std::string& text) {
+  std::vector<std::string> options;
+  for (size_t start = text.find("--"); start != std::string::npos; start = text.find("--", start)) {
+    const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_-", start);
+    options.push_back(text.substr(start, end - start));
+    start += 2;
+  }
+  return options;
+}
+
+TEST(SystemdTest, TheUnitsAreValid) {
+  if (FindProgram("systemd-analyze").empty()) GTEST_SKIP() << "there is no systemd-analyze";
+  // It wants to see the programs; any will do.
+  const std::string directory = testing::TempDir() + "/units";
+  std::filesystem::create_directories(directory);
+  std::vector<std::string> command = {FindProgram("systemd-analyze"), "verify", "--man=no"};
+  for (const char* unit : {"lengthwise-server.service", "lengthwise-worker@.service"}) {
+    const std::string path = absl::StrCat(directory, "/", unit);
+    std::string text = ReadText(absl::StrCat("deploy/systemd/", unit));
+    EXPECT_THAT(text, HasSubstr("\nType=notify\n"));
+    for (const char* program : {"lengthwise_server", "lengthwise_worker"}) {
+      text = absl::StrReplaceAll(text, {{absl::StrCat("/usr/local/bin/", program), "/bin/true"}});
+    }
+    std::ofstream(path) << text;
+    command.push_back(path);
+  }
+  const CommandResult result = RunCommand(command);
+  EXPECT_TRUE(result.ok) << result.output;
+  EXPECT_EQ(result.output, "");
+}
+
+// A service manager that hears what one program tells it.
+class ServiceManager {
+ public:
+  explicit ServiceManager(std::vector<std::string> command)
+      : name_(absl::StrCat("@lengthwise-test-", getpid())),
+        socket_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    // An abstract name, which systemd gives to some services: Bazel's directories are too long for
+    // a socket's path.
+    std::memcpy(address.sun_path + 1, name_.data() + 1, name_.size() - 1);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name_.size());
+    EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&address), size), 0);
+    auto process = platform::ChildProcess::Start({.arguments = std::move(command),
+                                                  .environment = {{"NOTIFY_SOCKET", name_}},
+                                                  .output_file = testing::TempDir() + "/log"});
+    EXPECT_TRUE(process.ok()) << process.status();
+    process_ = *std::move(process);
+  }
+  ~ServiceManager() { close(socket_); }
+
+  platform::ChildProcess& process() { return *process_; }
+
+  // The next message.
+  std::string Read() {
+    pollfd waiter = {.fd = socket_, .events = POLLIN};
+    const int deadline = static_cast<int>(absl::ToInt64Milliseconds(end_to_end::kDeadline));
+    if (poll(&waiter, 1, deadline) != 1) return "nothing came";
+    char buffer[1024];
+    const ssize_t size = recv(socket_, buffer, sizeof(buffer), 0);
+    return size < 0 ? "an error came" : std::string(buffer, static_cast<size_t>(size));
+  }
+
+ private:
+  const std::string name_;
+  const int socket_;
+  std::unique_ptr<platform::ChildProcess> process_;
+};
+
+TEST(SystemdTest, TheServerTellsWhenItServesAndWhenItStops) {
+  ServiceManager manager({end_to_end::kServer, "--listen", "127.0.0.1:0", "--metrics_listen", "",
+                          "--data_dir", testing::TempDir() + "/data"});
+  EXPECT_THAT(manager.Read(), testing::StartsWith("READY=1\nSTATUS=serving on 127.0.0.1:"));
+  manager.process().Signal(SIGTERM);
+  EXPECT_EQ(manager.Read(), "STOPPING=1");
+  EXPECT_TRUE(manager.process().WaitFor(end_to_end::kDeadline)->ok());
+}
+
+TEST(SystemdTest, AWorkerTellsThatItWorksAlsoWhileTheServerIsAway) {
+  ServiceManager manager({end_to_end::kWorker, "--server", "127.0.0.1:1", "--device", "cpu",
+                          "--worker_id", "w", "--spool_dir", testing::TempDir() + "/spool"});
+  EXPECT_EQ(manager.Read(), "READY=1\nSTATUS=w on cpu for 127.0.0.1:1");
+  manager.process().Signal(SIGTERM);
+  EXPECT_EQ(manager.Read(), "STOPPING=1");
+  EXPECT_TRUE(manager.process().WaitFor(end_to_end::kDeadline)->ok());
+}
+
+TEST(DeploymentTest, EveryOptionThatIsGivenIsOneOfTheProgram) {
+  const std::string server = HelpOf("server/lengthwise_server");
+  const std::string worker = HelpOf("worker/lengthwise_worker");
+  int options = 0;
+  for (const char* file : {"deploy/systemd/lengthwise-server.service",
+                           "deploy/systemd/lengthwise-worker@.service", "deploy/compose.yaml"}) {
+    bool of_server = false;
+    for (const std::string& line : std::vector<std::string>(absl::StrSplit(ReadText(file), '\n'))) {
+      if (absl::StartsWith(line, "#")) continue;
+      const bool names_server = absl::StrContains(line, "lengthwise_server");
+      const bool names_worker = absl::StrContains(line, "lengthwise_worker");
+      if (names_server || names_worker) of_server = names_server;
+      // Lists of the server's service go on over lines.
+      const bool listed = of_server && absl::StartsWith(line, "      - --");
+      if (!names_server && !names_worker && !listed) continue;
+      for (const std::string& option : Options(line)) {
+        ++options;
+        EXPECT_THAT(names_worker ? worker : server, HasSubstr(option)) << file << ": " << line;
+      }
+    }
+  }
+  EXPECT_GE(options, 8);
+}
+
+TEST(ComposeTest, TheFileIsValid) {
+  if (FindProgram("docker-compose").empty()) GTEST_SKIP() << "there is no docker-compose";
+  const CommandResult result =
+      RunCommand({FindProgram("docker-compose"), "-f", "deploy/compose.yaml", "config", "--quiet"});
+  EXPECT_TRUE(result.ok) << result.output;
+}
+
+// Each file of this tree that a container is given is there.
+TEST(ComposeTest, WhatIsMountedIsThere) {
+  int mounts = 0;
+  for (const std::string& line :
+       NamesBehind(ReadText("deploy/compose.yaml"), {"- ./", "dockerfile: "})) {
+    const std::string path = line.substr(0, line.find(':'));
+    ++mounts;
+    EXPECT_TRUE(std::filesystem::exists(absl::StrCat("deploy/", path)) ||
+                std::filesystem::exists(path))
+        << path;
+  }
+  EXPECT_EQ(mounts, 5);
+}
+
+}  // namespace
+}  // namespace lengthwise::monitoring_test

@@ -1,0 +1,65 @@
+// What Prometheus' own tool says of the configuration, the rules and their test cases.
+//
+// promtool is of Debian's package prometheus; tests/run.sh installs it.
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/monitoring/command.h"
+
+namespace lengthwise::monitoring_test {
+namespace {
+
+constexpr char kDirectory[] = "deploy/prometheus/";
+
+class PrometheusRulesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (FindProgram("promtool").empty()) {
+      GTEST_SKIP() << "there is no promtool: Debian's package prometheus has it, and tests/run.sh "
+                      "installs it";
+    }
+  }
+
+  static void ExpectOk(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), FindProgram("promtool"));
+    const CommandResult result = RunCommand(arguments);
+    EXPECT_TRUE(result.ok) << result.output;
+  }
+};
+
+TEST_F(PrometheusRulesTest, TheConfigurationIsValid) {
+  ExpectOk({"check", "config", std::string(kDirectory) + "prometheus.yml"});
+}
+
+TEST_F(PrometheusRulesTest, TheRulesAreValid) {
+  ExpectOk({"check", "rules", "--lint-fatal", std::string(kDirectory) + "recording_rules.yml",
+            std::string(kDirectory) + "alerts.yml"});
+}
+
+TEST_F(PrometheusRulesTest, TheRulesDoWhatTheirCasesSay) {
+  ExpectOk({"test", "rules", std::string(kDirectory) + "rules_test.yml"});
+}
+
+TEST_F(PrometheusRulesTest, EveryAlertAndEveryRecordingRuleHasACase) {
+  const std::string cases = ReadText(std::string(kDirectory) + "rules_test.yml");
+  int names = 0;
+  for (const char* file : {"alerts.yml", "recording_rules.yml"}) {
+    for (const std::string& name :
+         NamesBehind(ReadText(std::string(kDirectory) + file), {"- alert: ", "- record: "})) {
+      ++names;
+      // Those that have a threshold are tested through their alert.
+      const bool through_alert = name == "instance:lengthwise_disk_free:ratio";
+      // The latency of calls has the shape of that of commits.
+      const bool alike = name == "instance_method:lengthwise_rpc_seconds:p99_5m";
+      if (through_alert || alike) continue;
+      EXPECT_NE(cases.find(name), std::string::npos) << name;
+    }
+  }
+  EXPECT_GE(names, 15);
+}
+
+}  // namespace
+}  // namespace lengthwise::monitoring_test

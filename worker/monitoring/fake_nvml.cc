@@ -1,0 +1,48 @@
+// A driver with one GPU at 0000:65:00.0, for tests: 80 GiB, of which 1 GiB more is used at every
+// look. A second look in a row finds no utilization, as on a share of a GPU.
+#include <cstring>
+
+namespace {
+
+int users = 0;
+int looks = 0;
+int device = 0;
+constexpr unsigned long long kGib = 1ull << 30;
+
+}  // namespace
+
+extern "C" {
+
+int nvmlInit_v2() {
+  ++users;
+  return 0;
+}
+int nvmlShutdown() {
+  --users;
+  return 0;
+}
+int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** handle) {
+  if (std::strcmp(bus_id, "0000:65:00.0") != 0) return 6;  // NVML_ERROR_NOT_FOUND
+  *handle = &device;
+  return 0;
+}
+struct Memory {
+  unsigned long long total, free, used;
+};
+int nvmlDeviceGetMemoryInfo(void* handle, Memory* memory) {
+  if (handle != &device) return 2;  // NVML_ERROR_INVALID_ARGUMENT
+  ++looks;
+  *memory = {80 * kGib, (80 - looks) * kGib, looks * kGib};
+  return 0;
+}
+struct Utilization {
+  unsigned int gpu, memory;
+};
+int nvmlDeviceGetUtilizationRates(void* handle, Utilization* utilization) {
+  if (looks > 1) return 3;  // NVML_ERROR_NOT_SUPPORTED
+  *utilization = {.gpu = 37, .memory = 5};
+  return 0;
+}
+// Who has initialized it and not shut it down.
+int FakeNvmlUsers() { return users; }
+}
