@@ -51,7 +51,7 @@ void AddExport(CLI::App& app, Program& program) {
       app, "export", "Writes what was measured, or the models, for other tools", kServerGroup,
       "lengthwise export quickstart-1 --format csv\n"
       "lengthwise export quickstart-1 --format tensorboard -o logs/quickstart\n"
-      "lengthwise export quickstart-1/0 --format safetensors -o model.safetensors\n",
+      "lengthwise export quickstart-1/0 --format safetensors -o model.safetensors",
       [&program, options] { return RunExport(program, *options); });
   command->add_option("name", options->name, "An experiment, or EXPERIMENT/TRIAL")
       ->required()

@@ -106,13 +106,16 @@ absl::StatusOr<ExportResult> Export(Connection& connection, const std::string& n
   }
   auto output = Output::Create(result.path, kind, options.replace);
   if (!output.ok()) return output.status();
+  int done = 0;
+  const int all = static_cast<int>(subject->trials.size());
+  // Within a large model, too.
+  (*output)->set_stop([&] { return !progress(done, all); });
   const std::unique_ptr<Exporter> exporter = format->make(connection, *subject, **output);
 
   absl::Status status = exporter->Begin();
   if (!status.ok()) return status;
-  const int all = static_cast<int>(subject->trials.size());
-  for (int i = 0; i < all; ++i) {
-    status = exporter->AddTrial(subject->trials[static_cast<size_t>(i)]);
+  for (const v1::Trial& trial : subject->trials) {
+    status = exporter->AddTrial(trial);
     if (absl::IsNotFound(status)) {
       result.absent.emplace_back(status.message());
     } else if (absl::IsDataLoss(status)) {
@@ -122,7 +125,7 @@ absl::StatusOr<ExportResult> Export(Connection& connection, const std::string& n
     } else {
       ++result.trials;
     }
-    if (!progress(i + 1, all)) return absl::CancelledError("interrupted");
+    if (!progress(++done, all)) return absl::CancelledError("interrupted");
   }
   if (result.trials == 0 && all > 0) {
     const std::string& why = result.damaged.empty() ? result.absent[0] : result.damaged[0];

@@ -44,8 +44,9 @@ struct ExportResult {
   std::vector<std::string> damaged;
 };
 
-// `name` is what FindExperiment or FindTrial accepts. `progress` hears of each trial that is done
-// and ends the export, of which then nothing is left, with CANCELLED by returning false.
+// `name` is what FindExperiment or FindTrial accepts. `progress` is told, after each trial and each
+// MiB, how many trials are done, and ends the export, of which then nothing is left, with CANCELLED
+// by returning false.
 //
 // Errors: the server's; INVALID_ARGUMENT for a format that there is not; NOT_FOUND: no trial has
 // anything that the format holds; FAILED_PRECONDITION: it cannot be written, and what to do.

@@ -220,6 +220,19 @@ TEST_F(ExportTest, AnInterruptedOrRefusedExportLeavesNothing) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
+TEST_F(ExportTest, ALargeModelCanBeInterrupted) {
+  server_.SetModel(kFirst, 200, std::string(3 << 20, 'm'));
+  int calls = 0;
+  const auto interrupted =
+      client::Export(connection_, "e-1/0", {.format = "safetensors", .path = Path("model")},
+                     [&calls](int done, int) {
+                       EXPECT_EQ(done, 0);
+                       return ++calls < 2;
+                     });
+  EXPECT_TRUE(absl::IsCancelled(interrupted.status()));
+  EXPECT_THAT(Names(), IsEmpty());
+}
+
 TEST_F(ExportTest, WhatIsThereIsNotReplacedUnasked) {
   AddHistory(kFirst);
   ASSERT_TRUE(Export("e-1/0", "json", "t.json").ok());

@@ -84,7 +84,9 @@ OutputFile::~OutputFile() {
 
 absl::Status OutputFile::Append(absl::string_view data) {
   buffer_.append(data.data(), data.size());
-  return buffer_.size() < kBufferBytes ? absl::OkStatus() : Flush();
+  if (buffer_.size() < kBufferBytes) return absl::OkStatus();
+  if (stop_ != nullptr && stop_()) return absl::CancelledError("interrupted");
+  return Flush();
 }
 
 absl::Status OutputFile::Flush() {
@@ -149,7 +151,7 @@ absl::StatusOr<std::unique_ptr<OutputFile>> Output::Open(const std::string& name
   }
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor < 0) return Unwritten(errno, "write", shown);
-  return std::unique_ptr<OutputFile>(new OutputFile(descriptor, path, shown));
+  return std::unique_ptr<OutputFile>(new OutputFile(descriptor, path, shown, stop_));
 }
 
 absl::Status Output::Write(const std::string& name, absl::string_view data) {

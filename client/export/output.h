@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_CLIENT_EXPORT_OUTPUT_H_
 #define LENGTHWISE_CLIENT_EXPORT_OUTPUT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,18 +22,23 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
+  // CANCELLED where the Output's `stop` says so.
   absl::Status Append(absl::string_view data);
   absl::Status Close();
 
  private:
   friend class Output;
-  OutputFile(int descriptor, std::string path, std::string shown)
-      : descriptor_(descriptor), path_(std::move(path)), shown_(std::move(shown)) {}
+  OutputFile(int descriptor, std::string path, std::string shown, std::function<bool()> stop)
+      : descriptor_(descriptor),
+        path_(std::move(path)),
+        shown_(std::move(shown)),
+        stop_(std::move(stop)) {}
   absl::Status Flush();
 
   int descriptor_;
   const std::string path_;
   const std::string shown_;  // its path after the commit
+  const std::function<bool()> stop_;
   std::string buffer_;
 };
 
@@ -54,6 +60,9 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
+  // Asked about each MiB that is written, of files that are opened from now on.
+  void set_stop(std::function<bool()> stop) { stop_ = std::move(stop); }
+
   // The file itself (`name` is empty), or a file of the directory; "a/b.txt" makes "a", too.
   absl::StatusOr<std::unique_ptr<OutputFile>> Open(const std::string& name = "");
   // A whole file.
@@ -69,6 +78,7 @@ class Output {
   const std::string path_;
   const std::string temporary_;
   const Kind kind_;
+  std::function<bool()> stop_;
   bool committed_ = false;
 };
 

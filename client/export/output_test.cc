@@ -65,6 +65,17 @@ TEST_F(OutputTest, AppearsWhenItIsWhole) {
   EXPECT_EQ(Text("a.json"), "{}");
 }
 
+TEST_F(OutputTest, CanBeStoppedWithinALargeFile) {
+  auto output = Output::Create(Path("model"), kFile, false);
+  ASSERT_TRUE(output.ok()) << output.status();
+  bool stop = false;
+  (*output)->set_stop([&stop] { return stop; });
+  auto file = (*output)->Open();
+  EXPECT_EQ((*file)->Append(std::string(2 << 20, 'x')), absl::OkStatus());
+  stop = true;
+  EXPECT_TRUE(absl::IsCancelled((*file)->Append(std::string(2 << 20, 'x'))));
+}
+
 TEST_F(OutputTest, LeavesNothingWithoutACommit) {
   for (const Output::Kind kind : {kFile, kDirectory}) {
     auto output = Output::Create(Path("x"), kind, false);
