@@ -14,6 +14,7 @@ _PACKAGES = {
     "sqlite3": "sqlite3",
     "tcmalloc": "libtcmalloc_minimal",
     "yaml_cpp": "yaml-cpp",
+    "zlib": "zlib",
 }
 
 # Not in the package's pkg-config file, but part of the package.

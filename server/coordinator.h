@@ -158,6 +158,10 @@ class Coordinator {
   // Calls `take` with chunks of at most 1 MiB; stops early when it returns false.
   virtual absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
                                     const std::function<bool(absl::string_view)>& take) = 0;
+  // Calls `take` with the responses of DownloadModel, in their order; stops early when it returns
+  // false. UNAVAILABLE where the disk cannot be read.
+  virtual absl::Status ReadModel(absl::string_view trial,
+                                 const std::function<bool(v1::DownloadModelResponse)>& take) = 0;
 
   // Reads.
   virtual absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) = 0;

@@ -11,7 +11,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-SAFETENSORS_VERSION=0.8.0
 FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
 
 started=$SECONDS
@@ -41,14 +40,17 @@ packages=(clang-format prometheus)
 
 step "1/4 installing what is missing (nothing to do the second time)"
 deploy/install.sh "${packages[@]}"
-# The package that other people open checkpoints with; users of Lengthwise do not need it. Without it its test is skipped.
+# The packages that other people open models and exports with, and those of the Python client; the programs do not need
+# them. Without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
-if "$test_tools/bin/python" -c "import safetensors; assert safetensors.__version__ == '$SAFETENSORS_VERSION'" 2>/dev/null ||
+requirements=tests/python/requirements.txt
+if cmp --silent "$requirements" "$test_tools/requirements.txt" ||
   { /usr/bin/python3 -m venv "$test_tools" &&
-    "$test_tools/bin/pip" --disable-pip-version-check --quiet install "safetensors==$SAFETENSORS_VERSION"; }; then
+    "$test_tools/bin/pip" --disable-pip-version-check --quiet install --requirement "$requirements" &&
+    cp "$requirements" "$test_tools/requirements.txt"; }; then
   export LENGTHWISE_TEST_PYTHON="$test_tools/bin/python"
 else
-  echo "cannot install safetensors $SAFETENSORS_VERSION into $test_tools: its test will be skipped" >&2
+  echo "cannot install $requirements into $test_tools: the tests of exports and of the Python client will be skipped" >&2
 fi
 
 step "2/4 checking the formatting"
@@ -77,10 +79,11 @@ run_tests plain "${filter[@]}" "${targets[@]}"
 printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS - started))"
 
 # Tests of code that knows no LibTorch, whose own allocations and threads the sanitizers do not understand. Those of
-# tests/faults are of processes, which do not get other code to see by it.
+# tests/faults and tests/python are of processes, which do not get other code to see by it.
 without_libtorch() {
   bazel cquery --noshow_progress 'tests(//...) except
-    (rdeps(//..., @libtorch//:libtorch) union attr(tags, "manual|long", //...) union //tests/faults/...)' |
+    (rdeps(//..., @libtorch//:libtorch) union attr(tags, "manual|long", //...) union //tests/faults/... union
+     //tests/python/...)' |
     sed 's/ (.*//' | sort -u
 }
 for part in "${parts[@]}"; do

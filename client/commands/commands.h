@@ -16,6 +16,7 @@ void AddWatch(CLI::App& app, Program& program);
 void AddResults(CLI::App& app, Program& program);
 void AddPlot(CLI::App& app, Program& program);
 void AddReport(CLI::App& app, Program& program);
+void AddExport(CLI::App& app, Program& program);
 void AddCompare(CLI::App& app, Program& program);
 void AddAttention(CLI::App& app, Program& program);
 void AddEvaluate(CLI::App& app, Program& program);
@@ -34,12 +35,13 @@ void AddBackup(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
-    AddRun,     AddValidate, AddSample,    AddCatalogueCommands,
-    AddSubmit,  AddWatch,    AddResults,   AddPlot,
-    AddReport,  AddCompare,  AddAttention, AddEvaluate,
-    AddExtend,  AddList,     AddShow,      AddLogs,
-    AddCancel,  AddRetry,    AddDelete,    AddWorkers,
-    AddStorage, AddBackup,   AddAuth,      AddConfig,
+    AddRun,      AddValidate, AddSample,  AddCatalogueCommands,
+    AddSubmit,   AddWatch,    AddResults, AddPlot,
+    AddReport,   AddExport,   AddCompare, AddAttention,
+    AddEvaluate, AddExtend,   AddList,    AddShow,
+    AddLogs,     AddCancel,   AddRetry,   AddDelete,
+    AddWorkers,  AddStorage,  AddBackup,  AddAuth,
+    AddConfig,
 };
 
 }  // namespace lengthwise::client

@@ -57,10 +57,10 @@ class CommandsTest : public testing::Test {
 TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
   EXPECT_EQ(Run({"--help"}), kSuccess);
   for (const std::string command :
-       {"run",       "validate",  "sample",  "tasks",  "encodings", "networks", "optimizers",
-        "schedules", "protocols", "submit",  "watch",  "results",   "compare",  "attention",
-        "evaluate",  "extend",    "list",    "show",   "cancel",    "retry",    "delete",
-        "workers",   "logs",      "storage", "backup", "auth",      "config"}) {
+       {"run",       "validate",  "sample", "tasks",   "encodings", "networks", "optimizers",
+        "schedules", "protocols", "submit", "watch",   "results",   "compare",  "attention",
+        "evaluate",  "export",    "extend", "list",    "show",      "cancel",   "retry",
+        "delete",    "workers",   "logs",   "storage", "backup",    "auth",     "config"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
+#include "platform/sha256.h"
 #include "proto/access_service.grpc.pb.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
@@ -156,7 +157,7 @@ struct Connection::Stubs {
     const absl::Time end = absl::Now() + connection.options_.patience;
     while (true) {
       grpc::ClientContext context;
-      context.set_deadline(Deadline(timeout));
+      if (timeout < absl::InfiniteDuration()) context.set_deadline(Deadline(timeout));
       const absl::Status status = ToStatus(once(context), connection.channel_options_, timeout);
       const absl::Duration delay = RetryDelay(status);
       if (delay == absl::ZeroDuration() || absl::Now() + delay > end) return status;
@@ -175,6 +176,29 @@ struct Connection::Stubs {
     });
     if (!status.ok()) return status;
     return response;
+  }
+
+  // Events of a watch up to now.
+  static absl::StatusOr<std::vector<v1::Event>> History(const Connection& connection,
+                                                        const v1::WatchExperimentRequest& request) {
+    std::vector<v1::Event> events;
+    const absl::Status status = Patiently(
+        connection, connection.options_.create_timeout, [&](grpc::ClientContext& context) {
+          const auto reader = connection.stubs_->experiments->WatchExperiment(&context, request);
+          events.clear();
+          v1::WatchExperimentResponse response;
+          while (reader->Read(&response)) {
+            for (v1::Event& event : *response.mutable_events()) events.push_back(std::move(event));
+            if (!response.caught_up()) continue;
+            // What comes from now on is not asked for.
+            context.TryCancel();
+            reader->Finish();
+            return grpc::Status::OK;
+          }
+          return reader->Finish();
+        });
+    if (!status.ok()) return status;
+    return events;
   }
 
   // Makes one call that is answered by a stream, and waits for all of it.
@@ -336,22 +360,53 @@ absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::s
   v1::WatchExperimentRequest request;
   request.set_name(trial);
   request.set_log_only(true);
-  const std::unique_ptr<Stream> stream = Watch(request, options_.timeout);
+  auto events = Stubs::History(*this, request);
+  if (!events.ok()) return events.status();
   std::vector<v1::Event> changes;
-  v1::WatchExperimentResponse response;
-  while (stream->Next(response)) {
-    for (v1::Event& event : *response.mutable_events()) {
-      if (event.has_state_change()) changes.push_back(std::move(event));
-    }
-    if (!response.caught_up()) continue;
-    stream->Cancel();
-    while (stream->Next(response)) {
-    }
-    stream->Finish().IgnoreError();
-    return changes;
+  for (v1::Event& event : *events) {
+    if (event.has_state_change()) changes.push_back(std::move(event));
   }
-  if (absl::Status status = stream->Finish(); !status.ok()) return status;
   return changes;
+}
+
+absl::StatusOr<std::vector<v1::Event>> Connection::ListEvents(const std::string& trial) {
+  v1::WatchExperimentRequest request;
+  request.set_name(trial);
+  request.set_omit_attention_maps(true);
+  return Stubs::History(*this, request);
+}
+
+absl::StatusOr<Connection::Model> Connection::DownloadModel(
+    const std::string& trial, const std::function<absl::Status(absl::string_view)>& take) {
+  v1::DownloadModelRequest request;
+  request.set_name(trial);
+  Model model;
+  platform::Sha256 hash;
+  int64_t bytes = 0;
+  absl::Status taken;
+  const absl::Status status =
+      Stubs::Patiently(*this, absl::InfiniteDuration(), [&](grpc::ClientContext& context) {
+        const auto reader = stubs_->experiments->DownloadModel(&context, request);
+        v1::DownloadModelResponse response;
+        while (taken.ok() && reader->Read(&response)) {
+          if (response.has_checkpoint()) {
+            model.checkpoint = response.checkpoint();
+            model.step = response.step();
+          }
+          hash.Update(response.data());
+          bytes += static_cast<int64_t>(response.data().size());
+          taken = take(response.data());
+        }
+        if (!taken.ok()) context.TryCancel();
+        return reader->Finish();
+      });
+  if (!taken.ok()) return taken;
+  if (!status.ok()) return status;
+  if (bytes != model.checkpoint.size_bytes() || hash.Finish() != model.checkpoint.sha256()) {
+    return absl::DataLossError(absl::StrCat("the model of ", trial, " was damaged on its way from ",
+                                            address(), ": its SHA-256 is another; try again"));
+  }
+  return model;
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Connection::SummarizeExperiment(

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "access/channel.h"
 #include "proto/access_service.pb.h"
@@ -82,6 +83,19 @@ class Connection {
   absl::StatusOr<std::vector<v1::AttentionMap>> QueryAttentionMaps(const std::string& trial,
                                                                    int length);
   absl::StatusOr<std::vector<v1::Projection>> QueryProjections(const std::string& trial);
+  // Everything stored of a trial up to now, in the order of the log, but attention maps and
+  // projections.
+  absl::StatusOr<std::vector<v1::Event>> ListEvents(const std::string& trial);
+  struct Model {
+    v1::Checkpoint checkpoint;
+    // Training steps that it has had.
+    int64_t step = 0;
+  };
+  // Calls `take` with the bytes of a trial's newest stored model, in their order; an error of it
+  // ends the download and is returned. However long it takes. NOT_FOUND: nothing is stored;
+  // DATA_LOSS: damaged in the store or on the way.
+  absl::StatusOr<Model> DownloadModel(const std::string& trial,
+                                      const std::function<absl::Status(absl::string_view)>& take);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
   // Waits for the backup, however long it takes, and returns its path on the server. `progress`
   // hears of each response.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/connection/fake_server.h"
 #include "client/connection/names.h"
@@ -156,6 +157,45 @@ TEST(ShortNameTest, IsTheLastPart) {
   EXPECT_EQ(ShortName("experiments/e-1/trials/t"), "t");
   EXPECT_TRUE(NamesTrial("e-1/t"));
   EXPECT_FALSE(NamesTrial("experiments/e-1"));
+}
+
+TEST(ConnectionTest, DownloadsAModelAndChecksIt) {
+  FakeServer server;
+  server.AddExperiment("e-1", {"none"});
+  const std::string trial = "experiments/e-1/trials/bucket_sort-none";
+  const std::string bytes = std::string(250, 'x') + "end";
+  server.SetModel(trial, 40, bytes);
+  Connection connection(server.address());
+  std::string back;
+  const auto take = [&back](absl::string_view data) {
+    absl::StrAppend(&back, data);
+    return absl::OkStatus();
+  };
+  const auto model = connection.DownloadModel(trial, take);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(back, bytes);
+  EXPECT_EQ(model->step, 40);
+  EXPECT_EQ(model->checkpoint.size_bytes(), 253);
+
+  server.SetModel(trial, 40, bytes, std::string(64, '0'));
+  const auto damaged = connection.DownloadModel(trial, take);
+  EXPECT_TRUE(absl::IsDataLoss(damaged.status())) << damaged.status();
+  EXPECT_TRUE(absl::IsNotFound(connection.DownloadModel(trial + "x", take).status()));
+}
+
+TEST(ConnectionTest, ADownloadEndsWhereItsBytesAreNotTaken) {
+  FakeServer server;
+  server.AddExperiment("e-1", {"none"});
+  const std::string trial = "experiments/e-1/trials/bucket_sort-none";
+  server.SetModel(trial, 40, std::string(100'000, 'x'));
+  Connection connection(server.address());
+  int calls = 0;
+  const auto model = connection.DownloadModel(trial, [&calls](absl::string_view) -> absl::Status {
+    if (++calls < 3) return absl::OkStatus();
+    return absl::ResourceExhaustedError("disk full");
+  });
+  EXPECT_EQ(model.status(), absl::ResourceExhaustedError("disk full"));
+  EXPECT_EQ(calls, 3);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "platform/sha256.h"
 #include "proto/rpc_details.pb.h"
 
 namespace lengthwise::client {
@@ -92,6 +93,17 @@ void FakeServer::AddLossCurve(const v1::QueryLossCurvesResponse::Curve& curve) {
 void FakeServer::AddAttentionMap(const std::string& trial, const v1::AttentionMap& map) {
   MutexLock lock(mutex_);
   attention_maps_.emplace(trial, map);
+}
+
+void FakeServer::SetModel(const std::string& trial, int64_t step, const std::string& bytes,
+                          const std::string& sha256) {
+  MutexLock lock(mutex_);
+  Model& model = models_[trial];
+  model.bytes = bytes;
+  model.first.set_step(step);
+  model.first.mutable_checkpoint()->set_size_bytes(static_cast<int64_t>(bytes.size()));
+  model.first.mutable_checkpoint()->set_sha256(sha256.empty() ? platform::Sha256Hex(bytes)
+                                                              : sha256);
 }
 
 void FakeServer::AddProjection(const std::string& trial, const v1::Projection& projection) {
@@ -383,6 +395,27 @@ grpc::Status FakeServer::QueryProjections(Context*, const v1::QueryProjectionsRe
   if (FindTrial(request->name()) == nullptr) return NotFound(request->name());
   const auto [begin, end] = projections_.equal_range(request->name());
   for (auto projection = begin; projection != end; ++projection) writer->Write(projection->second);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::DownloadModel(Context*, const v1::DownloadModelRequest* request,
+                                       grpc::ServerWriter<v1::DownloadModelResponse>* writer) {
+  Model model;
+  {
+    MutexLock lock(mutex_);
+    const auto found = models_.find(request->name());
+    if (found == models_.end()) {
+      return {grpc::StatusCode::NOT_FOUND, absl::StrCat(request->name(), " has no stored model")};
+    }
+    model = found->second;
+  }
+  writer->Write(model.first);
+  constexpr size_t kChunk = 100;
+  for (size_t i = 0; i < model.bytes.size(); i += kChunk) {
+    v1::DownloadModelResponse response;
+    response.set_data(model.bytes.substr(i, kChunk));
+    writer->Write(response);
+  }
   return grpc::Status::OK;
 }
 

@@ -40,6 +40,9 @@ class FakeServer : public v1::ExperimentService::Service,
   void SetDiskUse(const std::string& experiment, const v1::DiskUse& disk_use);
   void SetStorage(const v1::Storage& storage);
   void SetSummary(const std::string& experiment, v1::SummarizeExperimentResponse summary);
+  // Damaged on its way where `sha256` is not that of the bytes; empty: that of the bytes.
+  void SetModel(const std::string& trial, int64_t step, const std::string& bytes,
+                const std::string& sha256 = "");
   void AddAttentionMap(const std::string& trial, const v1::AttentionMap& map);
 
   // What the next calls of WatchExperiment answer, one script a call: responses, then the status.
@@ -93,6 +96,9 @@ class FakeServer : public v1::ExperimentService::Service,
                                   grpc::ServerWriter<v1::AttentionMap>* writer) override;
   grpc::Status QueryProjections(Context*, const v1::QueryProjectionsRequest* request,
                                 grpc::ServerWriter<v1::Projection>* writer) override;
+  // In chunks of 100 bytes.
+  grpc::Status DownloadModel(Context*, const v1::DownloadModelRequest* request,
+                             grpc::ServerWriter<v1::DownloadModelResponse>* writer) override;
   grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest* request,
                            v1::ListWorkersResponse* response) override;
 
@@ -113,6 +119,11 @@ class FakeServer : public v1::ExperimentService::Service,
   v1::QueryLossCurvesResponse losses_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, v1::AttentionMap> attention_maps_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, v1::Projection> projections_ ABSL_GUARDED_BY(mutex_);
+  struct Model {
+    v1::DownloadModelResponse first;
+    std::string bytes;
+  };
+  std::map<std::string, Model> models_ ABSL_GUARDED_BY(mutex_);
   v1::ListWorkersResponse workers_ ABSL_GUARDED_BY(mutex_);
   v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
   std::vector<WatchScript> scripts_ ABSL_GUARDED_BY(mutex_);

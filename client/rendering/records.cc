@@ -48,6 +48,10 @@ void WriteCsv(const Records& records, std::ostream& out) {
     out << (i > 0 ? "," : "") << records.columns[i];
   }
   out << "\n";
+  WriteCsvRows(records, out);
+}
+
+void WriteCsvRows(const Records& records, std::ostream& out) {
   for (const auto& row : records.rows) {
     for (size_t i = 0; i < row.size(); ++i) out << (i > 0 ? "," : "") << ToCsv(row[i]);
     out << "\n";

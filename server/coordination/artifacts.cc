@@ -3,15 +3,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/coordination/coordinator_impl.h"
+#include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/storage/backup.h"
 
 namespace lengthwise::server {
 namespace {
 
-// What a worker is told of the store's errors. It must not take a disk that is full or cannot be
-// written for an answer about its lease or its bytes: UNAVAILABLE makes it try again until the
-// cause is gone. What is wrong with the bytes themselves stays as it is.
+// What a worker, or who downloads, is told of the store's errors. A worker must not take a disk
+// that is full or cannot be written for an answer about its lease or its bytes: UNAVAILABLE makes
+// it try again until the cause is gone. What is wrong with the bytes themselves stays as it is.
 absl::Status ForWorker(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kResourceExhausted:
@@ -93,6 +94,69 @@ absl::Status CoordinatorImpl::ReadArtifact(const v1::DownloadArtifactRequest& re
       .experiment = path->experiment, .trial = path->trial, .sha256 = request.sha256()};
   if (absl::Status status = artifacts_->Verify(id); !status.ok()) return ForWorker(status);
   return ForWorker(artifacts_->Read(id, take));
+}
+
+absl::Status CoordinatorImpl::ReadModel(
+    absl::string_view trial_name, const std::function<bool(v1::DownloadModelResponse)>& take) {
+  std::string missing;
+  while (true) {
+    const absl::StatusOr<NewestModel> model = FindNewestModel(trial_name);
+    if (!model.ok()) return model.status();
+    const v1::Checkpoint& checkpoint = model->checkpoint;
+    absl::Status status = artifacts_->Verify(model->artifact, checkpoint.size_bytes());
+    if (absl::IsNotFound(status)) {
+      // A newer one may have taken its place since it was looked up.
+      if (missing != checkpoint.sha256()) {
+        missing = checkpoint.sha256();
+        continue;
+      }
+      return absl::DataLossError(
+          absl::StrCat("the stored model of ", trial_name, " is gone: ", status.message()));
+    }
+    if (!status.ok()) return ForWorker(status);
+    v1::DownloadModelResponse first;
+    *first.mutable_checkpoint() = checkpoint;
+    first.set_step(model->step);
+    if (!take(std::move(first))) return absl::OkStatus();
+    status = artifacts_->Read(model->artifact, [&](absl::string_view chunk) {
+      v1::DownloadModelResponse part;
+      part.set_data(std::string(chunk));
+      return take(std::move(part));
+    });
+    // The caller has begun to receive it; the next call gets the newer one.
+    if (absl::IsNotFound(status)) {
+      return absl::UnavailableError(
+          absl::StrCat("the model of ", trial_name, " was replaced just now; try again"));
+    }
+    return ForWorker(status);
+  }
+}
+
+absl::StatusOr<CoordinatorImpl::NewestModel> CoordinatorImpl::FindNewestModel(
+    absl::string_view trial_name) {
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return reader.status();
+  const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, trial_name);
+  if (!trial.ok()) return trial.status();
+  if (trial->checkpoint_step > 0) {
+    const auto events = (*reader)->NewestEvents(trial->key, v1::Event::kCheckpoint, 4);
+    if (!events.ok()) return events.status();
+    for (const EventRecord& event : *events) {
+      if (event.step != trial->checkpoint_step) continue;
+      NewestModel model;
+      model.checkpoint = ToEvent(event, "", "").checkpoint();
+      model.step = event.step;
+      model.artifact = {.experiment = trial->experiment_id,
+                        .trial = trial->id,
+                        .sha256 = model.checkpoint.sha256()};
+      return model;
+    }
+  }
+  const bool may_come = trial->state == v1::QUEUED || trial->state == v1::RUNNING;
+  return absl::NotFoundError(
+      absl::StrCat(trial_name, " has no stored model: it is ", v1::TrialState_Name(trial->state),
+                   may_come ? " and has stored no checkpoint yet"
+                            : " and stored none, or its specification keeps nothing (`keep`)"));
 }
 
 absl::Status CoordinatorImpl::DeleteLeftArtifacts() {

@@ -446,5 +446,63 @@ TEST_F(CoordinatorHousekeepingTest, WhatAnInterruptedBackupLeftIsDeletedAtTheNex
   EXPECT_FALSE(std::filesystem::exists(left));
 }
 
+// What ReadModel gives: the bytes, or the error.
+absl::StatusOr<std::string> Model(Coordinator& coordinator, const std::string& trial,
+                                  int64_t* step = nullptr) {
+  std::string bytes;
+  const absl::Status status =
+      coordinator.ReadModel(trial, [&](const v1::DownloadModelResponse& response) {
+        if (response.has_checkpoint() && step != nullptr) *step = response.step();
+        bytes += response.data();
+        return true;
+      });
+  if (!status.ok()) return status;
+  return bytes;
+}
+
+TEST_F(CoordinatorHousekeepingTest, TheNewestModelCanBeReadWhileTheTrialRunsAndAfterwards) {
+  const std::string trial = Create("weights") + "/trials/lr0-seed0";
+  absl::Status none = Model(*coordinator_, trial).status();
+  EXPECT_EQ(none.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(none.message(), HasSubstr("it is QUEUED and has stored no checkpoint yet"));
+  const v1::Lease lease = coordinator_.Acquire("w");
+  Train(lease);
+  int64_t step = 0;
+  EXPECT_EQ(Model(*coordinator_, trial, &step).value(), "checkpoint 3");
+  EXPECT_EQ(step, 30);
+  End(lease, v1::Outcome::COMPLETED);
+  EXPECT_EQ(Model(*coordinator_, trial).value(), "checkpoint 3");
+  EXPECT_EQ(Model(*coordinator_, trial + "x").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(CoordinatorHousekeepingTest, AModelThatWasNotKeptIsNotThere) {
+  const std::string trial = Create("nothing") + "/trials/lr0-seed0";
+  const v1::Lease lease = coordinator_.Acquire("w");
+  Train(lease);
+  End(lease, v1::Outcome::COMPLETED);
+  const absl::Status status = Model(*coordinator_, trial).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.message(), HasSubstr("its specification keeps nothing"));
+}
+
+TEST_F(CoordinatorHousekeepingTest, ADamagedModelIsNotHandedOut) {
+  const std::string trial = Create("weights") + "/trials/lr0-seed0";
+  const v1::Lease lease = coordinator_.Acquire("w");
+  Train(lease);
+  End(lease, v1::Outcome::COMPLETED);
+  const std::string path = coordinator_.data_dir() + "/artifacts/sort-1/lr0-seed0/" +
+                           platform::Sha256Hex("checkpoint 3") + ".safetensors";
+  ASSERT_TRUE(std::filesystem::exists(path));
+  // Of the same size, as a bit that was flipped.
+  std::ofstream(path) << "checkpoint 7";
+  absl::Status status = Model(*coordinator_, trial).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("is damaged"));
+  std::filesystem::remove(path);
+  status = Model(*coordinator_, trial).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr("is gone"));
+}
+
 }  // namespace
 }  // namespace lengthwise::server

@@ -81,6 +81,8 @@ class CoordinatorImpl : public Coordinator {
       const v1::UploadArtifactRequest::Header& header) override;
   absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
                             const std::function<bool(absl::string_view)>& take) override;
+  absl::Status ReadModel(absl::string_view trial,
+                         const std::function<bool(v1::DownloadModelResponse)>& take) override;
 
   absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) override;
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
@@ -167,6 +169,15 @@ class CoordinatorImpl : public Coordinator {
   absl::StatusOr<ExperimentRecord> FindExperiment(StorageReader& reader, absl::string_view name);
   absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view name);
   // PERMISSION_DENIED unless the token is the trial's newest and the trial runs. NOT_FOUND.
+  // What DownloadModel brings.
+  struct NewestModel {
+    v1::Checkpoint checkpoint;
+    int64_t step = 0;
+    ArtifactId artifact;
+  };
+  // NOT_FOUND: no such trial, or nothing is stored of it.
+  absl::StatusOr<NewestModel> FindNewestModel(absl::string_view trial_name);
+
   absl::StatusOr<TrialPath> CheckToken(absl::string_view trial, absl::string_view lease_id,
                                        int64_t token);
   // What a queued trial waits for, and why it is queued again.

@@ -307,4 +307,21 @@ grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
       std::move(admission->stream));
 }
 
+grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(
+    grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) {
+  absl::StatusOr<Gate::Admission> admission =
+      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/DownloadModel", *request);
+  using Stream = PushStream<v1::DownloadModelResponse>;
+  if (!admission.ok()) {
+    return new RefusedStream<grpc::ServerWriteReactor<v1::DownloadModelResponse>>(
+        admission.status());
+  }
+  auto produce = [this, request = *request](const Stream::Send& send) -> absl::Status {
+    if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
+    return coordinator_.ReadModel(request.name(), send);
+  };
+  return streams_.Keep(Stream::Start(std::move(produce), transfers_, streams_),
+                       std::move(admission->stream));
+}
+
 }  // namespace lengthwise::server

@@ -449,5 +449,62 @@ TEST_F(ExperimentServiceTest, TheCatalogueListsKindsWithTypesDefaultsAndLimits) 
   EXPECT_THAT(entry.parameters(3).allowed(), ElementsAre("a", "b"));
 }
 
+class ModelDownload {
+ public:
+  ModelDownload(v1::ExperimentService::Stub& stub, const std::string& trial) {
+    v1::DownloadModelRequest request;
+    request.set_name(trial);
+    const auto reader = stub.DownloadModel(&context_, request);
+    v1::DownloadModelResponse response;
+    while (reader->Read(&response)) responses_.push_back(response);
+    status_ = reader->Finish();
+  }
+  const grpc::Status& status() const { return status_; }
+  const std::vector<v1::DownloadModelResponse>& responses() const { return responses_; }
+
+ private:
+  grpc::ClientContext context_;
+  grpc::Status status_;
+  std::vector<v1::DownloadModelResponse> responses_;
+};
+
+TEST_F(ExperimentServiceTest, AModelComesInChunksBehindWhatItIs) {
+  std::string bytes((2 << 20) + 5, 'x');
+  bytes[1 << 20] = 'y';
+  coordinator_.PutModel(kTrial, 40, bytes);
+  const ModelDownload download(*stub_, kTrial);
+  ASSERT_TRUE(download.status().ok()) << download.status().error_message();
+  ASSERT_FALSE(download.responses().empty());
+  EXPECT_EQ(download.responses()[0].step(), 40);
+  EXPECT_EQ(download.responses()[0].checkpoint().size_bytes(), (2 << 20) + 5);
+  std::string back;
+  for (const v1::DownloadModelResponse& response : download.responses()) {
+    EXPECT_LE(response.data().size(), 1u << 20);
+    back += response.data();
+  }
+  EXPECT_EQ(back, bytes);
+}
+
+TEST_F(ExperimentServiceTest, AModelIsATrialsAndMustBeStored) {
+  EXPECT_EQ(ModelDownload(*stub_, kTrial).status().error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ModelDownload(*stub_, kExperiment).status().error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ExperimentServiceTest, WhoDownloadsAModelMayGoInTheMiddle) {
+  coordinator_.PutModel(kTrial, 1, std::string(32 << 20, 'x'));
+  v1::DownloadModelRequest request;
+  request.set_name(kTrial);
+  // More than there are threads: each must be given back.
+  for (int i = 0; i < 10; ++i) {
+    grpc::ClientContext context;
+    const auto reader = stub_->DownloadModel(&context, request);
+    v1::DownloadModelResponse response;
+    ASSERT_TRUE(reader->Read(&response));
+    context.TryCancel();
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+}
+
 }  // namespace
 }  // namespace lengthwise::server

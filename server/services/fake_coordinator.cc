@@ -162,6 +162,11 @@ void FakeCoordinator::PutArtifact(const std::string& sha256, std::string bytes) 
   artifacts_[sha256] = std::move(bytes);
 }
 
+void FakeCoordinator::PutModel(const std::string& trial, int64_t step, std::string bytes) {
+  platform::MutexLock lock(mutex_);
+  models_[trial] = {step, std::move(bytes)};
+}
+
 int64_t FakeCoordinator::held_answers() {
   platform::MutexLock lock(mutex_);
   return static_cast<int64_t>(held_.size() + waiting_.size());
@@ -410,6 +415,28 @@ absl::Status FakeCoordinator::ReadArtifact(const v1::DownloadArtifactRequest& re
   constexpr size_t kChunk = 1 << 20;
   for (size_t i = 0; i < found->second.size(); i += kChunk) {
     if (!take(absl::string_view(found->second).substr(i, kChunk))) break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FakeCoordinator::ReadModel(
+    absl::string_view trial, const std::function<bool(v1::DownloadModelResponse)>& take) {
+  std::pair<int64_t, std::string> model;
+  {
+    platform::MutexLock lock(mutex_);
+    const auto found = models_.find(trial);
+    if (found == models_.end()) return NotFound(trial);
+    model = found->second;
+  }
+  v1::DownloadModelResponse first;
+  first.set_step(model.first);
+  first.mutable_checkpoint()->set_size_bytes(static_cast<int64_t>(model.second.size()));
+  if (!take(std::move(first))) return absl::OkStatus();
+  constexpr size_t kChunk = 1 << 20;
+  for (size_t i = 0; i < model.second.size(); i += kChunk) {
+    v1::DownloadModelResponse part;
+    part.set_data(model.second.substr(i, kChunk));
+    if (!take(std::move(part))) break;
   }
   return absl::OkStatus();
 }

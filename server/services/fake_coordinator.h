@@ -47,6 +47,8 @@ class FakeCoordinator : public Coordinator {
   void set_statistics(const Statistics& statistics);
   void set_summary(const v1::SummarizeExperimentResponse& summary);
   void PutArtifact(const std::string& sha256, std::string bytes);
+  // The trial's stored model.
+  void PutModel(const std::string& trial, int64_t step, std::string bytes);
   void set_backup(std::vector<v1::BackUpResponse> responses);
   void set_storage(const v1::Storage& storage);
 
@@ -101,6 +103,8 @@ class FakeCoordinator : public Coordinator {
       const v1::UploadArtifactRequest::Header& header) override;
   absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
                             const std::function<bool(absl::string_view)>& take) override;
+  absl::Status ReadModel(absl::string_view trial,
+                         const std::function<bool(v1::DownloadModelResponse)>& take) override;
   absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name) override;
   absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
       const v1::ListExperimentsRequest& request) override;
@@ -165,6 +169,8 @@ class FakeCoordinator : public Coordinator {
   std::vector<v1::CancelExperimentRequest> cancellations_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> cancellers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> artifacts_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::pair<int64_t, std::string>, std::less<>> models_
+      ABSL_GUARDED_BY(mutex_);
   std::vector<v1::BackUpResponse> backup_ ABSL_GUARDED_BY(mutex_);
   v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
   std::vector<int64_t> stored_ ABSL_GUARDED_BY(mutex_);

@@ -1,0 +1,72 @@
+#include "client/export/latex_export.h"
+
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "client/comparison/comparison.h"
+#include "client/comparison/comparison_display.h"
+#include "client/comparison/protocol_difference.h"
+#include "client/comparison/published_table.h"
+#include "client/connection/names.h"
+#include "client/rendering/accuracy_summary.h"
+#include "client/rendering/numbers.h"
+#include "client/rendering/table.h"
+
+namespace lengthwise::client {
+namespace {
+
+// Of the columns of numbers that a page takes; lengths are averaged in groups that fit.
+constexpr int kPageColumns = 110;
+
+std::string AccuracyTable(const v1::Experiment& experiment, const AccuracySummary& summary) {
+  return absl::StrCat(
+      "\\begin{table}\n\\centering\n", MakeAccuracyTable(summary, kPageColumns).RenderLatex(),
+      "\\caption{Token accuracy by input ", "length, per cent, in the experiment ",
+      EscapeLatex(ShortName(experiment.name())), ": ", FormatCount(summary.sequences),
+      " sequences per length; trained on lengths up to ", summary.seen_up_to,
+      ".}\n\\label{tab:", ShortName(experiment.name()), "}\n\\end{table}\n");
+}
+
+}  // namespace
+
+absl::Status LatexExporter::Begin() {
+  if (subject_.whole_experiment) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("latex writes the tables of an experiment; export ",
+                   ShortName(subject_.experiment.name()), ", or its trial as csv"));
+}
+
+absl::Status LatexExporter::AddTrial(const v1::Trial&) { return absl::OkStatus(); }
+
+absl::Status LatexExporter::Finish() {
+  const v1::Experiment& experiment = subject_.experiment;
+  const v1::ExperimentSpecification& specification = experiment.specification();
+  const auto cells = connection_.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false);
+  if (!cells.ok()) return cells.status();
+  const AccuracySummary summary = Summarize(specification, *cells);
+  if (summary.rows.empty()) {
+    return absl::NotFoundError(absl::StrCat("no trial of ", ShortName(experiment.name()),
+                                            " has been evaluated in full, so there is no table"));
+  }
+  std::ostringstream out;
+  out << "% " << ShortName(experiment.name()) << ", by lengthwise export.\n"
+      << AccuracyTable(experiment, summary);
+  auto tables = PublishedTables();
+  if (!tables.ok()) return tables.status();
+  for (PublishedTable& table : *tables) {
+    if (table.protocol != specification.protocol()) continue;
+    auto differences = DifferencesFromProtocol(specification, table.protocol);
+    if (!differences.ok()) continue;
+    // Nobody asked for this table: where it cannot be compared there is nothing to say.
+    auto comparison = Compare(std::move(table), specification, *cells);
+    if (!comparison.ok() || comparison->cells_run == 0) continue;
+    out << "\n";
+    WriteLatex({.experiment = ShortName(experiment.name()),
+                .comparison = *std::move(comparison),
+                .differences = *std::move(differences)},
+               out);
+  }
+  return output_.Write("", out.str());
+}
+
+}  // namespace lengthwise::client

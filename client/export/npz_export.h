@@ -1,0 +1,27 @@
+// Arrays for NumPy, one .npz file a trial:
+//   loss_steps [S], losses [S], training_accuracies [S], gradient_norms [S], training_lengths [S]
+//   final_lengths [L], final_accuracies [L], final_losses [L]
+//   interval_steps [E], interval_lengths [K], interval_accuracies [E, K]
+//   attention_length_N [layers, heads, tokens, tokens], rows are queries, of a sample of length N,
+//   with attention_length_N_tokens [tokens] and attention_length_N_positions [tokens];
+//   attention_input_K likewise, of the K-th of evaluation.attention_inputs
+//   projection_length_N [depths, sequences, tokens, 2] and
+//   projection_length_N_explained_variance [depths, 2]
+// What a trial has not recorded is not in its file.
+#ifndef LENGTHWISE_CLIENT_EXPORT_NPZ_EXPORT_H_
+#define LENGTHWISE_CLIENT_EXPORT_NPZ_EXPORT_H_
+
+#include "client/export/exporter.h"
+
+namespace lengthwise::client {
+
+// Of an experiment "{trial}.npz" for each trial that has measured anything.
+class NpzExporter final : public Exporter {
+ public:
+  using Exporter::Exporter;
+  absl::Status AddTrial(const v1::Trial& trial) override;
+};
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_EXPORT_NPZ_EXPORT_H_

@@ -1,0 +1,174 @@
+"""The way to a server."""
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lengthwise import settings
+from lengthwise._proto import experiment_service_pb2, specification_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError, NotFoundError
+from lengthwise.experiment import Experiment
+from lengthwise.trial import Trial
+
+_FORMATS = {
+    ".yaml": specification_pb2.SpecificationText.YAML,
+    ".yml": specification_pb2.SpecificationText.YAML,
+    ".json": specification_pb2.SpecificationText.JSON,
+    ".textproto": specification_pb2.SpecificationText.TEXT_PROTO,
+    ".txtpb": specification_pb2.SpecificationText.TEXT_PROTO,
+}
+
+
+class Client:
+    """A connection to a server, made when the first call is. Thread-safe.
+
+    What is not given comes from the environment ($LENGTHWISE_SERVER, ...) and the command line's configuration file. Calls
+    raise LengthwiseError.
+    """
+
+    def __init__(
+        self,
+        server: str | None = None,
+        *,
+        token_file: str | os.PathLike[str] | None = None,
+        tls_ca: str | os.PathLike[str] | None = None,
+        tls_certificate: str | os.PathLike[str] | None = None,
+        tls_key: str | os.PathLike[str] | None = None,
+        tls_server_name: str | None = None,
+        timeout: float = 60,
+    ) -> None:
+        """`server` is HOST:PORT, `tls_ca` a PEM file or "system"; `timeout` is of one call, in seconds."""
+
+        def text(path: str | os.PathLike[str] | None) -> str | None:
+            return None if path is None else os.fspath(path)
+
+        self._connection = Connection(
+            settings.resolve(
+                {
+                    "server": server,
+                    "token_file": text(token_file),
+                    "tls_ca": text(tls_ca),
+                    "tls_certificate": text(tls_certificate),
+                    "tls_key": text(tls_key),
+                    "tls_server_name": tls_server_name,
+                }
+            ),
+            timeout,
+        )
+
+    @property
+    def server(self) -> str:
+        return self._connection.settings.server
+
+    def close(self) -> None:
+        """Ends the connection and every watch over it."""
+        self._connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def submit(
+        self, specification: str | os.PathLike[str] | Mapping[str, Any], *, request_id: str | None = None, owner: str = ""
+    ) -> Experiment:
+        """Submits a specification: the path of a file (YAML, JSON or text format), or a dictionary like one.
+
+        With the same `request_id` the call may be repeated: it returns what the first one created. All mistakes of a
+        specification are in the `violations` of the error.
+        """
+        response = self._create(specification, request_id or uuid.uuid4().hex, owner, validate_only=False)
+        return Experiment(self._connection, response.experiment)
+
+    def validate(self, specification: str | os.PathLike[str] | Mapping[str, Any]) -> list[str]:
+        """Checks a specification; returns the ids of the trials that it would make, at most the first 1,000."""
+        return list(self._create(specification, "", "", validate_only=True).trial_ids)
+
+    def _create(
+        self,
+        specification: str | os.PathLike[str] | Mapping[str, Any],
+        request_id: str,
+        owner: str,
+        *,
+        validate_only: bool,
+    ) -> experiment_service_pb2.CreateExperimentResponse:
+        if isinstance(specification, Mapping):
+            # YAML, which JSON is, too: with the conveniences of specifications.
+            text = json.dumps(specification).encode()
+            form = specification_pb2.SpecificationText.YAML
+        else:
+            path = Path(specification)
+            if path.suffix not in _FORMATS:
+                raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(_FORMATS)}")
+            form = _FORMATS[path.suffix]
+            try:
+                text = path.read_bytes()
+            except OSError as error:
+                raise LengthwiseError(f"cannot read {path}: {error.strerror}") from error
+        # As the command line does, where no token says who it is.
+        if not owner and not self._connection.settings.token_file:
+            owner = os.environ.get("USER", "")
+        return self._connection.call(
+            "ExperimentService/CreateExperiment",
+            experiment_service_pb2.CreateExperimentRequest(
+                request_id=request_id,
+                validate_only=validate_only,
+                specification_text=specification_pb2.SpecificationText(format=form, text=text),
+                owner=owner,
+            ),
+            experiment_service_pb2.CreateExperimentResponse,
+        )
+
+    def experiment(self, name: str) -> Experiment:
+        """By its name ("quickstart-3", "experiments/quickstart-3"), or the newest of a specification's name."""
+        short = name.removeprefix("experiments/")
+        try:
+            return Experiment(
+                self._connection,
+                self._connection.call(
+                    "ExperimentService/GetExperiment",
+                    experiment_service_pb2.GetExperimentRequest(name=f"experiments/{short}"),
+                    experiment_service_pb2.Experiment,
+                ),
+            )
+        except NotFoundError:
+            for message in self._list("", None):
+                if message.specification.name == short:
+                    return Experiment(self._connection, message)
+            raise
+
+    def trial(self, name: str) -> Trial:
+        """ "experiments/E/trials/T" or "E/T"."""
+        parts = name.removeprefix("experiments/").replace("/trials/", "/").split("/")
+        if len(parts) != 2:
+            raise LengthwiseError(f'"{name}" is not EXPERIMENT/TRIAL')
+        return self.experiment(parts[0]).trial(parts[1])
+
+    def experiments(self, *, owner: str = "", limit: int | None = None) -> list[Experiment]:
+        """Newest first; of everybody, or of one owner."""
+        return [Experiment(self._connection, message) for message in self._list(owner, limit)]
+
+    def _list(self, owner: str, limit: int | None) -> list[experiment_service_pb2.Experiment]:
+        found: list[experiment_service_pb2.Experiment] = []
+        token = ""
+        while True:
+            page = self._connection.call(
+                "ExperimentService/ListExperiments",
+                experiment_service_pb2.ListExperimentsRequest(
+                    page_size=min(limit or 1000, 1000), page_token=token, owner=owner
+                ),
+                experiment_service_pb2.ListExperimentsResponse,
+            )
+            found += page.experiments
+            token = page.next_page_token
+            if not token or (limit is not None and len(found) >= limit):
+                return found[:limit]

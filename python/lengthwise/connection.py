@@ -1,0 +1,139 @@
+"""Calls of the server's API as functions of messages: the one place that knows of gRPC."""
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from lengthwise import errors
+from lengthwise.errors import LengthwiseError
+from lengthwise.settings import Settings, is_loopback, read_token
+
+# Answers may hold a million accuracies.
+_MAX_MESSAGE_BYTES = 1 << 30
+# As access/transport.h has it.
+_PING_MS = 20_000
+# How long a call that the server refuses for now is repeated, after the delays that it asks for.
+_PATIENCE_SECONDS = 60.0
+
+ResponseT = TypeVar("ResponseT", bound=Message)
+AnswerT = TypeVar("AnswerT", bound=Message, covariant=True)
+
+
+class Stream(Protocol[AnswerT]):
+    """A call that is answered by many messages."""
+
+    def __iter__(self) -> Iterator[AnswerT]: ...
+
+    def cancel(self) -> bool: ...
+
+
+def _read(path: str, what: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise LengthwiseError(f"cannot read {what} {path}: {error.strerror}") from error
+
+
+def _channel(settings: Settings) -> grpc.Channel:
+    options: list[tuple[str, int | str]] = [
+        ("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES),
+        ("grpc.keepalive_time_ms", _PING_MS),
+        ("grpc.keepalive_timeout_ms", _PING_MS),
+        # After a lost connection, try again soon: a restarted server is back within seconds.
+        ("grpc.initial_reconnect_backoff_ms", 200),
+        ("grpc.max_reconnect_backoff_ms", 3000),
+        # A new client does not wait because an old one failed to connect a moment ago.
+        ("grpc.use_local_subchannel_pool", 1),
+        # A proxy for the outside world is not for a server in the house.
+        ("grpc.enable_http_proxy", 0),
+    ]
+    if bool(settings.tls_certificate) != bool(settings.tls_key):
+        raise LengthwiseError("tls_certificate and tls_key go together; set both")
+    if settings.tls_server_name:
+        options.append(("grpc.ssl_target_name_override", settings.tls_server_name))
+    if not settings.tls_ca:
+        if settings.tls_certificate:
+            raise LengthwiseError("tls_certificate needs tls_ca, the authority of the server's certificate; set it")
+        if settings.token_file and not is_loopback(settings.server):
+            raise LengthwiseError(
+                f"the token of {settings.token_file} is not sent to {settings.server} in plain text; set tls_ca, the "
+                "authority of the server's certificate, or go through a tunnel to 127.0.0.1"
+            )
+        return grpc.insecure_channel(settings.server, options)
+    credentials = grpc.ssl_channel_credentials(
+        root_certificates=None if settings.tls_ca == "system" else _read(settings.tls_ca, "tls_ca"),
+        private_key=_read(settings.tls_key, "tls_key") if settings.tls_key else None,
+        certificate_chain=_read(settings.tls_certificate, "tls_certificate") if settings.tls_certificate else None,
+    )
+    return grpc.secure_channel(settings.server, credentials, options)
+
+
+class Connection:
+    """Thread-safe. Calls raise LengthwiseError."""
+
+    def __init__(self, settings: Settings, timeout: float) -> None:
+        self.settings = settings
+        self._timeout = timeout
+        if settings.token_file:
+            read_token(settings.token_file)
+        self._channel = _channel(settings)
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def _metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        # Read for each call: that is how a token is renewed.
+        if not self.settings.token_file:
+            return ()
+        return (("authorization", "Bearer " + read_token(self.settings.token_file)),)
+
+    def call(self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
+        """One answer of "ExperimentService/GetTrial"."""
+        stub = self._channel.unary_unary(
+            f"/lengthwise.v1.{method}",
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=response.FromString,
+        )
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                answer: ResponseT = stub(request, timeout=timeout or self._timeout, metadata=self._metadata())
+                return answer
+            except grpc.RpcError as error:
+                failure = errors.from_rpc(error, self.settings.server)
+                if failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
+                    raise failure from None
+                time.sleep(failure.retry_delay)
+
+    def open(
+        self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None
+    ) -> Stream[ResponseT]:
+        """The answers of "ExperimentService/WatchExperiment", whose errors are grpc's."""
+        stub = self._channel.unary_stream(
+            f"/lengthwise.v1.{method}",
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=response.FromString,
+        )
+        stream: Stream[ResponseT] = stub(request, timeout=timeout, metadata=self._metadata())
+        return stream
+
+    def stream(self, method: str, request: Message, response: type[ResponseT]) -> Iterator[ResponseT]:
+        """All answers of one call; refused before the first it is repeated."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        begun = False
+        while True:
+            try:
+                for answer in self.open(method, request, response):
+                    begun = True
+                    yield answer
+                return
+            except grpc.RpcError as error:
+                failure = errors.from_rpc(error, self.settings.server)
+                if begun or failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
+                    raise failure from None
+                time.sleep(failure.retry_delay)

@@ -1,0 +1,85 @@
+"""What goes wrong, in the server's words."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import grpc
+
+from lengthwise._proto import rpc_details_pb2
+
+_DETAILS = "grpc-status-details-bin"
+
+
+@dataclass(frozen=True)
+class FieldViolation:
+    """A mistake in what was sent: the field's path, and what was given and is accepted."""
+
+    field: str
+    description: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.description}" if self.field else self.description
+
+
+class LengthwiseError(Exception):
+    """A call failed, or cannot be made. `str()` says what to do; `violations` has a specification's mistakes."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: grpc.StatusCode = grpc.StatusCode.UNKNOWN,
+        violations: tuple[FieldViolation, ...] = (),
+        retry_delay: float = 0,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.violations = violations
+        # Seconds after which the server would take the call; 0 where it did not say.
+        self.retry_delay = retry_delay
+
+
+class NotFoundError(LengthwiseError):
+    """There is no such experiment, trial or model."""
+
+
+class UnavailableError(LengthwiseError):
+    """Nobody serves at the address, or the server is starting or stopping: try again later."""
+
+
+def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
+    """The error of a call to `server`."""
+    if not isinstance(error, grpc.Call):
+        return LengthwiseError(str(error))
+    code = error.code()
+    message = error.details() or code.name
+    violations: list[FieldViolation] = []
+    retry_delay = 0.0
+    for key, value in error.trailing_metadata() or ():
+        if key != _DETAILS or not isinstance(value, bytes):
+            continue
+        for detail in rpc_details_pb2.Status.FromString(value).details:
+            # The messages are google.rpc's, but under names of this package.
+            kind = detail.type_url.rpartition(".")[2]
+            if kind == "BadRequest":
+                violations += [
+                    FieldViolation(violation.field, violation.description)
+                    for violation in rpc_details_pb2.BadRequest.FromString(detail.value).field_violations
+                ]
+            elif kind == "RetryInfo":
+                delay = rpc_details_pb2.RetryInfo.FromString(detail.value).retry_delay
+                retry_delay = delay.seconds + delay.nanos / 1e9
+    if violations:
+        message = "\n".join(str(violation) for violation in violations)
+    if code is grpc.StatusCode.NOT_FOUND:
+        return NotFoundError(message, code=code)
+    if code is grpc.StatusCode.UNAVAILABLE:
+        reason = message.rpartition(": ")[2] if "onnect" in message else message
+        return UnavailableError(
+            f"cannot reach a server at {server} ({reason}); start `lengthwise_server`, or name another server", code=code
+        )
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        message = f"the server at {server} did not answer in time"
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        message = f"the server at {server} does not know this call; client and server are of different versions"
+    return LengthwiseError(message, code=code, violations=tuple(violations), retry_delay=retry_delay)

@@ -1,0 +1,266 @@
+"""The facts of an experiment's log, as `Experiment.watch` gives them, and what trials record."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Union
+
+import numpy
+from google.protobuf.timestamp_pb2 import Timestamp
+from numpy.typing import NDArray
+
+from lengthwise._proto import event_pb2
+
+
+def to_datetime(time: Timestamp) -> datetime:
+    """In UTC."""
+    return datetime.fromtimestamp(time.seconds + time.nanos / 1e9, tz=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What every event says. Those with arrays are equal to themselves alone; compare their positions."""
+
+    trial: str
+    # Number in the server's log.
+    position: int
+    # The attempt that produced it: 1 for the first lease of the trial, 0 before.
+    attempt: int
+    # The training step to which it belongs.
+    step: int
+    time: datetime
+
+
+@dataclass(frozen=True)
+class StateChange(Fact):
+    """A trial changed its state."""
+
+    # "QUEUED", "RUNNING", "SUCCEEDED", "FAILED" or "CANCELLED".
+    old: str
+    new: str
+    reason: str
+    worker: str
+    actor: str
+    # Where `new` is "RUNNING": measurements of this trial beyond this step come again.
+    resumed_from_step: int
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPoints(Fact):
+    """Points of the loss curve, in columns of equal length."""
+
+    steps: NDArray[numpy.int64]
+    losses: NDArray[numpy.float32]
+    accuracies: NDArray[numpy.float32]
+    gradient_norms: NDArray[numpy.float32]
+    lengths: NDArray[numpy.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class LengthAccuracies(Fact):
+    """An evaluation: accuracy by input length."""
+
+    # The full evaluation after the last step.
+    final: bool
+    lengths: NDArray[numpy.int32]
+    accuracies: NDArray[numpy.float64]
+    losses: NDArray[numpy.float64]
+    sequences: int
+    training_seconds: float
+
+
+@dataclass(frozen=True)
+class Checkpoint(Fact):
+    """The trial can be resumed from here."""
+
+    sha256: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Outcome(Fact):
+    """How an attempt ended."""
+
+    # "COMPLETED", "FAILED_PERMANENTLY", "FAILED_TEMPORARILY" or "OUT_OF_MEMORY".
+    kind: str
+    reason: str
+    # None where there are no such lengths.
+    seen_accuracy: float | None
+    unseen_accuracy: float | None
+    training_seconds: float
+    training_steps: int
+
+
+@dataclass(frozen=True)
+class LogLine(Fact):
+    """What a worker has to say."""
+
+    # "INFO", "WARNING" or "ERROR".
+    severity: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a running trial is doing: not stored, sent as it comes."""
+
+    trial: str
+    # "TRAINING" or "EVALUATING".
+    phase: str
+    done: int
+    total: int
+    steps_per_second: float
+    loss: float
+    # None where unknown.
+    seconds_left: float | None
+
+
+Event = Union[StateChange, TrainingPoints, LengthAccuracies, Checkpoint, Outcome, LogLine, Progress]
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """Attention probabilities of one sequence."""
+
+    # Input length.
+    length: int
+    # The sequence was one of evaluation.attention_inputs, and which, from 1; 0 for a sample of the task.
+    input_number: int
+    tokens: NDArray[numpy.int32]
+    positions: NDArray[numpy.int64]
+    # [layers, heads, tokens, tokens]; rows are queries.
+    probabilities: NDArray[numpy.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Activations on their two main directions (proto/event.proto, Projection)."""
+
+    fitted_length: int
+    length: int
+    # [depths, sequences, tokens, 2].
+    coordinates: NDArray[numpy.float32]
+    # [depths, 2].
+    explained_variance: NDArray[numpy.float64]
+
+
+def _score(accuracy: float) -> float | None:
+    return None if accuracy < 0 else accuracy
+
+
+def to_event(event: event_pb2.Event) -> Event | None:
+    """None for a kind of fact that this version does not know, and for attention maps and projections."""
+    fact = {
+        "trial": event.trial,
+        "position": event.position,
+        "attempt": event.attempt,
+        "step": event.step,
+        "time": to_datetime(event.time),
+    }
+    return _to_event(event, fact)
+
+
+def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
+    kind = event.WhichOneof("fact")
+    if kind == "state_change":
+        change = event.state_change
+        return StateChange(
+            **fact,  # type: ignore[arg-type]
+            # A word of Python.
+            old=event_pb2.TrialState.Name(getattr(change, "from")),
+            new=event_pb2.TrialState.Name(change.to),
+            reason=change.reason,
+            worker=change.worker,
+            actor=change.actor,
+            resumed_from_step=change.resumed_from_step,
+        )
+    if kind == "training_points":
+        points = event.training_points
+        return TrainingPoints(
+            **fact,  # type: ignore[arg-type]
+            steps=numpy.array(points.steps, numpy.int64),
+            losses=numpy.array(points.losses, numpy.float32),
+            accuracies=numpy.array(points.accuracies, numpy.float32),
+            gradient_norms=numpy.array(points.gradient_norms, numpy.float32),
+            lengths=numpy.array(points.lengths, numpy.int32),
+        )
+    if kind == "length_accuracies":
+        measured = event.length_accuracies
+        return LengthAccuracies(
+            **fact,  # type: ignore[arg-type]
+            final=measured.final,
+            lengths=numpy.array(measured.lengths, numpy.int32),
+            accuracies=numpy.array(measured.accuracies, numpy.float64),
+            losses=numpy.array(measured.losses, numpy.float64),
+            sequences=measured.sequences,
+            training_seconds=measured.training_seconds,
+        )
+    if kind == "checkpoint":
+        return Checkpoint(
+            **fact,  # type: ignore[arg-type]
+            sha256=event.checkpoint.sha256,
+            size_bytes=event.checkpoint.size_bytes,
+        )
+    if kind == "outcome":
+        outcome = event.outcome
+        return Outcome(
+            **fact,  # type: ignore[arg-type]
+            kind=event_pb2.Outcome.Kind.Name(outcome.kind),
+            reason=outcome.reason,
+            seen_accuracy=_score(outcome.seen_accuracy),
+            unseen_accuracy=_score(outcome.unseen_accuracy),
+            training_seconds=outcome.training_seconds,
+            training_steps=outcome.training_steps,
+        )
+    if kind == "log_line":
+        return LogLine(
+            **fact,  # type: ignore[arg-type]
+            severity=event_pb2.LogLine.Severity.Name(event.log_line.severity),
+            text=event.log_line.text,
+        )
+    return None
+
+
+def to_progress(progress: event_pb2.TrialProgress) -> Progress:
+    return Progress(
+        trial=progress.trial,
+        phase=event_pb2.TrialProgress.Phase.Name(progress.phase),
+        done=progress.done,
+        total=progress.total,
+        steps_per_second=progress.steps_per_second,
+        loss=progress.loss,
+        seconds_left=progress.seconds_left or None,
+    )
+
+
+def to_attention_maps(parts: Iterable[event_pb2.AttentionMap]) -> list[AttentionMap]:
+    """Long maps come in parts, in the order of layers and right after each other."""
+    maps: list[AttentionMap] = []
+    for part in parts:
+        tokens = len(part.tokens)
+        probabilities = numpy.frombuffer(part.probabilities, "<f4").reshape(part.layers, part.heads, tokens, tokens)
+        if part.first_layer > 0 and maps:
+            last = maps.pop()
+            probabilities = numpy.concatenate([last.probabilities, probabilities])
+        maps.append(
+            AttentionMap(
+                length=part.length,
+                input_number=part.input_number,
+                tokens=numpy.array(part.tokens, numpy.int32),
+                positions=numpy.array(part.positions, numpy.int64),
+                probabilities=probabilities,
+            )
+        )
+    return maps
+
+
+def to_projection(projection: event_pb2.Projection) -> Projection:
+    return Projection(
+        fitted_length=projection.fitted_length,
+        length=projection.length,
+        coordinates=numpy.frombuffer(projection.coordinates, "<f4").reshape(
+            projection.depths, projection.sequences, projection.tokens, 2
+        ),
+        explained_variance=numpy.array(projection.explained_variance, numpy.float64).reshape(-1, 2),
+    )

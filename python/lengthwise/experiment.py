@@ -1,0 +1,270 @@
+"""A submitted grid of trials."""
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import grpc
+import pandas
+from google.protobuf.json_format import MessageToDict
+
+from lengthwise import errors, events, frames
+from lengthwise._proto import experiment_service_pb2
+from lengthwise.connection import Connection
+from lengthwise.trial import Trial
+
+# After which calling again may help.
+_MAY_PASS = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.INTERNAL,
+    grpc.StatusCode.UNKNOWN,
+    grpc.StatusCode.ABORTED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+)
+_FIRST_PAUSE = 0.2
+_LONGEST_PAUSE = 3.0
+
+
+@dataclass(frozen=True)
+class TrialCounts:
+    """Trials of an experiment by state."""
+
+    queued: int
+    running: int
+    succeeded: int
+    failed: int
+    cancelled: int
+
+    @property
+    def total(self) -> int:
+        return self.queued + self.running + self.succeeded + self.failed + self.cancelled
+
+    @property
+    def unended(self) -> int:
+        return self.queued + self.running
+
+
+class Experiment:
+    """An experiment as it was when it was asked for; `refresh` asks again."""
+
+    def __init__(self, connection: Connection, message: experiment_service_pb2.Experiment) -> None:
+        self._connection = connection
+        self._message = message
+
+    def __repr__(self) -> str:
+        return f"<Experiment {self.name}: {self.counts.total} trials, {self.counts.succeeded} succeeded>"
+
+    @property
+    def name(self) -> str:
+        """ "experiments/{experiment}"."""
+        return self._message.name
+
+    @property
+    def id(self) -> str:
+        return self.name.rpartition("/")[2]
+
+    @property
+    def owner(self) -> str:
+        return self._message.owner
+
+    @property
+    def counts(self) -> TrialCounts:
+        counts = self._message.trials
+        return TrialCounts(counts.queued, counts.running, counts.succeeded, counts.failed, counts.cancelled)
+
+    @property
+    def ended(self) -> bool:
+        return self.counts.unended == 0
+
+    @property
+    def create_time(self) -> datetime:
+        return events.to_datetime(self._message.create_time)
+
+    @property
+    def end_time(self) -> datetime | None:
+        """When the last trial ended."""
+        return events.to_datetime(self._message.end_time) if self._message.HasField("end_time") else None
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """With all defaults, as protobuf's JSON has it."""
+        return MessageToDict(self._message.specification, preserving_proto_field_name=True)
+
+    def refresh(self) -> Experiment:
+        """Asks for its state again; returns itself."""
+        self._message = self._connection.call(
+            "ExperimentService/GetExperiment",
+            experiment_service_pb2.GetExperimentRequest(name=self.name),
+            experiment_service_pb2.Experiment,
+        )
+        return self
+
+    def watch(
+        self,
+        *,
+        progress: bool = False,
+        start_position: int = 0,
+        follow: bool = False,
+        patience: float = 300,
+        timeout: float | None = None,
+    ) -> Iterator[events.Event]:
+        """Its events: first what is stored, then what comes, until all trials have ended (`follow`: for ever).
+
+        Every event comes once, in the order of the log, also over restarts of the server: where the connection breaks,
+        the watch goes on from where it was, and gives up after `patience` seconds without a server. Measurements that a
+        resumed attempt makes again come again (StateChange.resumed_from_step). `progress` adds what is not stored.
+        TimeoutError after `timeout` seconds in all.
+        """
+        return self._watch(progress, start_position, follow, patience, timeout, log_only=False)
+
+    def _watch(
+        self, progress: bool, position: int, follow: bool, patience: float, timeout: float | None, log_only: bool
+    ) -> Iterator[events.Event]:
+        end = None if timeout is None else time.monotonic() + timeout
+        pause = _FIRST_PAUSE
+        last_heard = time.monotonic()
+        while True:
+            request = experiment_service_pb2.WatchExperimentRequest(
+                name=self.name,
+                start_position=position,
+                follow=follow,
+                include_progress=progress,
+                omit_attention_maps=True,
+                log_only=log_only,
+            )
+            left = None if end is None else max(end - time.monotonic(), 0.001)
+            stream = self._connection.open(
+                "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse, left
+            )
+            try:
+                for response in stream:
+                    pause = _FIRST_PAUSE
+                    for message in response.events:
+                        event = events.to_event(message)
+                        # Before it is given out: whoever goes on later has it.
+                        position = message.position + 1
+                        if event is not None:
+                            yield event
+                    for one in response.progress:
+                        yield events.to_progress(one)
+                    position = max(position, response.next_position)
+                    last_heard = time.monotonic()
+                return
+            except grpc.RpcError as error:
+                failure = errors.from_rpc(error, self._connection.settings.server)
+                if failure.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None:
+                    raise TimeoutError(f"{self.name} has not ended after {timeout} s") from None
+                if failure.code not in _MAY_PASS or time.monotonic() - last_heard > patience:
+                    raise failure from None
+                pause = max(pause, failure.retry_delay)
+            finally:
+                stream.cancel()
+            if end is not None:
+                pause = min(pause, max(end - time.monotonic(), 0))
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def wait(self, timeout: float | None = None, *, patience: float = 300) -> Experiment:
+        """Waits until all trials have ended; returns itself. TimeoutError after `timeout` seconds."""
+        for _ in self._watch(False, 0, False, patience, timeout, log_only=True):
+            pass
+        return self.refresh()
+
+    def trials(self, filter: str = "") -> list[Trial]:
+        """In the order of the grid; all, or those of a filter such as 'state = FAILED AND encoding = "sin_cos"'."""
+        trials: list[Trial] = []
+        token = ""
+        while True:
+            page = self._connection.call(
+                "ExperimentService/ListTrials",
+                experiment_service_pb2.ListTrialsRequest(
+                    parent=self.name, page_size=1000, page_token=token, filter=filter
+                ),
+                experiment_service_pb2.ListTrialsResponse,
+            )
+            trials += [Trial(self._connection, trial) for trial in page.trials]
+            token = page.next_page_token
+            if not token:
+                return trials
+
+    def trial(self, id_or_index: str | int) -> Trial:
+        """By its id, or its index in the grid."""
+        if isinstance(id_or_index, int):
+            return self.trials()[id_or_index]
+        return Trial(
+            self._connection,
+            self._connection.call(
+                "ExperimentService/GetTrial",
+                experiment_service_pb2.GetTrialRequest(name=f"{self.name}/trials/{id_or_index}"),
+                experiment_service_pb2.Trial,
+            ),
+        )
+
+    def results(self) -> pandas.DataFrame:
+        """One row for each task, network, encoding and learning rate: statistics over its seeds that succeeded."""
+        return frames.summary(
+            self._connection.call(
+                "ExperimentService/SummarizeExperiment",
+                experiment_service_pb2.SummarizeExperimentRequest(name=self.name, omit_lengths=True),
+                experiment_service_pb2.SummarizeExperimentResponse,
+            )
+        )
+
+    def trial_table(self) -> pandas.DataFrame:
+        """One row a trial: its point of the grid, state, scores and times."""
+        return frames.trials(self.trials())
+
+    def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
+        """One row for each trial and length of the final evaluation; `intervals` adds those during training."""
+        return frames.accuracies(self._connection, self.name, self.trials(), intervals)
+
+    def losses(self, max_points: int = 1000) -> pandas.DataFrame:
+        """One row for each point of the loss curves, of which the server averages down to `max_points` a trial."""
+        return frames.losses(self._connection, self.name, self.trials(), max_points)
+
+    def extend(
+        self, *, seeds: Sequence[int] = (), weight_seeds: Sequence[int] = (), data_seeds: Sequence[int] = ()
+    ) -> int:
+        """Adds trials with more seeds; returns how many were added."""
+        response = self._connection.call(
+            "ExperimentService/ExtendExperiment",
+            experiment_service_pb2.ExtendExperimentRequest(
+                name=self.name, seeds=seeds, weight_seeds=weight_seeds, data_seeds=data_seeds
+            ),
+            experiment_service_pb2.ExtendExperimentResponse,
+        )
+        self._message = response.experiment
+        return response.added_trials
+
+    def cancel(self, reason: str = "") -> Experiment:
+        """Cancels all trials that have not ended; what they recorded stays. Returns itself."""
+        self._message = self._connection.call(
+            "ExperimentService/CancelExperiment",
+            experiment_service_pb2.CancelExperimentRequest(name=self.name, reason=reason),
+            experiment_service_pb2.Experiment,
+        )
+        return self
+
+    def retry(self, states: Sequence[str] = ("FAILED", "CANCELLED")) -> int:
+        """Queues trials of these states again, from their last checkpoints; returns how many."""
+        response = self._connection.call(
+            "ExperimentService/RetryTrials",
+            experiment_service_pb2.RetryTrialsRequest(name=self.name, states=list(states)),
+            experiment_service_pb2.RetryTrialsResponse,
+        )
+        self._message = response.experiment
+        return response.retried_trials
+
+    def delete(self) -> None:
+        """Deletes it with everything that it recorded. Its trials have ended (cancel first)."""
+        self._connection.call(
+            "ExperimentService/DeleteExperiment",
+            experiment_service_pb2.DeleteExperimentRequest(name=self.name),
+            experiment_service_pb2.DeleteExperimentResponse,
+        )
+
+

@@ -1,0 +1,129 @@
+"""From answers of the server to pandas frames: one observation a row, with what tells the trials apart."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc
+import pandas
+
+from lengthwise._proto import experiment_service_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError
+
+if TYPE_CHECKING:
+    from lengthwise.trial import Trial
+
+KEY = ["trial", "task", "network", "encoding", "learning_rate", "weight_seed", "data_seed"]
+LOSSES = ["step", "loss", "accuracy", "gradient_norm", "length"]
+ACCURACIES = ["step", "final", "length", "seen", "accuracy", "loss", "sequences"]
+TRIALS = [
+    "index", "state", "reason", "attempts", "worker", "seen_accuracy", "unseen_accuracy", "training_seconds",
+    "create_time", "start_time", "end_time",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+
+def _key(trial: Trial) -> list[Any]:
+    return [
+        trial.name, trial.task, trial.network, trial.encoding, trial.learning_rate, trial.weight_seed, trial.data_seed,
+    ]  # fmt: skip
+
+
+def _per_trial(names: Sequence[str], name: str, query: Callable[[str], T]) -> list[T]:
+    """One answer for all, or, where that is too large for the server, one for each trial."""
+    try:
+        return [query(name)]
+    except LengthwiseError as error:
+        if error.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or len(names) < 2:
+            raise
+    return [query(one) for one in names]
+
+
+def losses(connection: Connection, name: str, trials: Sequence[Trial], max_points: int) -> pandas.DataFrame:
+    """Of an experiment's or a trial's name, whose trials are given."""
+
+    def query(one: str) -> experiment_service_pb2.QueryLossCurvesResponse:
+        return connection.call(
+            "ExperimentService/QueryLossCurves",
+            experiment_service_pb2.QueryLossCurvesRequest(name=one, max_points=max_points),
+            experiment_service_pb2.QueryLossCurvesResponse,
+        )
+
+    keys = {trial.name: _key(trial) for trial in trials}
+    rows: list[list[Any]] = []
+    for response in _per_trial(list(keys), name, query):
+        for curve in response.curves:
+            points = curve.points
+            for values in zip(
+                points.steps, points.losses, points.accuracies, points.gradient_norms, points.lengths, strict=True
+            ):
+                rows.append([*keys[curve.trial], *values])
+    return pandas.DataFrame(rows, columns=KEY + LOSSES)
+
+
+def accuracies(connection: Connection, name: str, trials: Sequence[Trial], intervals: bool) -> pandas.DataFrame:
+    """Of an experiment's or a trial's name, whose trials are given."""
+
+    def query(one: str) -> experiment_service_pb2.QueryLengthAccuraciesResponse:
+        return connection.call(
+            "ExperimentService/QueryLengthAccuracies",
+            experiment_service_pb2.QueryLengthAccuraciesRequest(name=one, include_intervals=intervals),
+            experiment_service_pb2.QueryLengthAccuraciesResponse,
+        )
+
+    keys = {trial.name: (_key(trial), trial.seen_up_to) for trial in trials}
+    rows: list[list[Any]] = []
+    for response in _per_trial(list(keys), name, query):
+        for evaluation in response.evaluations:
+            key, seen_up_to = keys[evaluation.trial]
+            measured = evaluation.accuracies
+            for i, (length, accuracy) in enumerate(zip(measured.lengths, measured.accuracies, strict=True)):
+                loss = measured.losses[i] if i < len(measured.losses) else None
+                rows.append(
+                    [*key, evaluation.step, measured.final, length, length <= seen_up_to, accuracy, loss,
+                     measured.sequences]
+                )  # fmt: skip
+    return pandas.DataFrame(rows, columns=KEY + ACCURACIES)
+
+
+def trials(all_trials: Sequence[Trial]) -> pandas.DataFrame:
+    """One row a trial."""
+    rows = [
+        [*_key(trial), index, trial.state, trial.reason, trial.attempt, trial.worker, trial.seen_accuracy,
+         trial.unseen_accuracy, trial.training_seconds, trial.create_time, trial.start_time, trial.end_time]
+        for index, trial in enumerate(all_trials)
+    ]  # fmt: skip
+    return pandas.DataFrame(rows, columns=KEY + TRIALS)
+
+
+def summary(response: experiment_service_pb2.SummarizeExperimentResponse) -> pandas.DataFrame:
+    """One row a cell: trials that differ only in seeds."""
+    rows: list[dict[str, Any]] = []
+    for cell in response.cells:
+        row: dict[str, Any] = {
+            "task": cell.task,
+            "network": cell.network,
+            "encoding": cell.encoding,
+            "learning_rate": cell.learning_rate,
+            "succeeded": cell.trials.succeeded,
+            "failed": cell.trials.failed,
+            "cancelled": cell.trials.cancelled,
+            "unended": cell.trials.queued + cell.trials.running,
+        }
+        for name, statistic in (("unseen_accuracy", cell.unseen_accuracy), ("seen_accuracy", cell.seen_accuracy)):
+            has = statistic.trials > 0
+            row[name] = statistic.mean if has else None
+            row[f"{name}_deviation"] = statistic.deviation if statistic.trials > 1 else None
+            row[f"{name}_min"] = statistic.min if has else None
+            row[f"{name}_max"] = statistic.max if has else None
+        row["training_seconds"] = cell.training_seconds.mean if cell.training_seconds.trials else None
+        row["steps_per_second"] = cell.steps_per_second.mean if cell.steps_per_second.trials else None
+        row["best_trial"] = cell.best_trial
+        rows.append(row)
+    columns = ["task", "network", "encoding", "learning_rate", "succeeded", "failed", "cancelled", "unended"]
+    for name in ("unseen_accuracy", "seen_accuracy"):
+        columns += [name, f"{name}_deviation", f"{name}_min", f"{name}_max"]
+    columns += ["training_seconds", "steps_per_second", "best_trial"]
+    return pandas.DataFrame(rows, columns=columns)

@@ -1,0 +1,232 @@
+"""One model, trained and evaluated once."""
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy
+import pandas
+import safetensors.numpy
+from google.protobuf.json_format import MessageToDict
+from numpy.typing import NDArray
+
+from lengthwise import events, frames
+from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError
+
+
+def label(component: specification_pb2.Component) -> str:
+    """How tables call it."""
+    return component.label or component.name
+
+
+class Trial:
+    """A trial as it was when it was asked for; `refresh` asks again."""
+
+    def __init__(self, connection: Connection, message: experiment_service_pb2.Trial) -> None:
+        self._connection = connection
+        self._message = message
+
+    def __repr__(self) -> str:
+        return f"<Trial {self.name}: {self.state}>"
+
+    @property
+    def name(self) -> str:
+        """ "experiments/{experiment}/trials/{trial}"."""
+        return self._message.name
+
+    @property
+    def id(self) -> str:
+        return self.name.rpartition("/")[2]
+
+    @property
+    def state(self) -> str:
+        """ "QUEUED", "RUNNING", "SUCCEEDED", "FAILED" or "CANCELLED"."""
+        return event_pb2.TrialState.Name(self._message.state)
+
+    @property
+    def ended(self) -> bool:
+        return self.state not in ("QUEUED", "RUNNING")
+
+    @property
+    def reason(self) -> str:
+        """Why it is in this state."""
+        return self._message.reason
+
+    @property
+    def attempt(self) -> int:
+        return self._message.attempt
+
+    @property
+    def worker(self) -> str:
+        return self._message.worker
+
+    @property
+    def task(self) -> str:
+        return label(self._message.specification.task)
+
+    @property
+    def network(self) -> str:
+        return label(self._message.specification.network)
+
+    @property
+    def encoding(self) -> str:
+        return label(self._message.specification.encoding)
+
+    @property
+    def learning_rate(self) -> float:
+        return self._message.specification.learning_rate
+
+    @property
+    def weight_seed(self) -> int:
+        return self._message.specification.weight_seed
+
+    @property
+    def data_seed(self) -> int:
+        return self._message.specification.data_seed
+
+    @property
+    def seen_up_to(self) -> int:
+        """The longest input length that training had."""
+        return self._message.specification.evaluation.seen_up_to
+
+    @property
+    def seen_accuracy(self) -> float | None:
+        """Of a trial that succeeded: mean final accuracy over the lengths up to `seen_up_to`."""
+        return self._score(self._message.outcome.seen_accuracy)
+
+    @property
+    def unseen_accuracy(self) -> float | None:
+        """The same over the lengths above."""
+        return self._score(self._message.outcome.unseen_accuracy)
+
+    def _score(self, accuracy: float) -> float | None:
+        return accuracy if self._message.HasField("outcome") and accuracy >= 0 else None
+
+    @property
+    def training_seconds(self) -> float | None:
+        return self._message.outcome.training_seconds if self._message.HasField("outcome") else None
+
+    @property
+    def create_time(self) -> datetime:
+        return events.to_datetime(self._message.create_time)
+
+    @property
+    def start_time(self) -> datetime | None:
+        return events.to_datetime(self._message.start_time) if self._message.HasField("start_time") else None
+
+    @property
+    def end_time(self) -> datetime | None:
+        return events.to_datetime(self._message.end_time) if self._message.HasField("end_time") else None
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """The whole of what the trial is repeated from, as protobuf's JSON has it."""
+        return MessageToDict(self._message.specification, preserving_proto_field_name=True)
+
+    def refresh(self) -> Trial:
+        """Asks for its state again; returns itself."""
+        self._message = self._connection.call(
+            "ExperimentService/GetTrial",
+            experiment_service_pb2.GetTrialRequest(name=self.name),
+            experiment_service_pb2.Trial,
+        )
+        return self
+
+    def cancel(self, reason: str = "") -> Trial:
+        """Cancels the trial, which a worker notices at its next heartbeat; returns itself."""
+        self._message = self._connection.call(
+            "ExperimentService/CancelTrial",
+            experiment_service_pb2.CancelTrialRequest(name=self.name, reason=reason),
+            experiment_service_pb2.Trial,
+        )
+        return self
+
+    def retry(self) -> Trial:
+        """Queues the trial again where it has failed or was cancelled; returns itself."""
+        self._connection.call(
+            "ExperimentService/RetryTrials",
+            experiment_service_pb2.RetryTrialsRequest(name=self.name, states=[event_pb2.FAILED, event_pb2.CANCELLED]),
+            experiment_service_pb2.RetryTrialsResponse,
+        )
+        return self.refresh()
+
+    def losses(self, max_points: int = 1000) -> pandas.DataFrame:
+        """The loss curve, of at most so many points (`Experiment.losses`)."""
+        return frames.losses(self._connection, self.name, [self], max_points)
+
+    def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
+        """Accuracy by length (`Experiment.accuracies`)."""
+        return frames.accuracies(self._connection, self.name, [self], intervals)
+
+    def attention_maps(self, length: int = 0) -> list[events.AttentionMap]:
+        """The recorded maps, or those of one input length."""
+        return events.to_attention_maps(
+            self._connection.stream(
+                "ExperimentService/QueryAttentionMaps",
+                experiment_service_pb2.QueryAttentionMapsRequest(name=self.name, length=length),
+                event_pb2.AttentionMap,
+            )
+        )
+
+    def projections(self) -> list[events.Projection]:
+        return [
+            events.to_projection(projection)
+            for projection in self._connection.stream(
+                "ExperimentService/QueryProjections",
+                experiment_service_pb2.QueryProjectionsRequest(name=self.name),
+                event_pb2.Projection,
+            )
+        ]
+
+    def model(self) -> dict[str, NDArray[Any]]:
+        """The weights of the newest stored model by their names, without the "parameters/" in front.
+
+        NotFoundError: it has stored none yet, or keeps none.
+        """
+        prefix = "parameters/"
+        return {
+            name[len(prefix) :]: values
+            for name, values in safetensors.numpy.load(self.model_bytes()).items()
+            if name.startswith(prefix)
+        }
+
+    def model_bytes(self) -> bytes:
+        """The newest stored model as a safetensors file, with the optimizer's state where that was kept."""
+        return b"".join(self._model_chunks())
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Writes the newest stored model to a file, which is there whole or not at all."""
+        target = Path(path)
+        temporary = target.with_name(target.name + ".tmp")
+        try:
+            with temporary.open("wb") as file:
+                for chunk in self._model_chunks():
+                    file.write(chunk)
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _model_chunks(self) -> Iterator[bytes]:
+        expected = ""
+        digest = hashlib.sha256()
+        responses: Iterable[experiment_service_pb2.DownloadModelResponse] = self._connection.stream(
+            "ExperimentService/DownloadModel",
+            experiment_service_pb2.DownloadModelRequest(name=self.name),
+            experiment_service_pb2.DownloadModelResponse,
+        )
+        for response in responses:
+            if response.HasField("checkpoint"):
+                expected = response.checkpoint.sha256
+            digest.update(response.data)
+            yield response.data
+        if digest.hexdigest() != expected:
+            raise LengthwiseError(
+                f"the model of {self.name} was damaged on its way; try again", code=grpc.StatusCode.DATA_LOSS
+            )

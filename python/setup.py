@@ -1,0 +1,65 @@
+"""What pyproject.toml cannot say: the messages of the API are generated from ../proto when the package is built."""
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+
+HERE = Path(__file__).resolve().parent
+GENERATED = Path("lengthwise") / "_proto"
+
+
+def proto_directory() -> Path:
+    """In a checkout beside this directory, in a source distribution inside it."""
+    for directory in (HERE / "proto", HERE.parent / "proto"):
+        if (directory / "experiment_service.proto").is_file():
+            return directory
+    raise SystemExit(f"no .proto files in {HERE.parent / 'proto'}: build from a whole checkout of Lengthwise")
+
+
+def generate(root: Path) -> None:
+    """Writes the package lengthwise._proto below `root`."""
+    import grpc_tools.protoc
+    import importlib.resources
+
+    with tempfile.TemporaryDirectory() as temporary:
+        sources = Path(temporary) / GENERATED
+        sources.mkdir(parents=True)
+        for proto in proto_directory().glob("*.proto"):
+            text = proto.read_text(encoding="utf-8")
+            # Under names of this package alone: other programs have a module "proto" and google.rpc's messages.
+            text = text.replace('import "proto/', f'import "{GENERATED.as_posix()}/')
+            text = re.sub(r"^package google\.rpc;", "package lengthwise.google_rpc;", text, flags=re.MULTILINE)
+            (sources / proto.name).write_text(text, encoding="utf-8")
+        shutil.rmtree(root / GENERATED, ignore_errors=True)
+        (root / GENERATED).mkdir(parents=True)
+        (root / GENERATED / "__init__.py").touch()
+        well_known = importlib.resources.files("grpc_tools") / "_proto"
+        arguments = ["protoc", f"-I{temporary}", f"-I{well_known}", f"--python_out={root}", f"--pyi_out={root}"]
+        if grpc_tools.protoc.main(arguments + [str(path) for path in sorted(sources.glob("*.proto"))]) != 0:
+            raise SystemExit("protoc failed")
+        for stub in (root / GENERATED).glob("*.pyi"):
+            # For those who check with `mypy --strict`.
+            text = re.sub(r"\b_Mapping\]", "_Mapping[str, object]]", stub.read_text(encoding="utf-8"))
+            stub.write_text(text.replace("**kwargs)", "**kwargs: object)"), encoding="utf-8")
+
+
+class BuildWithMessages(build_py):
+    def run(self) -> None:
+        super().run()
+        generate(HERE if self.editable_mode else Path(self.build_lib))
+
+
+class DistributionWithProtos(sdist):
+    def make_release_tree(self, base_dir: str, files: list) -> None:
+        super().make_release_tree(base_dir, files)
+        target = Path(base_dir) / "proto"
+        target.mkdir(exist_ok=True)
+        for proto in proto_directory().glob("*.proto"):
+            shutil.copy(proto, target)
+
+
+setup(cmdclass={"build_py": BuildWithMessages, "sdist": DistributionWithProtos})

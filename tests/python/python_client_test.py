@@ -1,0 +1,382 @@
+"""The Python client against the real server."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import unittest
+from unittest import mock
+
+import service
+from service import Numbers, lengthwise
+
+import numpy
+from lengthwise import settings
+
+
+class ClientTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = service.Server()
+        cls.client = lengthwise.Client(cls.server.address)
+        cls.worker = service.Worker(cls.server)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.kill()
+
+    def submit_and_run(self, name):
+        experiment = self.client.submit(service.specification(name))
+        self.assertEqual(self.worker.run_all(), 4)
+        return experiment.refresh()
+
+    def test_submits_a_dictionary_or_a_file_and_finds_it_again(self):
+        by_dictionary = self.client.submit(service.specification("both"), owner="ada")
+        path = service.new_directory() / "both.yaml"
+        path.write_text(json.dumps(service.specification("both")))  # which is YAML
+        by_file = self.client.submit(path)
+        self.assertEqual((by_dictionary.id, by_file.id), ("both-1", "both-2"))
+        self.assertEqual(by_dictionary.specification["evaluation"], by_file.specification["evaluation"])
+        self.assertEqual(by_dictionary.counts, lengthwise.TrialCounts(4, 0, 0, 0, 0))
+        self.assertEqual(self.client.experiment("both-1").name, by_dictionary.name)
+        self.assertEqual(self.client.experiment("both").name, by_file.name)  # the newest
+        self.assertEqual([one.id for one in self.client.experiments(owner="ada")], ["both-1"])
+        self.assertEqual([one.id for one in self.client.experiments(limit=1)], ["both-2"])
+        self.assertEqual(self.client.trial("both-1/" + by_dictionary.trial(2).id).encoding, "sin_cos")
+        for experiment in (by_dictionary, by_file):
+            experiment.cancel("enough")
+            experiment.delete()
+
+    def test_a_submission_may_be_repeated(self):
+        first = self.client.submit(service.specification("once"), request_id="r1")
+        self.assertEqual(self.client.submit(service.specification("once"), request_id="r1").name, first.name)
+        first.cancel()
+
+    def test_all_mistakes_of_a_specification_are_told(self):
+        wrong = service.specification("wrong", encodings=["none", "rotery"], learning_rates=-1)
+        with self.assertRaises(lengthwise.LengthwiseError) as caught:
+            self.client.submit(wrong)
+        error = caught.exception
+        self.assertEqual(error.code.name, "INVALID_ARGUMENT")
+        self.assertEqual(len(error.violations), 2)
+        fields = sorted(violation.field for violation in error.violations)
+        self.assertEqual([field.partition(".")[0] for field in fields], ["encodings[1]", "learning_rates[0]"])
+        self.assertIn('"rotery"', str(error))
+        self.assertIn("learning_rates[0]: ", str(error))
+        self.assertEqual(len(self.client.validate(service.specification("right"))), 4)
+
+    def test_results_are_pandas_frames(self):
+        experiment = self.submit_and_run("frames")
+        results = experiment.results()
+        self.assertEqual(list(results["encoding"]), ["none", "sin_cos"])
+        self.assertEqual(list(results["succeeded"]), [2, 2])
+
+        def unseen(index):
+            return (Numbers(index).accuracy(6) + Numbers(index).accuracy(8)) / 2
+
+        for row, indices in enumerate(([0, 1], [2, 3])):
+            values = [unseen(index) for index in indices]
+            self.assertAlmostEqual(results["unseen_accuracy"][row], numpy.mean(values))
+            self.assertAlmostEqual(results["unseen_accuracy_deviation"][row], numpy.std(values, ddof=1))
+            self.assertAlmostEqual(results["unseen_accuracy_max"][row], max(values))
+        accuracies = experiment.accuracies()
+        self.assertEqual(len(accuracies), 16)
+        self.assertEqual(
+            [list(accuracies[accuracies["trial"] == trial.name]["accuracy"]) for trial in experiment.trials()],
+            [[Numbers(index).accuracy(length) for length in Numbers.LENGTHS] for index in range(4)],
+        )
+        self.assertEqual(list(accuracies[:4]["seen"]), [True, True, False, False])
+        self.assertEqual(len(experiment.accuracies(intervals=True)), 24)
+        losses = experiment.losses()
+        self.assertEqual(list(losses[losses["trial"] == experiment.trial(3).name]["step"]), Numbers.STEPS)
+        self.assertEqual(
+            list(losses[losses["trial"] == experiment.trial(3).name]["loss"]),
+            [Numbers(3).loss(step) for step in Numbers.STEPS],
+        )
+        self.assertEqual(len(experiment.losses(max_points=2)), 8)
+        table = experiment.trial_table()
+        self.assertEqual(list(table["state"]), ["SUCCEEDED"] * 4)
+        self.assertEqual(list(table["index"]), [0, 1, 2, 3])
+        self.assertTrue((table["end_time"] >= table["start_time"]).all())
+        self.assertEqual([trial.encoding for trial in experiment.trials('encoding = "sin_cos"')], ["sin_cos"] * 2)
+
+    def test_a_trial_has_its_maps_and_its_model(self):
+        experiment = self.submit_and_run("maps")
+        for index, trial in enumerate(experiment.trials()):
+            numbers = Numbers(index)
+            (map,) = trial.attention_maps()  # that came in two parts
+            self.assertEqual((map.length, map.input_number, list(map.tokens)), (3, 0, [4, 2, 3, 5, 5, 5]))
+            numpy.testing.assert_array_equal(map.probabilities, numbers.attention())
+            numpy.testing.assert_allclose(map.probabilities.sum(axis=-1), 1, rtol=1e-6)
+            self.assertEqual(trial.attention_maps(length=9), [])
+            (projection,) = trial.projections()
+            numpy.testing.assert_array_equal(projection.coordinates, numbers.projection())
+            numpy.testing.assert_array_equal(projection.explained_variance, [[0.5, 0.25], [0.75, 0.125]])
+            model = trial.model()
+            self.assertEqual(set(model), set(numbers.weights()))
+            for name, value in numbers.weights().items():
+                numpy.testing.assert_array_equal(model[name], value)
+            path = service.new_directory() / "model.safetensors"
+            trial.save_model(path)
+            self.assertEqual(path.read_bytes(), numbers.model())
+            self.assertEqual(trial.specification["encoding"]["name"], trial.encoding)
+            self.assertAlmostEqual(trial.unseen_accuracy, (numbers.accuracy(6) + numbers.accuracy(8)) / 2)
+
+    def test_what_is_not_there_is_told(self):
+        experiment = self.client.submit(service.specification("missing"))
+        with self.assertRaisesRegex(lengthwise.NotFoundError, "has stored no checkpoint yet"):
+            experiment.trial(0).model()
+        with self.assertRaises(lengthwise.NotFoundError):
+            experiment.trial("no-such-trial")
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "cancel"):
+            experiment.delete()
+        experiment.cancel()
+        experiment.delete()
+        with self.assertRaises(lengthwise.NotFoundError):
+            experiment.refresh()
+        with self.assertRaises(lengthwise.NotFoundError):
+            self.client.experiment("missing")
+        with lengthwise.Client("127.0.0.1:1") as nobody:
+            with self.assertRaisesRegex(lengthwise.UnavailableError, "cannot reach a server at 127.0.0.1:1"):
+                nobody.experiments()
+
+    def test_trials_are_cancelled_tried_again_and_added(self):
+        experiment = self.client.submit(service.specification("changes"))
+        self.assertEqual(experiment.trial(0).cancel("not this one").state, "CANCELLED")
+        self.assertEqual(experiment.refresh().counts.cancelled, 1)
+        self.assertEqual(experiment.cancel("none of them").counts.cancelled, 4)
+        self.assertTrue(experiment.ended)
+        self.assertIn("none of them", experiment.trial(1).reason)
+        self.assertEqual(experiment.trial(0).retry().state, "QUEUED")
+        self.assertEqual(experiment.retry(["CANCELLED"]), 3)
+        self.assertEqual(experiment.extend(seeds=[2]), 2)
+        self.assertEqual(experiment.counts.queued, 6)
+        self.assertEqual(experiment.extend(seeds=[2]), 0)
+        experiment.cancel()
+
+    def test_watch_tells_the_whole_history_and_ends(self):
+        experiment = self.submit_and_run("history")
+        seen = list(experiment.watch())
+        positions = [event.position for event in seen]
+        self.assertEqual(positions, sorted(set(positions)))
+        of_first = [event for event in seen if event.trial == experiment.trial(0).name]
+        self.assertEqual(
+            [type(event).__name__ for event in of_first],
+            ["StateChange", "LogLine", "TrainingPoints", "LengthAccuracies", "TrainingPoints", "Checkpoint",
+             "LengthAccuracies", "Outcome", "StateChange"],
+        )  # fmt: skip
+        self.assertEqual((of_first[0].old, of_first[0].new, of_first[0].worker), ("QUEUED", "RUNNING", "python-1"))
+        self.assertEqual((of_first[-1].old, of_first[-1].new), ("RUNNING", "SUCCEEDED"))
+        self.assertEqual(of_first[1].text, "hello")
+        numpy.testing.assert_array_equal(of_first[2].steps, [50, 100])
+        self.assertEqual(of_first[2].losses[0], numpy.float32(Numbers(0).loss(50)))
+        self.assertEqual(of_first[7].kind, "COMPLETED")
+        later = experiment.watch(start_position=positions[-3])
+        self.assertEqual([event.position for event in later], positions[-3:])
+
+    def test_wait_ends_in_time(self):
+        experiment = self.client.submit(service.specification("patient"))
+        with self.assertRaises(TimeoutError):
+            experiment.wait(timeout=0.2)
+        worker = service.in_background(self.worker.run_all)
+        self.assertEqual(experiment.wait(timeout=60).counts.succeeded, 4)
+        worker.join()
+
+
+class RestartTest(unittest.TestCase):
+    def test_a_watch_goes_on_over_restarts_of_the_server(self):
+        server = service.Server()
+        self.addCleanup(server.kill)
+        experiment = lengthwise.Client(server.address).submit(service.specification("restarts"))
+        seen = []
+        arrived = threading.Condition()
+
+        def watch():
+            for event in experiment.watch():
+                with arrived:
+                    seen.append(event)
+                    arrived.notify_all()
+
+        def wait_for(kind, trial):
+            with arrived:
+                found = arrived.wait_for(
+                    lambda: any(isinstance(event, kind) and event.trial == trial for event in seen), service.DEADLINE
+                )
+            self.assertTrue(found, seen)
+
+        watcher = service.in_background(watch)
+        for index in range(4):
+            worker = service.Worker(server, f"w-{index}")
+            lease = worker.acquire()
+            worker.train(lease, lease.trials[0])
+            wait_for(lengthwise.Checkpoint, lease.trials[0].trial)
+            server.kill()
+            server.start()
+            again = service.Worker(server, f"w-{index}")  # whose lease is still alive
+            again.finish(lease, lease.trials[0])
+        watcher.join(service.DEADLINE)
+        self.assertFalse(watcher.is_alive())
+        # As if nothing had happened.
+        after = list(lengthwise.Client(server.address).experiment("restarts").watch())
+        self.assertEqual([event.position for event in seen], [event.position for event in after])
+        self.assertEqual([type(event) for event in seen], [type(event) for event in after])
+        self.assertEqual(experiment.refresh().counts.succeeded, 4)
+
+    def test_a_watch_gives_up_when_there_is_no_server_for_long(self):
+        server = service.Server()
+        experiment = lengthwise.Client(server.address).submit(service.specification("gone"))
+        experiment.trial(0).cancel()
+        watch = experiment.watch(patience=0.5)
+        self.assertEqual(next(watch).new, "CANCELLED")
+        server.kill()
+        with self.assertRaises(lengthwise.LengthwiseError):
+            list(watch)
+
+
+class SettingsTest(unittest.TestCase):
+    def setUp(self):
+        self.home = service.new_directory()
+        directory = self.home / ".config" / "lengthwise"
+        directory.mkdir(parents=True)
+        self.file = directory / "config.yaml"
+
+    def command_line(self, environment, flags):
+        """As the command line understands the same."""
+        done = subprocess.run(
+            [service.CLIENT, "config", "--output", "json", *flags],
+            capture_output=True, text=True, check=False,
+            env={"HOME": str(self.home), "PATH": os.environ["PATH"], **environment},
+        )  # fmt: skip
+        if done.returncode:
+            return None
+        values = {row["setting"]: row["value"] for row in json.loads(done.stdout)}
+        return {name: values[name] for name in settings.Settings().__dict__}
+
+    def python(self, environment, arguments):
+        try:
+            found = settings.resolve(arguments, {"HOME": str(self.home), **environment})
+        except lengthwise.LengthwiseError:
+            return None
+        return found.__dict__
+
+    def test_the_command_line_understands_the_same(self):
+        other = self.home / "other.yaml"
+        other.write_text("server: other:1\ntls_ca: system\n")
+        for text in (
+            "",
+            "server: house:7070\ntoken_file: ~/ada.token\ntls_ca: ca.pem\n",
+            "token_file: /ada.token\n",
+            "server: house\n",
+            "sever: house:7070\n",
+            "server: [a, b]\n",
+            "just text\n",
+        ):
+            self.file.write_text(text)
+            for environment in (
+                {},
+                {"LENGTHWISE_SERVER": "127.0.0.1:7171"},
+                {"LENGTHWISE_TOKEN_FILE": "relative.token", "LENGTHWISE_TLS_SERVER_NAME": "x"},
+                {"LENGTHWISE_CONFIG": ""},
+                {"LENGTHWISE_CONFIG": str(other)},
+                {"LENGTHWISE_CONFIG": str(self.home / "none")},
+                {"XDG_CONFIG_HOME": str(self.home / "empty")},
+            ):
+                for arguments in ({}, {"server": "[::1]:9"}, {"token_file": "/t", "tls_ca": "system"}):
+                    flags = [f"--{name}={value}" for name, value in arguments.items()]
+                    self.assertEqual(
+                        self.python(environment, arguments),
+                        self.command_line(environment, flags),
+                        (text, environment, arguments),
+                    )
+
+    def test_a_token_does_not_travel_in_plain_text(self):
+        token = self.home / "t"
+        token.write_text("lw_" + "0" * 12 + "_" + "0" * 64)
+        token.chmod(0o600)
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "plain text; set tls_ca"):
+            lengthwise.Client("gpu-head.example.org:7070", token_file=token)
+        token.chmod(0o644)
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "chmod 600"):
+            lengthwise.Client("127.0.0.1:7070", token_file=token)
+
+    def test_shows_its_token_over_tls(self):
+        openssl = shutil.which("openssl")
+        if openssl is None:
+            self.skipTest("there is no program openssl to make a certificate with")
+        certificate, key = self.home / "server.pem", self.home / "server.key"
+        subprocess.run(
+            [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+             "-subj", "/CN=house", "-addext", "subjectAltName=DNS:house.example", "-keyout", str(key),
+             "-out", str(certificate)],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        key.chmod(0o600)
+        data, token, ready = self.home / "data", self.home / "admin.token", self.home / "ready"
+        subprocess.run(
+            [service.SERVER, "--data_dir", str(data), "--create_admin_token", str(token)],
+            check=True, capture_output=True, env=service.ENVIRONMENT,
+        )  # fmt: skip
+        process = subprocess.Popen(
+            [service.SERVER, "--listen", "127.0.0.1:0", "--metrics_listen", "", "--data_dir", str(data),
+             "--ready_file", str(ready), "--tls_certificate", str(certificate), "--tls_key", str(key)],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=service.ENVIRONMENT,
+        )  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        waited = threading.Event()
+        while not ready.exists() and process.poll() is None:
+            waited.wait(0.02)
+        address = ready.read_text().splitlines()[0]
+        self.file.write_text(
+            f"server: {address}\ntoken_file: ~/admin.token\ntls_ca: {certificate}\ntls_server_name: house.example\n"
+        )
+        with mock.patch.dict(os.environ, {"HOME": str(self.home)}):
+            del os.environ["LENGTHWISE_CONFIG"]
+            with lengthwise.Client() as client:
+                experiment = client.submit(service.specification("secret"))
+                self.assertEqual([event.new for event in experiment.cancel().watch()], ["CANCELLED"] * 4)
+            with lengthwise.Client(token_file="") as client:
+                self.assertEqual(len(client.experiments()), 1)  # empty is not given: the file's
+        with lengthwise.Client(address, tls_ca=certificate, tls_server_name="house.example") as stranger:
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "token") as caught:
+                stranger.experiments()
+        self.assertEqual(caught.exception.code.name, "UNAUTHENTICATED")
+
+
+class PackageTest(unittest.TestCase):
+    def test_is_typed(self):
+        self.assertTrue((service.SITE / "lengthwise" / "py.typed").exists())
+        checked = subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(service.new_directory()),
+             "--config-file", os.devnull, "-p", "lengthwise"],
+            cwd=service.SITE, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    def test_has_the_version_of_the_programs(self):
+        done = subprocess.run([service.CLIENT, "--version"], capture_output=True, text=True, check=True)
+        self.assertEqual(re.match(r"lengthwise (\S+)", done.stdout)[1], lengthwise.__version__)
+        project = (pathlib.Path("python") / "pyproject.toml").read_text()
+        self.assertIn(f'\nversion = "{lengthwise.__version__}"\n', project)
+
+    def test_lives_with_the_modules_of_others(self):
+        # google.rpc's messages of another package, in the same process.
+        done = subprocess.run(
+            [sys.executable, "-c",
+             "import lengthwise\n"
+             "from google.protobuf import descriptor_pb2, descriptor_pool\n"
+             "file = descriptor_pb2.FileDescriptorProto(name='google/rpc/status.proto', package='google.rpc')\n"
+             "file.message_type.add(name='Status')\n"
+             "descriptor_pool.Default().Add(file)\n"
+             "print(descriptor_pool.Default().FindMessageTypeByName('google.rpc.Status').full_name)\n"],
+            env={**service.ENVIRONMENT, "PYTHONPATH": str(service.SITE)}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.stdout, "google.rpc.Status\n", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
