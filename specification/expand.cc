@@ -61,33 +61,41 @@ std::string PackKey(v1::TrialSpecification trial) {
   return Sha256(bytes);
 }
 
+std::shared_ptr<const GridPack> MakePack(v1::TrialSpecification trial) {
+  trial.clear_learning_rate();
+  trial.clear_weight_seed();
+  trial.clear_data_seed();
+  std::string key = PackKey(trial);
+  return std::make_shared<const GridPack>(GridPack{std::move(key), std::move(trial)});
+}
+
 std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification) {
   const std::vector<Seeds> seeds = SeedsOf(specification);
   std::vector<GridTrial> trials;
   trials.reserve(static_cast<size_t>(specification.tasks_size()) * specification.networks_size() *
                  specification.encodings_size() * specification.learning_rates_size() *
                  seeds.size());
-  GridTrial trial;
-  *trial.specification.mutable_training() = specification.training();
-  *trial.specification.mutable_evaluation() = specification.evaluation();
-  trial.specification.set_keep(specification.keep());
+  v1::TrialSpecification shared;
+  *shared.mutable_training() = specification.training();
+  *shared.mutable_evaluation() = specification.evaluation();
+  shared.set_keep(specification.keep());
   for (const v1::Component& task : specification.tasks()) {
-    *trial.specification.mutable_task() = task;
+    *shared.mutable_task() = task;
     for (const v1::Component& network : specification.networks()) {
-      *trial.specification.mutable_network() = network;
+      *shared.mutable_network() = network;
       for (const v1::Component& encoding : specification.encodings()) {
-        *trial.specification.mutable_encoding() = encoding;
-        trial.pack_key = PackKey(trial.specification);
+        *shared.mutable_encoding() = encoding;
+        const std::shared_ptr<const GridPack> pack = MakePack(shared);
         for (const double learning_rate : specification.learning_rates()) {
-          trial.specification.set_learning_rate(learning_rate);
           const std::string prefix =
               absl::StrCat(task.label(), "-", network.label(), "-", encoding.label(), "-lr",
                            catalogue::FormatValue(learning_rate));
           for (const Seeds& seed : seeds) {
-            trial.specification.set_weight_seed(seed.weights);
-            trial.specification.set_data_seed(seed.data);
-            trial.id = absl::StrCat(prefix, seed.id);
-            trials.push_back(trial);
+            trials.push_back({.id = absl::StrCat(prefix, seed.id),
+                              .learning_rate = learning_rate,
+                              .weight_seed = seed.weights,
+                              .data_seed = seed.data,
+                              .pack = pack});
           }
         }
       }

@@ -59,8 +59,8 @@ TEST(ExpandTest, TheLastAxisChangesFastest) {
   EXPECT_EQ(trials[2].id, "a-n-e-lr0.3333333333333333-weights1-data18446744073709551615");
   EXPECT_EQ(trials[4].id, "a-n-e-lr1e-07-weights1-data18446744073709551615");
   EXPECT_EQ(trials[15].id, "b-n-e-lr20-weights2-data18446744073709551615");
-  EXPECT_EQ(trials[15].specification.learning_rate(), 20);
-  EXPECT_EQ(trials[15].specification.data_seed(), 18446744073709551615u);
+  EXPECT_EQ(trials[15].learning_rate, 20);
+  EXPECT_EQ(trials[15].data_seed, 18446744073709551615u);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "specification/reevaluation.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -70,11 +71,13 @@ void MakeReevaluation(const v1::TrialSpecification& trial, absl::string_view eva
                       Grid& grid) {
   grid.specification.set_evaluated_trial(std::string(evaluated_trial));
   for (GridTrial& made : grid.trials) {
-    v1::Evaluation evaluation = made.specification.evaluation();
-    made.specification = trial;
-    made.specification.mutable_evaluation()->Swap(&evaluation);
-    made.specification.set_evaluated_trial(std::string(evaluated_trial));
-    made.pack_key = PackKey(made.specification);
+    v1::TrialSpecification specification = trial;
+    *specification.mutable_evaluation() = made.pack->specification.evaluation();
+    specification.set_evaluated_trial(std::string(evaluated_trial));
+    made.learning_rate = trial.learning_rate();
+    made.weight_seed = trial.weight_seed();
+    made.data_seed = trial.data_seed();
+    made.pack = MakePack(std::move(specification));
   }
 }
 

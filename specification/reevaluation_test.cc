@@ -36,18 +36,18 @@ evaluation:
   attention_lengths: [4, 8]
 )yaml");
     grid_ = Resolve(text, Limits()).value();
-    source_ = grid_.trials.back();
+    source_ = grid_.trials.back().Specification();
   }
 
   absl::StatusOr<Grid> Reevaluate(const v1::Evaluation& changes) {
-    absl::StatusOr<Grid> grid = Resolve(
-        ReevaluationSpecification(grid_.specification, source_.specification, changes), Limits());
-    if (grid.ok()) MakeReevaluation(source_.specification, kTrial, *grid);
+    absl::StatusOr<Grid> grid =
+        Resolve(ReevaluationSpecification(grid_.specification, source_, changes), Limits());
+    if (grid.ok()) MakeReevaluation(source_, kTrial, *grid);
     return grid;
   }
 
   Grid grid_;
-  GridTrial source_;
+  v1::TrialSpecification source_;
 };
 
 TEST_F(ReevaluationTest, IsTheSameTrialWithWhatWasSetOfTheEvaluation) {
@@ -60,38 +60,38 @@ TEST_F(ReevaluationTest, IsTheSameTrialWithWhatWasSetOfTheEvaluation) {
   EXPECT_EQ(grid->specification.priority(), 3);
   EXPECT_EQ(grid->specification.evaluated_trial(), kTrial);
   ASSERT_EQ(grid->trials.size(), 1u);
-  EXPECT_EQ(grid->trials[0].id, source_.id);
+  EXPECT_EQ(grid->trials[0].id, grid_.trials.back().id);
   EXPECT_THAT(grid->trials[0].id, HasSubstr("drawn-lr0.0003-weights4-data5"));
-  v1::TrialSpecification expected = source_.specification;
+  v1::TrialSpecification expected = source_;
   expected.mutable_evaluation()->clear_lengths();
   expected.mutable_evaluation()->add_lengths(30);
   expected.mutable_evaluation()->add_lengths(40);
   expected.mutable_evaluation()->set_sequences(7);
   expected.mutable_evaluation()->clear_attention_lengths();
   expected.set_evaluated_trial(kTrial);
-  EXPECT_EQ(grid->trials[0].specification.DebugString(), expected.DebugString());
-  EXPECT_NE(grid->trials[0].pack_key, source_.pack_key);
+  EXPECT_EQ(grid->trials[0].Specification().DebugString(), expected.DebugString());
+  EXPECT_NE(grid->trials[0].pack->key, grid_.trials.back().pack->key);
 }
 
 TEST_F(ReevaluationTest, WithoutChangesTheScoresAreTheTrialsOwn) {
   const absl::StatusOr<Grid> grid = Reevaluate({});
   ASSERT_TRUE(grid.ok()) << grid.status();
-  v1::Evaluation expected = source_.specification.evaluation();
+  v1::Evaluation expected = source_.evaluation();
   expected.clear_attention_lengths();
-  EXPECT_EQ(grid->trials[0].specification.evaluation().DebugString(), expected.DebugString());
+  EXPECT_EQ(grid->trials[0].pack->specification.evaluation().DebugString(), expected.DebugString());
 }
 
 TEST_F(ReevaluationTest, AProjectionKeepsWhatIsNotSetOfIt) {
-  v1::ProjectionSettings& own = *source_.specification.mutable_evaluation()->mutable_projection();
+  v1::ProjectionSettings& own = *source_.mutable_evaluation()->mutable_projection();
   own.set_fitted_length(6);
   own.set_sequences(9);
   own.add_lengths(6);
-  EXPECT_FALSE(Reevaluate({})->trials[0].specification.evaluation().has_projection());
+  EXPECT_FALSE(Reevaluate({})->trials[0].pack->specification.evaluation().has_projection());
   v1::Evaluation changes;
   changes.mutable_projection()->add_lengths(20);
   const absl::StatusOr<Grid> grid = Reevaluate(changes);
   ASSERT_TRUE(grid.ok()) << grid.status();
-  const auto& projection = grid->trials[0].specification.evaluation().projection();
+  const auto& projection = grid->trials[0].pack->specification.evaluation().projection();
   EXPECT_EQ(projection.fitted_length(), 6);
   EXPECT_EQ(projection.sequences(), 9);
   EXPECT_THAT(projection.lengths(), ElementsAre(20));
@@ -104,8 +104,9 @@ TEST_F(ReevaluationTest, EvaluationsDuringTrainingMeanNothing) {
   changes.set_interval_sequences(3);
   const absl::StatusOr<Grid> grid = Reevaluate(changes);
   ASSERT_TRUE(grid.ok()) << grid.status();
-  EXPECT_EQ(grid->trials[0].specification.evaluation().every_steps(), 25);
-  EXPECT_THAT(grid->trials[0].specification.evaluation().interval_lengths(), ElementsAre(4, 16));
+  EXPECT_EQ(grid->trials[0].pack->specification.evaluation().every_steps(), 25);
+  EXPECT_THAT(grid->trials[0].pack->specification.evaluation().interval_lengths(),
+              ElementsAre(4, 16));
 }
 
 TEST_F(ReevaluationTest, MistakesAreThoseOfASubmission) {
@@ -123,18 +124,18 @@ TEST_F(ReevaluationTest, MistakesAreThoseOfASubmission) {
 
 TEST_F(ReevaluationTest, TheStoredModelsTrialKeepsFieldsThatDefaultsWouldSet) {
   // As an older program would have resolved it.
-  source_.specification.mutable_training()->clear_schedule();
+  source_.mutable_training()->clear_schedule();
   const absl::StatusOr<Grid> grid = Reevaluate({});
   ASSERT_TRUE(grid.ok()) << grid.status();
-  EXPECT_FALSE(grid->trials[0].specification.training().has_schedule());
+  EXPECT_FALSE(grid->trials[0].pack->specification.training().has_schedule());
 }
 
 TEST_F(ReevaluationTest, ALongNameIsCutAndPlainSeedsStayPlain) {
   grid_.specification.set_name(std::string(38, 'n'));
   grid_.specification.clear_weight_seeds();
-  source_.specification.set_data_seed(4);
+  source_.set_data_seed(4);
   const v1::ExperimentSpecification specification =
-      ReevaluationSpecification(grid_.specification, source_.specification, {});
+      ReevaluationSpecification(grid_.specification, source_, {});
   EXPECT_EQ(specification.name(), std::string(29, 'n') + "_evaluation");
   EXPECT_THAT(specification.seeds(), ElementsAre(4));
   EXPECT_THAT(specification.weight_seeds(), IsEmpty());

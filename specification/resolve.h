@@ -4,6 +4,7 @@
 #define LENGTHWISE_SPECIFICATION_RESOLVE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,35 @@ struct Limits {
   int64_t max_text_bytes = 1 << 20;
 };
 
+// What trials that can train in one pack have in common: all but weight seed, data seed and
+// learning rate.
+struct GridPack {
+  // Lower-case hexadecimal SHA-256 of the specification but `keep`.
+  std::string key;
+  // Without seeds and learning rate.
+  v1::TrialSpecification specification;
+};
+
 // One trial of a grid.
 struct GridTrial {
   // Stable: the same point of the grid has the same id in every experiment:
   // "bucket_sort-encoder-randomized_sin_cos-lr0.001-seed0" (or "-weights0-data3").
   std::string id;
-  v1::TrialSpecification specification;
-  // Trials with the same key can train in one pack: they differ only in weight seed, data seed and
-  // learning rate. Lower-case hexadecimal SHA-256 of everything else.
-  std::string pack_key;
+  double learning_rate = 0;
+  uint64_t weight_seed = 0;
+  uint64_t data_seed = 0;
+  // Shared by the trials of the grid that have the same; copying it for each would take longer than
+  // all else that a submission costs.
+  std::shared_ptr<const GridPack> pack;
+
+  // All of it, in a message of its own.
+  v1::TrialSpecification Specification() const {
+    v1::TrialSpecification specification = pack->specification;
+    specification.set_learning_rate(learning_rate);
+    specification.set_weight_seed(weight_seed);
+    specification.set_data_seed(data_seed);
+    return specification;
+  }
 };
 
 struct Grid {

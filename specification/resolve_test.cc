@@ -59,8 +59,8 @@ void ExpectSame(const Grid& a, const Grid& b) {
   ASSERT_EQ(a.trials.size(), b.trials.size());
   for (size_t i = 0; i < a.trials.size(); ++i) {
     EXPECT_EQ(a.trials[i].id, b.trials[i].id);
-    EXPECT_EQ(a.trials[i].pack_key, b.trials[i].pack_key);
-    EXPECT_TRUE(differencer.Compare(a.trials[i].specification, b.trials[i].specification))
+    EXPECT_EQ(a.trials[i].pack->key, b.trials[i].pack->key);
+    EXPECT_TRUE(differencer.Compare(a.trials[i].Specification(), b.trials[i].Specification()))
         << difference;
   }
 }
@@ -82,14 +82,14 @@ TEST(ResolveTest, NamesTrialsByTheirPointOfTheGridInTheGridsOrder) {
 TEST(ResolveTest, TrialsOfAPackDifferOnlyInSeedsAndLearningRate) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
-  for (int i = 1; i < 4; ++i) EXPECT_EQ(grid->trials[i].pack_key, grid->trials[0].pack_key);
-  for (int i = 5; i < 8; ++i) EXPECT_EQ(grid->trials[i].pack_key, grid->trials[4].pack_key);
-  EXPECT_NE(grid->trials[0].pack_key, grid->trials[4].pack_key);
-  EXPECT_THAT(grid->trials[0].pack_key, testing::MatchesRegex("[0-9a-f]{64}"));
+  for (int i = 1; i < 4; ++i) EXPECT_EQ(grid->trials[i].pack->key, grid->trials[0].pack->key);
+  for (int i = 5; i < 8; ++i) EXPECT_EQ(grid->trials[i].pack->key, grid->trials[4].pack->key);
+  EXPECT_NE(grid->trials[0].pack->key, grid->trials[4].pack->key);
+  EXPECT_THAT(grid->trials[0].pack->key, testing::MatchesRegex("[0-9a-f]{64}"));
 
   const absl::StatusOr<Grid> longer = ResolveText(absl::StrCat(kSmall, "description: other\n"));
   ASSERT_TRUE(longer.ok());
-  EXPECT_EQ(longer->trials[0].pack_key, grid->trials[0].pack_key) << "not part of the trial";
+  EXPECT_EQ(longer->trials[0].pack->key, grid->trials[0].pack->key) << "not part of the trial";
 }
 
 TEST(ResolveTest, EpochsBecomeSteps) {
@@ -146,7 +146,7 @@ TEST(ResolveTest, EpochsReplaceTheProtocolsSteps) {
 TEST(ResolveTest, SetsEveryFieldOfATrial) {
   const absl::StatusOr<Grid> grid = ResolveText(kSmall);
   ASSERT_TRUE(grid.ok()) << grid.status();
-  v1::TrialSpecification trial = grid->trials[7].specification;
+  v1::TrialSpecification trial = grid->trials[7].Specification();
   // The catalogues' defaults are theirs; here it matters that they are set.
   EXPECT_FALSE(trial.network().parameters().empty());
   EXPECT_FALSE(trial.training().optimizer().parameters().empty());
@@ -209,8 +209,8 @@ TEST(ResolveTest, WhatIsKeptIsSaidInEveryTrialAndChangesNoPack) {
     const absl::StatusOr<Grid> grid = ResolveText(std::string(kSmall) + "\nkeep: " + keep + "\n");
     ASSERT_TRUE(grid.ok()) << grid.status();
     for (size_t i = 0; i < grid->trials.size(); ++i) {
-      EXPECT_EQ(grid->trials[i].specification.keep(), keep);
-      EXPECT_EQ(grid->trials[i].pack_key, usual->trials[i].pack_key);
+      EXPECT_EQ(grid->trials[i].pack->specification.keep(), keep);
+      EXPECT_EQ(grid->trials[i].pack->key, usual->trials[i].pack->key);
     }
   }
 }
@@ -314,7 +314,7 @@ training: {steps: 1000, lengths: {min: 5}}
 )yaml");
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(grid->trials, SizeIs(3 * 3));  // the paper's three learning rates, three seeds
-  const v1::TrialSpecification& trial = grid->trials[0].specification;
+  const v1::TrialSpecification trial = grid->trials[0].Specification();
   EXPECT_EQ(trial.learning_rate(), 1e-4);
   EXPECT_EQ(trial.training().steps(), 1000);
   EXPECT_EQ(trial.training().batch_size(), 128);
@@ -346,7 +346,7 @@ TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(Ids(*grid), ElementsAre("bucket_sort-encoder-sin_cos-lr0.001-seed0",
                                       "bucket_sort-encoder-randomized_sin_cos-lr0.001-seed0"));
-  EXPECT_EQ(grid->trials[0].specification.evaluation().lengths_size(), 12);
+  EXPECT_EQ(grid->trials[0].pack->specification.evaluation().lengths_size(), 12);
 }
 
 // Every file under experiments/, with the number of trials that the paper, or for the quick ones

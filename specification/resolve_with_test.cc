@@ -106,7 +106,7 @@ TEST_F(ResolveWithTest, AProtocolGivesWhatIsNotSet) {
   ASSERT_TRUE(grid.ok()) << grid.status();
   ASSERT_EQ(grid->trials.size(), 4u);  // two networks, two weight seeds
   EXPECT_EQ(grid->trials[3].id, "copy-net_width=32-code-lr0.5-weights2-data3");
-  EXPECT_EQ(grid->trials[0].specification.training().clip_norm(), 0) << "0 is a value, too";
+  EXPECT_EQ(grid->trials[0].pack->specification.training().clip_norm(), 0) << "0 is a value, too";
 }
 
 TEST_F(ResolveWithTest, SeedsReplaceTheProtocolsWeightAndDataSeeds) {
@@ -121,7 +121,7 @@ TEST_F(ResolveWithTest, AParameterComesFromTheUserThenTheProtocolThenTheCatalogu
       "{name: x, protocol: paper, networks: {name: net, depth: 4}, "
       "training: {optimizer: {name: adam, beta2: 0.8}}}");
   ASSERT_TRUE(grid.ok()) << grid.status();
-  const v1::TrialSpecification& trial = grid->trials[0].specification;
+  const v1::TrialSpecification& trial = grid->trials[0].pack->specification;
   EXPECT_EQ(trial.network().parameters().at("depth").number_value(), 4);
   EXPECT_EQ(trial.network().parameters().at("width").number_value(), 16) << "the first of two";
   EXPECT_EQ(trial.training().optimizer().parameters().at("beta1").number_value(), 0.7);

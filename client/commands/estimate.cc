@@ -55,13 +55,14 @@ double EstimateSeconds(const specification::Grid& grid, const std::vector<v1::Tr
   based_on = 0;
   std::map<std::string, bool> used;
   for (const specification::GridTrial& trial : grid.trials) {
-    const std::string key = CostKey(trial.specification);
+    const std::string key = CostKey(trial.pack->specification);
     const auto found = costs.find(key);
     if (found == costs.end()) return -1;
     const Cost& cost = found->second;
-    seconds += (cost.step_seconds * static_cast<double>(trial.specification.training().steps()) +
-                cost.evaluation_seconds) /
-               cost.count;
+    seconds +=
+        (cost.step_seconds * static_cast<double>(trial.pack->specification.training().steps()) +
+         cost.evaluation_seconds) /
+        cost.count;
     if (!std::exchange(used[key], true)) based_on += cost.count;
   }
   return seconds;

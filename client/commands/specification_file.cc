@@ -57,7 +57,7 @@ absl::StatusOr<specification::Grid> ResolveFile(const std::string& path,
 
 std::string DescribeGrid(const specification::Grid& grid) {
   std::set<std::string> packs;
-  for (const specification::GridTrial& trial : grid.trials) packs.insert(trial.pack_key);
+  for (const specification::GridTrial& trial : grid.trials) packs.insert(trial.pack->key);
   return absl::StrCat(Plural(grid.trials.size(), "trial"), " in ", Plural(packs.size(), "pack"));
 }
 

@@ -31,7 +31,7 @@ absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
   if (!program.output_is_table()) {
     Records records{.columns = {"trial", "pack"}};
     for (const specification::GridTrial& trial : grid.trials) {
-      records.rows.push_back({trial.id, trial.pack_key});
+      records.rows.push_back({trial.id, trial.pack->key});
     }
     program.Write(records);
     return kSuccess;

@@ -22,7 +22,7 @@ void AddValidate(CLI::App& app, Program& program) {
         }
         Records records{.columns = {"trial", "pack"}};
         for (const specification::GridTrial& trial : grid->trials) {
-          records.rows.push_back({trial.id, trial.pack_key});
+          records.rows.push_back({trial.id, trial.pack->key});
         }
         program.Write(records);
         return kSuccess;

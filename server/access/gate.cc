@@ -22,6 +22,13 @@ Gate::Credentials Shown(const grpc::CallbackServerContext& context) {
   return credentials;
 }
 
+absl::Status NoToken() {
+  return absl::UnauthenticatedError(
+      "the server asks for a token; name the file that holds yours with --token_file, or in "
+      "~/.config/lengthwise/config.yaml (an administrator makes one with `lengthwise auth "
+      "create-token`)");
+}
+
 bool IsWorkers(absl::string_view method) {
   const Rule* rule = FindRule(method);
   return rule != nullptr && rule->access == Access::kWork;
@@ -42,16 +49,16 @@ Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time(
 
 absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization) {
   if (tokens_ == nullptr || !tokens_->IsRequired()) return AnonymousCaller();
-  if (authorization.empty()) {
-    return absl::UnauthenticatedError(
-        "the server asks for a token; name the file that holds yours with --token_file, or in "
-        "~/.config/lengthwise/config.yaml (an administrator makes one with `lengthwise auth "
-        "create-token`)");
-  }
+  if (authorization.empty()) return NoToken();
   if (!absl::ConsumePrefix(&authorization, access::kBearerPrefix)) {
     return absl::UnauthenticatedError("the metadata \"authorization\" is not \"Bearer lw_...\"");
   }
   return tokens_->Authenticate(authorization);
+}
+
+absl::Status Gate::Recheck(const Caller& caller) {
+  if (tokens_ == nullptr || !tokens_->IsRequired()) return absl::OkStatus();
+  return caller.token_id.empty() ? NoToken() : tokens_->Recheck(caller.token_id);
 }
 
 absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string_view method) {

@@ -63,6 +63,11 @@ class Gate {
   absl::StatusOr<Admission> AdmitStream(const grpc::CallbackServerContext& context,
                                         absl::string_view method);
 
+  // Whether a caller that was admitted still would be: for streams, which stay open.
+  // UNAUTHENTICATED: its token was revoked or has expired; it had none, and the server asks for one
+  // now.
+  absl::Status Recheck(const Caller& caller);
+
   // What Admit decides, but for the request's size.
   absl::StatusOr<Caller> Decide(const Credentials& credentials, absl::string_view method);
 

@@ -47,6 +47,22 @@ v1::Token ToToken(const TokenRecord& record) {
   return token;
 }
 
+absl::Status NotKnown(absl::string_view token_id) {
+  return absl::UnauthenticatedError(absl::StrCat(
+      "the server does not know the token ", token_id,
+      ", or it was revoked; ask an administrator for another (`lengthwise auth create-token`)"));
+}
+
+// UNAUTHENTICATED for a token that has expired.
+absl::Status CheckTime(const TokenRecord& record, absl::Time now) {
+  const absl::Time expire_time = absl::FromUnixSeconds(record.expire_seconds);
+  if (now < expire_time) return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      absl::StrCat("the token ", record.token_id, " of ", record.principal, " expired at ",
+                   absl::FormatTime(absl::RFC3339_sec, expire_time, absl::UTCTimeZone()),
+                   "; ask an administrator for another (`lengthwise auth create-token`)"));
+}
+
 absl::Status CheckRequest(const v1::CreateTokenRequest& request) {
   if (!IsPrincipal(request.principal())) {
     return InvalidField("principal",
@@ -112,6 +128,13 @@ absl::Status TokenStore::Refresh() {
   return damage_;
 }
 
+const TokenRecord* TokenStore::Find(absl::string_view token_id) const {
+  const auto found = std::find_if(records_.begin(), records_.end(), [&](const TokenRecord& record) {
+    return record.token_id == token_id;
+  });
+  return found == records_.end() ? nullptr : &*found;
+}
+
 bool TokenStore::IsRequired() {
   platform::MutexLock lock(mutex_);
   Refresh().IgnoreError();
@@ -128,27 +151,24 @@ absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text) {
       return absl::UnauthenticatedError(
           "the server cannot read its tokens; its administrator finds the reason in its log");
     }
-    const auto found =
-        std::find_if(records_.begin(), records_.end(),
-                     [&](const TokenRecord& record) { return record.token_id == token->token_id; });
-    if (found != records_.end()) known = *found;
+    if (const TokenRecord* found = Find(token->token_id); found != nullptr) known = *found;
   }
   // A secret is hashed and compared whether the id is known or not, in the same time.
   const std::string hash = Hash(known.salt, token->secret);
   const std::string& expected = known.hash.empty() ? std::string(hash.size(), '.') : known.hash;
   if (CRYPTO_memcmp(hash.data(), expected.data(), hash.size()) != 0) {
-    return absl::UnauthenticatedError(absl::StrCat(
-        "the server does not know the token ", token->token_id,
-        ", or it was revoked; ask an administrator for another (`lengthwise auth create-token`)"));
+    return NotKnown(token->token_id);
   }
-  const absl::Time expire_time = absl::FromUnixSeconds(known.expire_seconds);
-  if (now_() >= expire_time) {
-    return absl::UnauthenticatedError(
-        absl::StrCat("the token ", token->token_id, " of ", known.principal, " expired at ",
-                     absl::FormatTime(absl::RFC3339_sec, expire_time, absl::UTCTimeZone()),
-                     "; ask an administrator for another (`lengthwise auth create-token`)"));
-  }
-  return Caller{known.principal, known.role, known.token_id, expire_time};
+  if (absl::Status status = CheckTime(known, now_()); !status.ok()) return status;
+  return Caller{known.principal, known.role, known.token_id,
+                absl::FromUnixSeconds(known.expire_seconds)};
+}
+
+absl::Status TokenStore::Recheck(const std::string& token_id) {
+  platform::MutexLock lock(mutex_);
+  if (!Refresh().ok()) return absl::OkStatus();
+  const TokenRecord* record = Find(token_id);
+  return record == nullptr ? NotKnown(token_id) : CheckTime(*record, now_());
 }
 
 absl::Status TokenStore::Change(

@@ -46,6 +46,10 @@ class TokenStore {
   // expired only to who knows its secret.
   absl::StatusOr<Caller> Authenticate(absl::string_view text);
 
+  // UNAUTHENTICATED where a token that was good once was revoked or has expired meanwhile. OK while
+  // the tokens cannot be read: a damaged file lets nobody in, but throws nobody out.
+  absl::Status Recheck(const std::string& token_id);
+
   // INVALID_ARGUMENT names the field.
   absl::StatusOr<v1::CreateTokenResponse> Create(const v1::CreateTokenRequest& request);
   // The newest first.
@@ -68,6 +72,8 @@ class TokenStore {
   Version CurrentVersion() const;
   // Reads the file where it is another one than last time.
   absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The token's place in `records_`; null: there is none.
+  const TokenRecord* Find(absl::string_view token_id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Reads, lets `change` change, writes; one process at a time.
   absl::Status Change(const std::function<absl::Status(std::vector<TokenRecord>&)>& change)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -44,7 +44,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::EvaluateTrial(const Submiss
     return absl::UnavailableError("what request_id created was deleted just now; try again");
   }
   const specification::GridTrial& grid_trial = submission.grid.trials.front();
-  const std::string& evaluated = grid_trial.specification.evaluated_trial();
+  const std::string& evaluated = grid_trial.pack->specification.evaluated_trial();
   const absl::StatusOr<StoredModel> model = FindModel(evaluated);
   if (!model.ok()) return model.status();
 

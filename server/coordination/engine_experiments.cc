@@ -28,7 +28,7 @@ v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
   absl::flat_hash_set<absl::string_view> packs;
   for (const specification::GridTrial& trial : grid.trials) {
     if (response.trial_ids_size() < kMaxAnsweredIds) response.add_trial_ids(trial.id);
-    packs.insert(trial.pack_key);
+    packs.insert(trial.pack->key);
   }
   response.set_trial_count(static_cast<int32_t>(grid.trials.size()));
   response.set_pack_count(static_cast<int32_t>(packs.size()));
@@ -87,9 +87,9 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
                                   absl::string_view reason) {
   int32_t index = first_index;
   for (const specification::GridTrial& grid_trial : trials) {
-    const auto [pack, is_new] = packs.try_emplace(grid_trial.pack_key, 0);
+    const auto [pack, is_new] = packs.try_emplace(grid_trial.pack->key, 0);
     if (is_new) {
-      PackRecord pack_record = ToPack(grid_trial);
+      PackRecord pack_record = ToPack(*grid_trial.pack);
       pack_record.experiment = experiment.key;
       if (absl::Status status = writer_.InsertPack(pack_record); !status.ok()) return status;
       pack->second = pack_record.key;
@@ -99,15 +99,15 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
     trial.index = index++;
     trial.id = grid_trial.id;
     trial.pack = pack->second;
-    trial.learning_rate = grid_trial.specification.learning_rate();
-    trial.weight_seed = grid_trial.specification.weight_seed();
-    trial.data_seed = grid_trial.specification.data_seed();
+    trial.learning_rate = grid_trial.learning_rate;
+    trial.weight_seed = grid_trial.weight_seed;
+    trial.data_seed = grid_trial.data_seed;
     trial.state = v1::QUEUED;
     trial.reason = std::string(reason);
     if (absl::Status status = writer_.InsertTrial(trial); !status.ok()) return status;
-    scheduler_->Add(
-        {.key = trial.key, .pack = trial.pack},
-        {.priority = experiment.priority, .owner = experiment.owner, .shape = grid_trial.pack_key});
+    scheduler_->Add({.key = trial.key, .pack = trial.pack}, {.priority = experiment.priority,
+                                                             .owner = experiment.owner,
+                                                             .shape = grid_trial.pack->key});
   }
   return absl::OkStatus();
 }

@@ -30,13 +30,10 @@ v1::Experiment ToExperiment(const ExperimentRecord& record) {
   return experiment;
 }
 
-PackRecord ToPack(const specification::GridTrial& trial) {
-  v1::TrialSpecification shared = trial.specification;
-  shared.clear_learning_rate();
-  shared.clear_weight_seed();
-  shared.clear_data_seed();
+PackRecord ToPack(const specification::GridPack& pack) {
+  const v1::TrialSpecification& shared = pack.specification;
   PackRecord record;
-  record.pack_key = trial.pack_key;
+  record.pack_key = pack.key;
   record.specification = shared.SerializeAsString();
   record.task = LabelOf(shared.task());
   record.network = LabelOf(shared.network());

@@ -14,7 +14,7 @@ namespace lengthwise::server {
 v1::Experiment ToExperiment(const ExperimentRecord& record);
 
 // The pack holds what trials share, the trial the rest: learning rate and seeds.
-PackRecord ToPack(const specification::GridTrial& trial);
+PackRecord ToPack(const specification::GridPack& pack);
 v1::TrialSpecification ToTrialSpecification(const TrialRecord& trial, const PackRecord& pack);
 v1::Trial ToTrial(const TrialRecord& trial, const PackRecord& pack);
 

@@ -108,8 +108,7 @@ absl::StatusOr<Extension> CoordinatorImpl::PrepareExtension(
   const auto weights = set(paired ? base.seeds() : base.weight_seeds());
   const auto data = set(paired ? base.seeds() : base.data_seeds());
   for (specification::GridTrial& trial : grid->trials) {
-    const bool known = weights.contains(trial.specification.weight_seed()) &&
-                       data.contains(trial.specification.data_seed());
+    const bool known = weights.contains(trial.weight_seed) && data.contains(trial.data_seed);
     if (!known) extension.added.push_back(std::move(trial));
   }
   return extension;

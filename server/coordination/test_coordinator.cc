@@ -19,19 +19,22 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
   specification::Grid grid;
   grid.specification = specification;
   for (int rate = 0; rate < specification.learning_rates_size(); ++rate) {
+    auto pack = std::make_shared<specification::GridPack>();
+    pack->key = absl::StrCat("pack", rate);
+    v1::TrialSpecification& shared = pack->specification;
+    shared.mutable_task()->set_name("bucket_sort");
+    shared.mutable_network()->set_name("encoder");
+    shared.mutable_encoding()->set_name(rate % 2 == 0 ? "none" : "sin_cos");
+    shared.mutable_encoding()->set_label(rate % 2 == 0 ? "" : "sines");
+    *shared.mutable_training() = specification.training();
+    *shared.mutable_evaluation() = specification.evaluation();
+    shared.set_keep(specification.keep());
     for (const uint64_t seed : specification.seeds()) {
-      specification::GridTrial& trial = grid.trials.emplace_back();
-      trial.id = absl::StrCat("lr", rate, "-seed", seed);
-      trial.pack_key = absl::StrCat("pack", rate);
-      trial.specification.mutable_task()->set_name("bucket_sort");
-      trial.specification.mutable_network()->set_name("encoder");
-      trial.specification.mutable_encoding()->set_name(rate % 2 == 0 ? "none" : "sin_cos");
-      trial.specification.mutable_encoding()->set_label(rate % 2 == 0 ? "" : "sines");
-      *trial.specification.mutable_training() = specification.training();
-      *trial.specification.mutable_evaluation() = specification.evaluation();
-      trial.specification.set_learning_rate(specification.learning_rates(rate));
-      trial.specification.set_weight_seed(seed);
-      trial.specification.set_data_seed(seed);
+      grid.trials.push_back({.id = absl::StrCat("lr", rate, "-seed", seed),
+                             .learning_rate = specification.learning_rates(rate),
+                             .weight_seed = seed,
+                             .data_seed = seed,
+                             .pack = pack});
     }
   }
   return grid;

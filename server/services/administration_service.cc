@@ -31,7 +31,7 @@ grpc::ServerWriteReactor<v1::BackUpResponse>* AdministrationService::BackUp(
   };
   return streams_.Keep(
       PushStream<v1::BackUpResponse>::Start(std::move(produce), transfers_, streams_),
-      std::move(admission->stream));
+      *std::move(admission));
 }
 
 grpc::ServerUnaryReactor* AdministrationService::GetStorage(grpc::CallbackServerContext* context,
@@ -40,10 +40,8 @@ grpc::ServerUnaryReactor* AdministrationService::GetStorage(grpc::CallbackServer
   const absl::StatusOr<Caller> caller =
       gate_.Admit(*context, "lengthwise.v1.AdministrationService/GetStorage", *request);
   if (!caller.ok()) return Answer(context, caller.status());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  transfers_.Submit(
-      [this, answer = AnswerLater(reactor, response)] { answer(coordinator_.GetStorage()); });
-  return reactor;
+  return AnswerOnPool<v1::Storage>(context, transfers_, response,
+                                   [this] { return coordinator_.GetStorage(); });
 }
 
 }  // namespace lengthwise::server

@@ -18,11 +18,11 @@ ArtifactUpload* ArtifactUpload::Start(Coordinator& coordinator, WorkPool& pool,
   return upload.get();
 }
 
-void ArtifactUpload::Stop() {
+void ArtifactUpload::Stop(const absl::Status& reason) {
   absl::Status status;
   {
     platform::MutexLock lock(mutex_);
-    stopped_ = true;
+    if (stopped_.ok()) stopped_ = reason;
     if (phase_ != Phase::kReading) return;  // whoever is at work sees it
     phase_ = Phase::kFinished;
     status = Interruption();
@@ -52,7 +52,7 @@ void ArtifactUpload::Read() {
   {
     platform::MutexLock lock(mutex_);
     if (phase_ != Phase::kStarting) return;  // the message is there already
-    phase_ = stopped_ ? Phase::kFinished : Phase::kReading;
+    phase_ = stopped_.ok() ? Phase::kReading : Phase::kFinished;
     if (phase_ == Phase::kReading) return;
     interruption = Interruption();
   }
@@ -132,8 +132,7 @@ void ArtifactUpload::FinishWith(const absl::Status& status) {
 
 absl::Status ArtifactUpload::Interruption() const {
   if (cancelled_) return absl::CancelledError("the worker cancelled the call");
-  if (stopped_) return absl::UnavailableError("the server is stopping; upload again");
-  return absl::OkStatus();
+  return stopped_;
 }
 
 }  // namespace lengthwise::server

@@ -23,7 +23,7 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   // All three outlive the stream.
   static ArtifactUpload* Start(Coordinator& coordinator, WorkPool& pool, OpenStreams& streams);
 
-  void Stop() override;
+  void Stop(const absl::Status& reason) override;
 
   // From gRPC.
   void OnReadDone(bool ok) override;
@@ -60,7 +60,7 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   platform::Mutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kTaking;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
 };
 
 }  // namespace lengthwise::server

@@ -15,13 +15,10 @@ EventStream* EventStream::Start(Coordinator& coordinator, OpenStreams& streams) 
   return stream.get();
 }
 
-void EventStream::Stop() {
+void EventStream::Stop(const absl::Status& reason) {
   {
     platform::MutexLock lock(mutex_);
-    if (failure_.ok()) {
-      failure_ = absl::UnavailableError(
-          "the server is stopping; send again what is not acknowledged when it is back");
-    }
+    if (failure_.ok()) failure_ = reason;
   }
   Proceed();
 }

@@ -33,7 +33,7 @@ class EventStream final
   // Both outlive the stream.
   static EventStream* Start(Coordinator& coordinator, OpenStreams& streams);
 
-  void Stop() override;
+  void Stop(const absl::Status& reason) override;
 
   // From gRPC.
   void OnReadDone(bool ok) override;

@@ -35,11 +35,6 @@ PushStream<T>* StreamAll(std::function<absl::StatusOr<std::vector<T>>()> read, W
   return PushStream<T>::Start(std::move(produce), pool, streams);
 }
 
-// Of a query that waited for a thread until its deadline was over or its client gone.
-absl::Status NobodyWaits() {
-  return absl::CancelledError("the call's deadline was over before its turn came");
-}
-
 // The request, owned by the caller where the server knows its callers.
 template <typename Request>
 Request InNameOf(const Caller& caller, Request request) {
@@ -121,12 +116,10 @@ grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerC
   if (absl::Status status = CheckExperimentName("name", request->name()); !status.ok()) {
     return Answer(context, status);
   }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   // Its disk use is measured.
-  readers_.Submit([this, request, answer = AnswerLater(reactor, response)] {
-    answer(coordinator_.GetExperiment(request->name()));
+  return AnswerOnPool<v1::Experiment>(context, readers_, response, [this, request] {
+    return coordinator_.GetExperiment(request->name());
   });
-  return reactor;
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
@@ -236,7 +229,7 @@ grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchE
   if (!status.ok())
     return new RefusedStream<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(status);
   return streams_.Keep(WatchReactor::Start(*request, coordinator_, readers_, streams_),
-                       std::move(admission->stream));
+                       *std::move(admission));
 }
 
 grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
@@ -245,12 +238,8 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
   const absl::StatusOr<Caller> caller =
       gate_.Admit(*context, "lengthwise.v1.ExperimentService/QueryLossCurves", *request);
   if (!caller.ok()) return Answer(context, caller.status());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  readers_.Submit([this, context, request, answer = AnswerLater(reactor, response)] {
-    if (context->IsCancelled()) return answer(NobodyWaits());
-    answer(LossCurves(coordinator_, *request));
-  });
-  return reactor;
+  return AnswerOnPool<v1::QueryLossCurvesResponse>(
+      context, readers_, response, [this, request] { return LossCurves(coordinator_, *request); });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
@@ -259,12 +248,8 @@ grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
   const absl::StatusOr<Caller> caller =
       gate_.Admit(*context, "lengthwise.v1.ExperimentService/SummarizeExperiment", *request);
   if (!caller.ok()) return Answer(context, caller.status());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  readers_.Submit([this, context, request, answer = AnswerLater(reactor, response)] {
-    if (context->IsCancelled()) return answer(NobodyWaits());
-    answer(Summary(coordinator_, *request));
-  });
-  return reactor;
+  return AnswerOnPool<v1::SummarizeExperimentResponse>(
+      context, readers_, response, [this, request] { return Summary(coordinator_, *request); });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
@@ -273,12 +258,9 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
   const absl::StatusOr<Caller> caller =
       gate_.Admit(*context, "lengthwise.v1.ExperimentService/QueryLengthAccuracies", *request);
   if (!caller.ok()) return Answer(context, caller.status());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  readers_.Submit([this, context, request, answer = AnswerLater(reactor, response)] {
-    if (context->IsCancelled()) return answer(NobodyWaits());
-    answer(LengthAccuracies(coordinator_, *request));
-  });
-  return reactor;
+  return AnswerOnPool<v1::QueryLengthAccuraciesResponse>(
+      context, readers_, response,
+      [this, request] { return LengthAccuracies(coordinator_, *request); });
 }
 
 grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMaps(
@@ -291,7 +273,7 @@ grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMap
       StreamAll<v1::AttentionMap>(
           [this, request = *request] { return AttentionMaps(coordinator_, request); }, transfers_,
           streams_),
-      std::move(admission->stream));
+      *std::move(admission));
 }
 
 grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
@@ -304,7 +286,7 @@ grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
       StreamAll<v1::Projection>(
           [this, request = *request] { return Projections(coordinator_, request); }, transfers_,
           streams_),
-      std::move(admission->stream));
+      *std::move(admission));
 }
 
 grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(

@@ -144,6 +144,10 @@ class FakeCoordinator : public Coordinator {
   class FakeSubscription;
   class FakeWriter;
 
+  // The experiment's name of a trial's, or of its own.
+  static std::string ExperimentOf(absl::string_view trial);
+  static absl::Status NotFound(absl::string_view name);
+
   absl::StatusOr<EventPage> ReadPage(absl::string_view name, int64_t start_position,
                                      int64_t max_events, bool log_only);
   void Wake(const std::string& experiment);

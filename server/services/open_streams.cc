@@ -1,35 +1,41 @@
 #include "server/services/open_streams.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
 namespace lengthwise::server {
+namespace {
+
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping; call again"); }
+
+}  // namespace
 
 void OpenStreams::Add(const std::shared_ptr<StoppableStream>& stream) {
   {
     platform::MutexLock lock(mutex_);
     if (!stopped_) {
-      streams_.emplace(stream.get(), Open{.stream = stream, .kept = nullptr});
+      streams_.emplace(stream.get(), Open{.stream = stream, .admission = std::nullopt});
       return;
     }
   }
-  stream->Stop();
+  stream->Stop(Stopping());
 }
 
 void OpenStreams::Remove(const StoppableStream* stream) {
-  std::shared_ptr<void> kept;  // destroyed without the lock
+  std::optional<Gate::Admission> admission;  // destroyed without the lock
   platform::MutexLock lock(mutex_);
   const auto open = streams_.find(stream);
   if (open == streams_.end()) return;
-  kept = std::move(open->second.kept);
+  admission = std::move(open->second.admission);
   streams_.erase(open);
 }
 
-void OpenStreams::Attach(const StoppableStream* stream, std::shared_ptr<void> kept) {
+void OpenStreams::Attach(const StoppableStream* stream, Gate::Admission admission) {
   platform::MutexLock lock(mutex_);
   if (const auto open = streams_.find(stream); open != streams_.end()) {
-    open->second.kept = std::move(kept);
+    open->second.admission = std::move(admission);
   }
 }
 
@@ -42,7 +48,34 @@ void OpenStreams::StopAll() {
   }
   // Without the lock: a stream that ends calls Remove.
   for (const auto& [key, open] : streams) {
-    if (const std::shared_ptr<StoppableStream> stream = open.stream.lock()) stream->Stop();
+    if (const std::shared_ptr<StoppableStream> stream = open.stream.lock()) {
+      stream->Stop(Stopping());
+    }
+  }
+}
+
+void OpenStreams::StopRefused(const std::function<absl::Status(const Caller&)>& check) {
+  struct OfToken {
+    Caller caller;
+    std::vector<std::weak_ptr<StoppableStream>> streams;
+  };
+  std::map<std::string, OfToken> tokens;
+  {
+    platform::MutexLock lock(mutex_);
+    for (const auto& [key, open] : streams_) {
+      if (!open.admission.has_value()) continue;
+      OfToken& token = tokens[open.admission->caller.token_id];
+      token.caller = open.admission->caller;
+      token.streams.push_back(open.stream);
+    }
+  }
+  // Without the lock, too.
+  for (const auto& [id, token] : tokens) {
+    const absl::Status status = check(token.caller);
+    if (status.ok()) continue;
+    for (const std::weak_ptr<StoppableStream>& open : token.streams) {
+      if (const std::shared_ptr<StoppableStream> stream = open.lock()) stream->Stop(status);
+    }
   }
 }
 

@@ -23,7 +23,7 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
                          public std::enable_shared_from_this<PushStream<Response>> {
  public:
   // Sends one response; waits until the one before was written. False: the client is gone or the
-  // server stops, and nothing more is sent.
+  // stream was stopped, and nothing more is sent.
   using Send = std::function<bool(Response)>;
   // Runs once, on the pool. What it returns is the stream's status.
   using Produce = std::function<absl::Status(const Send&)>;
@@ -37,9 +37,9 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
     return stream.get();
   }
 
-  void Stop() override {
+  void Stop(const absl::Status& reason) override {
     platform::MutexLock lock(mutex_);
-    stopped_ = true;
+    if (stopped_.ok()) stopped_ = reason;
   }
 
   // From gRPC.
@@ -71,7 +71,7 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
       if (cancelled_) {
         status = absl::CancelledError("the client cancelled the call");
       } else if (refused_) {
-        status = absl::UnavailableError("the server is stopping; call again");
+        status = stopped_;
       }
     }
     this->Finish(ToGrpcStatus(status));
@@ -81,7 +81,7 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
     {
       platform::MutexLock lock(mutex_);
       while (writing_) changed_.Wait(mutex_);
-      if (cancelled_ || stopped_) {
+      if (cancelled_ || !stopped_.ok()) {
         refused_ = true;
         return false;
       }
@@ -101,7 +101,7 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
   platform::ConditionVariable changed_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

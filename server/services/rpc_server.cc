@@ -69,6 +69,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
         v1::AccessService::service_full_name(), v1::AdministrationService::service_full_name()}) {
     server->server_->GetHealthCheckService()->SetServingStatus(service, true);
   }
+  if (options.tokens != nullptr) {
+    server->guard_ =
+        std::make_unique<StreamGuard>(*server->streams_, server->gate_, options.recheck_interval);
+  }
   return server;
 }
 
@@ -76,8 +80,8 @@ RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
     : coordinator_(coordinator),
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
       gate_(options.gate, options.tokens),
-      readers_(options.reader_threads),
-      transfers_(options.transfer_threads),
+      readers_(options.reader_threads, options.longest_wait),
+      transfers_(options.transfer_threads, options.longest_wait),
       experiments_(coordinator, readers_, transfers_, *streams_, gate_),
       workers_(coordinator, transfers_, *streams_, gate_),
       fleet_(coordinator, gate_),

@@ -20,6 +20,7 @@
 #include "server/services/experiment_service.h"
 #include "server/services/fleet_service.h"
 #include "server/services/open_streams.h"
+#include "server/services/stream_guard.h"
 #include "server/services/work_pool.h"
 #include "server/services/worker_service.h"
 
@@ -50,10 +51,15 @@ class RpcServer {
         interceptors;
     // Where its streams are kept while they are open; for the metrics. Absent: its own.
     std::shared_ptr<OpenStreams> streams;
+    // How often the callers of open streams are asked for again: so long a stream may outlive its
+    // token.
+    absl::Duration recheck_interval = absl::Seconds(1);
     // Threads that read pages of events and answer queries.
     int reader_threads = 2;
     // Threads that carry artifacts and attention maps: so many may wait for slow clients at once.
     int transfer_threads = 8;
+    // Longest that a call without a deadline waits for one of these threads.
+    absl::Duration longest_wait = absl::Minutes(1);
   };
 
   // Serves until Stop. FAILED_PRECONDITION when the address cannot be bound or the certificate
@@ -86,6 +92,7 @@ class RpcServer {
   AdministrationService administration_;
   AccessService access_;
   std::string address_;
+  std::unique_ptr<StreamGuard> guard_;  // only where there can be tokens
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -2,13 +2,16 @@
 #ifndef LENGTHWISE_SERVER_SERVICES_UNARY_H_
 #define LENGTHWISE_SERVER_SERVICES_UNARY_H_
 
+#include <functional>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/services/status.h"
+#include "server/services/work_pool.h"
 
 namespace lengthwise::server {
 
@@ -36,6 +39,27 @@ auto AnswerLater(grpc::ServerUnaryReactor* reactor, T* response) {
     if (result.ok()) *response = *std::move(result);
     reactor->Finish(status);
   };
+}
+
+// Answers with what `read` returns, on the pool; nobody who has gone meanwhile is read for. A call
+// without a deadline has one: the longest that the pool lets it wait for its turn.
+template <typename T>
+grpc::ServerUnaryReactor* AnswerOnPool(grpc::CallbackServerContext* context, WorkPool& pool,
+                                       T* response, std::function<absl::StatusOr<T>()> read) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto answer = AnswerLater(reactor, response);
+  pool.Submit(
+      [context, answer, read = std::move(read)] {
+        answer(context->IsCancelled()
+                   ? absl::CancelledError("the call's deadline was over before its turn came")
+                   : read());
+      },
+      [answer, &pool] {
+        answer(absl::DeadlineExceededError(
+            absl::StrCat("the server was busy for ", absl::FormatDuration(pool.longest_wait()),
+                         " with what was asked before; try again later")));
+      });
+  return reactor;
 }
 
 }  // namespace lengthwise::server

@@ -55,9 +55,9 @@ void WatchReactor::OnProgress(const v1::TrialProgress& progress) {
   Schedule();
 }
 
-void WatchReactor::Stop() {
+void WatchReactor::Stop(const absl::Status& reason) {
   platform::MutexLock lock(mutex_);
-  stopped_ = true;
+  if (stopped_.ok()) stopped_ = reason;
   Schedule();
 }
 
@@ -94,7 +94,8 @@ void WatchReactor::SubmitStep() {
 }
 
 void WatchReactor::Step() {
-  bool cancelled, stopped, wake;
+  bool cancelled, wake;
+  absl::Status stopped;
   std::map<std::string, v1::TrialProgress> progress;
   {
     platform::MutexLock lock(mutex_);
@@ -107,10 +108,11 @@ void WatchReactor::Step() {
   }
   if (cancelled) return FinishWith(absl::CancelledError("the client cancelled the call"));
   if (complete_) return FinishWith(absl::OkStatus());
-  if (stopped) {
-    return FinishWith(absl::UnavailableError(
-        absl::StrCat("the server is stopping; watch again with start_position ", cursor_)));
+  if (absl::IsUnavailable(stopped)) {
+    stopped =
+        absl::UnavailableError(absl::StrCat(stopped.message(), " with start_position ", cursor_));
   }
+  if (!stopped.ok()) return FinishWith(stopped);
 
   response_.Clear();
   at_end_ = false;

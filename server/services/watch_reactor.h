@@ -1,7 +1,7 @@
 // One client's WatchExperiment: history first, then live, without a gap.
 //
 // The reactor is a cursor (the next position to read) and four facts that others tell it:
-// "something was committed", "a write is done", "the client is gone", "the server stops". It keeps
+// "something was committed", "a write is done", "the client is gone", "it is stopped". It keeps
 // no queue: a slow client's reactor simply reads its next page later. TrialProgress is kept as the
 // newest per trial and goes with the next response.
 //
@@ -48,9 +48,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   static WatchReactor* Start(const v1::WatchExperimentRequest& request, Coordinator& coordinator,
                              WorkPool& pool, OpenStreams& streams);
 
-  // From the server's stop: the stream ends with UNAVAILABLE, which tells the client to watch again
-  // from its position.
-  void Stop() override;
+  // The stream ends with the reason, to which UNAVAILABLE adds the position to watch again from.
+  void Stop(const absl::Status& reason) override;
   // Since the first commit, or the watch's start, after which the client was not given everything.
   absl::Duration Lag(absl::Time now) override;
 
@@ -109,7 +108,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   absl::Time woken_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
   std::map<std::string, v1::TrialProgress> progress_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
+
 namespace lengthwise::server {
 
-WorkPool::WorkPool(int threads) {
+WorkPool::WorkPool(int threads, absl::Duration longest_wait) : longest_wait_(longest_wait) {
   threads_.reserve(threads);
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
 }
@@ -18,15 +20,16 @@ WorkPool::~WorkPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void WorkPool::Submit(std::function<void()> task) {
+void WorkPool::Submit(std::function<void()> task, std::function<void()> too_late) {
+  const absl::Time submitted = too_late ? absl::Now() : absl::InfiniteFuture();
   platform::MutexLock lock(mutex_);
-  tasks_.push_back(std::move(task));
+  tasks_.push_back({std::move(task), std::move(too_late), submitted});
   changed_.NotifyOne();
 }
 
 void WorkPool::Run() {
   while (true) {
-    std::function<void()> task;
+    Task task;
     {
       platform::MutexLock lock(mutex_);
       while (tasks_.empty() && !stopping_) changed_.Wait(mutex_);
@@ -34,7 +37,8 @@ void WorkPool::Run() {
       task = std::move(tasks_.front());
       tasks_.pop_front();
     }
-    task();
+    const bool late = task.too_late && absl::Now() - task.submitted > longest_wait_;
+    (late ? task.too_late : task.run)();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "platform/mutex.h"
 
 namespace lengthwise::server {
@@ -14,21 +15,33 @@ namespace lengthwise::server {
 // Thread-safe. Runs tasks in the order in which they came, several at a time.
 class WorkPool {
  public:
-  explicit WorkPool(int threads);
+  // A task that waits for its turn longer than `longest_wait` is too late, if it says what to do
+  // then.
+  explicit WorkPool(int threads, absl::Duration longest_wait = absl::InfiniteDuration());
   // Runs what is queued, then ends the threads. Nothing may be submitted from outside meanwhile;
   // tasks may.
   ~WorkPool();
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
-  void Submit(std::function<void()> task);
+  // Runs `task`, or `too_late` in its place.
+  void Submit(std::function<void()> task, std::function<void()> too_late = nullptr);
+
+  absl::Duration longest_wait() const { return longest_wait_; }
 
  private:
+  struct Task {
+    std::function<void()> run;
+    std::function<void()> too_late;
+    absl::Time submitted;  // only where it can be too late
+  };
+
   void Run();
 
+  const absl::Duration longest_wait_;
   platform::Mutex mutex_;
   platform::ConditionVariable changed_;
-  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -2,7 +2,10 @@
 
 #include <atomic>
 #include <latch>
+#include <string>
+#include <vector>
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::server {
@@ -31,6 +34,22 @@ TEST(WorkPool, RunsAsManyTasksAtOnceAsItHasThreads) {
   std::latch all(4);  // a pool with fewer threads would never pass
   for (int i = 0; i < 4; ++i) pool.Submit([&] { all.arrive_and_wait(); });
   all.wait();
+}
+
+TEST(WorkPool, WhatWaitedTooLongIsToldSoAndNotRun) {
+  std::vector<std::string> log;
+  {
+    WorkPool pool(1, absl::Milliseconds(1));
+    pool.Submit([] { absl::SleepFor(absl::Milliseconds(2)); });
+    pool.Submit([&] { log.push_back("run"); }, [&] { log.push_back("too late"); });
+    pool.Submit([&] { log.push_back("has no limit"); });
+  }
+  EXPECT_EQ(log, (std::vector<std::string>{"too late", "has no limit"}));
+  {
+    WorkPool pool(1, absl::Hours(1));
+    pool.Submit([&] { log.push_back("run"); }, [&] { log.push_back("too late"); });
+  }
+  EXPECT_EQ(log.back(), "run");
 }
 
 TEST(WorkPool, KeepsTheOrderWithOneThread) {

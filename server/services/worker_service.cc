@@ -80,7 +80,7 @@ WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
     return new RefusedStream<
         grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
         admission.status());
-  return streams_.Keep(EventStream::Start(coordinator_, streams_), std::move(admission->stream));
+  return streams_.Keep(EventStream::Start(coordinator_, streams_), *std::move(admission));
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
@@ -91,7 +91,7 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
     return new RefusedStream<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
         admission.status());
   return streams_.Keep(ArtifactUpload::Start(coordinator_, transfers_, streams_),
-                       std::move(admission->stream));
+                       *std::move(admission));
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
@@ -113,7 +113,7 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadA
     });
   };
   return streams_.Keep(Stream::Start(std::move(produce), transfers_, streams_),
-                       std::move(admission->stream));
+                       *std::move(admission));
 }
 
 }  // namespace lengthwise::server

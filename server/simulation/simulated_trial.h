@@ -3,6 +3,7 @@
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATED_TRIAL_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -34,9 +35,9 @@ inline Nature NatureOf(absl::string_view id) {
 // takes training.batch_size of a worker's memory.
 specification::Grid MakeGrid(Timeline& timeline, const std::string& name, int64_t packs,
                              int64_t most);
-// More trials for one of the grid's packs.
-specification::GridTrial MoreOf(Timeline& timeline, const specification::GridTrial& trial,
-                                uint64_t seed);
+// One more trial of a grid's pack.
+specification::GridTrial MoreOf(Timeline& timeline,
+                                std::shared_ptr<const specification::GridPack> pack, uint64_t seed);
 
 }  // namespace lengthwise::server
 

@@ -153,11 +153,11 @@ void Simulation::Extend(const std::string& id) {
     extension.specification = record.specification;
     for (const auto& [number, pack] : data.packs.rows()) {
       if (pack.experiment != *key) continue;
-      specification::GridTrial trial;
-      trial.specification.ParseFromString(pack.specification);
-      trial.pack_key = pack.pack_key;
+      auto shared = std::make_shared<specification::GridPack>();
+      shared->key = pack.pack_key;
+      shared->specification.ParseFromString(pack.specification);
       extension.added.push_back(
-          MoreOf(timeline_, trial, static_cast<uint64_t>(10'000 + ++requests_)));
+          MoreOf(timeline_, std::move(shared), static_cast<uint64_t>(10'000 + ++requests_)));
       break;
     }
     const auto response = engine.ExtendExperiment(
