@@ -115,6 +115,16 @@ CellSet BlankCells(Blanking blanking, size_t clues, random::Stream& stream, Puzz
   return blanks;
 }
 
+Puzzle BlankAndAsk(const PuzzleStyle& style, random::Stream& stream) {
+  const auto clues = static_cast<size_t>(stream.Between(style.fewest_clues, style.most_clues));
+  Puzzle puzzle = DrawLatinSquare(stream);
+  CellSet blanks = BlankCells(style.blanking, clues, stream, puzzle);
+  auto skip = stream.Below(static_cast<uint32_t>(std::popcount(blanks)));
+  while (skip-- > 0) blanks = static_cast<CellSet>(blanks & (blanks - 1));
+  puzzle[static_cast<size_t>(std::countr_zero(blanks))] = kTarget;
+  return puzzle;
+}
+
 bool IsApart(const Puzzle& puzzle, absl::Span<const Features> others, double dissimilarity) {
   const Features features(puzzle);
   return std::all_of(others.begin(), others.end(), [&](const Features& other) {
@@ -130,17 +140,10 @@ Puzzle DrawLatinSquare(random::Stream& stream) {
 }
 
 std::optional<SolvedPuzzle> DrawPuzzle(const PuzzleStyle& style, random::Stream& stream) {
-  SolvedPuzzle drawn;
-  const auto clues = static_cast<size_t>(stream.Between(style.fewest_clues, style.most_clues));
-  drawn.puzzle = DrawLatinSquare(stream);
-  CellSet blanks = BlankCells(style.blanking, clues, stream, drawn.puzzle);
-  auto skip = stream.Below(static_cast<uint32_t>(std::popcount(blanks)));
-  while (skip-- > 0) blanks = static_cast<CellSet>(blanks & (blanks - 1));
-  drawn.puzzle[static_cast<size_t>(std::countr_zero(blanks))] = kTarget;
-  const std::optional<Deduction> deduction = Deduce(drawn.puzzle);
+  const Puzzle puzzle = BlankAndAsk(style, stream);
+  const std::optional<Deduction> deduction = Deduce(puzzle);
   if (!deduction) return std::nullopt;
-  drawn.deduction = *deduction;
-  return drawn;
+  return SolvedPuzzle{puzzle, *deduction};
 }
 
 absl::StatusOr<std::vector<SolvedPuzzle>> GeneratePuzzles(const Wanted& wanted, uint64_t seed,
@@ -166,15 +169,15 @@ absl::StatusOr<std::vector<SolvedPuzzle>> GeneratePuzzles(const Wanted& wanted, 
     }
     random::Stream stream(seed, random::Purpose::kPuzzles, static_cast<uint64_t>(candidate),
                           static_cast<uint32_t>(part));
-    const std::optional<SolvedPuzzle> drawn = DrawPuzzle(wanted.style, stream);
-    if (!drawn) continue;
-    int64_t& left = missing[static_cast<size_t>(drawn->deduction.vectors - 1)];
-    if (left == 0 || !IsApart(drawn->puzzle, others, wanted.minimum_dissimilarity) ||
-        !seen.insert(drawn->puzzle).second) {
-      continue;
-    }
+    // Most candidates are too near to a puzzle, so that is looked at before the rules.
+    const Puzzle puzzle = BlankAndAsk(wanted.style, stream);
+    if (!IsApart(puzzle, others, wanted.minimum_dissimilarity)) continue;
+    const std::optional<Deduction> deduction = Deduce(puzzle);
+    if (!deduction) continue;
+    int64_t& left = missing[static_cast<size_t>(deduction->vectors - 1)];
+    if (left == 0 || !seen.insert(puzzle).second) continue;
     --left;
-    puzzles.push_back(*drawn);
+    puzzles.push_back({puzzle, *deduction});
   }
   return puzzles;
 }

@@ -147,24 +147,24 @@ TEST_F(LatinSquareTest, SeedsSplitTheSamePuzzlesDifferentlyAndShareTheValidation
   EXPECT_EQ(pool, others);
 }
 
-TEST_F(LatinSquareTest, AnotherTaskObjectMakesTheSameData) {
-  const auto again = Create();
-  const PuzzleData data = AsPuzzles(*again).Data(1).value();
-  EXPECT_EQ(data.training.tokens, data_->training.tokens);
-  EXPECT_EQ(data.training.classes, data_->training.classes);
-  EXPECT_EQ(data.validation.tokens, data_->validation.tokens);
-}
-
-TEST_F(LatinSquareTest, PuzzleSeedMakesOtherPuzzles) {
+// Parameters that make few puzzles fast.
+catalogue::Parameters Few(int64_t puzzle_seed) {
   catalogue::Parameters parameters;
-  parameters.Set("puzzle_seed", int64_t{1});
+  parameters.Set("puzzle_seed", puzzle_seed);
   parameters.Set("training_puzzles", int64_t{60});
   parameters.Set("held_out_puzzles", int64_t{0});
-  const auto task = Create(parameters);
+  return parameters;
+}
+
+TEST(LatinSquareSeedsTest, TheDataIsAFunctionOfParametersAndSeed) {
+  const auto task = Create(Few(1)), again = Create(Few(1)), other = Create(Few(2));
   const PuzzleData data = AsPuzzles(*task).Data(1).value();
   EXPECT_EQ(data.training.size(), 60);
   EXPECT_EQ(data.held_out.size(), 0);
-  EXPECT_NE(data.validation.tokens, data_->validation.tokens);
+  EXPECT_EQ(AsPuzzles(*again).Data(1)->training.tokens, data.training.tokens);
+  EXPECT_EQ(AsPuzzles(*again).Data(1)->training.classes, data.training.classes);
+  EXPECT_EQ(AsPuzzles(*again).Data(1)->validation.tokens, data.validation.tokens);
+  EXPECT_NE(AsPuzzles(*other).Data(1)->validation.tokens, data.validation.tokens);
 }
 
 TEST(LatinSquareFormatTest, WritesTokensAsPuzzles) {

@@ -1,7 +1,6 @@
 #include "tasks/latin_square/puzzle.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -55,20 +54,11 @@ size_t NumberOfClues(const Puzzle& puzzle) {
 
 Features::Features(const Puzzle& puzzle) {
   for (size_t cell = 0; cell < kCells; ++cell) {
-    if (puzzle[cell] == kTarget) {
-      target_ = static_cast<CellSet>(target_ | Cell(cell));
-    } else if (puzzle[cell] != kBlank) {
-      symbols_ |= uint64_t{Cell(cell)} << (kCells * (puzzle[cell] - 1U));
-    }
+    if (puzzle[cell] == kBlank) continue;
+    values_ |= uint64_t{puzzle[cell]} << (4 * cell);
+    filled_ |= uint64_t{1} << (4 * cell);
+    ++size_;
   }
-}
-
-double Features::DissimilarityTo(const Features& other) const {
-  const int both = std::popcount(symbols_ & other.symbols_) +
-                   std::popcount(static_cast<CellSet>(target_ & other.target_));
-  const int either = std::popcount(symbols_ | other.symbols_) +
-                     std::popcount(static_cast<CellSet>(target_ | other.target_));
-  return 1.0 - static_cast<double>(both) / static_cast<double>(either);
 }
 
 }  // namespace lengthwise::tasks::latin_square

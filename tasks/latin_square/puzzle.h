@@ -46,11 +46,20 @@ class Features {
   explicit Features(const Puzzle& puzzle);
 
   // 1 - |u and v| / |u or v| over the 80 features, the target's among them.
-  double DissimilarityTo(const Features& other) const;
+  double DissimilarityTo(const Features& other) const {
+    // A cell that both fill is a shared feature where both hold the same, two features otherwise.
+    const uint64_t different = values_ ^ other.values_;
+    uint64_t same = ~(different | different >> 1 | different >> 2 | different >> 3) & filled_;
+    constexpr uint64_t kBytes = 0x0101010101010101;
+    same = (same & kBytes) + (same >> 4 & kBytes);
+    const auto both = static_cast<int>(same * kBytes >> 56);
+    return 1.0 - static_cast<double>(both) / static_cast<double>(size_ + other.size_ - both);
+  }
 
  private:
-  uint64_t symbols_ = 0;  // cell c with symbol s: bit 16 (s - 1) + c
-  CellSet target_ = 0;
+  uint64_t values_ = 0;  // four bits for each cell
+  uint64_t filled_ = 0;  // the lowest of a cell's four where it is not blank
+  int size_ = 0;         // number of cells that are not blank
 };
 
 }  // namespace lengthwise::tasks::latin_square

@@ -42,4 +42,17 @@ std::string WhyNothingIsIn(const std::string& name) {
                       name, "/, laid out as tests/golden/README.md says");
 }
 
+std::string DataFolder() {
+  namespace fs = std::filesystem;
+  std::error_code absent;
+  if (const char* given = std::getenv("LENGTHWISE_DATA_DIR"); given != nullptr && *given != '\0') {
+    return fs::is_directory(given, absent) ? given : "";
+  }
+  // A test sees links to the files of the checkout.
+  const fs::path file = fs::canonical("tests/golden/golden_folder.h", absent);
+  if (absent) return "";
+  const fs::path folder = file.parent_path() / "../../../shared/data";
+  return fs::is_directory(folder, absent) ? folder.lexically_normal().string() : "";
+}
+
 }  // namespace lengthwise::golden

@@ -22,6 +22,11 @@ std::string TestName(std::string file_name);
 // mistyped $LENGTHWISE_GOLDEN_DIR fails instead of skipping everything; empty otherwise.
 std::string WhyNothingIsIn(const std::string& name);
 
+// The folder of other people's data, which is no part of this repository: $LENGTHWISE_DATA_DIR, or
+// ../shared/data beside the checkout; empty where it is not there. A test that reads it is then
+// skipped and says so.
+std::string DataFolder();
+
 }  // namespace lengthwise::golden
 
 #endif  // LENGTHWISE_TESTS_GOLDEN_GOLDEN_FOLDER_H_

@@ -1,0 +1,223 @@
+#include "tasks/addition/addition.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tasks/addition/format.h"
+#include "tasks/addition/vocabulary.h"
+#include "tasks/text.h"
+
+namespace lengthwise::tasks::addition {
+namespace {
+
+constexpr int64_t kLargestSizeWithoutHints = 10000;
+
+struct Settings {
+  Format format;
+  bool hints_wrap = false;
+  bool leading_zeros = false;
+  double random_space = 0;
+};
+
+using Tokens = std::vector<int32_t>;
+
+// The answer up to its end token, without blanks. `digits_alone` also drops hints.
+Tokens Kept(absl::Span<const int32_t> answer, bool digits_alone) {
+  const auto end = std::find(answer.begin(), answer.end(), kEnd);
+  Tokens kept;
+  std::copy_if(answer.begin(), end, std::back_inserter(kept), [digits_alone](int32_t token) {
+    return digits_alone ? IsDigit(token) : token != kBlank;
+  });
+  return kept;
+}
+
+class AdditionTask final : public TextTask {
+ public:
+  explicit AdditionTask(const Settings& settings) : settings_(settings) {}
+
+  int32_t vocabulary() const override {
+    return settings_.format.order == Order::kPaired ? kTokens : kPadding + 1;
+  }
+  int32_t end_token() const override { return kEnd; }
+  int32_t padding_token() const override { return kPadding; }
+
+  absl::Status Check(int64_t size) const override {
+    const bool hints = settings_.format.index_hints;
+    if (hints && settings_.format.order == Order::kPaired) {
+      return absl::InvalidArgumentError(
+          "paired digits have no index hints: set index_hints to false or another order");
+    }
+    const int64_t largest = hints ? kHints - 1 : kLargestSizeWithoutHints;
+    if (size < 1 || size > largest) {
+      return absl::InvalidArgumentError(absl::StrCat("operands have 1 to ", largest, " digits",
+                                                     hints ? " with index hints, of which there "
+                                                             "are 102 and one more is used for the "
+                                                             "carry"
+                                                           : "",
+                                                     ", not ", size));
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t LongestExample(int64_t size) const override {
+    return LongestWritten(size, settings_.format);
+  }
+
+  TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override {
+    const Problem problem{DrawOperand(size, stream), DrawOperand(size, stream)};
+    int32_t first_hint = 0;
+    if (settings_.format.index_hints) {
+      const int64_t last = settings_.hints_wrap ? kHints - 1 : kHints - (size + 1);
+      first_hint = static_cast<int32_t>(stream.Between(0, last));
+    }
+    TextExample example = Write(problem, settings_.format, first_hint);
+    if (!augmented || settings_.random_space == 0) return example;
+    std::vector<int> blanks(example.tokens.size() - 1);
+    for (int& count : blanks) {
+      while (stream.NextDouble() < settings_.random_space) ++count;
+    }
+    return InsertBlanks(example, blanks);
+  }
+
+  AnswerComparison Compare(const TextExample& example,
+                           absl::Span<const int32_t> given) const override;
+
+  std::string Format(absl::Span<const int32_t> tokens) const override {
+    return FormatTokens(tokens);
+  }
+
+ private:
+  Digits DrawOperand(int64_t size, random::Stream& stream) const {
+    Digits digits(static_cast<size_t>(size));
+    for (uint8_t& digit : digits) digit = static_cast<uint8_t>(stream.Below(10));
+    if (size > 1 && !settings_.leading_zeros) {
+      digits.back() = static_cast<uint8_t>(1 + stream.Below(9));
+    }
+    return digits;
+  }
+
+  // The problem that a prompt asks.
+  Problem Read(absl::Span<const int32_t> prompt) const;
+
+  const Settings settings_;
+};
+
+Problem AdditionTask::Read(absl::Span<const int32_t> prompt) const {
+  Problem problem;
+  Digits* number = &problem.a;
+  for (const int32_t token : prompt) {
+    if (token == kPlus) number = &problem.b;
+    if (!IsDigit(token)) continue;
+    number->push_back(static_cast<uint8_t>(token));
+    if (settings_.format.order == Order::kPaired) {
+      number = number == &problem.a ? &problem.b : &problem.a;
+    }
+  }
+  if (settings_.format.order == Order::kStandard) {
+    std::reverse(problem.a.begin(), problem.a.end());
+    std::reverse(problem.b.begin(), problem.b.end());
+  }
+  return problem;
+}
+
+AnswerComparison AdditionTask::Compare(const TextExample& example,
+                                       absl::Span<const int32_t> given) const {
+  const bool ended = std::find(given.begin(), given.end(), kEnd) != given.end();
+  Tokens expected = Kept(example.Answer(), /*digits_alone=*/true);
+  Tokens digits = Kept(given, /*digits_alone=*/true);
+  AnswerComparison comparison{
+      .is_exact = ended && Kept(given, false) == Kept(example.Answer(), false),
+      .has_right_digits = digits == expected};
+  if (comparison.has_right_digits) return comparison;
+  const Digits carries = CarriesInto(Read(example.Prompt()));
+  if (settings_.format.order == Order::kStandard) {
+    // The most significant digit is written first: digits are compared as they stand from there.
+    std::reverse(expected.begin(), expected.end());
+    digits.resize(expected.size(), kPadding);
+    std::reverse(digits.begin(), digits.end());
+  }
+  for (size_t place = 0; place < expected.size(); ++place) {
+    if (place < digits.size() && digits[place] == expected[place]) continue;
+    comparison.wrong_digits.push_back(static_cast<int32_t>(place));
+  }
+  if (!comparison.wrong_digits.empty()) {
+    const auto first = static_cast<size_t>(comparison.wrong_digits.front());
+    comparison.first_wrong_has_carry = first < carries.size() && carries[first] != 0;
+  }
+  return comparison;
+}
+
+std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
+  const std::string& order = parameters.String("order");
+  Settings settings;
+  settings.format.order = order == "standard"   ? Order::kStandard
+                          : order == "reversed" ? Order::kReversed
+                                                : Order::kPaired;
+  settings.format.index_hints = parameters.Bool("index_hints");
+  settings.format.zero_padding = parameters.Bool("zero_padding");
+  settings.hints_wrap = parameters.Bool("hints_wrap");
+  settings.leading_zeros = parameters.Bool("leading_zeros");
+  settings.random_space = parameters.Double("random_space");
+  return std::make_unique<AdditionTask>(settings);
+}
+
+}  // namespace
+
+const TaskEntry& DecimalAddition() {
+  static const auto& entry = *new TaskEntry{
+      {.name = "decimal_addition",
+       .title = "Decimal Addition",
+       .documentation =
+           "The sum of two numbers with as many digits, digit by digit as text: a question up to "
+           "\"=\", an answer, an end. Zhou et al. 2024, \"Transformers Can Achieve Length "
+           "Generalization But Not Robustly\", section 2; by default reversed, with index hints "
+           "and "
+           "zero padding, which generalize best there.",
+       .parameters =
+           {{.name = "order",
+             .default_value = std::string("reversed"),
+             .documentation = "\"standard\": the most significant digit first; \"reversed\": the "
+                              "least significant first; \"paired\": the operands' digits in pairs, "
+                              "reversed, without hints.",
+             .allowed = {"standard", "reversed", "paired"}},
+            {.name = "index_hints",
+             .default_value = true,
+             .documentation = "A symbol of an ordered set of 102 before every digit, consecutive "
+                              "from a random one and the same in all three numbers."},
+            {.name = "zero_padding",
+             .default_value = true,
+             .documentation = "Writes all numbers with one digit more than the operands have, for "
+                              "the carry."},
+            {.name = "hints_wrap",
+             .default_value = false,
+             .documentation = "Lets the first hint be any of the 102 and goes on with the first "
+                              "symbol after the last one. False: consecutive symbols alone."},
+            {.name = "leading_zeros",
+             .default_value = false,
+             .documentation =
+                 "Draws all digits of operands from 0 to 9. False: the most significant "
+                 "of two or more is 1 to 9."},
+            {.name = "random_space",
+             .default_value = 0.0,
+             .documentation =
+                 "Random-space augmentation in training: before every token a blank follows with "
+                 "this probability, and again after each. The paper does not say which; 0.1 is "
+                 "usual.",
+             .minimum = 0,
+             .maximum = 0.5}}},
+      TaskKind::kText,
+      "",
+      0.0,
+      /*permutation_invariant=*/false,
+      Create};
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::addition

@@ -1,0 +1,90 @@
+#include "tasks/addition/format.h"
+
+#include <cstddef>
+
+#include "tasks/addition/vocabulary.h"
+
+namespace lengthwise::tasks::addition {
+namespace {
+
+struct Addition {
+  Digits sum, carries;
+};
+
+Addition Add(const Problem& problem) {
+  const size_t n = problem.a.size();
+  Addition addition{Digits(n + 1), Digits(n + 1)};
+  for (size_t i = 0; i < n; ++i) {
+    const int column = problem.a[i] + problem.b[i] + addition.carries[i];
+    addition.sum[i] = static_cast<uint8_t>(column % 10);
+    addition.carries[i + 1] = static_cast<uint8_t>(column / 10);
+  }
+  addition.sum[n] = addition.carries[n];
+  return addition;
+}
+
+void WriteNumber(const Digits& digits, size_t count, const Format& format, int32_t first_hint,
+                 std::vector<int32_t>& tokens) {
+  for (size_t i = 0; i < count; ++i) {
+    if (format.index_hints) {
+      tokens.push_back(kFirstHint + (first_hint + static_cast<int32_t>(i)) % kHints);
+    }
+    tokens.push_back(digits[format.order == Order::kStandard ? count - 1 - i : i]);
+  }
+}
+
+}  // namespace
+
+Digits Sum(const Problem& problem) { return Add(problem).sum; }
+Digits CarriesInto(const Problem& problem) { return Add(problem).carries; }
+
+TextExample Write(const Problem& problem, const Format& format, int32_t first_hint) {
+  const size_t n = problem.a.size();
+  Digits a = problem.a, b = problem.b;
+  a.push_back(0);
+  b.push_back(0);
+  const Digits sum = Sum(problem);
+  TextExample example;
+  if (format.order == Order::kPaired) {
+    for (size_t i = 0; i <= n; ++i) {
+      if (i > 0) example.tokens.push_back(kComma);
+      example.tokens.push_back(a[i]);
+      example.tokens.push_back(b[i]);
+    }
+    example.tokens.push_back(kEquals);
+    example.prompt = example.tokens.size();
+    example.tokens.insert(example.tokens.end(), sum.begin(), sum.end());
+  } else {
+    const size_t operand = n + (format.zero_padding ? 1 : 0);
+    WriteNumber(a, operand, format, first_hint, example.tokens);
+    example.tokens.push_back(kPlus);
+    WriteNumber(b, operand, format, first_hint, example.tokens);
+    example.tokens.push_back(kEquals);
+    example.prompt = example.tokens.size();
+    const bool needs_place = format.zero_padding || sum[n] != 0;
+    WriteNumber(sum, n + (needs_place ? 1 : 0), format, first_hint, example.tokens);
+  }
+  example.tokens.push_back(kEnd);
+  return example;
+}
+
+int64_t LongestWritten(int64_t n, const Format& format) {
+  if (format.order == Order::kPaired) return 3 * (n + 1) + (n + 1) + 1;
+  const int64_t operand = n + (format.zero_padding ? 1 : 0);
+  return (2 * operand + n + 1) * (format.index_hints ? 2 : 1) + 3;
+}
+
+TextExample InsertBlanks(const TextExample& example, absl::Span<const int> blanks) {
+  TextExample result;
+  for (size_t i = 0; i < example.tokens.size(); ++i) {
+    // Blanks before the answer's first token belong to the answer.
+    if (i == example.prompt) result.prompt = result.tokens.size();
+    if (i < blanks.size()) {
+      result.tokens.insert(result.tokens.end(), static_cast<size_t>(blanks[i]), kBlank);
+    }
+    result.tokens.push_back(example.tokens[i]);
+  }
+  return result;
+}
+
+}  // namespace lengthwise::tasks::addition

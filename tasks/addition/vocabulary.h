@@ -1,0 +1,40 @@
+// The tokens of additions: one for each character.
+#ifndef LENGTHWISE_TASKS_ADDITION_VOCABULARY_H_
+#define LENGTHWISE_TASKS_ADDITION_VOCABULARY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace lengthwise::tasks::addition {
+
+// Digits are the tokens 0 to 9.
+inline constexpr int32_t kPlus = 10;
+inline constexpr int32_t kEquals = 11;
+inline constexpr int32_t kBlank = 12;
+// The ordered index hints are kFirstHint to kFirstHint + kHints - 1.
+inline constexpr int32_t kFirstHint = 13;
+inline constexpr int32_t kHints = 102;
+inline constexpr int32_t kEnd = kFirstHint + kHints;
+// 116 tokens, then padding.
+inline constexpr int32_t kPadding = kEnd + 1;
+// Only of the paired format, which is not one of the 116.
+inline constexpr int32_t kComma = kPadding + 1;
+inline constexpr int32_t kTokens = kComma + 1;
+
+constexpr bool IsDigit(int32_t token) { return token >= 0 && token <= 9; }
+constexpr bool IsHint(int32_t token) { return token >= kFirstHint && token < kEnd; }
+
+// "<h7>9<h8>0+": hints by number from 0, "<eos>" and "<pad>" as such, everything else as a
+// character; "?" for what is no token.
+std::string FormatTokens(absl::Span<const int32_t> tokens);
+
+// The token that FormatTokens writes so; NOT_FOUND for other text.
+absl::StatusOr<int32_t> ParseToken(absl::string_view text);
+
+}  // namespace lengthwise::tasks::addition
+
+#endif  // LENGTHWISE_TASKS_ADDITION_VOCABULARY_H_

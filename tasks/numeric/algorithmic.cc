@@ -1,0 +1,209 @@
+#include "tasks/numeric/algorithmic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "tasks/numeric/value_range.h"
+#include "tasks/regression.h"
+
+namespace lengthwise::tasks::numeric {
+namespace {
+
+// Fills `y` with the task's answer for `x`, which is as long.
+using Function = void (*)(absl::Span<const double> x, absl::Span<double> y);
+
+struct Settings {
+  double bound = 2;
+  bool scratchpad = true;
+  bool integers_have_bounds = false;
+  double rounding_unit = 1;
+};
+
+class AlgorithmicTask final : public RegressionTask {
+ public:
+  AlgorithmicTask(Function function, const Settings& settings)
+      : function_(function), settings_(settings) {}
+
+  absl::Status Check(const Domain& domain) const override {
+    if (domain.n < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("vectors have 1 element or more, not ", domain.n));
+    }
+    if (!(domain.scale >= 1) || !std::isfinite(domain.scale)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("scales are finite and 1 or more, not ", domain.scale));
+    }
+    if (domain.integers && settings_.bound * domain.scale < 1) {
+      return absl::InvalidArgumentError(absl::StrCat("there are no whole numbers to draw below ",
+                                                     settings_.bound * domain.scale));
+    }
+    return absl::OkStatus();
+  }
+
+  int64_t Rows(int64_t n) const override { return n + (settings_.scratchpad ? 1 : 0); }
+
+  void Mask(int64_t n, absl::Span<uint8_t> mask) const override {
+    std::fill(mask.begin(), mask.end(), uint8_t{0});
+    std::fill_n(mask.begin(), n, uint8_t{1});
+  }
+
+  void Sample(const Domain& domain, random::Stream& stream,
+              RegressionSample sample) const override {
+    const auto n = static_cast<size_t>(domain.n);
+    std::fill(sample.inputs.begin(), sample.inputs.end(), 0.0);
+    if (domain.integers && !settings_.integers_have_bounds) {
+      // As a half-open range of the reference's: {-2c, ..., 2c - 1}.
+      const auto limit = static_cast<int64_t>(std::floor(settings_.bound * domain.scale));
+      for (double& x : sample.inputs.first(n)) {
+        x = static_cast<double>(stream.Between(-limit, limit - 1));
+      }
+    } else {
+      const ValueRange range = DrawRange({-settings_.bound, settings_.bound}, domain.scale, stream);
+      for (double& x : sample.inputs.first(n)) {
+        x = range.At(stream.NextDouble());
+        // Adding 0 makes -0 a 0.
+        if (domain.integers) x = std::nearbyint(x) + 0.0;
+      }
+    }
+    Solve(sample);
+  }
+
+  void Solve(RegressionSample sample) const override {
+    const size_t n = sample.inputs.size() - (settings_.scratchpad ? 1 : 0);
+    std::fill(sample.targets.begin(), sample.targets.end(), 0.0);
+    function_(sample.inputs.first(n), sample.targets.first(n));
+  }
+
+  double rounding_unit() const override { return settings_.rounding_unit; }
+
+ private:
+  const Function function_;
+  const Settings settings_;
+};
+
+void Sum(absl::Span<const double> x, absl::Span<double> y) {
+  double sum = 0;
+  for (size_t i = 0; i < x.size(); ++i) y[i] = sum += x[i];
+}
+
+void Min(absl::Span<const double> x, absl::Span<double> y) {
+  double smallest = x[0];
+  for (size_t i = 0; i < x.size(); ++i) y[i] = smallest = std::min(smallest, x[i]);
+}
+
+void Median(absl::Span<const double> x, absl::Span<double> y) {
+  std::vector<double> sorted;
+  for (size_t i = 0; i < x.size(); ++i) {
+    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), x[i]), x[i]);
+    y[i] = (sorted[i / 2] + sorted[(i + 1) / 2]) / 2;
+  }
+}
+
+// Kadane's algorithm; the empty subarray does not count.
+void MaxSumSubarray(absl::Span<const double> x, absl::Span<double> y) {
+  double best = x[0];
+  double ending_here = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    ending_here = i == 0 ? x[0] : std::max(x[i], ending_here + x[i]);
+    y[i] = best = std::max(best, ending_here);
+  }
+}
+
+void Sort(absl::Span<const double> x, absl::Span<double> y) {
+  std::copy(x.begin(), x.end(), y.begin());
+  std::sort(y.begin(), y.end());
+}
+
+template <Function function>
+std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
+  return std::make_unique<AlgorithmicTask>(
+      function, Settings{.bound = parameters.Double("bound"),
+                         .scratchpad = parameters.Bool("scratchpad"),
+                         .integers_have_bounds = parameters.String("integer_inputs") == "bounded",
+                         .rounding_unit = function == Median ? 0.5 : 1.0});
+}
+
+template <Function function>
+const TaskEntry& Entry(std::string name, std::string title, const std::string& what,
+                       bool permutation_invariant) {
+  return *new TaskEntry{
+      {.name = std::move(name),
+       .title = std::move(title),
+       .documentation = absl::StrCat(
+           what,
+           " \"Positional Attention: Out-of-Distribution Generalization and Expressivity for "
+           "Neural Algorithmic Reasoning\", section 6: real numbers from bounds drawn for "
+           "each sample within [-2, 2] in training and [-2c, 2c] at scale c."),
+       .parameters =
+           {{.name = "bound",
+             .default_value = 2.0,
+             .documentation = "Training values lie between minus this and this.",
+             .minimum = 0.001,
+             .maximum = 1e6},
+            {.name = "scratchpad",
+             .default_value = true,
+             .documentation = "Ends a sample with a row of input 0 that is not in the loss, which "
+                              "the network may write to."},
+            {.name = "integer_inputs",
+             .default_value = std::string("uniform"),
+             .documentation =
+                 "How whole numbers are drawn for the accuracy by rounding: \"uniform\" from {-2c, "
+                 "..., 2c - 1}, as the authors' program does, or \"bounded\": as real numbers are, "
+                 "bounds and rejection included, and rounded.",
+             .allowed = {"uniform", "bounded"}}}},
+      TaskKind::kRegression,
+      "",
+      0.0,
+      permutation_invariant,
+      Create<function>};
+}
+
+}  // namespace
+
+const TaskEntry& CumulativeSum() {
+  static const TaskEntry& entry =
+      Entry<Sum>("cumulative_sum", "Cumulative Sum", "The sums of the first 1, 2, ..., n numbers.",
+                 /*permutation_invariant=*/false);
+  return entry;
+}
+
+const TaskEntry& CumulativeMin() {
+  static const TaskEntry& entry = Entry<Min>("cumulative_min", "Cumulative Min",
+                                             "The smallest of the first 1, 2, ..., n numbers.",
+                                             /*permutation_invariant=*/false);
+  return entry;
+}
+
+const TaskEntry& CumulativeMedian() {
+  static const TaskEntry& entry =
+      Entry<Median>("cumulative_median", "Cumulative Median",
+                    "The medians of the first 1, 2, ..., n numbers; of an even number of them the "
+                    "mean of the two in the middle.",
+                    /*permutation_invariant=*/false);
+  return entry;
+}
+
+const TaskEntry& CumulativeMaxSumSubarray() {
+  static const TaskEntry& entry = Entry<MaxSumSubarray>(
+      "cumulative_max_sum_subarray", "Cumulative Max Sum Subarray",
+      "The largest sum of neighbours, one or more, among the first 1, 2, ..., n numbers.",
+      /*permutation_invariant=*/false);
+  return entry;
+}
+
+const TaskEntry& Sorting() {
+  static const TaskEntry& entry =
+      Entry<Sort>("sorting", "Sorting", "The n numbers in ascending order.",
+                  /*permutation_invariant=*/true);
+  return entry;
+}
+
+}  // namespace lengthwise::tasks::numeric

@@ -1,0 +1,171 @@
+#include "tasks/numeric/algorithmic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tasks/chomsky/chi_squared.h"
+#include "tasks/numeric/drawn_vector.h"
+
+namespace lengthwise::tasks::numeric {
+namespace {
+
+using Numbers = std::vector<double>;
+
+catalogue::Parameters With(const std::string& name, catalogue::ParameterValue value) {
+  catalogue::Parameters parameters;
+  parameters.Set(name, std::move(value));
+  return parameters;
+}
+
+// The last place is the scratchpad.
+TEST(AlgorithmicTest, ComputesExamplesWorkedByHand) {
+  const Numbers x = {3, -1, 2, -7, 4, 4, 0};
+  EXPECT_EQ(EntryTask(CumulativeSum()).Solve(x), (Numbers{3, 2, 4, -3, 1, 5, 0}));
+  EXPECT_EQ(EntryTask(CumulativeMin()).Solve(x), (Numbers{3, -1, -1, -7, -7, -7, 0}));
+  EXPECT_EQ(EntryTask(CumulativeMedian()).Solve(x), (Numbers{3, 1, 2, 0.5, 2, 2.5, 0}));
+  EXPECT_EQ(EntryTask(CumulativeMaxSumSubarray()).Solve(x), (Numbers{3, 3, 4, 4, 4, 8, 0}));
+  EXPECT_EQ(EntryTask(Sorting()).Solve(x), (Numbers{-7, -1, 2, 3, 4, 4, 0}));
+}
+
+TEST(AlgorithmicTest, ASubarrayIsNeverEmpty) {
+  EXPECT_EQ(EntryTask(CumulativeMaxSumSubarray()).Solve({-3, -5, -1, 0}), (Numbers{-3, -3, -1, 0}));
+}
+
+class EveryAlgorithmTest : public ::testing::TestWithParam<const TaskEntry*> {
+ protected:
+  const EntryTask task_{*GetParam()};
+};
+
+// By the definition, with every subarray and every prefix looked at.
+Numbers ByDefinition(const std::string& name, const Numbers& x) {
+  Numbers y;
+  for (size_t end = 1; end <= x.size(); ++end) {
+    Numbers prefix(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(end));
+    double best = prefix[0];
+    for (size_t i = 0; i < end; ++i) {
+      for (size_t j = i + 1; j <= end; ++j) {
+        best =
+            std::max(best, std::accumulate(prefix.begin() + static_cast<std::ptrdiff_t>(i),
+                                           prefix.begin() + static_cast<std::ptrdiff_t>(j), 0.0));
+      }
+    }
+    const double sum = std::accumulate(prefix.begin(), prefix.end(), 0.0);
+    std::sort(prefix.begin(), prefix.end());
+    if (name == "cumulative_sum") y.push_back(sum);
+    if (name == "cumulative_min") y.push_back(prefix[0]);
+    if (name == "cumulative_median") {
+      y.push_back(end % 2 == 1 ? prefix[end / 2] : (prefix[end / 2 - 1] + prefix[end / 2]) / 2);
+    }
+    if (name == "cumulative_max_sum_subarray") y.push_back(best);
+    if (name == "sorting" && end == x.size()) y = prefix;
+  }
+  return y;
+}
+
+TEST_P(EveryAlgorithmTest, SamplesHaveTheTargetsOfTheDefinitionAtEveryLength) {
+  for (int64_t n = 1; n <= 32; ++n) {
+    for (const double scale : {1.0, 3.0}) {
+      DrawnVector drawn = task_.Draw({.n = n, .scale = scale}, 5);
+      ASSERT_EQ(drawn.inputs.size(), static_cast<size_t>(n) + 1);
+      EXPECT_EQ(drawn.inputs.back(), 0) << "scratchpad";
+      EXPECT_EQ(drawn.targets.back(), 0) << "scratchpad";
+      drawn.inputs.pop_back();
+      const Numbers expected = ByDefinition(GetParam()->name, drawn.inputs);
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(drawn.targets[i], expected[i], 1e-12) << n;
+      }
+    }
+  }
+}
+
+TEST_P(EveryAlgorithmTest, TheScratchpadDoesNotCountAndCanBeLeftOut) {
+  EXPECT_EQ(task_.Mask(3), (std::vector<uint8_t>{1, 1, 1, 0}));
+  const EntryTask without(*GetParam(), With("scratchpad", false));
+  EXPECT_EQ(without.Mask(3), (std::vector<uint8_t>{1, 1, 1}));
+  EXPECT_EQ(without.Draw({.n = 3}, 0).inputs.size(), 3U);
+  EXPECT_EQ(without->Rows(8), 8);
+  EXPECT_EQ(task_->Rows(8), 9);
+}
+
+TEST_P(EveryAlgorithmTest, ABatchMadeInPartsIsTheBatch) {
+  const Domain domain{.n = 4, .scale = 2};
+  const auto make = [&](DrawnVector& all, uint32_t first, uint32_t count) {
+    SampleBatch(*task_, 3, random::Purpose::kTrainingSamples, 7, domain, first, count,
+                {absl::MakeSpan(all.inputs).subspan(size_t{first} * 5, size_t{count} * 5),
+                 {},
+                 absl::MakeSpan(all.targets).subspan(size_t{first} * 5, size_t{count} * 5)});
+  };
+  DrawnVector whole = task_.Blank(4, 10), parts = task_.Blank(4, 10);
+  make(whole, 0, 10);
+  make(parts, 6, 4);
+  make(parts, 0, 1);
+  make(parts, 1, 5);
+  EXPECT_EQ(whole, parts);
+  EXPECT_NE(whole.inputs[0], whole.inputs[5]);
+}
+
+TEST_P(EveryAlgorithmTest, RefusesWhatItHasNoSamplesOf) {
+  EXPECT_TRUE(task_->Check({.n = 1, .scale = 10}).ok());
+  EXPECT_FALSE(task_->Check({.n = 0}).ok());
+  EXPECT_FALSE(task_->Check({.n = 8, .scale = 0.5}).ok());
+  EXPECT_FALSE(task_->Check({.n = 8, .scale = std::nan("")}).ok());
+  EXPECT_FALSE(task_->Check({.n = 8, .scale = HUGE_VAL}).ok());
+}
+
+TEST_P(EveryAlgorithmTest, RoundsToWholeNumbersOrForMediansToHalves) {
+  EXPECT_EQ(task_->rounding_unit(), GetParam()->name == "cumulative_median" ? 0.5 : 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTasks, EveryAlgorithmTest,
+                         ::testing::Values(&CumulativeSum(), &CumulativeMin(), &CumulativeMedian(),
+                                           &CumulativeMaxSumSubarray(), &Sorting()),
+                         [](const auto& info) { return info.param->name; });
+
+// Elements of one sample share its bounds: given them, they are uniform and independent. The
+// largest and smallest of many elements are nearly the bounds, and the place of another between
+// them is uniform.
+TEST(AlgorithmicSamplingTest, ElementsAreUniformBetweenTheSamplesBounds) {
+  const EntryTask task(CumulativeSum());
+  std::vector<int64_t> places(10);
+  for (uint32_t i = 0; i < 2000; ++i) {
+    const Numbers x = task.Draw({.n = 400, .scale = 3}, i).inputs;
+    const auto [low, high] = std::minmax_element(x.begin() + 1, x.end() - 1);
+    const double place = (x[0] - *low) / (*high - *low);
+    if (place >= 0 && place < 1) ++places.at(static_cast<size_t>(10 * place));
+  }
+  EXPECT_TRUE(chomsky::FitsUniform(places));
+}
+
+TEST(AlgorithmicSamplingTest, WholeNumbersAreUniformFromMinusTwoCToTwoCMinusOne) {
+  const EntryTask task(CumulativeSum());
+  std::vector<int64_t> counts(12);
+  for (uint32_t i = 0; i < 3000; ++i) {
+    const Numbers x = task.Draw({.n = 8, .scale = 3, .integers = true}, i).inputs;
+    for (size_t place = 0; place < 8; ++place) {
+      ASSERT_EQ(x[place], std::floor(x[place]));
+      ++counts.at(static_cast<size_t>(x[place] + 6));
+    }
+  }
+  EXPECT_TRUE(chomsky::FitsUniform(counts));
+}
+
+TEST(AlgorithmicSamplingTest, WholeNumbersWithBoundsAreTheRealNumbersRounded) {
+  const EntryTask task(CumulativeSum(), With("integer_inputs", std::string("bounded")));
+  for (uint32_t i = 0; i < 500; ++i) {
+    const Numbers real = task.Draw({.n = 8, .scale = 3}, i).inputs;
+    const Numbers whole = task.Draw({.n = 8, .scale = 3, .integers = true}, i).inputs;
+    for (size_t place = 0; place < 8; ++place) {
+      EXPECT_EQ(whole[place], std::nearbyint(real[place]));
+      EXPECT_FALSE(std::signbit(whole[place]) && whole[place] == 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::tasks::numeric

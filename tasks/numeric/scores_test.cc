@@ -1,0 +1,62 @@
+#include "tasks/numeric/scores.h"
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace lengthwise::tasks::numeric {
+namespace {
+
+const std::vector<uint8_t> kMask = {1, 1, 0};
+
+TEST(ScoresTest, ErrorsAreMeansOverThePlacesThatCount) {
+  const std::vector<double> predictions = {1, 5, 100}, targets = {3, 4, 0};
+  EXPECT_DOUBLE_EQ(SquaredErrors(predictions, targets, kMask).Mean(), (4.0 + 1.0) / 2);
+  EXPECT_DOUBLE_EQ(AbsolutePercentageErrors(predictions, targets, kMask).Mean(),
+                   (2.0 / 3 + 1.0 / 4) / 2);
+}
+
+TEST(ScoresTest, SumsOfBatchesAddUp) {
+  ErrorSum all = SquaredErrors({1, 5}, {3, 4}, {1, 1});
+  all.Add(SquaredErrors({7}, {4}, {1}));
+  EXPECT_EQ(all.count, 3);
+  EXPECT_DOUBLE_EQ(all.Mean(), (4.0 + 1.0 + 9.0) / 3);
+}
+
+TEST(ScoresTest, ATargetOfZeroHasAFinitePercentageError) {
+  EXPECT_DOUBLE_EQ(AbsolutePercentageErrors({0.5}, {0}, {1}).Mean(), 0.5 / 1.17e-6);
+}
+
+TEST(ScoresTest, RoundingTakesTheNearestMultipleOfTheUnit) {
+  EXPECT_TRUE(AllRoundToTarget({2.6, -1.4, 9}, {3, -1, 0}, kMask, 1));
+  EXPECT_FALSE(AllRoundToTarget({2.6, -1.6, 9}, {3, -1, 0}, kMask, 1));
+  EXPECT_TRUE(AllRoundToTarget({2.6, -1.7, 9}, {2.5, -1.5, 0}, kMask, 0.5));
+  EXPECT_FALSE(AllRoundToTarget({2.8, -1.7, 9}, {2.5, -1.5, 0}, kMask, 0.5));
+  EXPECT_TRUE(AllRoundToTarget({-0.2}, {0}, {1}, 1));
+  EXPECT_FALSE(AllRoundToTarget({std::nan("")}, {0}, {1}, 1));
+}
+
+TEST(ScoresTest, ClosenessHasThreeReadings) {
+  const Tolerance tolerance;
+  // The target 10: 0.05 absolute, 0.5 relative, 0.55 together.
+  EXPECT_TRUE(IsClose(10.54, 10, Closeness::kSum, tolerance));
+  EXPECT_FALSE(IsClose(10.56, 10, Closeness::kSum, tolerance));
+  EXPECT_TRUE(IsClose(10.04, 10, Closeness::kBoth, tolerance));
+  EXPECT_FALSE(IsClose(10.06, 10, Closeness::kBoth, tolerance));
+  EXPECT_TRUE(IsClose(10.49, 10, Closeness::kEither, tolerance));
+  EXPECT_FALSE(IsClose(10.51, 10, Closeness::kEither, tolerance));
+  // Near 0 the relative precision is the smaller one.
+  EXPECT_FALSE(IsClose(0.13, 0.1, Closeness::kBoth, tolerance));
+  EXPECT_TRUE(IsClose(0.13, 0.1, Closeness::kEither, tolerance));
+  EXPECT_FALSE(IsClose(std::nan(""), 0.1, Closeness::kEither, tolerance));
+}
+
+TEST(ScoresTest, OnePlaceThatIsNotCloseMakesTheListWrong) {
+  EXPECT_TRUE(AllClose({1, 2, 9}, {1, 2, 0}, kMask, Closeness::kSum, {}));
+  EXPECT_FALSE(AllClose({1, 3, 9}, {1, 2, 0}, kMask, Closeness::kSum, {}));
+}
+
+}  // namespace
+}  // namespace lengthwise::tasks::numeric

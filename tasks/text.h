@@ -1,0 +1,85 @@
+// Text: questions with answers, as tokens for a causal language model. No LibTorch, no gRPC.
+#ifndef LENGTHWISE_TASKS_TEXT_H_
+#define LENGTHWISE_TASKS_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "random/stream.h"
+#include "tasks/task.h"
+
+namespace lengthwise::tasks {
+
+// The prompt, the answer and the end token.
+struct TextExample {
+  std::vector<int32_t> tokens;
+  size_t prompt = 0;  // number of tokens of the prompt
+
+  absl::Span<const int32_t> Prompt() const { return absl::MakeSpan(tokens).first(prompt); }
+  // With the end token.
+  absl::Span<const int32_t> Answer() const { return absl::MakeSpan(tokens).subspan(prompt); }
+
+  bool operator==(const TextExample&) const = default;
+};
+
+// A model's answer beside the right one.
+struct AnswerComparison {
+  // All tokens up to and with the end token are right; blanks count for nothing.
+  bool is_exact = false;
+  // The digits are right, whatever stands between them.
+  bool has_right_digits = false;
+  // Places of wrong or missing digits, 0 for the least significant one; ascending.
+  std::vector<int32_t> wrong_digits;
+  // Whether there is a carry into the first of wrong_digits; absent where none is wrong.
+  std::optional<bool> first_wrong_has_carry;
+};
+
+// Immutable after construction; all methods may be called from any thread.
+class TextTask : public Task {
+ public:
+  TaskKind kind() const final { return TaskKind::kText; }
+
+  // Tokens are {0, ..., vocabulary() - 1}, the two below among them.
+  virtual int32_t vocabulary() const = 0;
+  virtual int32_t end_token() const = 0;
+  virtual int32_t padding_token() const = 0;
+
+  // INVALID_ARGUMENT, with the limits, for a size that the task has no examples of. The size is
+  // what is generalized over: the number of digits of an operand.
+  virtual absl::Status Check(int64_t size) const = 0;
+
+  // Tokens of the longest example of `size` without augmentation.
+  virtual int64_t LongestExample(int64_t size) const = 0;
+
+  // Draws one example. `augmented` is for training: what the task's parameters add to it then.
+  virtual TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const = 0;
+
+  // Compares what a model wrote after the prompt of `example`, up to and with its first end token
+  // or as far as it came.
+  virtual AnswerComparison Compare(const TextExample& example,
+                                   absl::Span<const int32_t> given) const = 0;
+
+  virtual std::string Format(absl::Span<const int32_t> tokens) const = 0;
+};
+
+// Where a training example's numbers come from.
+struct TextData {
+  uint64_t seed = 0;
+  int64_t largest_size = 1;  // sizes are uniform from 1 to this
+  // Number of different examples, below 2^32, drawn from with replacement; 0: a new one every time.
+  // A set is its seed and size: nothing is stored.
+  int64_t examples = 0;
+};
+
+// Example `index` of the training step `step`: a function of (data, step, index) alone.
+TextExample TrainingExample(const TextTask& task, const TextData& data, uint64_t step,
+                            uint32_t index);
+
+}  // namespace lengthwise::tasks
+
+#endif  // LENGTHWISE_TASKS_TEXT_H_
