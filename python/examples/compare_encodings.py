@@ -28,14 +28,15 @@ print(experiment)
 # %% Events come once and in order, also when the server restarts meanwhile.
 for event in experiment.watch():
     match event:
-        case lengthwise.StateChange(new="SUCCEEDED" | "FAILED" as state, trial=trial, reason=reason):
-            print(f"{trial.rpartition('/')[2]}: {state} {reason}".rstrip())
+        case lengthwise.StateChange(new="FAILED", trial=trial, reason=reason):
+            print(f"{trial.rpartition('/')[2]}: failed: {reason}")
         case lengthwise.LengthAccuracies(final=True, trial=trial, lengths=lengths, accuracies=accuracies):
             print(f"{trial.rpartition('/')[2]}: {accuracies[-1]:.2f} at length {lengths[-1]}")
 
 # %% The mean over the seeds of each encoding.
 results = experiment.results()
-print(results[["encoding", "succeeded", "seen_accuracy", "unseen_accuracy", "unseen_accuracy_deviation"]].round(3))
+columns = ["encoding", "succeeded", "seen_accuracy", "unseen_accuracy", "unseen_accuracy_deviation"]
+print(results[columns].round(3).to_string(index=False))
 
 # %% Accuracy by length.
 accuracies = experiment.accuracies()
