@@ -110,6 +110,8 @@ TEST(LengthwiseWorker, WrongFlagsExitWith2AndSayWhatIsAccepted) {
       {{"--server", "h:1", "--exit_when_idle", "soon"}, "duration"},
       {{"--server", "h:1", "--buffer_bytes", "0"}, "--buffer_bytes"},
       {{"--server", "h:1", "--spool_bytes", "-1"}, "--spool_bytes"},
+      {{"--server", "h:1", "--metrics_listen", "9465"}, "\"9465\" is not HOST:PORT"},
+      {{"--server", "h:1", "--metrics_listen", "0.0.0.0:0"}, "--insecure_plain_text"},
   };
   for (const auto& [arguments, expected] : cases) {
     const auto [code, output] = RunToEnd(arguments);

@@ -26,19 +26,6 @@ ScheduledTrial ToScheduled(const TrialRecord& record) {
                    .pack_limit = record.pack_limit}};
 }
 
-RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack) {
-  TrialStart start = MakeTrialStart(ToTrialSpecification(trial, pack));
-  start.name = TrialName(trial.experiment_id, trial.id);
-  start.experiment_id = trial.experiment_id;
-  start.trial_id = trial.id;
-  start.attempt = trial.attempt;
-  start.worker = trial.worker;
-  start.task = pack.task;
-  start.network = pack.network;
-  start.encoding = pack.encoding;
-  return {.name = start.name, .start = start};
-}
-
 void SetPast(const TrialPast& past, TrialRecord& record) {
   record.attempt = past.attempt;
   record.failures = past.failures;
@@ -114,7 +101,8 @@ absl::Status Engine::Rebuild() {
   for (const TrialRecord& trial : running) {
     const absl::StatusOr<std::optional<PackRecord>> pack = reader.FindPack(trial.pack);
     if (!pack.ok()) return pack.status();
-    if (pack->has_value()) effects_.running.push_back(StartOf(trial, **pack));
+    if (!pack->has_value()) continue;
+    effects_.running.push_back(StartOf(trial, **pack, ToTrialSpecification(trial, **pack)));
   }
   const absl::StatusOr<std::vector<LeaseRecord>> leases = reader.ListLeases();
   if (!leases.ok()) return leases.status();
@@ -235,11 +223,7 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   }
   if (absl::Status status = writer_.UpdateTrial(trial, previous); !status.ok()) return status;
   effects_.trials[trial.experiment_id].insert(trial.key);
-  if (running) {
-    const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial.pack);
-    if (!pack.ok()) return pack.status();
-    if (pack->has_value()) effects_.running.push_back(StartOf(trial, **pack));
-  } else if (previous == v1::RUNNING) {
+  if (previous == v1::RUNNING) {
     effects_.running.push_back({.name = TrialName(trial.experiment_id, trial.id)});
   }
 

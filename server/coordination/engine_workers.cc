@@ -149,6 +149,7 @@ absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions) {
     *leased.mutable_specification() = ToTrialSpecification(*trial, *pack);
     leased.set_attempt(trial->attempt);
     leased.set_checkpoint_step(trial->checkpoint_step);
+    effects_.running.push_back(StartOf(*trial, *pack, leased.specification()));
     if (trial->checkpoint_step == 0) continue;
     const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(*trial);
     if (!checkpoint.ok()) return checkpoint.status();

@@ -1,18 +1,29 @@
 #include "server/coordination/running_trials.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "server/coordination/names.h"
 
 namespace lengthwise::server {
 
-TrialStart MakeTrialStart(const v1::TrialSpecification& specification) {
+RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
+                      const v1::TrialSpecification& specification) {
   const v1::Evaluation& evaluation = specification.evaluation();
-  TrialStart start;
-  start.seen_up_to = evaluation.seen_up_to();
+  TrialStart start = {.name = TrialName(trial.experiment_id, trial.id),
+                      .experiment_id = trial.experiment_id,
+                      .trial_id = trial.id,
+                      .attempt = trial.attempt,
+                      .worker = trial.worker,
+                      .task = pack.task,
+                      .network = pack.network,
+                      .encoding = pack.encoding,
+                      .seen_up_to = evaluation.seen_up_to()};
   for (const int32_t length : evaluation.lengths()) start.longest = std::max(start.longest, length);
   for (const int32_t length : evaluation.interval_lengths()) {
     start.longest = std::max(start.longest, length);
   }
-  return start;
+  return {.name = start.name, .start = std::move(start)};
 }
 
 void RunningTrials::Apply(const std::vector<RunningChange>& changes) {

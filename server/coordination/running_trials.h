@@ -18,6 +18,7 @@
 #include "proto/specification.pb.h"
 #include "server/coordination/length_buckets.h"
 #include "server/coordinator.h"
+#include "server/storage/records.h"
 
 namespace lengthwise::server {
 
@@ -36,14 +37,15 @@ struct TrialStart {
   int32_t longest = 0;
 };
 
-// From a trial's specification and pack.
-TrialStart MakeTrialStart(const v1::TrialSpecification& specification);
-
 // What happened to running trials, in order: a start, or an end where there is none.
 struct RunningChange {
   std::string name;
   std::optional<TrialStart> start;
 };
+
+// The attempt that a trial is in began.
+RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
+                      const v1::TrialSpecification& specification);
 
 // Thread-safe.
 class RunningTrials {

@@ -89,6 +89,33 @@ TEST(RunningTrials, AccuraciesAreMeansOfBucketsAndOfTheUnseenLengths) {
   trials.Evaluated("experiments/e-1/trials/unknown", Accuracies({{12, 0.25}}));
 }
 
+TEST(RunningTrials, AStartSaysWhatTheTrialIsAndHowLongItsInputsGet) {
+  TrialRecord trial;
+  trial.experiment_id = "e-1";
+  trial.id = "a";
+  trial.attempt = 2;
+  trial.worker = "w";
+  PackRecord pack;
+  pack.task = "parity";
+  pack.network = "encoder";
+  pack.encoding = "rope";
+  v1::TrialSpecification specification;
+  specification.mutable_evaluation()->set_seen_up_to(40);
+  for (const int length : {10, 300, 20}) specification.mutable_evaluation()->add_lengths(length);
+  specification.mutable_evaluation()->add_interval_lengths(310);
+  const RunningChange change = StartOf(trial, pack, specification);
+  EXPECT_EQ(change.name, "experiments/e-1/trials/a");
+  ASSERT_TRUE(change.start.has_value());
+  EXPECT_EQ(change.start->name, change.name);
+  EXPECT_EQ(change.start->attempt, 2);
+  EXPECT_EQ(change.start->worker, "w");
+  EXPECT_EQ(change.start->task, "parity");
+  EXPECT_EQ(change.start->network, "encoder");
+  EXPECT_EQ(change.start->encoding, "rope");
+  EXPECT_EQ(change.start->seen_up_to, 40);
+  EXPECT_EQ(change.start->longest, 310);
+}
+
 TEST(RunningTrials, ShowTheOnesThatRunLongestWhereThereAreTooMany) {
   RunningTrials trials;
   for (int i = 0; i < 2000; ++i) trials.Apply({Start(absl::StrCat("t", i))});

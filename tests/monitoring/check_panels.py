@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Asks Prometheus for what every panel of Grafana's dashboards shows, as Grafana does; each query must return data.
 
-  check_panels.py PROMETHEUS_URL METRICS.md DASHBOARD.json...
+  check_panels.py PROMETHEUS_URL DASHBOARD.json...
 
 The variables are filled as Grafana fills them: one that takes several values with .*, one that takes one with the first that
 its query finds. Queries whose metrics are of a GPU must be understood, and return data where a worker has one. Ends with 1
@@ -71,7 +71,7 @@ def main() -> int:
     has_gpu = bool(ask(url, "query", query="lengthwise_worker_gpu_memory_bytes")["result"])
     end = time.monotonic() + PATIENCE_SECONDS
     waiting = []
-    for path in map(pathlib.Path, sys.argv[3:]):
+    for path in map(pathlib.Path, sys.argv[2:]):
         dashboard = json.loads(path.read_text())
         values = variables(url, dashboard, end)
         for panel in dashboard["panels"]:

@@ -1,14 +1,10 @@
 // Grafana's dashboards, without Grafana: they are what their description says, they keep to its
 // JSON model and its linter's rules, and every query returns data from a real Prometheus that
 // scrapes the real server while it trains.
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "tests/monitoring/command.h"
 #include "tests/monitoring/prometheus.h"
@@ -45,8 +41,8 @@ TEST(DashboardsTest, EveryPanelShowsDataOfARealRun) {
   }
   const SmallRun run(testing::TempDir());
   const Prometheus prometheus(testing::TempDir(), run.server_metrics(), run.worker_metrics());
-  ExpectOk(WithDashboards(
-      {"/usr/bin/python3", "tests/monitoring/check_panels.py", prometheus.url(), "METRICS.md"}));
+  ExpectOk(
+      WithDashboards({"/usr/bin/python3", "tests/monitoring/check_panels.py", prometheus.url()}));
 }
 
 }  // namespace

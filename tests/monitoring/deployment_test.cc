@@ -22,6 +22,7 @@
 #include "platform/child_process.h"
 #include "tests/end_to_end/programs.h"
 #include "tests/monitoring/command.h"
+#include "yaml-cpp/yaml.h"
 
 namespace lengthwise::monitoring_test {
 namespace {
@@ -163,6 +164,41 @@ TEST(ComposeTest, WhatIsMountedIsThere) {
         << path;
   }
   EXPECT_EQ(mounts, 5);
+}
+
+TEST(GrafanaTest, ProvisioningFindsPrometheusAndTheDashboardsInTheContainers) {
+  const std::string directory = "deploy/grafana/provisioning/";
+  const YAML::Node source = YAML::LoadFile(directory + "datasources/prometheus.yml");
+  EXPECT_EQ(source["apiVersion"].as<int>(), 1);
+  EXPECT_EQ(source["datasources"][0]["type"].as<std::string>(), "prometheus");
+  EXPECT_EQ(source["datasources"][0]["url"].as<std::string>(), "$PROMETHEUS_URL");
+  // Rates are over windows that fit the scrape interval.
+  EXPECT_EQ(source["datasources"][0]["jsonData"]["timeInterval"].as<std::string>(),
+            YAML::LoadFile("deploy/prometheus/prometheus.yml")["global"]["scrape_interval"]
+                .as<std::string>());
+  const YAML::Node provider = YAML::LoadFile(directory + "dashboards/lengthwise.yml");
+  EXPECT_EQ(provider["apiVersion"].as<int>(), 1);
+  EXPECT_EQ(provider["providers"][0]["type"].as<std::string>(), "file");
+  EXPECT_EQ(provider["providers"][0]["options"]["path"].as<std::string>(),
+            "$LENGTHWISE_DASHBOARDS");
+
+  const YAML::Node services = YAML::LoadFile("deploy/compose.yaml")["services"];
+  const YAML::Node environment = services["grafana"]["environment"];
+  EXPECT_EQ(environment["PROMETHEUS_URL"].as<std::string>(), "http://prometheus:9090");
+  ASSERT_TRUE(services["prometheus"].IsDefined());
+  const auto mounts = services["grafana"]["volumes"].as<std::vector<std::string>>();
+  const auto dashboards = environment["LENGTHWISE_DASHBOARDS"].as<std::string>();
+  EXPECT_THAT(mounts, testing::Contains(absl::StrCat("./grafana/dashboards:", dashboards, ":ro")));
+  EXPECT_THAT(mounts, testing::Contains("./grafana/provisioning:/etc/grafana/provisioning:ro"));
+  EXPECT_EQ(environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"].as<std::string>(),
+            absl::StrCat(dashboards, "/overview.json"));
+  // Prometheus scrapes the server where it listens.
+  const YAML::Node targets = YAML::LoadFile("deploy/prometheus/targets.compose.yml");
+  const auto target = targets[0]["targets"][0].as<std::string>();
+  ASSERT_TRUE(services[target.substr(0, target.find(':'))].IsDefined()) << target;
+  EXPECT_THAT(
+      services["server"]["command"].as<std::vector<std::string>>(),
+      testing::Contains(absl::StrCat("--metrics_listen=0.0.0.0", target.substr(target.find(':')))));
 }
 
 }  // namespace

@@ -1,12 +1,18 @@
 // What Prometheus' own tool says of the configuration, the rules and their test cases.
 //
 // promtool is of Debian's package prometheus; tests/run.sh installs it.
-#include <cstdlib>
-#include <filesystem>
+#include <regex>
 #include <string>
 #include <vector>
 
+#include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
+#include "proto/access_service.pb.h"
+#include "proto/administration_service.pb.h"
+#include "proto/catalogue_service.pb.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/fleet_service.pb.h"
+#include "proto/worker_service.pb.h"
 #include "tests/monitoring/command.h"
 
 namespace lengthwise::monitoring_test {
@@ -59,6 +65,30 @@ TEST_F(PrometheusRulesTest, EveryAlertAndEveryRecordingRuleHasACase) {
     }
   }
   EXPECT_GE(names, 15);
+}
+
+TEST(RecordingRulesTest, LatenciesAreThoseOfCallsThatAnswerAtOnce) {
+  const std::string rules = ReadText(std::string(kDirectory) + "recording_rules.yml");
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(rules, found, std::regex("method!~\"([^\"]*)\"")));
+  const std::regex left_out(found[1].str());
+  int streams = 0;
+  for (const google::protobuf::FileDescriptor* file :
+       {v1::CreateTokenRequest::descriptor()->file(), v1::BackUpRequest::descriptor()->file(),
+        v1::CatalogueEntry::descriptor()->file(), v1::GetTrialRequest::descriptor()->file(),
+        v1::ListWorkersRequest::descriptor()->file(), v1::HeartbeatRequest::descriptor()->file()}) {
+    ASSERT_EQ(file->service_count(), 1) << file->name();
+    const google::protobuf::ServiceDescriptor& service = *file->service(0);
+    for (int i = 0; i < service.method_count(); ++i) {
+      const google::protobuf::MethodDescriptor& method = *service.method(i);
+      const bool streams_or_waits =
+          method.client_streaming() || method.server_streaming() || method.name() == "AcquireLease";
+      streams += streams_or_waits ? 1 : 0;
+      EXPECT_EQ(std::regex_match(service.name() + "/" + method.name(), left_out), streams_or_waits)
+          << method.full_name();
+    }
+  }
+  EXPECT_GE(streams, 8);
 }
 
 }  // namespace
