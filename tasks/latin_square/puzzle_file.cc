@@ -3,6 +3,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -17,6 +21,9 @@ using Json = nlohmann::json;
 
 constexpr std::array<const char*, 3> kConditionLists = {"binary", "ternary", "quaternary"};
 
+// Some 300 times the published set of 9,000.
+constexpr size_t kLargestFile = 64 << 20;
+
 // What a file says of one puzzle.
 struct Record {
   const Json* puzzle = nullptr;
@@ -28,6 +35,11 @@ struct Record {
 const Json* Member(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() ? nullptr : &*found;
+}
+
+// A value for a message: a number as it stands, anything else, which may be long, by its type.
+std::string Shown(const Json& value) {
+  return value.is_number() ? value.dump() : absl::StrCat("a value of type ", value.type_name());
 }
 
 absl::StatusOr<FiledPuzzle> Check(const Record& record) {
@@ -46,7 +58,7 @@ absl::StatusOr<FiledPuzzle> Check(const Record& record) {
   if (record.solution != nullptr && *record.solution != int64_t{deduction->symbol}) {
     return absl::InvalidArgumentError(absl::StrCat("the solution of ", text, " is ",
                                                    int{deduction->symbol}, ", not ",
-                                                   record.solution->dump()));
+                                                   Shown(*record.solution)));
   }
   if (record.vectors && *record.vectors != deduction->vectors) {
     return absl::InvalidArgumentError(absl::StrCat(text, " has a condition of ", deduction->vectors,
@@ -57,7 +69,7 @@ absl::StatusOr<FiledPuzzle> Check(const Record& record) {
         record.human_accuracy->is_number() ? record.human_accuracy->get<double>() : -1;
     if (!(*filed.human_accuracy >= 0 && *filed.human_accuracy <= 1)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "human_accuracy ", record.human_accuracy->dump(), " is not a number from 0 to 1"));
+          "human_accuracy ", Shown(*record.human_accuracy), " is not a number from 0 to 1"));
     }
   }
   return filed;
@@ -146,9 +158,24 @@ absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
 }
 
 absl::StatusOr<std::vector<FiledPuzzle>> ReadPuzzleFile(const std::string& path) {
-  const absl::StatusOr<std::string> text = platform::ReadFile(path);
-  if (!text.ok()) return text.status();
-  return ParsePuzzleFile(*text, path);
+  const absl::StatusOr<platform::FileStatus> status = platform::GetFileStatus(path);
+  if (!status.ok()) return status.status();
+  // Whoever submits an experiment names the file: a device or pipe may have no end.
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(path, unknown)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
+  }
+  std::string text;
+  const absl::Status read = platform::ReadFileInChunks(path, [&text](absl::string_view chunk) {
+    text.append(chunk.data(), chunk.size());
+    return text.size() <= kLargestFile;
+  });
+  if (!read.ok()) return read;
+  if (text.size() > kLargestFile) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " has more than ", kLargestFile, " bytes: it is not a puzzle file"));
+  }
+  return ParsePuzzleFile(text, path);
 }
 
 }  // namespace lengthwise::tasks::latin_square

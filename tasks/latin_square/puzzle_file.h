@@ -28,7 +28,8 @@ struct FiledPuzzle {
 absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
                                                          absl::string_view name);
 
-// The same from a file; its error where it cannot be read.
+// The same from a file; its error where it cannot be read, INVALID_ARGUMENT for one that is not a
+// regular file or has more than 64 MiB.
 absl::StatusOr<std::vector<FiledPuzzle>> ReadPuzzleFile(const std::string& path);
 
 }  // namespace lengthwise::tasks::latin_square

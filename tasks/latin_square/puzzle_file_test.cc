@@ -71,5 +71,11 @@ TEST(PuzzleFileTest, AnAbsentFileIsNotFound) {
   EXPECT_THAT(std::string(puzzles.status().message()), HasSubstr("/nowhere/puzzles.json"));
 }
 
+TEST(PuzzleFileTest, WhatHasNoEndIsNotRead) {
+  for (const char* path : {"/dev/zero", "/"}) {
+    EXPECT_EQ(ReadPuzzleFile(path).status().code(), absl::StatusCode::kInvalidArgument) << path;
+  }
+}
+
 }  // namespace
 }  // namespace lengthwise::tasks::latin_square
