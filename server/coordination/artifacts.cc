@@ -1,10 +1,9 @@
-// Checkpoints in and out, on callers' threads, and what is left of them.
+// Checkpoints in and out, on callers' threads.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/coordination/coordinator_impl.h"
 #include "server/coordination/names.h"
-#include "server/storage/backup.h"
 
 namespace lengthwise::server {
 namespace {
@@ -93,22 +92,6 @@ absl::Status CoordinatorImpl::ReadArtifact(const v1::DownloadArtifactRequest& re
       .experiment = path->experiment, .trial = path->trial, .sha256 = request.sha256()};
   if (absl::Status status = artifacts_->Verify(id); !status.ok()) return ForWorker(status);
   return ForWorker(artifacts_->Read(id, take));
-}
-
-absl::Status CoordinatorImpl::DeleteLeftArtifacts() {
-  const auto experiments =
-      platform::ListDirectory(absl::StrCat(options_.data_dir, "/", kArtifactsDirectory));
-  if (!experiments.ok()) return experiments.status();
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
-  for (const std::string& id : *experiments) {
-    // What this database never knew, as when it was moved away and made anew, is not touched.
-    const absl::StatusOr<bool> deleted = (*reader)->WasDeleted(id);
-    if (!deleted.ok()) return deleted.status();
-    if (!*deleted) continue;
-    if (absl::Status status = artifacts_->DeleteExperiment(id); !status.ok()) return status;
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace lengthwise::server
