@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Counts the test cases of `bazel test` runs and prints "N passed, N failed[, N skipped]" as the last line.
 
-  count_results.py BUILD_EVENTS.json...
+  count_results.py FILE...
 
-Reads the build events for the tests that ran and each test's JUnit XML for its cases. A test that failed without a failed
-case in its XML (a crash, a time-out, no build) counts as one failure. Exits with 1 when something failed or nothing ran.
+A FILE.json has the build events of a run: each test's JUnit XML is read for its cases, and a test that failed without a
+failed case in its XML (a crash, a time-out, no build) counts as one failure. A failed.txt or skipped.txt has a line for each
+other thing that failed or did not run. Exits with 1 when something failed or nothing ran.
 """
 
 import json
@@ -15,14 +16,26 @@ import xml.etree.ElementTree as ElementTree
 
 
 def main() -> int:
-    passed, failed, skipped = 0, [], []
-    for line in (line for path in sys.argv[1:] for line in pathlib.Path(path).read_text().splitlines()):
-        event = json.loads(line)
+    passed, failed, skipped, interrupted = 0, [], [], 0
+    lines = []
+    for path in map(pathlib.Path, sys.argv[1:]):
+        if path.suffix == ".json":
+            lines += path.read_text().splitlines()
+        else:
+            (failed if path.stem == "failed" else skipped).extend(path.read_text().splitlines())
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except json.JSONDecodeError:  # the last line of a run that was killed
+            interrupted += 1
+            continue
         label = event["id"].get("testResult", {}).get("label")
         if label is None:
             # A test target whose build failed has a summary without a result.
             target = event["id"].get("targetCompleted", {}).get("label")
-            if target and event.get("aborted"):
+            if target and event.get("aborted", {}).get("reason") == "USER_INTERRUPTED":
+                interrupted += 1
+            elif target and event.get("aborted"):
                 failed.append(f"{target}: not built ({event['aborted'].get('reason', 'unknown')})")
             elif target and not event.get("completed", {}).get("success"):
                 failed.append(f"{target}: not built")
@@ -48,6 +61,8 @@ def main() -> int:
             failed.append(f"{label}: {result['status'].lower()}")
         elif cases == 0:
             failed.append(f"{label}: ran no test case")
+    if interrupted:
+        skipped.append(f"{interrupted} tests, which were not reached")
     for name in failed:
         print(f"failed: {name}")
     for name in skipped:

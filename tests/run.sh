@@ -1,31 +1,41 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything and runs every test. Ends with the line "N passed, N failed[, N skipped]".
 #
-#   tests/run.sh [--long[=PART,...]] [Bazel targets]
+#   tests/run.sh [--long[=PART,...]] [--within=MINUTES] [Bazel targets]
 #
 # --long adds what takes longer than a change should wait for; --long=PART adds one part of it:
-#   asan    unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
-#   tsan    the same under ThreadSanitizer
-#   fuzz    libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
-#   faults  tests tagged "long": hundreds of kills, crashes at the third time that a failpoint is reached
+#   asan        unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
+#   tsan        the same under ThreadSanitizer
+#   fuzz        libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
+#   faults      tests tagged "long": hundreds of kills, crashes at the third time that a failpoint is reached
+#   benchmarks  load on the service and the scheduler, shortened: that they run, and every answer is right
+# --within=MINUTES is for all of it together: a part that would not get far in what is left is not started, and one that
+# is not done by then is stopped. What did not run because of it is said, and counts as skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
 
+# Minutes that a part needs at least on two cores, with most of its objects in the disk cache.
+declare -A needs=([asan]=10 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5)
+
 started=$SECONDS
+within=0
 step() { printf '\n== %s\n' "$*"; }
 parts=()
 targets=()
 for argument in "$@"; do
   case $argument in
-    --long) parts=(asan tsan fuzz faults) ;;
+    --long) parts=(asan tsan fuzz faults benchmarks) ;;
     --long=*)
       IFS=, read -ra parts <<<"${argument#--long=}"
       for part in "${parts[@]}"; do
-        [[ $part =~ ^(asan|tsan|fuzz|faults)$ ]] ||
-          { echo "unknown part $part; see tests/run.sh --help" >&2; exit 2; }
+        [ -n "${needs[$part]:-}" ] || { echo "unknown part $part; see tests/run.sh --help" >&2; exit 2; }
       done
+      ;;
+    --within=*)
+      within=${argument#--within=}
+      [[ $within =~ ^[1-9][0-9]*$ ]] || { echo "--within takes minutes; see tests/run.sh --help" >&2; exit 2; }
       ;;
     -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     -*) echo "unknown flag $argument; see tests/run.sh --help" >&2; exit 2 ;;
@@ -64,14 +74,35 @@ printf 'took %s s so far\n' "$((built - started))"
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 status=0
+limit=0 # seconds that a command of a long part may take; 0: as long as it takes
+# Runs a command for no longer than that. 124: it was stopped.
+bounded() {
+  if [ $limit = 0 ]; then "$@"; else timeout --signal=INT --kill-after=60 $limit "$@"; fi
+}
+stopped() { echo "$1 was stopped at the time limit: not all of it ran" | tee -a "$results/skipped.txt"; }
 # run_tests NAME FLAG... TARGET...: goes on after failures, which are counted at the end.
 run_tests() {
   local name=$1 ended=0
   shift
-  bazel test --keep_going --build_event_json_file="$results/$name" "$@" || ended=$?
-  # Bazel says 3 when tests failed; anything else but 0 means that something did not run.
-  if [ $ended != 0 ] && [ $ended != 3 ]; then echo "bazel test ended with status $ended" >&2; fi
-  [ $ended = 0 ] || status=1
+  bounded bazel test --keep_going --build_event_json_file="$results/$name.json" "$@" || ended=$?
+  case $ended in
+    0) return ;;
+    124) stopped "$name"; return ;;
+    3) ;; # tests failed
+    *) echo "bazel test ended with status $ended: something did not run" >&2 ;;
+  esac
+  status=1
+}
+# run_part NAME COMMAND...: a part that is no Bazel test.
+run_part() {
+  local name=$1 ended=0
+  shift
+  bounded "$@" || ended=$?
+  case $ended in
+    0) ;;
+    124) stopped "$name" ;;
+    *) echo "$name ended with status $ended" | tee -a "$results/failed.txt" ;;
+  esac
 }
 
 step "4/4 testing"
@@ -88,6 +119,15 @@ without_libtorch() {
 }
 for part in "${parts[@]}"; do
   part_started=$SECONDS
+  if [ "$within" != 0 ]; then
+    left=$((60 * within - (SECONDS - started)))
+    if [ $left -lt $((60 * needs[$part])) ]; then
+      echo "$part was not started: it needs ${needs[$part]} minutes, $((left / 60)) of $within are left" |
+        tee -a "$results/skipped.txt"
+      continue
+    fi
+    limit=$((left - 60)) # a minute to stop and to count
+  fi
   case $part in
     asan | tsan)
       step "long: unit tests with --config=$part"
@@ -100,7 +140,11 @@ for part in "${parts[@]}"; do
       ;;
     fuzz)
       step "long: fuzzing, $FUZZ_SECONDS s each"
-      tests/fuzz/run.sh "$FUZZ_SECONDS" || status=1
+      run_part fuzz tests/fuzz/run.sh "$FUZZ_SECONDS"
+      ;;
+    benchmarks)
+      step "long: benchmarks, shortened"
+      run_part benchmarks benchmarks/service/run.sh --short
       ;;
   esac
   printf '%s took %s s\n' "$part" "$((SECONDS - part_started))"

@@ -1,11 +1,10 @@
-// Checkpoints in and out, on callers' threads, and what is left of them.
+// Checkpoints in and out, on callers' threads.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/coordination/coordinator_impl.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
-#include "server/storage/backup.h"
 
 namespace lengthwise::server {
 namespace {
@@ -157,22 +156,6 @@ absl::StatusOr<CoordinatorImpl::NewestModel> CoordinatorImpl::FindNewestModel(
       absl::StrCat(trial_name, " has no stored model: it is ", v1::TrialState_Name(trial->state),
                    may_come ? " and has stored no checkpoint yet"
                             : " and stored none, or its specification keeps nothing (`keep`)"));
-}
-
-absl::Status CoordinatorImpl::DeleteLeftArtifacts() {
-  const auto experiments =
-      platform::ListDirectory(absl::StrCat(options_.data_dir, "/", kArtifactsDirectory));
-  if (!experiments.ok()) return experiments.status();
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
-  for (const std::string& id : *experiments) {
-    // What this database never knew, as when it was moved away and made anew, is not touched.
-    const absl::StatusOr<bool> deleted = (*reader)->WasDeleted(id);
-    if (!deleted.ok()) return deleted.status();
-    if (!*deleted) continue;
-    if (absl::Status status = artifacts_->DeleteExperiment(id); !status.ok()) return status;
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace lengthwise::server

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <set>
 #include <string>
 #include <thread>
@@ -205,6 +206,51 @@ TEST(CoordinatorFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
   coordinator->Stop();
   EXPECT_EQ(waiting.get_future().get().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(coordinator.Register("w").code(), absl::StatusCode::kUnavailable);
+}
+
+// A disk that hangs must not fill the memory with what waits for it.
+TEST(CoordinatorFaultsTest, WhatWaitsForTheStoreIsBoundedAndRefusedBeyondThat) {
+  Coordinator::Options options;
+  options.data_dir = NewDirectory();
+  CoordinatorImpl::Dependencies dependencies;
+  dependencies.resolve = ResolveSimply;
+  dependencies.max_queued_bytes = 1000;
+  const auto coordinator = CoordinatorImpl::Open(options, dependencies).value();
+  v1::StreamEventsRequest request;
+  request.add_events()->set_trial(std::string(600, 'x'));
+  std::latch busy(1), released(1), all(3);
+  // Answers come from the coordinator's own thread: while one is taken, nothing is stored.
+  coordinator->Heartbeat({}, [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
+    busy.count_down();
+    released.wait();
+  });
+  busy.wait();
+  absl::Status first, beyond, small;
+  coordinator->StoreEvents(request, [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+    first = answer.status();
+    all.count_down();
+  });
+  coordinator->StoreEvents(request, [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+    beyond = answer.status();
+    all.count_down();
+  });
+  EXPECT_EQ(beyond.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(beyond.message()), HasSubstr("try again"));
+  coordinator->Heartbeat({}, [&](const absl::StatusOr<v1::HeartbeatResponse>& answer) {
+    small = answer.status();
+    all.count_down();
+  });
+  released.count_down();
+  all.wait();
+  EXPECT_EQ(first, absl::OkStatus());
+  EXPECT_EQ(small.code(), absl::StatusCode::kNotFound) << "taken: the worker is not registered";
+
+  std::latch again(1);
+  coordinator->StoreEvents(request, [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+    EXPECT_EQ(answer.status(), absl::OkStatus()) << "there is room again";
+    again.count_down();
+  });
+  again.wait();
 }
 
 }  // namespace

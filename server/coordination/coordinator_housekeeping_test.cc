@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,19 +25,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-// ResolveSimply with what the specification keeps.
-absl::StatusOr<specification::Grid> ResolveKeeping(const v1::CreateExperimentRequest& request) {
-  absl::StatusOr<specification::Grid> grid = ResolveSimply(request);
-  if (!grid.ok()) return grid;
-  for (specification::GridTrial& trial : grid->trials) {
-    trial.specification.set_keep(request.specification().keep());
-  }
-  return grid;
-}
-
 class CoordinatorHousekeepingTest : public testing::Test {
  protected:
-  CoordinatorHousekeepingTest() : coordinator_(NewDirectory(), 0, ResolveKeeping) {
+  CoordinatorHousekeepingTest() : coordinator_(NewDirectory()) {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }
@@ -295,7 +286,7 @@ TEST_F(CoordinatorHousekeepingTest, ABackupMadeWhileEventsComeHasAllThatWasAckno
   options.data_dir = restored;
   options.restore_from = path;
   CoordinatorImpl::Dependencies dependencies;
-  dependencies.resolve = ResolveKeeping;
+  dependencies.resolve = ResolveSimply;
   {
     auto opened = CoordinatorImpl::Open(options, dependencies);
     ASSERT_TRUE(opened.ok()) << opened.status();
@@ -303,7 +294,7 @@ TEST_F(CoordinatorHousekeepingTest, ABackupMadeWhileEventsComeHasAllThatWasAckno
   EXPECT_EQ(platform::ReadFile(restored + "/tokens").value_or("none"), "tokens");
   EXPECT_EQ(std::filesystem::status(restored + "/tokens").permissions(),
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-  TestCoordinator copy(restored, 0, ResolveKeeping);
+  TestCoordinator copy(restored);
   ASSERT_EQ(copy.Open(), absl::OkStatus());
   int64_t stored = 0;
   for (const v1::Event& event : copy.History(lease.trials(0).trial())) {
@@ -436,6 +427,43 @@ TEST_F(CoordinatorHousekeepingTest, WhatADeletedExperimentLeftIsDeletedAtTheNext
   EXPECT_FALSE(std::filesystem::exists(artifacts + "sort-1"));
   EXPECT_TRUE(std::filesystem::exists(artifacts + "sort-2/trial"));
   EXPECT_TRUE(std::filesystem::exists(artifacts + "other-1/trial"));
+}
+
+// A server that dies after the commit of a trial's end deletes nothing: its files are put back.
+TEST_F(CoordinatorHousekeepingTest,
+       CheckpointsOfEndedTrialsThatShouldBeGoneAreDeletedAtTheNextStart) {
+  for (const auto& [keep, kind, stays] :
+       std::vector<std::tuple<std::string, v1::Outcome::Kind, std::vector<std::string>>>{
+           {"weights", v1::Outcome::COMPLETED, {"checkpoint 3"}},
+           {"all", v1::Outcome::COMPLETED, {"checkpoint 2", "checkpoint 3"}},
+           {"weights", v1::Outcome::FAILED_PERMANENTLY, {"checkpoint 2", "checkpoint 3"}},
+           {"nothing", v1::Outcome::COMPLETED, {}}}) {
+    const std::string experiment = Create(keep, 2);
+    const v1::Lease lease = coordinator_.Acquire("w");
+    Train(lease);
+    coordinator_.Upload(lease, 0, 40, "not told of").IgnoreError();
+    const std::string artifacts = coordinator_.data_dir() + "/artifacts";
+    const std::string copy = coordinator_.data_dir() + "/copy";
+    std::filesystem::copy(artifacts, copy, std::filesystem::copy_options::recursive);
+    End(lease, kind);
+    const v1::Lease running = coordinator_.Acquire("w");
+    coordinator_.Close();
+    std::filesystem::remove_all(artifacts);
+    std::filesystem::rename(copy, artifacts);
+    EXPECT_THAT(Artifacts(), SizeIs(3));
+
+    ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_THAT(Artifacts(), testing::UnorderedElementsAreArray(stays)) << keep;
+    // What a trial that runs has uploaded and not told of yet stays.
+    ASSERT_EQ(coordinator_.Upload(running, 0, 10, "of the other"), absl::OkStatus());
+    coordinator_.Close();
+    ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_THAT(Artifacts(), SizeIs(stays.size() + 1));
+    ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+    End(running, v1::Outcome::COMPLETED, 1);
+    ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+    EXPECT_THAT(Artifacts(), IsEmpty());
+  }
 }
 
 TEST_F(CoordinatorHousekeepingTest, WhatAnInterruptedBackupLeftIsDeletedAtTheNextStart) {

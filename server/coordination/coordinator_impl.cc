@@ -8,6 +8,7 @@
 #include "monitoring/histogram.h"
 #include "platform/failpoint.h"
 #include "server/coordination/decision_counts.h"
+#include "server/coordination/retention.h"
 #include "server/storage/backup.h"
 #include "server/storage/sqlite_storage.h"
 
@@ -42,6 +43,11 @@ Coordinator::Statistics NoStatistics() {
 }
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping; try again"); }
+
+absl::Status Behind() {
+  return absl::UnavailableError(
+      "nothing was stored: more waits for the server's disk than its memory may hold; try again");
+}
 
 absl::Status NotStored(const absl::Status& cause) {
   return absl::UnavailableError(
@@ -79,7 +85,12 @@ absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Opt
     platform::MutexLock engine_lock(coordinator->engine_mutex_);
     if (absl::Status status = coordinator->engine_.Rebuild(); !status.ok()) return status;
   }
-  if (absl::Status status = coordinator->DeleteLeftArtifacts(); !status.ok()) return status;
+  {
+    const auto reader = coordinator->storage_->Read();
+    if (!reader.ok()) return reader.status();
+    absl::Status status = DeleteLeftArtifacts(**reader, *coordinator->artifacts_);
+    if (!status.ok()) return status;
+  }
   platform::MutexLock stop_lock(coordinator->stop_mutex_);
   coordinator->thread_ = std::thread([raw = coordinator.get()] { raw->Run(); });
   return coordinator;
@@ -112,15 +123,22 @@ void CoordinatorImpl::Stop() {
 }
 
 void CoordinatorImpl::PostCommand(Command command) {
+  absl::Status refusal;
   {
     platform::MutexLock lock(queue_mutex_);
-    if (!stopping_) {
+    if (stopping_) {
+      refusal = Stopping();
+    } else if (command.bytes > 0 &&
+               queued_bytes_ + command.bytes > dependencies_.max_queued_bytes) {
+      refusal = Behind();
+    } else {
+      queued_bytes_ += command.bytes;
       queue_.push_back(std::move(command));
       queue_changed_.NotifyOne();
       return;
     }
   }
-  command.fail(Stopping());
+  command.fail(refusal);
 }
 
 std::vector<CoordinatorImpl::Command> CoordinatorImpl::TakeGroup(bool& last) {
@@ -138,6 +156,7 @@ std::vector<CoordinatorImpl::Command> CoordinatorImpl::TakeGroup(bool& last) {
   int64_t bytes = 0;
   while (!queue_.empty() && group.size() < kMaxGroupCommands && bytes < kMaxGroupBytes) {
     bytes += queue_.front().bytes;
+    queued_bytes_ -= queue_.front().bytes;
     group.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }

@@ -45,6 +45,9 @@ class CoordinatorImpl : public Coordinator {
     Clock clock = SystemClock();
     // Largest size of the database, bytes; 0: no limit.
     int64_t max_database_bytes = 0;
+    // Events and submissions that may wait for the store at a time, bytes; what comes beyond is
+    // refused with UNAVAILABLE.
+    int64_t max_queued_bytes = 256 << 20;
   };
 
   // Errors of Coordinator::Open.
@@ -135,10 +138,6 @@ class CoordinatorImpl : public Coordinator {
                   std::unique_ptr<platform::FileLock> lock, std::unique_ptr<Storage> storage,
                   std::unique_ptr<ArtifactStore> artifacts);
 
-  // Deletes artifacts of experiments that are gone: a server that died between the commit and the
-  // deletion leaves them.
-  absl::Status DeleteLeftArtifacts();
-
   // Queues a command whose answer is what `apply` returns.
   template <typename T>
   void Post(int64_t bytes, std::function<absl::StatusOr<T>()> apply, Callback<T> done) {
@@ -209,6 +208,7 @@ class CoordinatorImpl : public Coordinator {
   platform::Mutex queue_mutex_;
   platform::ConditionVariable queue_changed_;
   std::deque<Command> queue_ ABSL_GUARDED_BY(queue_mutex_);
+  int64_t queued_bytes_ ABSL_GUARDED_BY(queue_mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;
 
   platform::Mutex statistics_mutex_;

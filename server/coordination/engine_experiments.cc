@@ -86,6 +86,8 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
                                   absl::flat_hash_map<std::string, int64_t> packs,
                                   absl::string_view reason) {
   int32_t index = first_index;
+  std::vector<TrialRecord> records;
+  records.reserve(trials.size());
   for (const specification::GridTrial& grid_trial : trials) {
     const auto [pack, is_new] = packs.try_emplace(grid_trial.pack->key, 0);
     if (is_new) {
@@ -94,7 +96,7 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
       if (absl::Status status = writer_.InsertPack(pack_record); !status.ok()) return status;
       pack->second = pack_record.key;
     }
-    TrialRecord trial;
+    TrialRecord& trial = records.emplace_back();
     trial.experiment = experiment.key;
     trial.index = index++;
     trial.id = grid_trial.id;
@@ -104,10 +106,13 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
     trial.data_seed = grid_trial.data_seed;
     trial.state = v1::QUEUED;
     trial.reason = std::string(reason);
-    if (absl::Status status = writer_.InsertTrial(trial); !status.ok()) return status;
-    scheduler_->Add({.key = trial.key, .pack = trial.pack}, {.priority = experiment.priority,
-                                                             .owner = experiment.owner,
-                                                             .shape = grid_trial.pack->key});
+  }
+  absl::Status status = writer_.InsertTrials(absl::MakeSpan(records));
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < trials.size(); ++i) {
+    scheduler_->Add(
+        {.key = records[i].key, .pack = records[i].pack},
+        {.priority = experiment.priority, .owner = experiment.owner, .shape = trials[i].pack->key});
   }
   return absl::OkStatus();
 }

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/log_limits.h"
-#include "server/coordination/messages.h"
+#include "server/coordination/retention.h"
 
 namespace lengthwise::server {
 
@@ -12,22 +12,13 @@ absl::Status Engine::Retain(TrialRecord& trial) {
   if (trial.checkpoint_step == 0) return absl::OkStatus();
   const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial.pack);
   if (!pack.ok()) return pack.status();
-  const std::string keep = pack->has_value() ? ToTrialSpecification(trial, **pack).keep() : "";
-  // Of a model that is complete, one; a trial that failed or was cancelled may be tried again, and
-  // goes on from the checkpoint before the last when that is damaged.
-  int64_t checkpoints = 2;
-  if (keep == "nothing") checkpoints = 0;
-  if (keep == "weights" && trial.state == v1::SUCCEEDED) checkpoints = 1;
-  const auto newest = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, checkpoints);
-  if (!newest.ok()) return newest.status();
-  std::vector<std::string> kept;
-  for (const EventRecord& checkpoint : *newest) {
-    kept.push_back(ToEvent(checkpoint, "", "").checkpoint().sha256());
-  }
-  if (kept.empty()) trial.checkpoint_step = 0;
+  absl::StatusOr<std::vector<std::string>> kept = NewestCheckpoints(
+      writer_, trial.key, CheckpointsThatStay(pack->value_or(PackRecord()), trial.state));
+  if (!kept.ok()) return kept.status();
+  if (kept->empty()) trial.checkpoint_step = 0;
   // What was uploaded beside them goes, too.
   effects_.actions.push_back(
-      [this, experiment = trial.experiment_id, id = trial.id, kept = std::move(kept)] {
+      [this, experiment = trial.experiment_id, id = trial.id, kept = *std::move(kept)] {
         artifacts_.KeepOnly(experiment, id, kept).IgnoreError();
       });
   return absl::OkStatus();

@@ -62,7 +62,7 @@ class SummariesTest : public testing::Test {
       trial.index = index;
       trial.id = absl::StrCat("t", index);
       trial.pack = pack.key;
-      EXPECT_TRUE(storage_.writer().InsertTrial(trial).ok());
+      EXPECT_TRUE(storage_.writer().InsertTrials({&trial, 1}).ok());
     }
     EXPECT_TRUE(storage_.writer().Commit().ok());
   }

@@ -38,7 +38,7 @@ v1::Event Line(const std::string& text, int trial = 0) {
 class Watch {
  public:
   Watch(v1::ExperimentService::Stub& stub, v1::WatchExperimentRequest request) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
     request.set_name(request.name().empty() ? kExperiment : request.name());
     reader_ = stub.WatchExperiment(&context_, request);
   }

@@ -335,14 +335,16 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
     data_->packs.Put(pack.key, pack, journal_);
     return absl::OkStatus();
   }
-  absl::Status InsertTrial(TrialRecord& trial) override {
-    trial.key = Count("trial");
-    TrialRecord stored = trial;
-    const ExperimentRecord& experiment = *data_->experiments.Find(trial.experiment);
-    stored.experiment_id = experiment.id;
-    stored.create_time = experiment.create_time;
-    data_->trial_keys.Put({experiment.id, trial.id}, trial.key, journal_);
-    data_->trials.Put(trial.key, std::move(stored), journal_);
+  absl::Status InsertTrials(absl::Span<TrialRecord> trials) override {
+    for (TrialRecord& trial : trials) {
+      trial.key = Count("trial");
+      TrialRecord stored = trial;
+      const ExperimentRecord& experiment = *data_->experiments.Find(trial.experiment);
+      stored.experiment_id = experiment.id;
+      stored.create_time = experiment.create_time;
+      data_->trial_keys.Put({experiment.id, trial.id}, trial.key, journal_);
+      data_->trials.Put(trial.key, std::move(stored), journal_);
+    }
     return absl::OkStatus();
   }
   absl::Status UpdateTrial(const TrialRecord& trial, v1::TrialState previous) override {

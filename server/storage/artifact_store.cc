@@ -234,6 +234,19 @@ absl::Status ArtifactStore::Read(const ArtifactId& id,
   return platform::ReadFileInChunks(*path, take);
 }
 
+absl::StatusOr<std::vector<std::string>> ArtifactStore::ListExperiments() const {
+  return platform::ListDirectory(directory_);
+}
+
+int64_t ArtifactStore::Count(const std::string& experiment, const std::string& trial) const {
+  const absl::StatusOr<std::string> directory = DirectoryOf(experiment, trial);
+  if (!directory.ok()) return 0;
+  const auto files = platform::ListDirectory(*directory);
+  if (!files.ok()) return 0;
+  return std::count_if(files->begin(), files->end(),
+                       [](const std::string& file) { return absl::EndsWith(file, kSuffix); });
+}
+
 absl::Status ArtifactStore::Delete(const ArtifactId& id) {
   const absl::StatusOr<std::string> path = PathOf(id);
   if (!path.ok()) return path.status();

@@ -60,6 +60,11 @@ class ArtifactStore {
   // Calls `take` with chunks of at most 1 MiB; stops early when it returns false. NOT_FOUND.
   absl::Status Read(const ArtifactId& id, const std::function<bool(absl::string_view)>& take);
 
+  // Ids of the experiments that have artifacts.
+  absl::StatusOr<std::vector<std::string>> ListExperiments() const;
+  // A trial's artifacts; 0 also for one that cannot be there.
+  int64_t Count(const std::string& experiment, const std::string& trial) const;
+
   // OK also for one that is not there.
   absl::Status Delete(const ArtifactId& id);
   // Deletes a trial's artifacts but these.

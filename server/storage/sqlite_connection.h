@@ -44,11 +44,8 @@ class SqliteStatement {
   std::string String(int column) const { return std::string(Bytes(column)); }
   absl::Time Time(int column) const { return absl::FromUnixMicros(Int(column)); }
 
- private:
-  friend class SqliteConnection;
-  SqliteStatement(SqliteConnection* connection, sqlite3_stmt* statement, absl::Status status)
-      : connection_(connection), statement_(statement), status_(std::move(status)) {}
-
+  // Sets a parameter, counted from 1, before the first Step: for statements of many rows, where
+  // Query was given none.
   template <typename T>
   void Bind(int index, const T& value) {
     if constexpr (std::is_same_v<T, absl::Time>) {
@@ -61,6 +58,12 @@ class SqliteStatement {
       BindText(index, value);
     }
   }
+
+ private:
+  friend class SqliteConnection;
+  SqliteStatement(SqliteConnection* connection, sqlite3_stmt* statement, absl::Status status)
+      : connection_(connection), statement_(statement), status_(std::move(status)) {}
+
   void BindText(int index, absl::string_view text);
   void Check(int code);
 
@@ -84,7 +87,7 @@ class SqliteConnection {
   SqliteConnection(const SqliteConnection&) = delete;
   SqliteConnection& operator=(const SqliteConnection&) = delete;
 
-  // Starts a statement with parameters ?1, ?2, ... `sql` must be a literal: it is kept, prepared,
+  // Starts a statement with parameters ?1, ?2, ... `sql` must live forever: it is kept, prepared,
   // under its address. Text given must outlive the statement's last Step.
   template <typename... Parameters>
   SqliteStatement Query(const char* sql, const Parameters&... parameters);

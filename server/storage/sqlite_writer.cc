@@ -1,11 +1,31 @@
 #include "server/storage/sqlite_writer.h"
 
 #include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
 
 namespace lengthwise::server {
+namespace {
+
+// A statement for many rows takes half the time for each: what SQLite does once a statement, such
+// as writing down the largest key, is not little.
+constexpr size_t kRowsAtOnce = 30;
+constexpr char kInsertTrial[] =
+    "INSERT INTO trials (experiment, idx, id, pack, learning_rate, weight_seed, data_seed, state, "
+    "reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+
+const char* InsertManyTrials() {
+  static const std::string* const sql = [] {
+    auto* text = new std::string(kInsertTrial);
+    for (size_t row = 1; row < kRowsAtOnce; ++row) *text += ", (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    return text;
+  }();
+  return sql->c_str();
+}
+
+}  // namespace
 
 absl::Status SqliteWriter::Begin() {
   if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
@@ -76,16 +96,36 @@ absl::Status SqliteWriter::InsertPack(PackRecord& pack) {
   return status;
 }
 
-absl::Status SqliteWriter::InsertTrial(TrialRecord& trial) {
-  absl::Status status =
-      connection_
-          .Query(
-              "INSERT INTO trials (experiment, idx, id, pack, learning_rate, weight_seed, "
-              "data_seed, state, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-              trial.experiment, trial.index, trial.id, trial.pack, trial.learning_rate,
-              trial.weight_seed, trial.data_seed, trial.state, trial.reason)
-          .Run();
-  trial.key = connection_.LastInsertRowId();
+absl::Status SqliteWriter::InsertTrials(absl::Span<TrialRecord> trials) {
+  while (!trials.empty()) {
+    const size_t rows = trials.size() < kRowsAtOnce ? 1 : kRowsAtOnce;
+    absl::Status status = InsertRows(trials.first(rows));
+    if (!status.ok()) return status;
+    trials.remove_prefix(rows);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SqliteWriter::InsertRows(absl::Span<TrialRecord> trials) {
+  SqliteStatement statement =
+      connection_.Query(trials.size() == 1 ? kInsertTrial : InsertManyTrials());
+  if (!statement.status().ok()) return statement.status();
+  int index = 0;
+  for (const TrialRecord& trial : trials) {
+    statement.Bind(++index, trial.experiment);
+    statement.Bind(++index, trial.index);
+    statement.Bind(++index, trial.id);
+    statement.Bind(++index, trial.pack);
+    statement.Bind(++index, trial.learning_rate);
+    statement.Bind(++index, trial.weight_seed);
+    statement.Bind(++index, trial.data_seed);
+    statement.Bind(++index, trial.state);
+    statement.Bind(++index, trial.reason);
+  }
+  absl::Status status = statement.Run();
+  // AUTOINCREMENT counts up row by row.
+  int64_t key = connection_.LastInsertRowId() - static_cast<int64_t>(trials.size());
+  for (TrialRecord& trial : trials) trial.key = ++key;
   return status;
 }
 

@@ -15,7 +15,7 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   absl::Status InsertExperiment(ExperimentRecord& experiment) override;
   absl::Status ExtendExperiment(const ExperimentRecord& experiment, int32_t added) override;
   absl::Status InsertPack(PackRecord& pack) override;
-  absl::Status InsertTrial(TrialRecord& trial) override;
+  absl::Status InsertTrials(absl::Span<TrialRecord> trials) override;
   absl::Status UpdateTrial(const TrialRecord& trial, v1::TrialState previous) override;
   absl::Status AppendEvent(EventRecord& event) override;
   absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position) override;
@@ -25,6 +25,8 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   bool HasChanges() const override;
 
  private:
+  // By one statement: 1 or kRowsAtOnce.
+  absl::Status InsertRows(absl::Span<TrialRecord> trials);
   absl::Status CountTrial(int64_t experiment, v1::TrialState state, int by);
 
   int64_t changes_at_begin_ = 0;

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "server/storage/records.h"
 
 namespace lengthwise::server {
@@ -109,7 +110,8 @@ class StorageWriter : public StorageReader {
   // them the experiment has not ended (any more).
   virtual absl::Status ExtendExperiment(const ExperimentRecord& experiment, int32_t added) = 0;
   virtual absl::Status InsertPack(PackRecord& pack) = 0;
-  virtual absl::Status InsertTrial(TrialRecord& trial) = 0;
+  // In the order given, which is that of their new keys.
+  virtual absl::Status InsertTrials(absl::Span<TrialRecord> trials) = 0;
   // Stores what can change of a trial and keeps the experiment's counts, which had it in state
   // `previous`; sets the experiment's end time when its last trial ended, and clears it when one
   // that had ended is queued again.

@@ -28,8 +28,9 @@ ExperimentRecord StorageConformanceTest::Insert(const std::string& name, int tri
   pack.specification = "shared";
   pack.task = "parity";
   EXPECT_TRUE(writer().InsertPack(pack).ok());
+  std::vector<TrialRecord> records(trials);
   for (int i = 0; i < trials; ++i) {
-    TrialRecord trial;
+    TrialRecord& trial = records[i];
     trial.experiment = experiment.key;
     trial.index = i;
     trial.id = absl::StrCat("trial", i);
@@ -37,7 +38,10 @@ ExperimentRecord StorageConformanceTest::Insert(const std::string& name, int tri
     trial.learning_rate = 0.1;
     trial.weight_seed = ~uint64_t{0} - i;
     trial.reason = "submitted";
-    EXPECT_TRUE(writer().InsertTrial(trial).ok());
+  }
+  EXPECT_TRUE(writer().InsertTrials(absl::MakeSpan(records)).ok());
+  for (const TrialRecord& trial : records) {
+    EXPECT_EQ((*writer().FindTrial(trial.key))->id, trial.id) << "the key that was told";
   }
   EXPECT_TRUE(writer().Commit().ok());
   return experiment;
@@ -66,6 +70,22 @@ void StorageConformanceTest::Change(TrialRecord& trial, v1::TrialState state) {
   const v1::TrialState previous = trial.state;
   trial.state = state;
   EXPECT_TRUE(writer().UpdateTrial(trial, previous).ok());
+}
+
+TEST_P(StorageConformanceTest, KeepsTheOrderOfManyTrialsAndGivesEachAKey) {
+  for (const int trials : {1, 29, 30, 31, 97}) {
+    const ExperimentRecord experiment = Insert("many", trials);
+    const auto reader = storage_->Read();
+    const auto listed = (*reader)->ListTrials(experiment.key, 0, {}, 1000);
+    ASSERT_THAT(*listed, SizeIs(trials));
+    for (int i = 0; i < trials; ++i) {
+      EXPECT_EQ((*listed)[i].id, absl::StrCat("trial", i));
+      EXPECT_EQ((*listed)[i].weight_seed, ~uint64_t{0} - i);
+      if (i > 0) {
+        EXPECT_GT((*listed)[i].key, (*listed)[i - 1].key);
+      }
+    }
+  }
 }
 
 TEST_P(StorageConformanceTest, KeepsWhatWasCommitted) {
@@ -220,7 +240,7 @@ TEST_P(StorageConformanceTest, AnExtendedExperimentHasMoreTrialsAndHasNotEnded) 
   added.index = 1;
   added.id = "trial1";
   added.pack = ended.pack;
-  ASSERT_TRUE(writer().InsertTrial(added).ok());
+  ASSERT_TRUE(writer().InsertTrials({&added, 1}).ok());
   ASSERT_TRUE(writer().Commit().ok());
   const auto extended = *(*storage_->Read())->FindExperiment("sort-1");
   EXPECT_EQ(extended->specification, "longer");

@@ -95,7 +95,7 @@ absl::Status StoreExperiment(StorageWriter& writer, int index) {
     trial.index = i;
     trial.id = absl::StrCat("t", i);
     trial.pack = pack.key;
-    writer.InsertTrial(trial).IgnoreError();
+    writer.InsertTrials({&trial, 1}).IgnoreError();
   }
   return writer.Commit();
 }

@@ -1,0 +1,90 @@
+#include "server/coordination/retention.h"
+
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "platform/log.h"
+#include "server/coordination/messages.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Trials that are looked at in one read.
+constexpr int64_t kPage = 10'000;
+
+void LogFailure(const absl::Status& status) {
+  if (status.ok()) return;
+  platform::LogWarning(
+      absl::StrCat("cannot delete what is left of an earlier run: ", status.message()));
+}
+
+absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
+                          const ExperimentRecord& experiment) {
+  const absl::StatusOr<std::vector<PackRecord>> listed = reader.ListPacks(experiment.key);
+  if (!listed.ok()) return listed.status();
+  absl::flat_hash_map<int64_t, int64_t> stay;  // of trials that succeeded, by pack
+  absl::flat_hash_map<int64_t, int64_t> stay_of_others;
+  for (const PackRecord& pack : *listed) {
+    stay[pack.key] = CheckpointsThatStay(pack, v1::SUCCEEDED);
+    stay_of_others[pack.key] = CheckpointsThatStay(pack, v1::FAILED);
+  }
+  int32_t next = 0;
+  while (true) {
+    const auto trials = reader.ListTrials(experiment.key, next, {}, kPage);
+    if (!trials.ok()) return trials.status();
+    for (const TrialRecord& trial : *trials) {
+      next = trial.index + 1;
+      if (trial.state == v1::QUEUED || trial.state == v1::RUNNING) continue;
+      const int64_t count = (trial.state == v1::SUCCEEDED ? stay : stay_of_others)[trial.pack];
+      if (artifacts.Count(trial.experiment_id, trial.id) <= count) continue;
+      const auto kept = NewestCheckpoints(reader, trial.key, count);
+      if (!kept.ok()) return kept.status();
+      LogFailure(artifacts.KeepOnly(trial.experiment_id, trial.id, *kept));
+    }
+    if (static_cast<int64_t>(trials->size()) < kPage) return absl::OkStatus();
+  }
+}
+
+}  // namespace
+
+int64_t CheckpointsThatStay(const PackRecord& pack, v1::TrialState state) {
+  v1::TrialSpecification specification;
+  specification.ParseFromString(pack.specification);
+  if (specification.keep() == "nothing") return 0;
+  // Of a model that is complete, one; a trial that failed or was cancelled may be tried again, and
+  // goes on from the checkpoint before the last when that is damaged.
+  return specification.keep() == "weights" && state == v1::SUCCEEDED ? 1 : 2;
+}
+
+absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader, int64_t trial,
+                                                           int64_t count) {
+  const auto newest = reader.NewestEvents(trial, v1::Event::kCheckpoint, count);
+  if (!newest.ok()) return newest.status();
+  std::vector<std::string> sha256s;
+  for (const EventRecord& checkpoint : *newest) {
+    sha256s.push_back(ToEvent(checkpoint, "", "").checkpoint().sha256());
+  }
+  return sha256s;
+}
+
+absl::Status DeleteLeftArtifacts(StorageReader& reader, ArtifactStore& artifacts) {
+  const absl::StatusOr<std::vector<std::string>> ids = artifacts.ListExperiments();
+  if (!ids.ok()) return ids.status();
+  for (const std::string& id : *ids) {
+    // What this database never knew, as when it was moved away and made anew, is not touched.
+    const absl::StatusOr<std::optional<ExperimentRecord>> experiment = reader.FindExperiment(id);
+    if (!experiment.ok()) return experiment.status();
+    if (experiment->has_value()) {
+      absl::Status status = DeleteLeftOf(reader, artifacts, **experiment);
+      if (!status.ok()) return status;
+      continue;
+    }
+    const absl::StatusOr<bool> deleted = reader.WasDeleted(id);
+    if (!deleted.ok()) return deleted.status();
+    if (*deleted) LogFailure(artifacts.DeleteExperiment(id));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lengthwise::server
