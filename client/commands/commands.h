@@ -31,15 +31,19 @@ void AddConfig(CLI::App& app, Program& program);
 void AddLogs(CLI::App& app, Program& program);
 void AddStorage(CLI::App& app, Program& program);
 void AddBackup(CLI::App& app, Program& program);
+void AddDoctor(CLI::App& app, Program& program);
+void AddCompletion(CLI::App& app, Program& program);
+void AddMan(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
-    AddRun,     AddValidate, AddSample,    AddCatalogueCommands,
-    AddSubmit,  AddWatch,    AddResults,   AddPlot,
-    AddReport,  AddCompare,  AddAttention, AddEvaluate,
-    AddExtend,  AddList,     AddShow,      AddLogs,
-    AddCancel,  AddRetry,    AddDelete,    AddWorkers,
-    AddStorage, AddBackup,   AddAuth,      AddConfig,
+    AddRun,     AddValidate, AddSample,     AddCatalogueCommands,
+    AddSubmit,  AddWatch,    AddResults,    AddPlot,
+    AddReport,  AddCompare,  AddAttention,  AddEvaluate,
+    AddExtend,  AddList,     AddShow,       AddLogs,
+    AddCancel,  AddRetry,    AddDelete,     AddWorkers,
+    AddStorage, AddBackup,   AddAuth,       AddConfig,
+    AddDoctor,  AddMan,      AddCompletion,
 };
 
 }  // namespace lengthwise::client
