@@ -35,7 +35,8 @@ for argument in "$@"; do
 done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long,-manual)
-packages=(clang-format)
+# Tests of completion and of manual pages need shells and man; without them they are skipped.
+packages=(clang-format fish groff-base man-db zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-14-dev)
 
 step "1/4 installing what is missing (nothing to do the second time)"
