@@ -36,7 +36,10 @@ absl::Status WriteTokenFile(const std::string& path, absl::string_view token_tex
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) {
-    return platform::FileError(errno, "read the token file", path);
+    const absl::Status error = platform::FileError(errno, "read the token file", path);
+    if (!absl::IsNotFound(error)) return error;
+    return absl::NotFoundError(absl::StrCat(
+        error.message(), "; set token_file to the one that an administrator gave you"));
   }
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(

@@ -153,6 +153,24 @@ std::string FormatValue(const ParameterValue& value) {
                     value);
 }
 
+namespace {
+
+// Tables call an entry with a parameter that is switched on "randomized_relative"; a specification
+// writes the two apart. Empty where `name` is not such a pair.
+std::string SwitchedOn(absl::Span<const Entry* const> entries, absl::string_view name) {
+  for (const Entry* entry : entries) {
+    for (const ParameterEntry& parameter : entry->parameters) {
+      if (std::holds_alternative<bool>(parameter.default_value) &&
+          name == absl::StrCat(parameter.name, "_", entry->name)) {
+        return absl::StrCat("; write {name: ", entry->name, ", ", parameter.name, ": true}");
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 std::optional<size_t> Find(absl::Span<const Entry* const> entries, absl::string_view name,
                            absl::string_view kind, absl::string_view path,
                            std::vector<Problem>& problems) {
@@ -161,8 +179,9 @@ std::optional<size_t> Find(absl::Span<const Entry* const> entries, absl::string_
     if (entries[i]->name == name) return i;
     names.push_back(entries[i]->name);
   }
-  problems.push_back({std::string(path),
-                      absl::StrCat("unknown ", kind, " \"", name, "\"", Suggestion(name, names))});
+  std::string hint = SwitchedOn(entries, name);
+  if (hint.empty()) hint = Suggestion(name, names);
+  problems.push_back({std::string(path), absl::StrCat("unknown ", kind, " \"", name, "\"", hint)});
   return std::nullopt;
 }
 

@@ -110,5 +110,15 @@ TEST(FindTest, SuggestsANearNameAndListsAllForAFarOne) {
             "unknown encoding \"transformer\"; accepted: none, rope, sin_cos");
 }
 
+TEST(FindTest, SaysHowToWriteWhatTablesCallAnEntryWithAParameterSwitchedOn) {
+  const Entry rope{.name = "rope", .parameters = {{.name = "randomized", .default_value = false}}};
+  const std::vector<const Entry*> entries = {&rope};
+  std::vector<Problem> problems;
+  EXPECT_FALSE(Find(entries, "randomized_rope", "encoding", "encodings[0]", problems));
+  ASSERT_EQ(problems.size(), 1U);
+  EXPECT_EQ(problems[0].description,
+            "unknown encoding \"randomized_rope\"; write {name: rope, randomized: true}");
+}
+
 }  // namespace
 }  // namespace lengthwise::catalogue

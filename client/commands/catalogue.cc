@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "catalogue/suggestion.h"
+#include "catalogue/entry.h"
 #include "client/commands/commands.h"
 #include "client/rendering/numbers.h"
 #include "client/rendering/table.h"
@@ -179,16 +179,13 @@ void AddKind(CLI::App& app, Program& program, const std::string& command, const 
           PrintAll(program, kind, all);
           return kSuccess;
         }
-        std::vector<std::string> names;
-        for (const Listed& listed : all) {
-          if (listed.entry->name == *name) {
-            PrintOne(program, listed);
-            return kSuccess;
-          }
-          names.push_back(listed.entry->name);
-        }
-        return absl::InvalidArgumentError(absl::StrCat("unknown ", kind, " \"", *name, "\"",
-                                                       catalogue::Suggestion(*name, names)));
+        std::vector<const catalogue::Entry*> entries_of_kind;
+        for (const Listed& listed : all) entries_of_kind.push_back(listed.entry);
+        std::vector<catalogue::Problem> problems;
+        const auto found = catalogue::Find(entries_of_kind, *name, kind, "", problems);
+        if (!found.has_value()) return absl::InvalidArgumentError(problems[0].description);
+        PrintOne(program, all[*found]);
+        return kSuccess;
       });
   added->add_option("name", *name, absl::StrCat("A ", kind, "'s name"))->type_name("");
   program.AddOutputOption(added);

@@ -32,6 +32,9 @@ void AddConfig(CLI::App& app, Program& program);
 void AddLogs(CLI::App& app, Program& program);
 void AddStorage(CLI::App& app, Program& program);
 void AddBackup(CLI::App& app, Program& program);
+void AddDoctor(CLI::App& app, Program& program);
+void AddCompletion(CLI::App& app, Program& program);
+void AddMan(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
@@ -41,7 +44,7 @@ inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
     AddEvaluate, AddExtend,   AddList,    AddShow,
     AddLogs,     AddCancel,   AddRetry,   AddDelete,
     AddWorkers,  AddStorage,  AddBackup,  AddAuth,
-    AddConfig,
+    AddConfig,   AddDoctor,   AddMan,     AddCompletion,
 };
 
 }  // namespace lengthwise::client

@@ -78,6 +78,7 @@ void AddList(CLI::App& app, Program& program) {
       "lengthwise list\nlengthwise list --owner ada\nlengthwise list --limit 0 --output json",
       [&program, limit, owner] { return List(program, *limit, *owner); });
   command->add_option("--limit", *limit, "At most so many; 0 lists all")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->type_name("N");
   command->add_option("--owner", *owner, "Only experiments of this owner")->type_name("NAME");

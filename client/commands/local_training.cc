@@ -5,6 +5,9 @@
 #include <ostream>
 #include <thread>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "client/commands/watch_display.h"
 #include "client/embedded/private_service.h"
 
@@ -15,10 +18,22 @@ namespace {
 constexpr absl::Duration kGrace = absl::Seconds(20);
 constexpr size_t kMostWorkers = 64;
 
+// What the worker would say, before one is started. CLI11's convention: nothing for what is right.
+std::string CheckDevice(const std::string& device) {
+  int index = 0;
+  if (device == "cpu" || device == "auto" ||
+      (absl::StartsWith(device, "cuda:") && absl::SimpleAtoi(device.substr(5), &index) &&
+       index >= 0)) {
+    return "";
+  }
+  return absl::StrCat("\"", device, "\" is not auto, cpu or cuda:N");
+}
+
 }  // namespace
 
 void AddWorkerOptions(CLI::App* command, LocalWorkers& workers) {
   command->add_option("--device", workers.device, "Where workers run: auto, cpu or cuda:N")
+      ->check(CLI::Validator(CheckDevice, "auto, cpu or cuda:N"))
       ->capture_default_str()
       ->type_name("DEVICE");
   command

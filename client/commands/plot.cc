@@ -1,4 +1,5 @@
 // `lengthwise plot EXPERIMENT --figure KIND`: pictures of results.
+#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -7,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "catalogue/suggestion.h"
 #include "client/commands/commands.h"
+#include "client/commands/figure_names.h"
 #include "client/plotting/accuracy_by_length.h"
 #include "client/plotting/accuracy_over_time.h"
 #include "client/plotting/attention_figure.h"
@@ -16,6 +18,7 @@
 #include "client/plotting/plot_data.h"
 #include "client/plotting/projection_figure.h"
 #include "client/plotting/terminal_figure.h"
+#include "client/terminal/browser.h"
 
 namespace lengthwise::client {
 namespace {
@@ -34,6 +37,7 @@ struct PlotOptions {
   PictureSize size;
   std::string script;
   bool terminal = false;
+  bool open = false;
 };
 
 using Experiments = std::vector<PlotExperiment>;
@@ -92,8 +96,7 @@ absl::StatusOr<PictureFormat> FormatOf(const std::string& path) {
 // Mistakes that can be told before a server is asked.
 absl::Status Check(const PlotOptions& options) {
   if (FigureKinds().count(options.figure) == 0) {
-    std::vector<std::string> names;
-    for (const auto& [name, kind] : FigureKinds()) names.push_back(name);
+    const std::vector<std::string> names = FigureNames();
     return absl::InvalidArgumentError(
         options.figure.empty()
             ? absl::StrCat("say what to draw: --figure ", absl::StrJoin(names, "|"))
@@ -168,10 +171,21 @@ absl::StatusOr<int> Plot(Program& program, const PlotOptions& options) {
     return status;
   }
   for (const Picture& picture : pictures) program.out() << picture.path << "\n";
+  program.out().flush();
+  if (options.open) {
+    const absl::Status opened = OpenInBrowser(pictures[0].path, std::getenv);
+    if (!opened.ok()) return opened;
+  }
   return kSuccess;
 }
 
 }  // namespace
+
+std::vector<std::string> FigureNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : FigureKinds()) names.push_back(name);
+  return names;
+}
 
 void AddPlot(CLI::App& app, Program& program) {
   auto options = std::make_shared<PlotOptions>();
@@ -179,6 +193,7 @@ void AddPlot(CLI::App& app, Program& program) {
       app, "plot", "Draws results as SVG and PNG, or in the terminal", kServerGroup,
       "lengthwise plot quickstart-1 --figure accuracy_by_length\n"
       "lengthwise plot quickstart-1 --figure loss --terminal\n"
+      "lengthwise plot quickstart-1 --figure loss --open\n"
       "lengthwise plot table1 --figure accuracy_by_length --task reverse_string -o figure4.svg\n"
       "lengthwise plot figure6 --figure attention --length 40 --width 1600 -o figure6.png\n"
       "lengthwise plot figure2_long figure2_randomized --figure accuracy_over_time\n"
@@ -250,6 +265,7 @@ void AddPlot(CLI::App& app, Program& program) {
       ->type_name("FILE");
   command->add_flag("--terminal", options->terminal,
                     "Draw in the terminal instead: accuracy_by_length, accuracy_over_time, loss");
+  command->add_flag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -7,8 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "catalogue/suggestion.h"
+#include "client/command_line/mistake.h"
 #include "client/commands/commands.h"
+#include "client/commands/completion.h"
 #include "platform/version.h"
 
 namespace lengthwise::client {
@@ -26,31 +27,6 @@ std::string WithUnderscores(const std::string& argument) {
   const size_t end = std::min(argument.find('='), argument.size());
   return absl::StrCat("--", absl::StrReplaceAll(argument.substr(2, end - 2), {{"-", "_"}}),
                       argument.substr(end));
-}
-
-// What the user probably meant by the first argument that nobody expected.
-std::string ExplainUnexpected(const CLI::App& app, const std::vector<std::string>& unexpected) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) command = command->get_subcommands()[0];
-  std::string given = unexpected[0];
-  for (const std::string& argument : unexpected) {
-    if (absl::StartsWith(argument, "-")) {
-      given = argument.substr(0, argument.find('='));
-      break;
-    }
-  }
-  std::vector<std::string> accepted;
-  if (absl::StartsWith(given, "-")) {
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) accepted.push_back("--" + name);
-    }
-    return absl::StrCat("unknown option \"", given, "\"", catalogue::Suggestion(given, accepted));
-  }
-  if (command != &app) return absl::StrCat("unexpected argument \"", given, "\"");
-  for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
-    accepted.push_back(one->get_name());
-  }
-  return absl::StrCat("unknown command \"", given, "\"", catalogue::Suggestion(given, accepted));
 }
 
 }  // namespace
@@ -156,11 +132,7 @@ void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>&
       ->type_name("FORMAT");
 }
 
-int Main(const std::vector<std::string>& arguments, Program& program) {
-  CLI::App app(
-      "Trains and evaluates models on one question: does what was learned on short inputs "
-      "hold on long ones?",
-      "lengthwise");
+void DefineCommandLine(CLI::App& app, Program& program) {
   app.set_version_flag("--version", VersionText());
   app.get_formatter()->column_width(32);
   app.require_subcommand(1);
@@ -175,15 +147,31 @@ int Main(const std::vector<std::string>& arguments, Program& program) {
       "`lengthwise COMMAND --help` explains a command. The beginning:\n"
       "  lengthwise run experiments/quickstart.yaml");
   for (const auto add : kCommands) add(app, program);
+}
+
+int Main(const std::vector<std::string>& arguments, Program& program) {
+  CLI::App app(
+      "Trains and evaluates models on one question: does what was learned on short inputs "
+      "hold on long ones?",
+      "lengthwise");
+  DefineCommandLine(app, program);
 
   if (arguments.empty()) {
     program.err() << app.help();
     return kUsage;
   }
+  if (arguments[0] == kCompleteCommand) {
+    return PrintCompletion(app, program, {arguments.begin() + 1, arguments.end()});
+  }
   // CLI11 takes them from the back.
   std::vector<std::string> reversed;
   for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
     reversed.push_back(WithUnderscores(*argument));
+  }
+  // `help COMMAND` is what others call `COMMAND --help`.
+  if (reversed.back() == "help") {
+    reversed.pop_back();
+    reversed.insert(reversed.begin(), "--help");
   }
   try {
     app.parse(reversed);
@@ -191,12 +179,7 @@ int Main(const std::vector<std::string>& arguments, Program& program) {
     app.exit(request, program.out(), program.err());
     return kSuccess;
   } catch (const CLI::ParseError& error) {
-    const std::vector<std::string> unexpected = app.remaining(true);
-    const auto chosen = app.get_subcommands();
-    program.err() << "lengthwise: "
-                  << (unexpected.empty() ? error.what() : ExplainUnexpected(app, unexpected))
-                  << "; see `lengthwise " << (chosen.empty() ? "" : chosen[0]->get_name() + " ")
-                  << "--help`\n";
+    program.err() << "lengthwise: " << ExplainMistake(app, error) << "\n";
     return kUsage;
   }
   return program.Run();

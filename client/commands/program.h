@@ -95,6 +95,9 @@ inline constexpr char kOfflineGroup[] = "Without a server";
 inline constexpr char kServerGroup[] = "With a server";
 inline constexpr char kEmbeddedGroup[] = "On this machine alone";
 
+// Adds all commands and options to `app`; what is parsed goes to `program`, which outlives it.
+void DefineCommandLine(CLI::App& app, Program& program);
+
 // Parses the command line (without the program's name), runs what it says and returns the exit
 // code.
 int Main(const std::vector<std::string>& arguments, Program& program);

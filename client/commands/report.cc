@@ -1,6 +1,7 @@
 // `lengthwise report EXPERIMENT -o report.html`: everything about an experiment in one file.
 #include "client/report/report.h"
 
+#include <cstdlib>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
 #include "client/plotting/gnuplot.h"
+#include "client/terminal/browser.h"
 
 namespace lengthwise::client {
 namespace {
@@ -16,6 +18,7 @@ struct ReportCommandOptions {
   std::string experiment;
   std::string out;
   std::vector<std::string> tables;
+  bool open = false;
 };
 
 absl::StatusOr<int> Report(Program& program, const ReportCommandOptions& options) {
@@ -28,7 +31,11 @@ absl::StatusOr<int> Report(Program& program, const ReportCommandOptions& options
   const std::string path =
       options.out.empty() ? absl::StrCat(ShortName(data->experiment.name()), ".html") : options.out;
   if (absl::Status status = WriteForUser(path, *html); !status.ok()) return status;
-  program.out() << path << "\n";
+  program.out() << path << "\n" << std::flush;
+  if (options.open) {
+    const absl::Status opened = OpenInBrowser(path, std::getenv);
+    if (!opened.ok()) return opened;
+  }
   return kSuccess;
 }
 
@@ -56,6 +63,7 @@ void AddReport(CLI::App& app, Program& program) {
                    "which a cell was run")
       ->type_name("KEY")
       ->allow_extra_args(false);
+  command->add_flag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -63,7 +63,9 @@ absl::Status PrintResults(Program& program, Connection& connection,
   }
   out << "Token accuracy by input length, per cent (" << FormatCount(summary.sequences)
       << " sequences per length; trained on lengths up to " << summary.seen_up_to << ")\n\n"
-      << MakeAccuracyTable(summary, program.width()).Render(program.width(), palette) << "\n";
+      << MakeAccuracyTable(summary, program.width(), /*with_sparklines=*/true)
+             .Render(program.width(), palette)
+      << "\n";
   if (summary.lengths.size() > 1) {
     if (summary.rows.size() > kMostCurves) {
       out << "The " << kMostCurves << " best on lengths not seen, of " << summary.rows.size()

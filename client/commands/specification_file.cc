@@ -4,13 +4,17 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <set>
+#include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "catalogue/suggestion.h"
 #include "client/rendering/numbers.h"
 
 namespace lengthwise::client {
@@ -18,6 +22,22 @@ namespace {
 
 std::string Plural(size_t count, const char* word) {
   return absl::StrCat(FormatCount(static_cast<int64_t>(count)), " ", word, count == 1 ? "" : "s");
+}
+
+// A file beside `path` whose name is nearly the same.
+std::string DidYouMean(const std::string& path) {
+  const std::filesystem::path given(path);
+  std::vector<std::string> names;
+  std::error_code error;
+  const std::filesystem::path directory = given.has_parent_path() ? given.parent_path() : ".";
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (specification::FormatOfFile(entry.path().string()).ok()) {
+      names.push_back(entry.path().filename().string());
+    }
+  }
+  const std::string suggestion = catalogue::Suggestion(given.filename().string(), names);
+  return absl::StrContains(suggestion, "did you mean") ? suggestion
+                                                       : "; name a file, or - for standard input";
 }
 
 }  // namespace
@@ -38,8 +58,10 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& path)
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read ", path, " (", std::strerror(errno), ")"));
+    const int reason = errno;
+    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, " (",
+                                                   std::strerror(reason), ")",
+                                                   reason == ENOENT ? DidYouMean(path) : ""));
   }
   text.set_format(*format);
   text.set_text(std::string(std::istreambuf_iterator<char>(file), {}));

@@ -12,6 +12,7 @@
 #include "client/terminal/live_region.h"
 #include "client/watching/experiment_view.h"
 #include "client/watching/follower.h"
+#include "client/watching/link_state.h"
 #include "client/watching/live_lines.h"
 #include "client/watching/plain_lines.h"
 #include "google/protobuf/util/json_util.h"
@@ -63,11 +64,11 @@ class PlainDisplay : public Display {
     }
   }
   void Tick(bool, const absl::Status& connection) override {
-    if (connection.code() != last_.code() && !connection.ok()) {
-      program_.err() << "lengthwise: connection lost, trying again: "
-                     << std::string(connection.message()) << "\n";
+    const absl::Time now = absl::Now();
+    if (link_.Update(connection, now)) {
+      program_.err() << "lengthwise: " << link_.Note(now) << (link_.lost() ? ": " : "")
+                     << link_.reason() << "\n";
     }
-    last_ = connection;
     program_.out().flush();
   }
 
@@ -75,7 +76,7 @@ class PlainDisplay : public Display {
   Program& program_;
   const ExperimentView& view_;
   PlainLines lines_;
-  absl::Status last_;
+  LinkState link_;
 };
 
 class LiveDisplay : public Display {
@@ -93,9 +94,10 @@ class LiveDisplay : public Display {
   }
   void Tick(bool caught_up, const absl::Status& connection) override {
     // The past is not a film: show it when it is complete.
-    if (!caught_up) return;
+    if (!caught_up && connection.ok()) return;
     const TerminalSize size = program_.terminal_size();
     const absl::Time now = absl::Now();
+    link_.Update(connection, now);
     // One line stays free for the cursor, and one column for terminals that wrap at the last.
     region_.Update(LiveLines(view_,
                              {.title = title_,
@@ -103,9 +105,9 @@ class LiveDisplay : public Display {
                               .height = std::max(1, size.height - 1),
                               .elapsed = (view_.all_ended() ? last_event_ : now) - created_,
                               .now = now,
-                              .connection = connection},
+                              .link = link_},
                              program_.palette()),
-                   size.width);
+                   size);
   }
 
  private:
@@ -114,6 +116,7 @@ class LiveDisplay : public Display {
   const std::string title_;
   const absl::Time created_;
   absl::Time last_event_ = absl::InfinitePast();
+  LinkState link_;
   LiveRegion region_;
 };
 

@@ -512,6 +512,11 @@ absl::StatusOr<v1::Storage> Connection::GetStorage() {
                      v1::GetStorageRequest(), *this, options_.create_timeout);
 }
 
+absl::StatusOr<v1::Server> Connection::GetServer() {
+  return Stubs::Call(*stubs_->administration, &v1::AdministrationService::Stub::GetServer,
+                     v1::GetServerRequest(), *this, options_.timeout);
+}
+
 std::unique_ptr<Connection::Stream> Connection::Watch(const v1::WatchExperimentRequest& request,
                                                       absl::Duration lifetime) {
   return std::make_unique<GrpcStream>(*stubs_->experiments, request, lifetime, channel_options_);

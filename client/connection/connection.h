@@ -102,6 +102,7 @@ class Connection {
   absl::StatusOr<std::string> BackUp(
       const std::string& name, const std::function<void(const v1::BackUpResponse&)>& progress);
   absl::StatusOr<v1::Storage> GetStorage();
+  absl::StatusOr<v1::Server> GetServer();
 
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request);
   absl::StatusOr<v1::ListTokensResponse> ListTokens();

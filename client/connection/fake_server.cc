@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "platform/sha256.h"
 #include "proto/rpc_details.pb.h"
 
@@ -35,12 +37,15 @@ grpc::Status TwoMistakes() {
 }  // namespace
 
 FakeServer::FakeServer() {
+  caller_.set_principal("anonymous");
+  caller_.set_role(v1::ADMIN);
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(static_cast<v1::ExperimentService::Service*>(this));
   builder.RegisterService(static_cast<v1::FleetService::Service*>(this));
   builder.RegisterService(static_cast<v1::AdministrationService::Service*>(this));
+  builder.RegisterService(static_cast<v1::AccessService::Service*>(this));
   server_ = builder.BuildAndStart();
   address_ = absl::StrCat("127.0.0.1:", port);
 }
@@ -130,6 +135,17 @@ void FakeServer::SetDiskUse(const std::string& experiment, const v1::DiskUse& di
 void FakeServer::SetStorage(const v1::Storage& storage) {
   MutexLock lock(mutex_);
   storage_ = storage;
+}
+
+void FakeServer::SetServer(const v1::Server& server) {
+  MutexLock lock(mutex_);
+  server_description_ = server;
+}
+
+void FakeServer::SetCaller(const grpc::Status& status, const v1::Caller& caller) {
+  MutexLock lock(mutex_);
+  caller_status_ = status;
+  caller_ = caller;
 }
 
 void FakeServer::SetSummary(const std::string& experiment,
@@ -446,6 +462,21 @@ grpc::Status FakeServer::GetStorage(Context*, const v1::GetStorageRequest*, v1::
   MutexLock lock(mutex_);
   *response = storage_;
   return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::GetServer(Context*, const v1::GetServerRequest*, v1::Server* response) {
+  MutexLock lock(mutex_);
+  *response = server_description_;
+  const int64_t now = absl::ToUnixSeconds(absl::Now());
+  response->mutable_time()->set_seconds(now + response->time().seconds());
+  response->mutable_start_time()->set_seconds(now + response->start_time().seconds());
+  return caller_status_;
+}
+
+grpc::Status FakeServer::GetCaller(Context*, const v1::GetCallerRequest*, v1::Caller* response) {
+  MutexLock lock(mutex_);
+  *response = caller_;
+  return caller_status_;
 }
 
 }  // namespace lengthwise::client

@@ -10,6 +10,7 @@
 
 #include "grpcpp/grpcpp.h"
 #include "platform/mutex.h"
+#include "proto/access_service.grpc.pb.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/fleet_service.grpc.pb.h"
@@ -19,7 +20,8 @@ namespace lengthwise::client {
 // Answers from what the test has put into it. Thread-safe.
 class FakeServer : public v1::ExperimentService::Service,
                    public v1::FleetService::Service,
-                   public v1::AdministrationService::Service {
+                   public v1::AdministrationService::Service,
+                   public v1::AccessService::Service {
  public:
   FakeServer();
   ~FakeServer() override;
@@ -39,6 +41,10 @@ class FakeServer : public v1::ExperimentService::Service,
   void AddWorker(const v1::Worker& worker);
   void SetDiskUse(const std::string& experiment, const v1::DiskUse& disk_use);
   void SetStorage(const v1::Storage& storage);
+  // Its times are seconds from now, at the moment when it is asked.
+  void SetServer(const v1::Server& server);
+  // What GetCaller and GetServer answer; without it, the anonymous administrator.
+  void SetCaller(const grpc::Status& status, const v1::Caller& caller);
   void SetSummary(const std::string& experiment, v1::SummarizeExperimentResponse summary);
   // Damaged on its way where `sha256` is not that of the bytes; empty: that of the bytes.
   void SetModel(const std::string& trial, int64_t step, const std::string& bytes,
@@ -107,6 +113,10 @@ class FakeServer : public v1::ExperimentService::Service,
                       grpc::ServerWriter<v1::BackUpResponse>* writer) override;
   grpc::Status GetStorage(Context*, const v1::GetStorageRequest* request,
                           v1::Storage* response) override;
+  grpc::Status GetServer(Context*, const v1::GetServerRequest* request,
+                         v1::Server* response) override;
+  grpc::Status GetCaller(Context*, const v1::GetCallerRequest* request,
+                         v1::Caller* response) override;
 
   v1::Experiment* Find(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   v1::Trial* FindTrial(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -126,6 +136,9 @@ class FakeServer : public v1::ExperimentService::Service,
   std::map<std::string, Model> models_ ABSL_GUARDED_BY(mutex_);
   v1::ListWorkersResponse workers_ ABSL_GUARDED_BY(mutex_);
   v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
+  v1::Server server_description_ ABSL_GUARDED_BY(mutex_);
+  grpc::Status caller_status_ ABSL_GUARDED_BY(mutex_);
+  v1::Caller caller_ ABSL_GUARDED_BY(mutex_);
   std::vector<WatchScript> scripts_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::WatchExperimentRequest> watch_requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CreateExperimentRequest> create_requests_ ABSL_GUARDED_BY(mutex_);

@@ -28,10 +28,6 @@ bool Equals(const google::protobuf::Value& value, const catalogue::ParameterValu
 
 }  // namespace
 
-std::string Label(const v1::Component& component) {
-  return component.label().empty() ? component.name() : component.label();
-}
-
 std::string TaskTitle(const v1::Component& task) {
   const auto* entry = Find(tasks::TaskEntries(), task.name());
   const std::string label = Label(task);

@@ -5,12 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "client/rendering/component_label.h"
 #include "proto/specification.pb.h"
 
 namespace lengthwise::client {
-
-// As listings call it: the component's label, or its name.
-std::string Label(const v1::Component& component);
 
 // The catalogue's title where the label is the one that nobody chose ("Reverse String", "RoPE",
 // "Randomized RoPE", "Randomized RoPE max_position=4096"); the label where somebody did.

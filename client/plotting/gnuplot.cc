@@ -61,7 +61,10 @@ absl::Status WriteForUser(const std::string& path, absl::string_view text) {
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
   if (file.good()) return absl::OkStatus();
-  return Unwritten(platform::FileError(errno, "write", path));
+  const absl::Status status = platform::FileError(errno, "write", path);
+  if (!absl::IsNotFound(status)) return Unwritten(status);
+  return absl::FailedPreconditionError(
+      absl::StrCat(status.message(), "; make its directory, or name another file"));
 }
 
 absl::StatusOr<std::vector<std::string>> DrawToMemory(const Figure& figure, const PictureSize& size,

@@ -1,67 +1,15 @@
 #include "client/rendering/accuracy_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <set>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "client/rendering/numbers.h"
+#include "client/rendering/component_label.h"
 
 namespace lengthwise::client {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-std::string Label(const v1::Component& component) {
-  return component.label().empty() ? component.name() : component.label();
-}
-
-// Mean over the lengths of one group.
-double GroupMean(const AccuracyRow& row, const std::vector<int32_t>& lengths, LengthGroup group) {
-  double sum = 0;
-  int count = 0;
-  for (size_t i = group.begin; i < group.end; ++i) {
-    const auto found = row.accuracies.find(lengths[i]);
-    if (found == row.accuracies.end()) continue;
-    sum += found->second;
-    ++count;
-  }
-  return count > 0 ? sum / count : kNone;
-}
-
-std::string GroupName(const std::vector<int32_t>& lengths, LengthGroup group) {
-  if (group.end == group.begin + 1) return absl::StrCat(lengths[group.begin]);
-  return absl::StrCat(lengths[group.begin], "–", lengths[group.end - 1]);
-}
-
-// Which of the columns that say what a row is differ between rows.
-struct Labels {
-  bool task = false;
-  bool network = false;
-  bool learning_rate = false;
-  bool trials = false;
-};
-
-Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
-  Labels labels;
-  for (const AccuracyRow& row : rows) {
-    labels.task |= row.task != rows[0].task;
-    labels.network |= row.network != rows[0].network;
-    labels.learning_rate |= row.learning_rate != rows[0].learning_rate;
-    labels.trials |= row.trials > 1;
-  }
-  return labels;
-}
-
-std::string RowName(const AccuracyRow& row, const Labels& labels) {
-  std::string name = row.encoding;
-  if (labels.network) name = absl::StrCat(row.network, " ", name);
-  if (labels.task) name = absl::StrCat(row.task, " ", name);
-  if (labels.learning_rate) absl::StrAppend(&name, " lr", FormatExact(row.learning_rate));
-  return name;
-}
 
 }  // namespace
 
@@ -97,142 +45,6 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
   }
   result.lengths.assign(lengths.begin(), lengths.end());
   return result;
-}
-
-std::vector<LengthGroup> GroupLengths(size_t count, size_t most) {
-  most = std::min(std::max<size_t>(most, 1), count);
-  size_t groups = most;
-  while (groups > 0 && 2 * groups >= most && count % groups != 0) --groups;
-  if (groups == 0 || 2 * groups < most) groups = most;
-  std::vector<LengthGroup> result;
-  for (size_t g = 0; g < groups; ++g) {
-    result.push_back({count * g / groups, count * (g + 1) / groups});
-  }
-  return result;
-}
-
-Table MakeAccuracyTable(const AccuracySummary& summary, int width) {
-  if (summary.rows.empty()) return Table({});
-  const Labels labels = DifferingLabels(summary.rows);
-  const auto boundary =
-      std::upper_bound(summary.lengths.begin(), summary.lengths.end(), summary.seen_up_to);
-  const std::vector<int32_t> seen(summary.lengths.begin(), boundary);
-  const std::vector<int32_t> unseen(boundary, summary.lengths.end());
-
-  std::vector<Table::Column> columns;
-  if (labels.task) columns.push_back({.header = "task", .shrinks_to = 8});
-  if (labels.network) columns.push_back({.header = "network", .shrinks_to = 8});
-  columns.push_back({.header = "encoding", .shrinks_to = 12});
-  if (labels.learning_rate) columns.push_back({.header = "rate", .align = Table::Align::kRight});
-  if (labels.trials) columns.push_back({.header = "trials", .align = Table::Align::kRight});
-
-  // What the names and means leave for groups of lengths, seven columns each ("16–20" and two
-  // spaces; the longest names of groups decide).
-  int names = 0;
-  for (const AccuracyRow& row : summary.rows) {
-    names = std::max<int>(names, (labels.task ? row.task.size() + 2 : 0) +
-                                     (labels.network ? row.network.size() + 2 : 0) +
-                                     row.encoding.size() + (labels.learning_rate ? 9 : 0) +
-                                     (labels.trials ? 8 : 0));
-  }
-  const int longest = summary.lengths.empty() ? 1 : summary.lengths.back();
-  const int group_width = 3 + 2 * static_cast<int>(absl::StrCat(longest).size());
-  const int means = labels.trials ? 25 : 18;
-  const int room = std::max(2, ((width > 0 ? width : 200) - names - means) / group_width);
-  // Seen and unseen share the room by their numbers of lengths, between a quarter and a half for
-  // the seen.
-  size_t seen_room = 0;
-  if (!seen.empty()) {
-    const double share = static_cast<double>(seen.size()) / summary.lengths.size();
-    seen_room = std::max<size_t>(1, std::lround(room * std::clamp(share, 0.25, 0.5)));
-    seen_room = std::min<size_t>(seen_room, 5);
-  }
-  const size_t unseen_room = std::max<size_t>(1, room - seen_room);
-
-  struct AccuracyColumn {
-    const std::vector<int32_t>* lengths;
-    LengthGroup group;
-    double AccuracyRow::*mean;  // instead of a group
-  };
-  std::vector<AccuracyColumn> accuracy_columns;
-  Table::Group seen_heading{.header = "seen in training"};
-  Table::Group unseen_heading{.header = "not seen"};
-  const auto add_side = [&](const std::vector<int32_t>& lengths, size_t most,
-                            double AccuracyRow::*mean, Table::Group& heading) {
-    if (lengths.empty()) return;
-    heading.first = columns.size();
-    bool first = true;
-    for (const LengthGroup group : GroupLengths(lengths.size(), most)) {
-      accuracy_columns.push_back({&lengths, group, nullptr});
-      columns.push_back({.header = GroupName(lengths, group),
-                         .align = Table::Align::kRight,
-                         .rule_before = first});
-      first = false;
-    }
-    accuracy_columns.push_back({nullptr, {}, mean});
-    columns.push_back({.header = "mean", .align = Table::Align::kRight});
-    heading.last = columns.size() - 1;
-  };
-  add_side(seen, seen_room, &AccuracyRow::seen, seen_heading);
-  add_side(unseen, unseen_room, &AccuracyRow::unseen, unseen_heading);
-  if (labels.trials && !unseen.empty()) {
-    columns.push_back({.header = "±", .align = Table::Align::kRight});
-    unseen_heading.last = columns.size() - 1;
-  }
-
-  Table table(columns);
-  if (!seen.empty()) table.AddGroup(seen_heading);
-  if (!unseen.empty()) table.AddGroup(unseen_heading);
-  for (const AccuracyRow& row : summary.rows) {
-    std::vector<Table::Cell> cells;
-    if (labels.task) cells.emplace_back(row.task);
-    if (labels.network) cells.emplace_back(row.network);
-    cells.emplace_back(row.encoding);
-    if (labels.learning_rate) cells.emplace_back(FormatExact(row.learning_rate));
-    if (labels.trials) cells.emplace_back(absl::StrCat(row.trials));
-    for (const AccuracyColumn& column : accuracy_columns) {
-      if (column.mean == nullptr) {
-        cells.emplace_back(FormatPercent(GroupMean(row, *column.lengths, column.group)));
-        continue;
-      }
-      const double value = row.*column.mean;
-      bool best = summary.rows.size() > 1;
-      for (const AccuracyRow& other : summary.rows) {
-        if (other.task == row.task && other.*column.mean > value) best = false;
-      }
-      cells.emplace_back(FormatPercent(value), best ? Paint::kGreen : Paint::kBold, best);
-    }
-    if (cells.size() < columns.size()) cells.emplace_back(FormatPercent(row.unseen_deviation));
-    table.AddRow(std::move(cells));
-  }
-  return table;
-}
-
-Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
-  Chart chart;
-  const Labels labels = DifferingLabels(summary.rows);
-  std::vector<const AccuracyRow*> rows;
-  for (const AccuracyRow& row : summary.rows) rows.push_back(&row);
-  if (rows.size() > max_series) {
-    std::stable_sort(rows.begin(), rows.end(), [](const AccuracyRow* a, const AccuracyRow* b) {
-      return a->unseen > b->unseen;
-    });
-    rows.resize(max_series);
-  }
-  for (const AccuracyRow* row : rows) {
-    ChartSeries series{.name = RowName(*row, labels)};
-    for (const auto& [length, accuracy] : row->accuracies) {
-      series.points.emplace_back(length, accuracy);
-    }
-    chart.series.push_back(std::move(series));
-  }
-  if (!summary.lengths.empty() && summary.lengths.front() <= summary.seen_up_to &&
-      summary.lengths.back() > summary.seen_up_to) {
-    chart.split = summary.seen_up_to;
-    chart.split_labels = {"seen in training", "not seen"};
-  }
-  chart.x_label = "length";
-  return chart;
 }
 
 Records AccuracyRecords(const std::vector<v1::Trial>& trials,

@@ -52,7 +52,12 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
 
 // Per cent; as many lengths (or groups of them, averaged) as fit `width`, at least one seen and one
 // unseen group. The best mean of a task is marked. Columns that tell no rows apart are left out.
-Table MakeAccuracyTable(const AccuracySummary& summary, int width);
+// With sparklines each row's shape over the lengths stands behind its numbers, where there is room
+// for both.
+Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_sparklines = false);
+
+// A block for each value from 0 to 1, of its height: "▁▅█"; a space for not-a-number.
+std::string Sparkline(const std::vector<double>& values);
 
 // One curve a row; only the `max_series` rows best on unseen lengths when there are more.
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);

@@ -160,5 +160,22 @@ TEST(AccuracySummaryTest, TheChartShowsTheBestWhenThereAreTooMany) {
   EXPECT_EQ(chart.split, 2);
 }
 
+TEST(SparklineTest, DrawsAccuraciesAsBlocksOfTheirHeight) {
+  EXPECT_EQ(Sparkline({0, 0.5, 1, std::nan(""), 0.1, 2}), "▁▅█ ▂█");
+}
+
+TEST(AccuracyTableTest, ShowsEachRowsShapeOverTheLengthsWhereThereIsRoom) {
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "sin_cos", 1, {1, 1, 0.5, 0, 0});
+  const AccuracySummary summary = Summarize(Specification(), response);
+  const std::string wide = MakeAccuracyTable(summary, 110, true).Render(110, Palette(false));
+  EXPECT_NE(wide.find("│ by length\n"), std::string::npos) << wide;
+  EXPECT_NE(wide.find("│ ██┊▅▁▁\n"), std::string::npos) << wide;
+  const std::string narrow = MakeAccuracyTable(summary, 40, true).Render(40, Palette(false));
+  EXPECT_EQ(narrow.find("by length"), std::string::npos) << narrow;
+  // Documents are for numbers.
+  EXPECT_EQ(MakeAccuracyTable(summary, 110).RenderMarkdown().find("by length"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace lengthwise::client

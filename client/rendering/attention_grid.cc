@@ -13,6 +13,54 @@ namespace {
 constexpr const char* kShades[] = {" ", "░", "▒", "▓", "█"};
 constexpr int kShadeCount = 5;
 
+// Without colours; with them the terminal's ramp of greys.
+constexpr int kFirstGrey = 232;
+constexpr int kGreyCount = 24;
+
+// How dark `value` is, from 0 to `levels` - 1.
+int Level(float value, float largest, int levels) {
+  if (!(largest > 0)) return 0;
+  return std::clamp(static_cast<int>(value / largest * static_cast<float>(levels - 1) + 0.5F), 0,
+                    levels - 1);
+}
+
+// Writes places of one level after the other; terminals are told of changes alone.
+class Shading {
+ public:
+  explicit Shading(bool greys) : greys_(greys) {}
+
+  void Add(float value, float largest, int characters, std::string& line) {
+    if (!greys_) {
+      for (int i = 0; i < characters; ++i) line += kShades[Level(value, largest, kShadeCount)];
+      return;
+    }
+    const int grey = kFirstGrey + Level(value, largest, kGreyCount);
+    if (grey != grey_) absl::StrAppend(&line, "\x1b[48;5;", grey, "m");
+    grey_ = grey;
+    line.append(static_cast<size_t>(characters), ' ');
+  }
+  void End(std::string& line) {
+    if (grey_ != 0) line += "\x1b[0m";
+    grey_ = 0;
+  }
+
+ private:
+  const bool greys_;
+  int grey_ = 0;
+};
+
+// "0 ░▒▓█ 0.42": what the shades stand for.
+std::string Legend(float largest, bool greys) {
+  std::string legend = "0 ";
+  Shading shading(greys);
+  const int steps = greys ? kGreyCount / 2 : kShadeCount;
+  for (int i = 0; i < steps; ++i) {
+    shading.Add(static_cast<float>(i) / static_cast<float>(steps - 1), 1, 1, legend);
+  }
+  shading.End(legend);
+  return absl::StrCat(legend, absl::StrFormat(" %.2f", largest));
+}
+
 // A grid of places, each the largest of `keys` x `queries` probabilities.
 struct Scale {
   int keys = 1;
@@ -76,7 +124,7 @@ std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionV
                                           : absl::StrCat("maximum over ", map.heads(), " heads");
   std::string text =
       absl::StrCat(palette(Paint::kBold, absl::StrCat("layer ", layer + 1, " of ", map.layers())),
-                   ", ", heads, absl::StrFormat(", darkest %.2f\n", darkest));
+                   ", ", heads, ", ", Legend(darkest, palette.enabled()), "\n");
   const int width_of_grid = columns * scale.characters;
   const int output_column = map.length() / scale.keys * scale.characters;
   const int output_row = map.length() / scale.queries;
@@ -84,14 +132,12 @@ std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionV
   for (int row = 0; row < rows; ++row) {
     const bool tick = row == output_row && map.length() < tokens;
     absl::StrAppend(&text, tick ? "├" : "│");
+    Shading shading(palette.enabled());
     for (int column = 0; column < columns; ++column) {
-      const float value = places[static_cast<size_t>(row) * columns + column];
-      const int shade = darkest > 0
-                            ? std::min(kShadeCount - 1,
-                                       static_cast<int>(value / darkest * (kShadeCount - 1) + 0.5F))
-                            : 0;
-      absl::StrAppend(&text, Repeated(kShades[shade], scale.characters));
+      shading.Add(places[static_cast<size_t>(row) * columns + column], darkest, scale.characters,
+                  text);
     }
+    shading.End(text);
     absl::StrAppend(&text, tick ? "┤\n" : "│\n");
   }
   absl::StrAppend(&text, FrameLine("└", "┴", "┘", width_of_grid, output_column));
@@ -120,10 +166,11 @@ float AttentionProbabilities::At(int layer, int head, int query, int key) const 
 
 std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& view, int width,
                             const Palette& palette) {
-  std::string text = absl::StrCat(
+  const std::string title = absl::StrCat(
       palette(Paint::kBold, absl::StrCat("length ", map.length())), ": ", map.length(),
       " input and ", map.tokens_size() - map.length(),
-      " output tokens; rows are queries, columns keys; ticks mark the first output token\n");
+      " output tokens; rows are queries, columns keys; ticks mark the first output token");
+  std::string text = Wrap(title, width, 0) + "\n";
   for (int layer = 0; layer < map.layers(); ++layer) {
     if (view.layer > 0 && view.layer != layer + 1) continue;
     absl::StrAppend(&text, RenderLayer(map, layer, view, width, palette));

@@ -28,7 +28,7 @@ v1::AttentionMap Map(int tokens) {
 
 TEST(AttentionGridTest, ShowsTheMaximumOverHeads) {
   EXPECT_THAT(RenderAttention(Map(3), {}, 80, Palette(false)),
-              HasSubstr("layer 1 of 1, maximum over 2 heads, darkest 1.00\n"
+              HasSubstr("layer 1 of 1, maximum over 2 heads, 0  ░▒▓█ 1.00\n"
                         "┌────┬─┐\n"
                         "│██  ▒▒│\n"
                         "│  ██  │\n"
@@ -38,7 +38,7 @@ TEST(AttentionGridTest, ShowsTheMaximumOverHeads) {
 
 TEST(AttentionGridTest, ShowsOneHeadByItsOwnScale) {
   EXPECT_THAT(RenderAttention(Map(3), {.head = 2}, 80, Palette(false)),
-              HasSubstr("head 2 of 2, darkest 0.50\n"
+              HasSubstr("head 2 of 2, 0  ░▒▓█ 0.50\n"
                         "┌────┬─┐\n"
                         "│    ██│\n"
                         "│  ██  │\n"
@@ -57,6 +57,18 @@ TEST(AttentionGridTest, AGridThatDoesNotFitShowsTheLargestOfEachPlace) {
     }
     start = end + 1;
   }
+}
+
+TEST(AttentionGridTest, ATerminalWithColoursHasMoreShadesThanBlocks) {
+  v1::AttentionMap map = Map(3);
+  std::vector<float> values(18, 0.5f);
+  values[0] = 1;
+  values[1] = 0.55f;  // between two blocks
+  map.set_probabilities(values.data(), values.size() * sizeof(float));
+  const std::string text = RenderAttention(map, {.head = 1}, 80, Palette(true));
+  EXPECT_THAT(text, HasSubstr("│\x1b[48;5;255m  \x1b[48;5;245m  \x1b[48;5;244m  \x1b[0m│\n"));
+  // As wide as without.
+  EXPECT_THAT(text, HasSubstr("┌────┬─┐\n"));
 }
 
 TEST(AttentionGridTest, ShowsTheLayerThatIsAskedFor) {

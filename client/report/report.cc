@@ -122,9 +122,11 @@ absl::StatusOr<Section> Attention(const ReportData& data, const ReportOptions& o
   const auto maps = MakeAttentionMaps(data.plots, options.max_attention_bytes);
   if (!maps.ok()) return maps.status();
   if (maps->left_out > 0) {
-    absl::StrAppend(&section.body, "<p class=\"soft\">", maps->left_out,
-                    " maps are left out, because this file would be too large; `lengthwise "
-                    "attention` shows them.</p>\n");
+    const bool one = maps->left_out == 1;
+    absl::StrAppend(
+        &section.body, "<p class=\"soft\">", maps->left_out, one ? " map is" : " maps are",
+        " left out, because this file would be too large; `lengthwise attention` shows ",
+        one ? "it" : "them", ".</p>\n");
   }
   if (maps->maps == 0) return section;
   absl::StrAppend(

@@ -143,7 +143,7 @@ TEST(ReportTest, AttentionMapsKeepTheirProbabilities) {
 
 TEST(ReportTest, MapsThatWouldMakeTheFileTooLargeAreCounted) {
   const std::string html = Render(MakeData(), {.max_attention_bytes = 3});
-  EXPECT_THAT(html, HasSubstr("1 maps are left out"));
+  EXPECT_THAT(html, HasSubstr("1 map is left out"));
   EXPECT_THAT(html, Not(HasSubstr("attention-viewer\"")));
 }
 

@@ -21,17 +21,19 @@ std::string Up(int lines) { return lines > 0 ? absl::StrCat("\x1b[", lines, "A")
 
 }  // namespace
 
-void LiveRegion::Update(const std::vector<std::string>& lines, int width) {
-  if (active_ && width == width_ && lines == lines_) return;
+void LiveRegion::Update(const std::vector<std::string>& lines, const TerminalSize& size) {
+  const bool resized = active_ && (size.width != size_.width || size.height != size_.height);
+  if (active_ && !resized && lines == lines_) return;
   std::string text = kBeginUpdate;
   if (!active_) absl::StrAppend(&text, kHideCursor);
-  if (active_ && width != width_) {
-    // A narrower terminal has broken long lines into several.
+  if (resized) {
+    // A narrower terminal has broken long lines into several, and a lower one has moved the upper
+    // ones out of sight, where nothing reaches them.
     int rows = 0;
     for (const std::string& line : lines_) {
-      rows += std::max(1, (DisplayWidth(line) + width - 1) / std::max(1, width));
+      rows += std::max(1, (DisplayWidth(line) + size.width - 1) / std::max(1, size.width));
     }
-    absl::StrAppend(&text, "\r", Up(rows), kClearBelow);
+    absl::StrAppend(&text, "\r", Up(std::min(rows, size.height - 1)), kClearBelow);
     lines_.clear();
   } else {
     absl::StrAppend(&text, Up(static_cast<int>(lines_.size())));
@@ -47,7 +49,7 @@ void LiveRegion::Update(const std::vector<std::string>& lines, int width) {
   absl::StrAppend(&text, kEndUpdate);
   out_ << text << std::flush;
   lines_ = lines;
-  width_ = width;
+  size_ = size;
   active_ = true;
 }
 

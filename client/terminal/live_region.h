@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "client/terminal/terminal.h"
+
 namespace lengthwise::client {
 
 // Writes only lines that changed, in one write, so that nothing flickers. Hides the cursor from the
@@ -15,8 +17,8 @@ class LiveRegion {
   explicit LiveRegion(std::ostream& out) : out_(out) {}
   ~LiveRegion() { Finish(); }
 
-  // `width` is the terminal's now. After a change of it everything is drawn again.
-  void Update(const std::vector<std::string>& lines, int width);
+  // `size` is the terminal's now. After a change of it everything is drawn again.
+  void Update(const std::vector<std::string>& lines, const TerminalSize& size);
 
   // Leaves the lines as they are; what is written next comes below.
   void Finish();
@@ -24,7 +26,7 @@ class LiveRegion {
  private:
   std::ostream& out_;
   std::vector<std::string> lines_;
-  int width_ = 0;
+  TerminalSize size_;
   bool active_ = false;
 };
 

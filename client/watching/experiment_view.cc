@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "client/rendering/component_label.h"
 #include "client/rendering/numbers.h"
 
 namespace lengthwise::client {
@@ -14,9 +15,8 @@ absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
-std::string Label(const v1::Component& component) {
-  return component.label().empty() ? component.name() : component.label();
-}
+// Enough that some are left when an attempt goes on from its last checkpoint, as a rule.
+constexpr size_t kMostLosses = 64;
 
 template <typename Value>
 void EraseBeyond(std::map<int64_t, Value>& measured, int64_t step) {
@@ -100,6 +100,7 @@ bool ExperimentView::Apply(const v1::Event& event) {
         trial.losses[points.steps(i)] = points.losses(i);
         trial.steps_done = std::max(trial.steps_done, points.steps(i));
       }
+      while (trial.losses.size() > kMostLosses) trial.losses.erase(trial.losses.begin());
       break;
     }
     case v1::Event::kLengthAccuracies:

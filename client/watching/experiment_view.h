@@ -29,7 +29,8 @@ struct TrialView {
   absl::Time start_time = absl::InfinitePast();  // of the newest attempt
   absl::Time end_time = absl::InfinitePast();
 
-  // Measured, by step. A resumed attempt drops what lies beyond its checkpoint.
+  // Measured, by step; of losses the newest alone, for a trial may have hundred thousands. A
+  // resumed attempt drops what lies beyond its checkpoint.
   std::map<int64_t, float> losses;
   struct Accuracy {
     double seen = 0;  // not-a-number where no such lengths were evaluated

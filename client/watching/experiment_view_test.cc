@@ -115,6 +115,16 @@ TEST(ExperimentViewTest, ForgetsWhatLiesBeyondTheCheckpointOfAResumedAttempt) {
   EXPECT_EQ(view.trials()[0].steps_done, 300);
 }
 
+TEST(ExperimentViewTest, DoesNotGrowWithTheLengthOfTraining) {
+  ExperimentView view(TwoTrials(), true);
+  view.Apply(Running(1, 1, 0));
+  for (int64_t step = 1; step <= 10'000; ++step) {
+    view.Apply(Points(1 + step, {{step, 1.0f / static_cast<float>(step)}}));
+  }
+  EXPECT_LT(view.trials()[0].losses.size(), 100u);
+  EXPECT_FLOAT_EQ(*view.trials()[0].loss(), 1e-4f);
+}
+
 v1::TrialProgress Training(int32_t attempt, int64_t done, double speed) {
   v1::TrialProgress progress;
   progress.set_trial(kTrial);

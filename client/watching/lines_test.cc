@@ -82,11 +82,50 @@ TEST_F(LinesTest, ShowsEachTrialsStateBarLossSpeedAndTimeLeft) {
       Draw(view, 110, 24),
       "e-1  ━━━━━━━━━━━━━━━━━━━━────────────────────  50 %  1 running, 1 queued, 1 done · 1:35, "
       "about 1:15 left\n"
-      "✓ encoding0  done        ━━━━━━━━━━━━━━━━━━━━  2,000/2,000  loss 0.2100                "
-      "     0:52  unseen 88.5%\n"
-      "● encoding1  training    ━━━━━━━━━━──────────  1,000/2,000  loss 0.3125  40.0 steps/s  "
-      "0:25 left\n"
-      "· encoding2  queued      ────────────────────");
+      "  trial      state       progress                               step     loss  unseen  "
+      "steps/s       time\n"
+      "✓ encoding0  done        ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  2,000/2,000   0.2100   88.5%   "
+      "             0:52\n"
+      "● encoding1  training    ━━━━━━━━━━━━━━━───────────────  1,000/2,000   0.3125           "
+      "  40.0  0:25 left\n"
+      "· encoding2  queued      ──────────────────────────────");
+  // What tells most stays in a narrow terminal.
+  EXPECT_EQ(Draw(view, 79, 24),
+            "e-1  ━━━━━━━╸───────  50 %  1 running, 1 queued, 1 done · 1:35, about 1:15 left\n"
+            "  trial      state       progress              loss  unseen  steps/s       time\n"
+            "✓ encoding0  done        ━━━━━━━━━━━━━━━━━   0.2100   88.5%                0:52\n"
+            "● encoding1  training    ━━━━━━━━╸────────   0.3125             40.0  0:25 left\n"
+            "· encoding2  queued      ─────────────────");
+}
+
+TEST_F(LinesTest, TheHeadlineSaysThatTheConnectionIsLostAndThatItIsBack) {
+  ExperimentView view(Trials(1), true);
+  view.Apply(Change(0, 5, v1::RUNNING));
+  const auto headline = [&](const LinkState& link, int64_t now) {
+    return LiveLines(view,
+                     {.title = "e-1",
+                      .width = 110,
+                      .height = 1,
+                      .elapsed = absl::Seconds(now),
+                      .now = absl::FromUnixSeconds(now),
+                      .link = link},
+                     Palette(false))
+        .at(0);
+  };
+  LinkState link;
+  EXPECT_FALSE(link.Update(absl::OkStatus(), absl::FromUnixSeconds(90)));
+  EXPECT_TRUE(link.Update(absl::UnavailableError("nobody at n07"), absl::FromUnixSeconds(100)));
+  EXPECT_FALSE(link.Update(absl::UnavailableError("nobody at n07"), absl::FromUnixSeconds(105)));
+  EXPECT_EQ(headline(link, 112),
+            "e-1  ─────────────────────────  0 %  connection lost 0:12 ago, trying again · 1 "
+            "running · 1:52 "
+            "· nobody at n07");
+  EXPECT_TRUE(link.Update(absl::OkStatus(), absl::FromUnixSeconds(120)));
+  EXPECT_EQ(headline(link, 140),
+            "e-1  ────────────────────────────────────────  0 %  connected again after 0:20 · 1 "
+            "running · 2:20");
+  EXPECT_EQ(headline(link, 151),
+            "e-1  ────────────────────────────────────────  0 %  1 running · 2:31");
 }
 
 TEST_F(LinesTest, StaysWithinTheTerminalWhateverItsSize) {
@@ -114,12 +153,13 @@ TEST_F(LinesTest, FoldsWhatDoesNotFitUnderWhatMatters) {
   view.Apply(Change(4, 5, v1::RUNNING));
   view.Apply(Change(2, 6, v1::FAILED, "no luck"));
   view.Apply(Change(1, 7, v1::SUCCEEDED));
-  EXPECT_EQ(Draw(view, 40, 5),
+  EXPECT_EQ(Draw(view, 40, 6),
             "e-1  33 %  1 running, 3 queued, 1 done,…\n"
+            "  trial      state       progress\n"
             "● encoding4  starting    ───────────────\n"
             "✗ encoding2  failed      no luck\n"
             "✓ encoding1  done        ━━━━━━━━━━━━━━━\n"
-            "  and more: 3 queued");
+            "  and 3 more: 3 queued");
 }
 
 TEST_F(LinesTest, PlainLinesTellTheStory) {

@@ -34,53 +34,19 @@ Look LookOf(const TrialView& trial) {
   }
 }
 
-// Widths of the parts of a trial's line; 0 leaves one out.
+// Widths of the columns; 0 leaves one out.
 struct Layout {
   int label = 0;
   int word = 10;
   int bar = 0;
   int steps = 0;
   int loss = 0;
+  int accuracy = 0;
   int speed = 0;
   int time = 0;
-  int accuracy = 0;
+  // Whether `accuracy` is that of lengths not seen in training, or there are none of those.
+  bool unseen = true;
 };
-
-Layout ChooseLayout(const ExperimentView& view, int width) {
-  Layout layout;
-  int64_t most_steps = 1;
-  for (const TrialView& trial : view.trials()) {
-    layout.label = std::max(layout.label, DisplayWidth(trial.label));
-    most_steps = std::max(most_steps, trial.total_steps);
-  }
-  layout.label = std::min(layout.label, std::max(8, width / 3));
-  int left = width - (1 + 1 + layout.label + 2 + layout.word);
-  // The most telling parts get their room first.
-  const auto take = [&](int& part, int wanted) {
-    if (left < wanted + 2) return;
-    part = wanted;
-    left -= wanted + 2;
-  };
-  take(layout.bar, 8);
-  take(layout.loss, 11);  // "loss 0.3125"
-  take(layout.time, 9);   // "1:02 left"
-  take(layout.steps, 2 * static_cast<int>(FormatCount(most_steps).size()) + 1);
-  take(layout.speed, 12);     // "38.1 steps/s"
-  take(layout.accuracy, 12);  // "unseen 88.3%"
-  if (layout.bar > 0) {
-    const int more = std::clamp(left, 0, 22);
-    layout.bar += more;
-  }
-  return layout;
-}
-
-// What a trial's evaluations said last of the lengths not seen.
-std::string UnseenAccuracy(const TrialView& trial) {
-  if (trial.accuracies.empty()) return "";
-  const TrialView::Accuracy& last = trial.accuracies.rbegin()->second;
-  if (!std::isnan(last.unseen)) return absl::StrCat("unseen ", FormatPercent(last.unseen), "%");
-  return absl::StrCat("seen ", FormatPercent(last.seen), "%");
-}
 
 std::string TimeOf(const TrialView& trial, absl::Time now) {
   if (trial.state == v1::RUNNING) {
@@ -95,43 +61,114 @@ std::string TimeOf(const TrialView& trial, absl::Time now) {
   return "";
 }
 
+Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialView*>& shown,
+                    const LiveLinesOptions& options) {
+  Layout layout;
+  layout.label = 5;  // "trial"
+  int64_t most_steps = 1;
+  bool any_accuracy = false;
+  bool any_unseen = false;
+  // Of all trials, so that columns stay where they are when others are shown.
+  for (const TrialView& trial : view.trials()) {
+    layout.label = std::max(layout.label, DisplayWidth(trial.label));
+    most_steps = std::max(most_steps, trial.total_steps);
+    if (trial.accuracies.empty()) continue;
+    any_accuracy = true;
+    any_unseen = any_unseen || !std::isnan(trial.accuracies.rbegin()->second.unseen);
+  }
+  layout.unseen = any_unseen || !any_accuracy;
+  layout.label = std::min(layout.label, std::max(8, options.width * 2 / 5));
+  int longest_time = 9;  // "0:25 left"
+  for (const TrialView* trial : shown) {
+    longest_time = std::max(longest_time, DisplayWidth(TimeOf(*trial, options.now)));
+  }
+  int left = options.width - (1 + 1 + layout.label + 2 + layout.word);
+  // The most telling columns get their room first.
+  const auto take = [&](int& column, int wanted) {
+    if (left < wanted + 2) return;
+    column = wanted;
+    left -= wanted + 2;
+  };
+  take(layout.bar, 8);
+  take(layout.time, longest_time);
+  take(layout.accuracy, 6);  // "100.0%"
+  take(layout.loss, 7);      // "1.2e-05"
+  take(layout.speed, 7);     // "steps/s"
+  take(layout.steps, 2 * static_cast<int>(FormatCount(most_steps).size()) + 1);
+  if (layout.bar > 0) layout.bar += std::clamp(left, 0, 22);
+  return layout;
+}
+
+// The columns' cells behind the state, in their order.
+struct Cells {
+  std::string bar;
+  std::string steps;
+  std::string loss;
+  std::string accuracy;
+  std::string speed;
+  std::string time;
+};
+
+std::string Join(const Layout& layout, const Cells& cells) {
+  std::string line;
+  const auto add = [&](int width, const std::string& text, bool right) {
+    if (width > 0)
+      absl::StrAppend(&line, "  ", right ? PadLeft(text, width) : PadRight(text, width));
+  };
+  add(layout.bar, cells.bar, false);
+  add(layout.steps, cells.steps, true);
+  add(layout.loss, cells.loss, true);
+  add(layout.accuracy, cells.accuracy, true);
+  add(layout.speed, cells.speed, true);
+  add(layout.time, cells.time, true);
+  return line;
+}
+
+std::string Columns(const Layout& layout, const Palette& palette) {
+  std::string line =
+      absl::StrCat("  ", PadRight("trial", layout.label), "  ", PadRight("state", layout.word),
+                   Join(layout, {.bar = "progress",
+                                 .steps = "step",
+                                 .loss = "loss",
+                                 .accuracy = layout.unseen ? "unseen" : "seen",
+                                 .speed = "steps/s",
+                                 .time = "time"}));
+  line.erase(line.find_last_not_of(' ') + 1);
+  return palette(Paint::kDim, line);
+}
+
 std::string TrialLine(const TrialView& trial, const Layout& layout, const LiveLinesOptions& options,
                       const Palette& palette) {
   const Look look = LookOf(trial);
   std::string line = absl::StrCat(palette(look.paint, look.sign), " ",
                                   PadRight(Truncate(trial.label, layout.label), layout.label), "  ",
                                   palette(look.paint, PadRight(look.word, layout.word)));
-  const auto add = [&](int width, const std::string& text, bool right) {
-    if (width == 0) return;
-    absl::StrAppend(&line, "  ", right ? PadLeft(text, width) : PadRight(text, width));
-  };
   if (trial.state == v1::FAILED || trial.state == v1::CANCELLED) {
     const int room = options.width - DisplayWidth(line) - 2;
     if (room > 0) absl::StrAppend(&line, "  ", Truncate(trial.reason, room));
     return line;
   }
-  const bool queued = trial.state == v1::QUEUED;
-  if (layout.bar > 0) {
-    absl::StrAppend(&line, "  ", ProgressBar(trial.fraction(), layout.bar, look.paint, palette));
-  }
-  std::string steps =
-      absl::StrCat(FormatCount(trial.steps_done), "/", FormatCount(trial.total_steps));
-  if (trial.phase == v1::TrialProgress::EVALUATING && trial.lengths_total > 0) {
-    steps = absl::StrCat(trial.lengths_done, "/", trial.lengths_total, " lengths");
-    if (DisplayWidth(steps) > layout.steps) {
-      steps = absl::StrCat(trial.lengths_done, "/", trial.lengths_total);
+  const bool training = trial.state == v1::RUNNING && trial.phase == v1::TrialProgress::TRAINING;
+  const bool evaluating =
+      trial.state == v1::RUNNING && trial.phase == v1::TrialProgress::EVALUATING;
+  Cells cells = {.bar = ProgressBar(trial.fraction(), layout.bar, look.paint, palette),
+                 .time = TimeOf(trial, options.now)};
+  if (evaluating && trial.lengths_total > 0) {
+    cells.steps = absl::StrCat(trial.lengths_done, "/", trial.lengths_total, " lengths");
+    if (DisplayWidth(cells.steps) > layout.steps) {
+      cells.steps = absl::StrCat(trial.lengths_done, "/", trial.lengths_total);
     }
+  } else if (trial.state != v1::QUEUED || trial.steps_done > 0) {
+    cells.steps = absl::StrCat(FormatCount(trial.steps_done), "/", FormatCount(trial.total_steps));
   }
-  if (queued && trial.steps_done == 0) steps = "";
-  add(layout.steps, steps, true);
-  const auto loss = trial.loss();
-  add(layout.loss, loss.has_value() ? absl::StrCat("loss ", FormatLoss(*loss)) : "", false);
-  const bool training = trial.state == v1::RUNNING && trial.steps_per_second > 0 &&
-                        trial.phase == v1::TrialProgress::TRAINING;
-  add(layout.speed, training ? absl::StrCat(FormatRate(trial.steps_per_second), " steps/s") : "",
-      true);
-  add(layout.time, TimeOf(trial, options.now), true);
-  add(layout.accuracy, UnseenAccuracy(trial), false);
+  if (const auto loss = trial.loss(); loss.has_value()) cells.loss = FormatLoss(*loss);
+  if (!trial.accuracies.empty()) {
+    const TrialView::Accuracy& last = trial.accuracies.rbegin()->second;
+    const double accuracy = layout.unseen ? last.unseen : last.seen;
+    cells.accuracy = absl::StrCat(FormatPercent(accuracy), std::isnan(accuracy) ? "" : "%");
+  }
+  if (training && trial.steps_per_second > 0) cells.speed = FormatRate(trial.steps_per_second);
+  line += Join(layout, cells);
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }
@@ -140,28 +177,41 @@ std::string Headline(const ExperimentView& view, const LiveLinesOptions& options
                      const Palette& palette) {
   const std::string percent =
       absl::StrCat(static_cast<int>(std::floor(100 * view.fraction())), " %");
-  std::string details = DescribeCounts(view.Counts());
-  absl::StrAppend(&details, " · ", FormatClock(options.elapsed));
+  std::string details =
+      absl::StrCat(DescribeCounts(view.Counts()), " · ", FormatClock(options.elapsed));
   if (!view.all_ended()) {
     if (const auto left = view.time_left(); left.has_value()) {
       absl::StrAppend(&details, ", about ", FormatClock(*left), " left");
     }
   }
-  if (!options.connection.ok()) {
-    details =
-        absl::StrCat("connection lost, trying again: ", std::string(options.connection.message()));
-  }
+  // The reason comes last, where it may be cut off.
+  if (options.link.lost()) absl::StrAppend(&details, " · ", options.link.reason());
+  std::string note = options.link.Note(options.now);
+  if (!note.empty()) details = absl::StrCat(" · ", details);
   const std::string title = Truncate(options.title, std::max(1, options.width / 3));
   const int fixed = DisplayWidth(title) + 2 + 2 + DisplayWidth(percent) + 2;
-  const int room = options.width - fixed - DisplayWidth(details);
+  const int room = options.width - fixed - DisplayWidth(details) - DisplayWidth(note);
   const int bar = std::clamp(room, 0, 40);
   std::string line = palette(Paint::kBold, title);
   if (bar >= 6) {
     absl::StrAppend(&line, "  ", ProgressBar(view.fraction(), bar, Paint::kGreen, palette));
   }
   absl::StrAppend(&line, "  ", percent, "  ");
-  details = Truncate(details, options.width - DisplayWidth(line));
-  return absl::StrCat(line, options.connection.ok() ? details : palette(Paint::kYellow, details));
+  note = Truncate(note, options.width - DisplayWidth(line));
+  absl::StrAppend(&line, palette(options.link.lost() ? Paint::kYellow : Paint::kGreen, note));
+  return absl::StrCat(line, Truncate(details, options.width - DisplayWidth(line)));
+}
+
+v1::TrialCounts Count(const std::vector<const TrialView*>& trials) {
+  v1::TrialCounts counts;
+  for (const TrialView* trial : trials) {
+    counts.set_running(counts.running() + (trial->state == v1::RUNNING));
+    counts.set_queued(counts.queued() + (trial->state == v1::QUEUED));
+    counts.set_succeeded(counts.succeeded() + (trial->state == v1::SUCCEEDED));
+    counts.set_failed(counts.failed() + (trial->state == v1::FAILED));
+    counts.set_cancelled(counts.cancelled() + (trial->state == v1::CANCELLED));
+  }
+  return counts;
 }
 
 // Less comes first when there is no room for all.
@@ -199,34 +249,31 @@ std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOp
   std::vector<std::string> lines = {Headline(view, options, palette)};
   std::vector<const TrialView*> shown;
   for (const TrialView& trial : view.trials()) shown.push_back(&trial);
-  const size_t room = static_cast<size_t>(std::max(1, options.height)) - 1;
-  v1::TrialCounts hidden;
-  bool folded = false;
-  if (shown.size() > room && room > 0) {
-    folded = true;
+  // A line for the headline; one for the columns' names where there are three more.
+  size_t room = static_cast<size_t>(std::max(1, options.height)) - 1;
+  const bool columns = room >= 4 && !shown.empty();
+  if (columns) --room;
+  if (room == 0) return lines;
+  std::vector<const TrialView*> hidden;
+  if (shown.size() > room) {
     std::stable_sort(shown.begin(), shown.end(), [](const TrialView* a, const TrialView* b) {
       if (Urgency(*a) != Urgency(*b)) return Urgency(*a) < Urgency(*b);
       return Urgency(*a) == 2 && a->end_time > b->end_time;
     });
-    for (size_t i = room - 1; i < shown.size(); ++i) {
-      const v1::TrialState state = shown[i]->state;
-      hidden.set_running(hidden.running() + (state == v1::RUNNING));
-      hidden.set_queued(hidden.queued() + (state == v1::QUEUED));
-      hidden.set_succeeded(hidden.succeeded() + (state == v1::SUCCEEDED));
-      hidden.set_failed(hidden.failed() + (state == v1::FAILED));
-      hidden.set_cancelled(hidden.cancelled() + (state == v1::CANCELLED));
-    }
+    hidden.assign(shown.begin() + static_cast<std::ptrdiff_t>(room) - 1, shown.end());
     shown.resize(room - 1);
   }
-  if (room == 0) return lines;
-  const Layout layout = ChooseLayout(view, options.width);
+  const Layout layout = ChooseLayout(view, shown, options);
+  if (columns) lines.push_back(Columns(layout, palette));
   for (const TrialView* trial : shown) {
     lines.push_back(TrialLine(*trial, layout, options, palette));
   }
-  if (folded) {
+  if (!hidden.empty()) {
     lines.push_back(
         palette(Paint::kDim,
-                Truncate(absl::StrCat("  and more: ", DescribeCounts(hidden)), options.width)));
+                Truncate(absl::StrCat("  and ", FormatCount(static_cast<int64_t>(hidden.size())),
+                                      " more: ", DescribeCounts(Count(hidden))),
+                         options.width)));
   }
   return lines;
 }

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/rendering/text.h"
 #include "client/watching/experiment_view.h"
+#include "client/watching/link_state.h"
 
 namespace lengthwise::client {
 
@@ -22,13 +22,13 @@ struct LiveLinesOptions {
   // Since the experiment was created.
   absl::Duration elapsed;
   absl::Time now;
-  // Why there is no connection; OK while there is one.
-  absl::Status connection;
+  LinkState link;
 };
 
-// A headline, then a line a trial, in the order of the grid. When there are more trials than lines,
-// those that run come first, then failed ones, then those that ended last, and the rest is counted
-// in the last line.
+// A headline, the columns' names, then a line a trial, in the order of the grid. When there are
+// more trials than lines, those that run come first, then failed ones, then those that ended last,
+// and the rest is counted in the last line. What a narrow terminal has no room for is left out, the
+// least telling first.
 std::vector<std::string> LiveLines(const ExperimentView& view, const LiveLinesOptions& options,
                                    const Palette& palette);
 

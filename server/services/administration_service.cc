@@ -1,7 +1,6 @@
 #include "server/services/administration_service.h"
 
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include "platform/version.h"
 #include "server/services/push_stream.h"
 #include "server/services/refused_stream.h"
 #include "server/services/unary.h"
@@ -11,6 +10,13 @@ namespace {
 
 // A copy tells its progress far more often than anybody can read it.
 constexpr absl::Duration kBetweenResponses = absl::Milliseconds(100);
+
+void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {
+  const int64_t seconds = absl::ToUnixSeconds(time);
+  timestamp.set_seconds(seconds);
+  timestamp.set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(time - absl::FromUnixSeconds(seconds))));
+}
 
 }  // namespace
 
@@ -42,6 +48,20 @@ grpc::ServerUnaryReactor* AdministrationService::GetStorage(grpc::CallbackServer
   if (!caller.ok()) return Answer(context, caller.status());
   return AnswerOnPool<v1::Storage>(context, transfers_, response,
                                    [this] { return coordinator_.GetStorage(); });
+}
+
+grpc::ServerUnaryReactor* AdministrationService::GetServer(grpc::CallbackServerContext* context,
+                                                           const v1::GetServerRequest* request,
+                                                           v1::Server* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.AdministrationService/GetServer", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
+  response->set_program_version(platform::kVersion);
+  response->set_source_revision(platform::kSourceRevision);
+  response->set_worker_api_version(platform::kWorkerApiVersion);
+  SetTime(start_time_, *response->mutable_start_time());
+  SetTime(absl::Now(), *response->mutable_time());
+  return Answer(context, absl::OkStatus());
 }
 
 }  // namespace lengthwise::server

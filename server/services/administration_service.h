@@ -2,6 +2,8 @@
 #ifndef LENGTHWISE_SERVER_SERVICES_ADMINISTRATION_SERVICE_H_
 #define LENGTHWISE_SERVER_SERVICES_ADMINISTRATION_SERVICE_H_
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "server/access/gate.h"
 #include "server/coordinator.h"
@@ -22,12 +24,16 @@ class AdministrationService final : public v1::AdministrationService::CallbackSe
   grpc::ServerUnaryReactor* GetStorage(grpc::CallbackServerContext* context,
                                        const v1::GetStorageRequest* request,
                                        v1::Storage* response) override;
+  grpc::ServerUnaryReactor* GetServer(grpc::CallbackServerContext* context,
+                                      const v1::GetServerRequest* request,
+                                      v1::Server* response) override;
 
  private:
   Coordinator& coordinator_;
   WorkPool& transfers_;
   OpenStreams& streams_;
   Gate& gate_;
+  const absl::Time start_time_ = absl::Now();
 };
 
 }  // namespace lengthwise::server

@@ -5,8 +5,11 @@
 #include <memory>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "platform/version.h"
 #include "server/services/fake_coordinator.h"
 #include "server/services/rpc_server.h"
 
@@ -62,6 +65,23 @@ TEST_F(AdministrationServiceTest, TellsWhatIsOnTheDisk) {
   v1::Storage answer;
   ASSERT_TRUE(stub_->GetStorage(&context_, v1::GetStorageRequest(), &answer).ok());
   EXPECT_EQ(answer.SerializeAsString(), storage.SerializeAsString());
+}
+
+TEST_F(AdministrationServiceTest, SaysWhichProgramServesAndByWhatClock) {
+  const auto seconds = [](const google::protobuf::Timestamp& time) {
+    return static_cast<double>(time.seconds()) + 1e-9 * time.nanos();
+  };
+  const double before = absl::ToUnixMicros(absl::Now()) / 1e6;
+  v1::Server answer;
+  ASSERT_TRUE(stub_->GetServer(&context_, v1::GetServerRequest(), &answer).ok());
+  const double after = absl::ToUnixMicros(absl::Now()) / 1e6;
+  EXPECT_EQ(answer.program_version(), platform::kVersion);
+  EXPECT_EQ(answer.worker_api_version(), platform::kWorkerApiVersion);
+  // The clock of the server is this machine's: it answered between the question and the answer.
+  EXPECT_GE(seconds(answer.time()), before - 1e-3);
+  EXPECT_LE(seconds(answer.time()), after + 1e-3);
+  EXPECT_LE(seconds(answer.start_time()), before);
+  EXPECT_GT(seconds(answer.start_time()), before - 60);
 }
 
 }  // namespace

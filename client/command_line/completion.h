@@ -1,0 +1,62 @@
+// What may come next on a command line.
+#ifndef LENGTHWISE_CLIENT_COMMAND_LINE_COMPLETION_H_
+#define LENGTHWISE_CLIENT_COMMAND_LINE_COMPLETION_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/command_line/description.h"
+
+namespace lengthwise::client {
+
+// What a value is, where there is no list of it in the definition.
+enum class ValueKind {
+  // Nobody knows: a test fails for an option of this kind.
+  kUnknown,
+  // A number, a text, an address.
+  kFree,
+  kFile,
+  kDirectory,
+  kTask,
+  kEncoding,
+  kNetwork,
+  kOptimizer,
+  kSchedule,
+  kProtocol,
+  kCommand,
+  kFigure,
+  kPublishedTable,
+  // A name that the server knows.
+  kExperiment,
+  // EXPERIMENT/TRIAL.
+  kTrial,
+  kExperimentOrTrial,
+};
+
+// Of an option of the command `full_name`.
+ValueKind KindOf(const std::string& full_name, const OptionDescription& option);
+
+struct Candidate {
+  std::string text;
+  std::string help = {};
+};
+
+struct Completion {
+  // Commands, options or an option's choices that begin with what is there.
+  std::vector<Candidate> candidates;
+  // Where it is a value without choices: what, and what of it is there.
+  ValueKind kind = ValueKind::kFree;
+  std::string prefix;
+  // To put before it: "--figure=".
+  std::string lead;
+  // The values of options that come before, by their first names.
+  std::map<std::string, std::string> given;
+};
+
+// `words` come after the program's name; the last one, perhaps empty, is to be completed.
+Completion Complete(const CommandDescription& program, const std::vector<std::string>& words);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_COMMAND_LINE_COMPLETION_H_

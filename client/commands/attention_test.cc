@@ -1,0 +1,60 @@
+#include <nlohmann/json.hpp>
+
+#include "client/commands/commands_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::AttentionMap TwoTokens(int input_number) {
+  v1::AttentionMap map;
+  map.set_length(1);
+  map.set_input_number(input_number);
+  map.set_layers(1);
+  map.set_heads(1);
+  map.add_tokens(3);
+  map.add_tokens(5);
+  const float values[] = {1, 0, 0.25, 0.75};
+  map.set_probabilities(values, sizeof(values));
+  return map;
+}
+
+TEST_F(CommandsTest, ShowsRecordedAttention) {
+  server_.AddExperiment("e-1", {"none"});
+  EXPECT_EQ(Run({"attention", "e-1/0"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("has no attention maps; record them with"));
+  server_.AddAttentionMap("experiments/e-1/trials/bucket_sort-none", TwoTokens(0));
+  EXPECT_EQ(Run({"attention", "e-1/0"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("│██  │\n├░░▓▓┤\n"));
+  EXPECT_EQ(Run({"attention", "e-1/0", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("\n1,1,1,1,0,0.25\n"));
+  EXPECT_EQ(Run({"attention", "e-1/0", "--output", "json"}), kSuccess);
+  EXPECT_EQ(nlohmann::json::parse(out_)["maps"][0]["probabilities"][0][0][1][1], 0.75);
+  EXPECT_EQ(Run({"attention", "e-1/0", "--layer", "2"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--layer: got 2, the network has 1 layers"));
+}
+
+TEST_F(CommandsTest, ShowsAttentionForTheUsersOwnInput) {
+  server_.AddExperiment("e-1", {"none"});
+  server_.AddExperiment("e_evaluation-1", {"none"});
+  // One that the task sampled is recorded beside it.
+  server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", TwoTokens(0));
+  server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", TwoTokens(1));
+  v1::WatchExperimentResponse response;
+  response.set_caught_up(true);
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"attention", "e-1/0", "--input", "[3]", "--output", "json"}), kSuccess);
+  const nlohmann::json maps = nlohmann::json::parse(out_)["maps"];
+  ASSERT_EQ(maps.size(), 1u);
+  EXPECT_EQ(maps[0]["tokens"], nlohmann::json::parse("[3, 5]"));
+  const auto requests = server_.evaluate_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  ASSERT_EQ(requests[0].evaluation().attention_inputs_size(), 1);
+  EXPECT_THAT(requests[0].evaluation().attention_inputs(0).tokens(), testing::ElementsAre(3));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,181 @@
+// `lengthwise completion bash|zsh|fish`, and the hidden command that its scripts ask.
+#include "client/commands/completion.h"
+
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/command_line/completion.h"
+#include "client/command_line/completion_scripts.h"
+#include "client/commands/commands.h"
+#include "client/commands/figure_names.h"
+#include "client/comparison/published_table.h"
+#include "client/connection/names.h"
+#include "client/watching/live_lines.h"
+#include "models/encodings/catalogue.h"
+#include "models/networks/catalogue.h"
+#include "models/optimizers/catalogue.h"
+#include "specification/protocols.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::client {
+namespace {
+
+// Somebody waits at the prompt.
+constexpr absl::Duration kTimeout = absl::Milliseconds(800);
+constexpr size_t kMostExperiments = 200;
+
+template <typename Entries>
+void AddEntries(const Entries& entries, std::vector<Candidate>& candidates) {
+  for (const auto* entry : entries) candidates.push_back({entry->name, entry->title});
+}
+
+std::unique_ptr<Connection> Connect(const Completion& completion, const Program& program) {
+  // An experiment of a private server would have to start it.
+  if (completion.given.count("--data_dir") > 0) return nullptr;
+  std::map<std::string, std::string> flags;
+  flags["server"] = program.server;
+  for (const access::SettingKind& kind : access::kSettings) {
+    const auto given = completion.given.find(absl::StrCat("--", kind.name));
+    if (given != completion.given.end()) flags[kind.name] = given->second;
+  }
+  const auto settings = access::ResolveSettings(
+      flags, [](const char* name) -> const char* { return std::getenv(name); });
+  if (!settings.ok()) return nullptr;
+  auto connection = Connection::Open(
+      access::ToChannelOptions(*settings),
+      {.timeout = kTimeout, .create_timeout = kTimeout, .patience = absl::ZeroDuration()});
+  return connection.ok() ? *std::move(connection) : nullptr;
+}
+
+void AddExperiments(Connection& connection, const char* end, std::vector<Candidate>& candidates) {
+  const auto experiments = connection.ListExperiments(kMostExperiments);
+  if (!experiments.ok()) return;
+  for (const v1::Experiment& experiment : *experiments) {
+    candidates.push_back(
+        {absl::StrCat(ShortName(experiment.name()), end), DescribeCounts(experiment.trials())});
+  }
+}
+
+// "E/0" and so on where `prefix` is "E/" and perhaps digits; else by the trials' ids.
+void AddTrials(Connection& connection, const std::string& prefix,
+               std::vector<Candidate>& candidates) {
+  const std::string experiment = prefix.substr(0, prefix.find('/'));
+  const std::string begun = prefix.substr(experiment.size() + 1);
+  const auto found = FindExperiment(connection, experiment);
+  if (!found.ok()) return;
+  const auto trials = connection.ListTrials(found->name(), "");
+  if (!trials.ok()) return;
+  const bool by_index = begun.find_first_not_of("0123456789") == std::string::npos;
+  for (const v1::Trial& trial : *trials) {
+    const std::string id = ShortName(trial.name());
+    candidates.push_back(
+        {absl::StrCat(experiment, "/", by_index ? absl::StrCat(trial.index()) : id),
+         by_index ? id : absl::StrCat("trial ", trial.index())});
+  }
+}
+
+// `more` is set where a candidate is the beginning of a value.
+std::vector<Candidate> LookUp(const Completion& completion, const CLI::App& app,
+                              const Program& program, bool& more) {
+  std::vector<Candidate> candidates;
+  switch (completion.kind) {
+    case ValueKind::kTask:
+      AddEntries(tasks::TaskEntries(), candidates);
+      break;
+    case ValueKind::kEncoding:
+      AddEntries(models::EncodingEntries(), candidates);
+      break;
+    case ValueKind::kNetwork:
+      AddEntries(models::NetworkEntries(), candidates);
+      break;
+    case ValueKind::kOptimizer:
+      AddEntries(models::OptimizerEntries(), candidates);
+      break;
+    case ValueKind::kSchedule:
+      AddEntries(models::ScheduleEntries(), candidates);
+      break;
+    case ValueKind::kProtocol:
+      AddEntries(specification::ProtocolEntries(), candidates);
+      break;
+    case ValueKind::kCommand:
+      for (const CLI::App* one : app.get_subcommands([](const CLI::App*) { return true; })) {
+        candidates.push_back({one->get_name(), one->get_description()});
+      }
+      break;
+    case ValueKind::kFigure:
+      for (const std::string& name : FigureNames()) candidates.push_back({name});
+      break;
+    case ValueKind::kPublishedTable:
+      if (const auto tables = PublishedTables(); tables.ok()) {
+        for (const PublishedTable& table : *tables) candidates.push_back({table.key, table.title});
+      }
+      break;
+    case ValueKind::kExperiment:
+    case ValueKind::kTrial:
+    case ValueKind::kExperimentOrTrial:
+      if (const auto connection = Connect(completion, program); connection != nullptr) {
+        if (completion.kind != ValueKind::kExperiment &&
+            absl::StrContains(completion.prefix, "/")) {
+          AddTrials(*connection, completion.prefix, candidates);
+        } else {
+          more = completion.kind == ValueKind::kTrial;
+          AddExperiments(*connection, more ? "/" : "", candidates);
+        }
+      }
+      break;
+    default:
+      break;
+  }
+  std::vector<Candidate> begun;
+  for (Candidate& candidate : candidates) {
+    if (!absl::StartsWith(candidate.text, completion.prefix)) continue;
+    candidate.text = completion.lead + candidate.text;
+    begun.push_back(std::move(candidate));
+  }
+  return begun;
+}
+
+}  // namespace
+
+int PrintCompletion(const CLI::App& app, Program& program, std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+  Completion completion = Complete(Describe(app), words);
+  if (completion.kind == ValueKind::kFile || completion.kind == ValueKind::kDirectory) {
+    program.out() << (completion.kind == ValueKind::kFile ? ":files\n" : ":directories\n");
+    return kSuccess;
+  }
+  bool more = false;
+  for (Candidate& found : LookUp(completion, app, program, more)) {
+    completion.candidates.push_back(std::move(found));
+  }
+  program.out() << (more ? ":words/\n" : ":words\n");
+  for (const Candidate& candidate : completion.candidates) {
+    program.out() << candidate.text << "\t" << candidate.help << "\n";
+  }
+  program.out().flush();
+  return kSuccess;
+}
+
+void AddCompletion(CLI::App& app, Program& program) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* command = program.AddCommand(
+      app, "completion", "Prints what makes a shell complete commands, options and names",
+      kOfflineGroup,
+      "lengthwise completion bash > ~/.local/share/bash-completion/completions/lengthwise\n"
+      "lengthwise completion zsh > ~/.zfunc/_lengthwise    # with fpath+=~/.zfunc before compinit\n"
+      "lengthwise completion fish > ~/.config/fish/completions/lengthwise.fish\n"
+      "source <(lengthwise completion bash)                # in this shell alone",
+      [&program, shell]() -> absl::StatusOr<int> {
+        program.out() << (*shell == "bash"  ? kBashCompletion
+                          : *shell == "zsh" ? kZshCompletion
+                                            : kFishCompletion);
+        return kSuccess;
+      });
+  command->add_option("shell", *shell, "Which shell")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->type_name("");
+}
+
+}  // namespace lengthwise::client

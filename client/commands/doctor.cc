@@ -1,0 +1,142 @@
+// `lengthwise doctor`: what is wrong with an installation, and what to do about it.
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "client/commands/commands.h"
+#include "client/diagnosis/installation.h"
+#include "client/diagnosis/service.h"
+#include "client/embedded/private_service.h"
+#include "platform/version.h"
+
+namespace lengthwise::client {
+namespace {
+
+// Who asks what is wrong does not wait for what does not answer.
+constexpr absl::Duration kTimeout = absl::Seconds(5);
+
+struct Look {
+  const char* word;
+  const char* sign;
+  Paint paint;
+};
+
+Look LookOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return {"ok", "✓", Paint::kGreen};
+    case Verdict::kSkipped:
+      return {"skipped", "–", Paint::kDim};
+    case Verdict::kWarning:
+      return {"warn", "!", Paint::kYellow};
+    default:
+      return {"fail", "✗", Paint::kRed};
+  }
+}
+
+const char* Environment(const char* name) { return std::getenv(name); }
+
+void Add(Findings& findings, Findings more) {
+  for (Finding& finding : more) findings.push_back(std::move(finding));
+}
+
+Findings AskServer(const access::Settings& settings) {
+  auto connection = Connection::Open(
+      access::ToChannelOptions(settings),
+      {.timeout = kTimeout, .create_timeout = kTimeout, .patience = absl::ZeroDuration()});
+  // What the credentials lack was told with them; this says what that means.
+  if (!connection.ok()) {
+    return {{Verdict::kFailure, "server",
+             absl::StrCat("not asked: ", std::string(connection.status().message())),
+             "correct the settings first"}};
+  }
+  ServiceAnswers answers;
+  answers.address = settings.Value("server");
+  answers.caller = (*connection)->GetCaller();
+  if (answers.caller.ok()) {
+    answers.asked = absl::Now();
+    answers.server = (*connection)->GetServer();
+    answers.answered = absl::Now();
+    answers.workers = (*connection)->ListWorkers();
+    answers.storage = (*connection)->GetStorage();
+  }
+  return InspectService(answers,
+                        {.version = platform::kVersion, .revision = platform::kSourceRevision});
+}
+
+absl::StatusOr<int> Doctor(Program& program) {
+  const absl::StatusOr<access::Settings> settings = program.Settings();
+  Findings findings = InspectSettings(settings, Environment);
+  if (settings.ok()) {
+    Add(findings, InspectCredentials(*settings, absl::Now()));
+    Add(findings, AskServer(*settings));
+  }
+  findings.push_back(InspectProgram(
+      "server here", FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")));
+  findings.push_back(InspectProgram(
+      "worker here", FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")));
+  const char* path = Environment("PATH");
+  findings.push_back(InspectGnuplot(path == nullptr ? "" : path));
+  findings.push_back(InspectLocale(Environment));
+
+  int warnings = 0;
+  int failures = 0;
+  for (const Finding& finding : findings) {
+    warnings += finding.verdict == Verdict::kWarning;
+    failures += finding.verdict == Verdict::kFailure;
+  }
+  if (!program.output_is_table()) {
+    Records records{.columns = {"verdict", "subject", "found", "advice"}};
+    for (const Finding& finding : findings) {
+      records.rows.push_back(
+          {LookOf(finding.verdict).word, finding.subject, finding.found, finding.advice});
+    }
+    program.Write(records);
+    return failures > 0 ? kFailure : kSuccess;
+  }
+  const Palette palette = program.palette();
+  int widest = 0;
+  for (const Finding& finding : findings) {
+    widest = std::max(widest, DisplayWidth(finding.subject));
+  }
+  // The sign, the word, the subject.
+  const int indent = 2 + 7 + 2 + widest + 2;
+  for (const Finding& finding : findings) {
+    const Look look = LookOf(finding.verdict);
+    program.out() << palette(look.paint, absl::StrCat(look.sign, " ", PadRight(look.word, 7)))
+                  << "  " << PadRight(finding.subject, widest) << "  "
+                  << Wrap(finding.found, program.width(), indent) << "\n";
+    if (finding.advice.empty()) continue;
+    program.out() << std::string(indent, ' ') << palette(Paint::kBold, "→ ")
+                  << Wrap(finding.advice, program.width(), indent + 2) << "\n";
+  }
+  std::vector<std::string> totals;
+  if (failures > 0)
+    totals.push_back(absl::StrCat(failures, failures == 1 ? " failure" : " failures"));
+  if (warnings > 0)
+    totals.push_back(absl::StrCat(warnings, warnings == 1 ? " warning" : " warnings"));
+  program.out() << "\n"
+                << (totals.empty() ? "Nothing is wrong." : absl::StrJoin(totals, ", ") + ".")
+                << "\n";
+  return failures > 0 ? kFailure : kSuccess;
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app, Program& program) {
+  CLI::App* command = program.AddCommand(
+      app, "doctor", "Says what is wrong with an installation, and what to do about it",
+      kServerGroup,
+      "lengthwise doctor\n"
+      "lengthwise doctor --server gpu-head.example.org:7070 --token_file ada.token\n"
+      "lengthwise doctor --output json\n"
+      "\n"
+      "It ends with 1 where something fails, and with 0 where there are warnings at most.",
+      [&program] { return Doctor(program); });
+  program.AddServerOption(command);
+  program.AddOutputOption(command);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,66 @@
+#include <fstream>
+#include <sstream>
+
+#include "client/commands/commands_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
+  EXPECT_EQ(Run({"--help"}), kSuccess);
+  for (const std::string command :
+       {"run",       "validate",  "sample",  "tasks",      "encodings", "networks", "optimizers",
+        "schedules", "protocols", "submit",  "watch",      "results",   "compare",  "attention",
+        "evaluate",  "extend",    "list",    "show",       "cancel",    "retry",    "delete",
+        "workers",   "logs",      "storage", "backup",     "auth",      "config",   "plot",
+        "report",    "doctor",    "man",     "completion", "export"}) {
+    EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
+    std::ostringstream out;
+    Program program(out, out);
+    EXPECT_EQ(Main({command, "--help"}, program), kSuccess);
+    EXPECT_THAT(out.str(), HasSubstr("Examples:\n  lengthwise " + command)) << command;
+  }
+}
+
+TEST_F(CommandsTest, HelpIsAlsoACommand) {
+  ASSERT_EQ(Run({"watch", "--help"}), kSuccess);
+  const std::string help = out_;
+  EXPECT_EQ(Run({"help", "watch"}), kSuccess);
+  EXPECT_EQ(out_, help);
+  EXPECT_EQ(Run({"help"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("explains a command"));
+}
+
+TEST_F(CommandsTest, AManualPageHasEveryOptionOfItsCommand) {
+  EXPECT_EQ(Run({"man", "plot"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith(".TH \"LENGTHWISE-PLOT\" 1"));
+  CLI::App app;
+  std::ostringstream unused;
+  Program program(unused, unused);
+  DefineCommandLine(app, program);
+  for (const CLI::Option* option : app.get_subcommand("plot")->get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      EXPECT_THAT(out_, HasSubstr("\n\\fB\\-\\-" + name)) << name;
+    }
+  }
+  EXPECT_EQ(Run({"man", "auth", "create-token"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("lengthwise\\-auth\\-create\\-token"));
+  EXPECT_EQ(Run({"man", "wach"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("no command \"lengthwise wach\"; did you mean \"watch\"?"));
+}
+
+TEST_F(CommandsTest, WritesAllManualPagesToADirectory) {
+  const std::string directory = testing::TempDir() + "/man1";
+  EXPECT_EQ(Run({"man", "--out", directory}), kSuccess) << err_;
+  for (const std::string page : {"lengthwise", "lengthwise-watch", "lengthwise-auth-whoami"}) {
+    EXPECT_TRUE(std::ifstream(directory + "/" + page + ".1").good()) << page;
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::client

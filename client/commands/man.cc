@@ -1,0 +1,101 @@
+// `lengthwise man [COMMAND]`: manual pages, made from the definition of the command line.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "catalogue/suggestion.h"
+#include "client/command_line/description.h"
+#include "client/command_line/manual_page.h"
+#include "client/commands/commands.h"
+#include "client/diagnosis/installation.h"
+#include "client/plotting/gnuplot.h"
+#include "platform/version.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct ManOptions {
+  std::vector<std::string> command;
+  std::string out;
+};
+
+absl::StatusOr<const CommandDescription*> Find(const CommandDescription& program,
+                                               const std::vector<std::string>& path) {
+  const CommandDescription* command = &program;
+  for (const std::string& name : path) {
+    const CommandDescription* next = nullptr;
+    std::vector<std::string> names;
+    for (const CommandDescription& one : command->commands) {
+      if (one.name == name) next = &one;
+      names.push_back(one.name);
+    }
+    if (next == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("there is no command \"", command->full_name,
+                                                     " ", name, "\"",
+                                                     catalogue::Suggestion(name, names)));
+    }
+    command = next;
+  }
+  return command;
+}
+
+absl::Status WriteAll(const CommandDescription& command, const std::string& directory, int& count) {
+  const std::string path = absl::StrCat(directory, "/", ManualPageName(command), ".1");
+  absl::Status status = WriteForUser(path, ManualPage(command, platform::kVersion));
+  ++count;
+  for (const CommandDescription& one : command.commands) {
+    if (status.ok()) status = WriteAll(one, directory, count);
+  }
+  return status;
+}
+
+absl::StatusOr<int> Man(const CLI::App& app, Program& program, const ManOptions& options) {
+  const CommandDescription whole = Describe(app);
+  if (!options.out.empty()) {
+    if (!options.command.empty()) {
+      return absl::InvalidArgumentError("--out writes the pages of all commands; name none");
+    }
+    std::error_code error;
+    std::filesystem::create_directories(options.out, error);
+    int count = 0;
+    if (absl::Status status = WriteAll(whole, options.out, count); !status.ok()) return status;
+    program.out() << "Wrote " << count << " pages to " << options.out << "\n";
+    return kSuccess;
+  }
+  const auto command = Find(whole, options.command);
+  if (!command.ok()) return command.status();
+  const std::string page = ManualPage(**command, platform::kVersion);
+  const char* path = std::getenv("PATH");
+  if (!program.is_terminal || FindInPath("man", path == nullptr ? "" : path).empty()) {
+    program.out() << page;
+    return kSuccess;
+  }
+  FILE* man = popen("man -l -", "w");
+  if (man == nullptr) return absl::InternalError("cannot start man");
+  fputs(page.c_str(), man);
+  pclose(man);
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddMan(CLI::App& app, Program& program) {
+  auto options = std::make_shared<ManOptions>();
+  CLI::App* command = program.AddCommand(
+      app, "man", "Shows the manual page of a command", kOfflineGroup,
+      "lengthwise man watch\n"
+      "lengthwise man auth create-token\n"
+      "lengthwise man --out ~/.local/share/man/man1    # for `man lengthwise-watch`; all users: "
+      "/usr/local/share/man/man1",
+      [&app, &program, options] { return Man(app, program, *options); });
+  command->add_option("command", options->command, "Which command; default: the program itself")
+      ->type_name("");
+  command->add_option("--out", options->out, "Write the pages of all commands to this directory")
+      ->type_name("DIR");
+}
+
+}  // namespace lengthwise::client

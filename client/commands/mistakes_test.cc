@@ -1,0 +1,203 @@
+// Every mistake that a user makes on the command line gets one line that says what to do next.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/commands/commands_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Mistake {
+  std::vector<std::string> typed;
+  int code;
+  // What is said after "lengthwise: ".
+  std::string said;
+};
+
+class MistakesTest : public CommandsTest {
+ protected:
+  MistakesTest() {
+    setenv("LENGTHWISE_CONFIG", "", 1);
+    server_.AddExperiment("e-1", {"none", "sin_cos"});
+  }
+
+  void ExpectOneLine(const Mistake& mistake) {
+    const std::string typed = absl::StrJoin(mistake.typed, " ");
+    EXPECT_EQ(Run(mistake.typed), mistake.code) << typed;
+    EXPECT_EQ(out_, "") << typed;
+    EXPECT_EQ(err_, absl::StrCat("lengthwise: ", mistake.said, "\n")) << typed;
+  }
+};
+
+TEST_F(MistakesTest, OfWordsAndOptions) {
+  const std::vector<Mistake> mistakes = {
+      {{"sumbit", "x.yaml"},
+       kUsage,
+       "unknown command \"sumbit\"; did you mean \"submit\"?; see `lengthwise --help`"},
+      {{"auth", "crate-token"},
+       kUsage,
+       "unknown command \"crate-token\"; did you mean \"create-token\"?; see `lengthwise auth "
+       "--help`"},
+      {{"auth"},
+       kUsage,
+       "say what to do: create-token, list-tokens, revoke-token or whoami; see `lengthwise auth "
+       "--help`"},
+      {{"sample", "bucket_sort", "--lenght", "4"},
+       kUsage,
+       "unknown option \"--lenght\"; did you mean \"--length\"?; see `lengthwise sample --help`"},
+      {{"watch"},
+       kUsage,
+       "EXPERIMENT is missing: Its name, or its specification's; see `lengthwise watch --help`"},
+      {{"auth", "create-token", "ada", "--out", "x"},
+       kUsage,
+       "--role is missing: viewer reads, submitter also submits and changes what it owns, worker "
+       "trains, admin may do everything; see `lengthwise auth create-token --help`"},
+      {{"--server"},
+       kUsage,
+       "the option before the command needs a value; see `lengthwise --help`"},
+      {{"list", "extra"}, kUsage, "unexpected argument \"extra\"; see `lengthwise list --help`"},
+      {{"results", "e", "--output", "jsn"},
+       kUsage,
+       "--output: got \"jsn\", expected table, json, csv, markdown or latex; did you mean "
+       "\"json\"?; see `lengthwise results --help`"},
+      {{"results", "e", "--output"},
+       kUsage,
+       "--output needs a value: table, json, csv, markdown or latex; see `lengthwise results "
+       "--help`"},
+      {{"watch", "e", "--until", "never"},
+       kUsage,
+       "--until: got \"never\", expected done or running; see `lengthwise watch --help`"},
+      {{"sample", "bucket_sort", "--length", "x"},
+       kUsage,
+       "--length: got \"x\", expected a number from 1 to 1000000; see `lengthwise sample --help`"},
+      {{"list", "--limit", "many"},
+       kUsage,
+       "--limit: got \"many\", expected a number, 0 or more; see `lengthwise list --help`"},
+      {{"list", "--limit", "-3"},
+       kUsage,
+       "--limit: got \"-3\", expected a number, 0 or more; see `lengthwise list --help`"},
+      {{"run", "e.yaml", "--device", "gpu"},
+       kUsage,
+       "--device: got \"gpu\", expected auto, cpu or cuda:N; see `lengthwise run --help`"},
+      {{"completion", "ksh"},
+       kUsage,
+       "shell: got \"ksh\", expected bash, zsh or fish; did you mean \"zsh\"?; see `lengthwise "
+       "completion --help`"},
+  };
+  for (const Mistake& mistake : mistakes) ExpectOneLine(mistake);
+}
+
+TEST_F(MistakesTest, OfNames) {
+  const std::vector<Mistake> mistakes = {
+      {{"tasks", "buckt_sort"},
+       kUsage,
+       "unknown task \"buckt_sort\"; did you mean \"bucket_sort\"?"},
+      {{"encodings", "randomized_relative"},
+       kUsage,
+       "unknown encoding \"randomized_relative\"; write {name: relative, randomized: true}"},
+      {{"plot", "e", "--figure", "los"}, kUsage, "unknown figure \"los\"; did you mean \"loss\"?"},
+      {{"plot", "e"},
+       kUsage,
+       "say what to draw: --figure accuracy_by_length|accuracy_over_time|attention|length_sweep|"
+       "loss|projection"},
+      {{"show", "f-1"}, kFailure, "there is no experiment \"f-1\"; did you mean \"e-1\"?"},
+      {{"logs", "e-1/7"},
+       kFailure,
+       "there is no trial \"7\" in e-1; accepted: bucket_sort-none, bucket_sort-sin_cos"},
+      {{"results", "e", "--compare", "randomised_pe/table_1"},
+       kUsage,
+       "unknown published table \"randomised_pe/table_1\"; did you mean "
+       "\"randomized_pe/table_1\"?; `lengthwise results --compare list` prints them"},
+      {{"man", "plt"}, kUsage, "there is no command \"lengthwise plt\"; did you mean \"plot\"?"},
+  };
+  for (const Mistake& mistake : mistakes) ExpectOneLine(mistake);
+}
+
+TEST_F(MistakesTest, OfServersAndTokens) {
+  ExpectOneLine({{"list", "--server", "127.0.0.1:1"},
+                 kUnreachable,
+                 "cannot reach a server at 127.0.0.1:1 (Connection refused); start "
+                 "`lengthwise_server`, pass --server HOST:PORT, or train here with `lengthwise run "
+                 "SPEC`"});
+  ExpectOneLine({{"list", "--server", "gpu-head"},
+                 kUsage,
+                 "the server \"gpu-head\" (--server) is not HOST:PORT, such as 127.0.0.1:7070"});
+  const std::string none = testing::TempDir() + "/no.token";
+  ExpectOneLine({{"list", "--token_file", none},
+                 kFailure,
+                 absl::StrCat("cannot read the token file ", none,
+                              ": No such file or directory; set token_file to the one that an "
+                              "administrator gave you")});
+  const std::string open = File("open.token", "lw_0_0");
+  std::filesystem::permissions(open, std::filesystem::perms(0644));
+  ExpectOneLine(
+      {{"list", "--token_file", open},
+       kFailure,
+       absl::StrCat("other users may read the token file ", open, "; run `chmod 600 ", open, "`")});
+  // A token is named by its file; what was given in its place is not repeated.
+  EXPECT_EQ(Run({"list", "--token", "lw_secret"}), kUsage);
+  EXPECT_THAT(err_, AllOf(HasSubstr("unknown option \"--token\""), Not(HasSubstr("lw_secret"))));
+  server_.SetCaller({grpc::StatusCode::UNAUTHENTICATED,
+                     "the token 3f of ada expired at 2026-01-01; ask an administrator for another"},
+                    {});
+  ExpectOneLine({{"auth", "whoami"},
+                 kFailure,
+                 "the token 3f of ada expired at 2026-01-01; ask an administrator for another"});
+}
+
+TEST_F(MistakesTest, OfFiles) {
+  const std::string spec = File("mistakes.yaml", kSpecification);
+  const std::string near = absl::StrReplaceAll(spec, {{"mistakes", "mistaks"}});
+  ExpectOneLine({{"validate", near},
+                 kUsage,
+                 absl::StrCat("cannot read ", near,
+                              " (No such file or directory); did you mean \"mistakes.yaml\"?")});
+  ExpectOneLine({{"submit", "spec.txt"},
+                 kUsage,
+                 "cannot tell the format of \"spec.txt\" from its name: expected .yaml, .yml, "
+                 ".json, .textproto or .txtpb"});
+  ExpectOneLine({{"report", "e", "-o", "/nowhere/e.html"},
+                 kFailure,
+                 "cannot write /nowhere/e.html: No such file or directory; make its directory, or "
+                 "name another file"});
+  // A file system with no room.
+  ExpectOneLine({{"report", "e", "-o", "/dev/full"},
+                 kFailure,
+                 "cannot write /dev/full: No space left on device; free some space"});
+  ExpectOneLine({{"plot", "e", "--figure", "loss", "-o", "e.pdf"},
+                 kUsage,
+                 "--out is \"e.pdf\"; its name must end with .svg or .png"});
+}
+
+TEST_F(MistakesTest, OfWhatIsInstalled) {
+  // Without a loss there is nothing to draw, and gnuplot is not asked for.
+  v1::QueryLossCurvesResponse::Curve curve;
+  curve.set_trial("experiments/e-1/trials/bucket_sort-none");
+  for (int step = 1; step <= 2; ++step) {
+    curve.mutable_points()->add_steps(step);
+    curve.mutable_points()->add_losses(1.0f / static_cast<float>(step));
+  }
+  server_.AddLossCurve(curve);
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", "/nowhere", 1);
+  ExpectOneLine({{"plot", "e", "--figure", "loss", "-o", testing::TempDir() + "/e.svg"},
+                 kFailure,
+                 "pictures are drawn by gnuplot, which is not installed: `apt-get install "
+                 "gnuplot-nox`; without it --terminal draws curves here"});
+  setenv("PATH", path.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace lengthwise::client

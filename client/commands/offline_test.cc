@@ -1,0 +1,80 @@
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_split.h"
+#include "client/commands/commands_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(CommandsTest, SamplesAreJsonLinesThatSolveToTheirTargets) {
+  auto task = tasks::CreateTask("bucket_sort", {});
+  ASSERT_TRUE(task.ok());
+  const auto& bucket_sort = dynamic_cast<const tasks::TransductionTask&>(**task);
+  ASSERT_EQ(Run({"sample", "bucket_sort", "--length", "12", "--count", "20", "--seed", "7",
+                 "--output", "json"}),
+            kSuccess);
+  const std::vector<std::string> lines = absl::StrSplit(out_, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 20u);
+  for (const std::string& line : lines) {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    const std::vector<int32_t> input = json["input"];
+    std::vector<int32_t> target(input.size());
+    ASSERT_EQ(input.size(), 12u);
+    bucket_sort.Solve(input, absl::MakeSpan(target));
+    EXPECT_EQ(json["target"].get<std::vector<int32_t>>(), target);
+    EXPECT_EQ(json["mask"].size(), target.size());
+  }
+  const std::string first = out_;
+  Run({"sample", "bucket_sort", "--length", "12", "--count", "20", "--seed", "7", "--output=json"});
+  EXPECT_EQ(out_, first);
+  Run({"sample", "bucket_sort", "--length", "12", "--count", "20", "--seed", "8", "--output=json"});
+  EXPECT_NE(out_, first);
+}
+
+TEST_F(CommandsTest, ListsAndExplainsTheCatalogue) {
+  EXPECT_EQ(Run({"encodings", "--output", "json"}), kSuccess);
+  const nlohmann::json all = nlohmann::json::parse(out_);
+  EXPECT_GE(all.size(), 3u);
+  EXPECT_EQ(Run({"encodings", "sin_cos"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("max_position (integer, default "));
+}
+
+TEST_F(CommandsTest, ValidatesWithoutAServer) {
+  EXPECT_EQ(Run({"validate", File("e.yaml", kSpecification), "--server", "x"}), kUsage);
+  EXPECT_EQ(Run({"validate", File("e.yaml", kSpecification)}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("is valid, 6 trials in 2 packs"));
+  EXPECT_EQ(Run({"validate", File("bad.yaml", "name: e\ntasks: bucket_srt\nencodings: rotery\n")}),
+            kUsage);
+  EXPECT_THAT(err_, HasSubstr("bad.yaml is not valid:\n  "));
+  EXPECT_THAT(err_, HasSubstr("bucket_srt"));
+  EXPECT_THAT(err_, HasSubstr("rotery"));
+  EXPECT_EQ(Run({"validate", "/nowhere/e.yaml"}), kUsage);
+  EXPECT_EQ(
+      err_,
+      "lengthwise: cannot read /nowhere/e.yaml (No such file or directory); name a file, or - "
+      "for standard input\n");
+}
+
+TEST_F(CommandsTest, ConfigSaysWhereEachSettingComesFrom) {
+  EXPECT_EQ(Run({"config", "--output", "json", "--token_file", "/ada.token"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("{\"setting\":\"token_file\",\"value\":\"/ada.token\",\"origin\":"
+                              "\"--token_file\"}"));
+  EXPECT_THAT(out_, HasSubstr("{\"setting\":\"tls_ca\",\"value\":\"\",\"origin\":\"default\"}"));
+}
+
+TEST_F(CommandsTest, PublishedTablesAreListedWithoutAServer) {
+  EXPECT_EQ(Run({"results", "--compare", "list", "--server", "127.0.0.1:1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("randomized_pe/table_1 "));
+  EXPECT_EQ(Run({"results", "e", "--compare", "randomised_pe/table_1", "--server", "127.0.0.1:1"}),
+            kUsage);
+  EXPECT_THAT(err_, HasSubstr("did you mean \"randomized_pe/table_1\"?"));
+  EXPECT_EQ(Run({"results"}), kUsage);
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,101 @@
+#include "client/commands/commands_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A cell of succeeded trials, seen up to length 2.
+v1::SummarizeExperimentResponse Summary(const std::string& encoding, int trials, double unseen) {
+  v1::SummarizeExperimentResponse summary;
+  auto& cell = *summary.add_cells();
+  cell.set_task("bucket_sort");
+  cell.set_network("encoder");
+  cell.set_encoding(encoding);
+  cell.set_learning_rate(0.001);
+  cell.mutable_trials()->set_succeeded(trials);
+  cell.mutable_unseen_accuracy()->set_trials(trials);
+  cell.mutable_unseen_accuracy()->set_mean(unseen);
+  cell.mutable_unseen_accuracy()->set_deviation(trials > 1 ? 0.05 : 0);
+  cell.mutable_unseen_accuracy()->set_max(unseen);
+  return summary;
+}
+
+TEST_F(CommandsTest, ResultsKeepSeenAndUnseenApart) {
+  server_.AddExperiment("e-1", {"none", "sin_cos"});
+  server_.SetState("experiments/e-1/trials/bucket_sort-none", v1::SUCCEEDED);
+  v1::SummarizeExperimentResponse summary = Summary("none", 1, 0.292);
+  auto& cell = *summary.mutable_cells(0);
+  cell.mutable_seen_accuracy()->set_trials(1);
+  cell.mutable_seen_accuracy()->set_mean(0.75);
+  for (int length = 1; length <= 4; ++length) {
+    cell.add_lengths(length);
+    cell.add_mean_accuracies(1.0 / length);
+  }
+  summary.add_cells()->mutable_trials()->set_queued(1);
+  server_.SetSummary("experiments/e-1", summary);
+  v1::QueryLengthAccuraciesResponse::Evaluation evaluation;
+  evaluation.set_trial("experiments/e-1/trials/bucket_sort-none");
+  evaluation.mutable_accuracies()->set_final(true);
+  evaluation.mutable_accuracies()->set_sequences(500);
+  for (int length = 1; length <= 4; ++length) {
+    evaluation.mutable_accuracies()->add_lengths(length);
+    evaluation.mutable_accuracies()->add_accuracies(1.0 / length);
+  }
+  server_.AddEvaluation(evaluation);
+  EXPECT_EQ(Run({"results", "e-1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("none     │ 100.0  50.0  75.0 │ 33.3  25.0  29.2\n"));
+  EXPECT_THAT(out_, HasSubstr("1 of 2 trials are not in the table"));
+  EXPECT_EQ(Run({"results", "e-1", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr(",4,false,0.25,"));
+}
+
+TEST_F(CommandsTest, ResultsStandBesideAPublishedTable) {
+  server_.AddExperiment("e-1", {"none", "sin_cos"});
+  EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("e-1 beside Table 1 of Ruoss et al. 2023 (ACL)"));
+  EXPECT_THAT(out_, HasSubstr("0 of 165 cells run"));
+  EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1", "--output", "csv"}),
+            kSuccess);
+  EXPECT_THAT(out_, HasSubstr("\nbucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false\n"));
+}
+
+TEST_F(CommandsTest, ComparesTwoExperimentsCellByCell) {
+  server_.AddExperiment("e-1", {"none"});
+  server_.AddExperiment("f-1", {"none"});
+  server_.SetSummary("experiments/e-1", Summary("none", 3, 0.5));
+  server_.SetSummary("experiments/f-1", Summary("none", 1, 0.875));
+  EXPECT_EQ(Run({"compare", "e-1", "f-1"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("none     │ 50.0 ± 5.0  3 │     87.5  1 │ +37.5\n"));
+  EXPECT_THAT(out_, HasSubstr("Both were trained and scored alike."));
+  EXPECT_EQ(Run({"compare", "e-1", "f-1", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("\nbucket_sort,encoder,none,0.001,0.5,0.05,3,0.875,,1,0.375\n"));
+  EXPECT_EQ(Run({"compare", "e-1", "g-1"}), kFailure);
+}
+
+TEST_F(CommandsTest, EvaluatesAStoredModel) {
+  server_.AddExperiment("e-1", {"none"});
+  server_.AddExperiment("e_evaluation-1", {"none"});
+  v1::SummarizeExperimentResponse summary = Summary("none", 1, 0.5);
+  summary.mutable_cells(0)->add_lengths(41);
+  summary.mutable_cells(0)->add_mean_accuracies(0.5);
+  server_.SetSummary("experiments/e_evaluation-1", summary);
+  v1::WatchExperimentResponse response;
+  response.set_caught_up(true);
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"evaluate", "e-1/0", "--lengths", "41..43", "--sequences", "7"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("Evaluating bucket_sort-none again as e_evaluation-1\n"));
+  EXPECT_THAT(out_, HasSubstr("50.0"));
+  const auto requests = server_.evaluate_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].trial(), "experiments/e-1/trials/bucket_sort-none");
+  EXPECT_THAT(requests[0].evaluation().lengths(), testing::ElementsAre(41, 42, 43));
+  EXPECT_EQ(requests[0].evaluation().sequences(), 7);
+  EXPECT_FALSE(requests[0].evaluation().has_seed());
+}
+
+}  // namespace
+}  // namespace lengthwise::client

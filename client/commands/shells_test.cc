@@ -1,0 +1,163 @@
+// Real shells complete real command lines: what stands in the line after Tab was pressed.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/connection/fake_server.h"
+#include "client/diagnosis/installation.h"
+#include "client/terminal/pseudo_terminal.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kProgram[] = "client/lengthwise";
+constexpr absl::Duration kDeadline = absl::Seconds(60);
+
+struct Shell {
+  std::string name;
+  std::vector<std::string> arguments;
+  // Makes it ready: no prompt of the user's, the completion loaded.
+  std::string setup;
+};
+
+class ShellsTest : public testing::TestWithParam<Shell> {
+ protected:
+  void SetUp() override {
+    if (FindInPath(GetParam().name, std::getenv("PATH")).empty()) {
+      GTEST_SKIP() << GetParam().name << " is not installed; tests/run.sh installs it";
+    }
+    server_.AddExperiment("figure6-1", {"none", "sin_cos"});
+    server_.AddExperiment("table1-1", {"none"});
+    directory_ = absl::StrCat(testing::TempDir(), "/", GetParam().name);
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    std::ofstream(directory_ + "/my-spec.yaml") << "name: e\n";
+    const std::string program = std::filesystem::current_path() / kProgram;
+    std::filesystem::create_symlink(program, directory_ + "/lengthwise");
+    terminal_.emplace(GetParam().arguments,
+                      std::vector<std::pair<std::string, std::string>>{
+                          {"HOME", directory_},
+                          {"PATH", absl::StrCat(directory_, ":", std::getenv("PATH"))},
+                          {"TERM", "xterm"},
+                          {"INPUTRC", "/dev/null"},
+                          {"LENGTHWISE_CONFIG", ""},
+                          {"LENGTHWISE_SERVER", server_.address()}},
+                      TerminalSize{.width = 200, .height = 50});
+    terminal_->Type(
+        absl::StrCat("cd ", directory_, "\n", GetParam().setup, "\necho rea''dy-to-complete\n"));
+    ASSERT_TRUE(terminal_->ReadUntil("\nready-to-complete", kDeadline).has_value() ||
+                terminal_->unread().find("\rready-to-complete") != std::string::npos)
+        << terminal_->unread();
+  }
+
+  // Types, presses Tab, and has the shell say what the line has become.
+  std::string Complete(const std::string& typed) {
+    const std::string end = absl::StrCat("end-of-line-", ++lines_);
+    // Ctrl-A goes to the line's beginning, Ctrl-E to its end.
+    terminal_->Type(typed + "\t");
+    // The shell works on it until it echoes what comes next.
+    terminal_->Type(
+        "\x01"
+        "echo '<'\x05'>' " +
+        end + "\n");
+    const auto read = terminal_->ReadUntil("> " + end + "\r\n", kDeadline);
+    if (!read.has_value()) return "no answer: " + terminal_->unread();
+    const size_t begin = read->rfind('<');
+    return read->substr(begin + 1, read->rfind("> " + end) - begin - 1);
+  }
+
+  FakeServer server_;
+  std::string directory_;
+  std::optional<PseudoTerminal> terminal_;
+  int lines_ = 0;
+};
+
+TEST_P(ShellsTest, CompletesCommandsOptionsAndNames) {
+  // With the space that shells put behind a whole word.
+  EXPECT_EQ(Complete("lengthwise wat"), "lengthwise watch ");
+  EXPECT_EQ(Complete("lengthwise auth who"), "lengthwise auth whoami ");
+  EXPECT_EQ(Complete("lengthwise watch --unt"), "lengthwise watch --until ");
+  EXPECT_EQ(Complete("lengthwise watch --until run"), "lengthwise watch --until running ");
+  EXPECT_EQ(Complete("lengthwise watch --until=run"), "lengthwise watch --until=running ");
+  EXPECT_EQ(Complete("lengthwise tasks bucket"), "lengthwise tasks bucket_sort ");
+  EXPECT_EQ(Complete("lengthwise plot table1-1 --figure accuracy_by"),
+            "lengthwise plot table1-1 --figure accuracy_by_length ");
+}
+
+TEST_P(ShellsTest, CompletesWhatTheServerKnows) {
+  EXPECT_EQ(Complete("lengthwise watch fig"), "lengthwise watch figure6-1 ");
+  // No space: the trial comes next.
+  EXPECT_EQ(Complete("lengthwise logs tab"), "lengthwise logs table1-1/");
+  EXPECT_EQ(Complete("lengthwise logs table1-1/"), "lengthwise logs table1-1/0 ");
+}
+
+TEST_P(ShellsTest, CompletesFiles) {
+  EXPECT_EQ(Complete("lengthwise submit my-"), "lengthwise submit my-spec.yaml ");
+}
+
+TEST_P(ShellsTest, IsSilentWithoutAServer) {
+  terminal_->Type(GetParam().name == "fish" ? "set -x LENGTHWISE_SERVER 127.0.0.1:1\n"
+                                            : "export LENGTHWISE_SERVER=127.0.0.1:1\n");
+  EXPECT_EQ(Complete("lengthwise watch fig"), "lengthwise watch fig");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shells, ShellsTest,
+    testing::Values(
+        Shell{
+            .name = "bash",
+            .arguments = {"bash", "--norc", "--noprofile", "-i"},
+            .setup = "PS1='$ '; bind 'set bell-style none'; source <(lengthwise completion bash)"},
+        Shell{.name = "zsh",
+              .arguments = {"zsh", "-f", "-i"},
+              .setup = "PS1='$ '; bindkey -e; unsetopt beep; autoload -U compinit; compinit -u -D; "
+                       "source <(lengthwise completion zsh)"}),
+    [](const testing::TestParamInfo<Shell>& shell) { return shell.param.name; });
+
+// fish completes for scripts, too.
+TEST(FishTest, CompletesCommandsOptionsAndNames) {
+  if (FindInPath("fish", std::getenv("PATH")).empty()) {
+    GTEST_SKIP() << "fish is not installed; tests/run.sh installs it";
+  }
+  FakeServer server;
+  server.AddExperiment("figure6-1", {"none"});
+  const std::string directory = testing::TempDir() + "/fish";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory + "/my-spec.yaml") << "name: e\n";
+  std::filesystem::create_symlink(std::filesystem::current_path() / kProgram,
+                                  directory + "/lengthwise");
+  const auto complete = [&](const std::string& line) {
+    PseudoTerminal fish(
+        {"fish", "--no-config", "-c",
+         absl::StrCat("cd ", directory, "; lengthwise completion fish | source; complete -C '",
+                      line, "'; echo end-of-list")},
+        {{"HOME", directory},
+         {"TERM", "dumb"},
+         {"PATH", absl::StrCat(directory, ":", std::getenv("PATH"))},
+         {"LENGTHWISE_CONFIG", ""},
+         {"LENGTHWISE_SERVER", server.address()}},
+        {.width = 200, .height = 50});
+    const auto read = fish.ReadUntil("end-of-list", kDeadline);
+    return absl::StrReplaceAll(read.value_or("no answer: " + fish.unread()), {{"\r", ""}});
+  };
+  EXPECT_EQ(complete("lengthwise wat"), "watch\tShows an experiment live\nend-of-list");
+  EXPECT_EQ(complete("lengthwise watch --until run"), "running\nend-of-list");
+  EXPECT_EQ(complete("lengthwise watch --until=run"), "--until=running\nend-of-list");
+  EXPECT_EQ(complete("lengthwise watch fig"), "figure6-1\t1 queued\nend-of-list");
+  EXPECT_EQ(complete("lengthwise logs figure6-1/"), "figure6-1/0\tbucket_sort-none\nend-of-list");
+  EXPECT_THAT(complete("lengthwise submit my-"), HasSubstr("my-spec.yaml"));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,162 @@
+// What a live watch costs: the real program in a pseudo-terminal, watching an experiment whose
+// trials all train, against a server in this process that sends what a fleet sends.
+//
+//   bazel run //client/commands:watch_benchmark -- --trials 300 --seconds 20
+//
+// Prints the share of a core that the program took, how much it wrote, and how often it cleared
+// more than the end of a line, which is what flickers.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "client/connection/fake_server.h"
+#include "client/terminal/pseudo_terminal.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr int kTotalSteps = 200;  // of FakeServer's trials
+// Workers report each second, not all at once: so many parts of the trials one after the other.
+constexpr int kReportsPerSecond = 10;
+
+// Sends the start of every trial, then each second for each trial its progress and a loss point.
+class TrainingServer : public FakeServer {
+ public:
+  explicit TrainingServer(int trials) {
+    std::vector<std::string> encodings;
+    for (int i = 0; i < trials; ++i) encodings.push_back(absl::StrCat("encoding_", i));
+    AddExperiment("training-1", encodings);
+    for (const std::string& encoding : encodings) {
+      names_.push_back(absl::StrCat("experiments/training-1/trials/bucket_sort-", encoding));
+    }
+  }
+  void Stop() { stopping_ = true; }
+
+ private:
+  grpc::Status WatchExperiment(grpc::ServerContext* context, const v1::WatchExperimentRequest*,
+                               grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override {
+    v1::WatchExperimentResponse started;
+    for (const std::string& name : names_) {
+      v1::Event& event = Add(started, name);
+      event.mutable_state_change()->set_to(v1::RUNNING);
+      event.mutable_state_change()->set_worker("n07-cuda0");
+    }
+    started.set_caught_up(true);
+    writer->Write(started);
+    const absl::Time begin = absl::Now();
+    for (int64_t report = 0; !stopping_ && !context->IsCancelled(); ++report) {
+      v1::WatchExperimentResponse response;
+      for (size_t i = static_cast<size_t>(report % kReportsPerSecond); i < names_.size();
+           i += kReportsPerSecond) {
+        const int64_t step = report / kReportsPerSecond % kTotalSteps;
+        v1::TrialProgress& progress = *response.add_progress();
+        progress.set_trial(names_[i]);
+        progress.set_attempt(1);
+        progress.set_phase(v1::TrialProgress::TRAINING);
+        progress.set_done(step);
+        progress.set_total(kTotalSteps);
+        progress.set_steps_per_second(38.1 + static_cast<double>(i % 7));
+        progress.set_loss(2.0f / static_cast<float>(1 + step));
+        progress.set_seconds_left(static_cast<double>(kTotalSteps - step));
+        v1::TrainingPoints& points = *Add(response, names_[i]).mutable_training_points();
+        points.add_steps(step);
+        points.add_losses(2.0f / static_cast<float>(1 + step));
+      }
+      if (!writer->Write(response)) break;
+      absl::SleepFor(begin + (report + 1) * absl::Seconds(1) / kReportsPerSecond - absl::Now());
+    }
+    return grpc::Status::OK;
+  }
+
+  v1::Event& Add(v1::WatchExperimentResponse& response, const std::string& name) {
+    v1::Event& event = *response.add_events();
+    event.set_position(++position_);
+    event.set_trial(name);
+    event.set_attempt(1);
+    event.mutable_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+    return event;
+  }
+
+  std::vector<std::string> names_;
+  std::atomic<bool> stopping_ = false;
+  int64_t position_ = 0;
+};
+
+// Seconds of processor time that the process took so far, in user and in kernel mode.
+double ProcessorSeconds(pid_t pid) {
+  std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::istringstream fields(text.substr(text.rfind(')') + 2));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0;
+  double kernel = 0;
+  fields >> user >> kernel;
+  return (user + kernel) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+size_t Count(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Measures what a live watch costs.", "watch_benchmark");
+  int trials = 300;
+  int seconds = 20;
+  int rows = 60;
+  int columns = 160;
+  std::string program = "client/lengthwise";
+  app.add_option("--trials", trials)->capture_default_str();
+  app.add_option("--seconds", seconds, "Measured, after three of warming up")
+      ->capture_default_str();
+  app.add_option("--rows", rows)->capture_default_str();
+  app.add_option("--columns", columns)->capture_default_str();
+  app.add_option("--program", program, "The program to measure")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  }
+  TrainingServer server(trials);
+  PseudoTerminal terminal({program, "watch", "training-1", "--server", server.address()},
+                          {{"TERM", "xterm-256color"}, {"LENGTHWISE_CONFIG", ""}},
+                          {.width = columns, .height = rows});
+  std::string written = terminal.ReadFor(absl::Seconds(3));
+  const double before = ProcessorSeconds(terminal.pid());
+  const absl::Time begin = absl::Now();
+  written = terminal.ReadFor(absl::Seconds(seconds));
+  const double wall = absl::ToDoubleSeconds(absl::Now() - begin);
+  const double used = ProcessorSeconds(terminal.pid()) - before;
+  const bool alive = !terminal.ended();
+  kill(terminal.pid(), SIGINT);
+  terminal.ReadFor(absl::Seconds(2));
+  server.Stop();
+  if (!alive) {
+    std::cerr << "the watch ended by itself:\n" << written << "\n";
+    return 1;
+  }
+  std::cout << absl::StrFormat(
+      "%d trials on %d rows of %d: %.2f %% of one core (%.2f s in %.1f s), %.1f KiB a second, %d "
+      "screens or rests of screens cleared\n",
+      trials, rows, columns, 100 * used / wall, used, wall,
+      static_cast<double>(written.size()) / 1024 / wall,
+      Count(written, "\x1b[2J") + Count(written, "\x1b[J"));
+  return 0;
+}
+
+}  // namespace
+}  // namespace lengthwise::client
+
+int main(int argc, char** argv) { return lengthwise::client::Main(argc, argv); }

@@ -1,0 +1,177 @@
+#include "client/diagnosis/installation.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "access/address.h"
+#include "access/certificates.h"
+#include "access/token_file.h"
+#include "platform/child_process.h"
+#include "platform/files.h"
+
+namespace lengthwise::client {
+namespace {
+
+// The worker loads half a gigabyte of LibTorch, from a cold disk at worst.
+constexpr absl::Duration kProgramTimeout = absl::Seconds(60);
+
+std::string Of(const char* text) { return text == nullptr ? "" : text; }
+
+std::string FirstLine(const std::string& text) {
+  return std::string(absl::StripAsciiWhitespace(text.substr(0, text.find('\n'))));
+}
+
+// What a status says to do is a part of its message already.
+Finding Failed(const std::string& subject, const absl::Status& status, std::string advice = {}) {
+  return {Verdict::kFailure, subject, FirstLine(std::string(status.message())), std::move(advice)};
+}
+
+}  // namespace
+
+Findings InspectSettings(const absl::StatusOr<access::Settings>& settings,
+                         const access::Environment& environment) {
+  const std::string file = access::SettingsFile(environment);
+  if (!settings.ok()) {
+    return {Failed("settings", settings.status(),
+                   "correct it; `lengthwise config` shows what is in effect then")};
+  }
+  Findings findings;
+  if (!settings->file.empty()) {
+    findings.push_back({Verdict::kOk, "settings", absl::StrCat("read from ", settings->file)});
+    struct stat status;
+    if (stat(settings->file.c_str(), &status) == 0 && (status.st_mode & 022) != 0) {
+      findings.back().verdict = Verdict::kWarning;
+      absl::StrAppend(&findings.back().found, ", which others may change");
+      findings.back().advice = absl::StrCat("run `chmod go-w ", settings->file, "`");
+    }
+  } else {
+    findings.push_back({Verdict::kOk, "settings",
+                        file.empty() ? "no configuration file is read ($LENGTHWISE_CONFIG is empty)"
+                                     : absl::StrCat("there is no configuration file ", file)});
+  }
+  std::vector<std::string> given;
+  for (const access::SettingKind& kind : access::kSettings) {
+    const access::Setting& setting = (*settings)[kind.name];
+    if (setting.value.empty()) continue;
+    // The file was named once.
+    const std::string origin =
+        setting.origin == settings->file && !settings->file.empty() ? "file" : setting.origin;
+    given.push_back(absl::StrCat(kind.name, " ", setting.value, " (", origin, ")"));
+  }
+  findings.push_back({Verdict::kOk, "in effect", absl::StrJoin(given, ", ")});
+  return findings;
+}
+
+Findings InspectCredentials(const access::Settings& settings, absl::Time now) {
+  Findings findings;
+  const std::string& server = settings.Value("server");
+  if (const std::string& token = settings.Value("token_file"); token.empty()) {
+    findings.push_back({Verdict::kOk, "token file", "none is set, so no token is shown"});
+  } else if (const auto text = access::ReadTokenFile(token); !text.ok()) {
+    findings.push_back(Failed("token file", text.status()));
+  } else {
+    findings.push_back(
+        {Verdict::kOk, "token file", absl::StrCat(token, ", readable by you alone")});
+  }
+  const std::string& authority = settings.Value("tls_ca");
+  if (authority.empty()) {
+    if (access::IsLoopback(server)) {
+      findings.push_back({Verdict::kOk, "encryption", "none, and none is needed on this machine"});
+    } else {
+      findings.push_back({Verdict::kWarning, "encryption",
+                          absl::StrCat("none: everyone on the way to ", server, " reads along"),
+                          "set tls_ca to the authority of the server's certificate"});
+    }
+    return findings;
+  }
+  if (authority != "system") {
+    if (const auto read = access::ReadAuthorities(authority); !read.ok()) {
+      findings.push_back(Failed("encryption", read.status()));
+      return findings;
+    }
+  }
+  findings.push_back({Verdict::kOk, "encryption",
+                      absl::StrCat("TLS, with the authority ",
+                                   authority == "system" ? "of the operating system" : authority)});
+  if (const std::string& path = settings.Value("tls_certificate"); !path.empty()) {
+    const auto certificate = access::ReadCertificate(path, now);
+    const absl::Status key =
+        certificate.ok() ? access::ReadPrivateKey(settings.Value("tls_key"), *certificate).status()
+                         : certificate.status();
+    findings.push_back(key.ok() ? Finding{Verdict::kOk, "certificate", path}
+                                : Failed("certificate", key));
+  }
+  return findings;
+}
+
+Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path) {
+  if (!path.ok()) {
+    return {Verdict::kWarning, name, "not found, so `lengthwise run` cannot train here",
+            FirstLine(std::string(path.status().message()))};
+  }
+  const char* directory = std::getenv("TMPDIR");
+  std::string log = absl::StrCat(directory == nullptr || *directory == '\0' ? "/tmp" : directory,
+                                 "/lengthwise-doctor-XXXXXX");
+  const int descriptor = mkstemp(log.data());
+  if (descriptor < 0) return Failed(name, platform::FileError(errno, "make a file like", log));
+  close(descriptor);
+  const absl::Cleanup delete_log = [&log] { unlink(log.c_str()); };
+  const auto process =
+      platform::ChildProcess::Start({.arguments = {*path, "--version"}, .output_file = log});
+  if (!process.ok()) return Failed(name, process.status(), "install it again");
+  const auto exit = (*process)->WaitFor(kProgramTimeout);
+  const std::string said = FirstLine(platform::ReadFile(log).value_or(""));
+  if (!exit.has_value() || !exit->ok()) {
+    return {Verdict::kFailure, name,
+            absl::StrCat(*path, " does not start: ",
+                         !exit.has_value() ? "no answer in a minute"
+                         : said.empty()    ? exit->ToString()
+                                           : said),
+            "install it again with deploy/install.sh, which also fetches LibTorch"};
+  }
+  return {Verdict::kOk, name, absl::StrCat(said, ", ", *path)};
+}
+
+std::string FindInPath(const std::string& program, const std::string& path) {
+  const std::vector<std::string> directories = absl::StrSplit(path, ':', absl::SkipEmpty());
+  for (const std::string& directory : directories) {
+    std::string candidate = absl::StrCat(directory, "/", program);
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
+
+Finding InspectGnuplot(const std::string& path) {
+  const std::string found = FindInPath("gnuplot", path);
+  if (!found.empty()) return {Verdict::kOk, "gnuplot", found};
+  return {Verdict::kWarning, "gnuplot", "not found: `lengthwise plot` and `report` draw with it",
+          "run `apt-get install gnuplot-nox`; without it `plot --terminal` draws curves"};
+}
+
+Finding InspectLocale(const access::Environment& environment) {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string value = Of(environment(name));
+    if (value.empty()) continue;
+    const std::string lower = absl::AsciiStrToLower(value);
+    if (absl::StrContains(lower, "utf-8") || absl::StrContains(lower, "utf8")) {
+      return {Verdict::kOk, "terminal", absl::StrCat(name, "=", value)};
+    }
+    return {Verdict::kWarning, "terminal",
+            absl::StrCat(name, "=", value, " is not UTF-8, in which tables and charts are drawn"),
+            "run `export LC_ALL=C.UTF-8`"};
+  }
+  return {Verdict::kWarning, "terminal", "no locale is set; tables and charts are drawn in UTF-8",
+          "run `export LC_ALL=C.UTF-8` where they look wrong"};
+}
+
+}  // namespace lengthwise::client

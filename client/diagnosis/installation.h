@@ -1,0 +1,38 @@
+// Looks at what is on this machine: settings, tokens, certificates, programs.
+#ifndef LENGTHWISE_CLIENT_DIAGNOSIS_INSTALLATION_H_
+#define LENGTHWISE_CLIENT_DIAGNOSIS_INSTALLATION_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "access/settings.h"
+#include "client/diagnosis/finding.h"
+
+namespace lengthwise::client {
+
+// The configuration file, and the settings in effect with their sources. Where `settings` is an
+// error it is the only finding.
+Findings InspectSettings(const absl::StatusOr<access::Settings>& settings,
+                         const access::Environment& environment);
+
+// The token's file and the certificates that the settings name.
+Findings InspectCredentials(const access::Settings& settings, absl::Time now);
+
+// A program that `lengthwise run` starts: `path` as FindProgram of embedded/private_service.h
+// found it. It is asked for its version, which one that lacks a library (LibTorch, of a worker)
+// cannot tell.
+Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path);
+
+// gnuplot, which draws pictures; `path` is $PATH.
+Finding InspectGnuplot(const std::string& path);
+
+// Whether the terminal shows the boxes and blocks of tables and charts, by its locale.
+Finding InspectLocale(const access::Environment& environment);
+
+// The first directory of `path`, with colons between them, that has the program; empty: none has.
+std::string FindInPath(const std::string& program, const std::string& path);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_DIAGNOSIS_INSTALLATION_H_

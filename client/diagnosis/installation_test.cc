@@ -1,0 +1,142 @@
+#include "client/diagnosis/installation.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+auto Is(Verdict verdict, const std::string& subject, const std::string& found) {
+  return AllOf(Field(&Finding::verdict, verdict), Field(&Finding::subject, subject),
+               Field(&Finding::found, HasSubstr(found)));
+}
+
+class InstallationTest : public testing::Test {
+ protected:
+  InstallationTest()
+      : directory_(absl::StrCat(testing::TempDir(), "/",
+                                testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    variables_["HOME"] = directory_;
+  }
+
+  std::string File(const std::string& name, const std::string& text, mode_t mode) {
+    const std::string path = directory_ + "/" + name;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path) << text;
+    chmod(path.c_str(), mode);
+    return path;
+  }
+  access::Environment environment() {
+    return [this](const char* name) -> const char* {
+      const auto found = variables_.find(name);
+      return found == variables_.end() ? nullptr : found->second.c_str();
+    };
+  }
+  absl::StatusOr<access::Settings> Settings(const std::map<std::string, std::string>& flags = {}) {
+    return access::ResolveSettings(flags, environment());
+  }
+
+  const std::string directory_;
+  std::map<std::string, std::string> variables_;
+};
+
+TEST_F(InstallationTest, SaysWhichSettingsAreInEffectAndWhereTheyComeFrom) {
+  EXPECT_THAT(InspectSettings(Settings(), environment()),
+              ElementsAre(Is(Verdict::kOk, "settings", "there is no configuration file"),
+                          Is(Verdict::kOk, "in effect", "server 127.0.0.1:7070 (default)")));
+  const std::string file =
+      File(".config/lengthwise/config.yaml", "server: n07:7070\ntls_ca: system\n", 0644);
+  EXPECT_THAT(InspectSettings(Settings({{"server", "n07:7070"}}), environment()),
+              ElementsAre(Is(Verdict::kOk, "settings", "read from " + file),
+                          Is(Verdict::kOk, "in effect",
+                             "server n07:7070 (--server), tls_ca system (file)")));
+}
+
+TEST_F(InstallationTest, AConfigurationFileThatCannotBeReadFails) {
+  File(".config/lengthwise/config.yaml", "sever: n07:7070\n", 0644);
+  EXPECT_THAT(InspectSettings(Settings(), environment()),
+              ElementsAre(Is(Verdict::kFailure, "settings",
+                             "unknown setting \"sever\"; did you mean \"server\"?")));
+}
+
+TEST_F(InstallationTest, WarnsOfAConfigurationFileThatOthersMayChange) {
+  File(".config/lengthwise/config.yaml", "server: n07:7070\n", 0666);
+  EXPECT_THAT(InspectSettings(Settings(), environment()),
+              Contains(Is(Verdict::kWarning, "settings", "which others may change")));
+}
+
+TEST_F(InstallationTest, LooksAtTheTokensFile) {
+  const std::string text = "lw_" + std::string(12, 'a') + "_" + std::string(64, '0');
+  const auto inspect = [&](const std::string& path) {
+    return InspectCredentials(*Settings({{"token_file", path}}), absl::Now());
+  };
+  EXPECT_THAT(inspect(File("good", text, 0600)),
+              Contains(Is(Verdict::kOk, "token file", "readable by you alone")));
+  EXPECT_THAT(inspect(File("open", text, 0644)),
+              Contains(Is(Verdict::kFailure, "token file", "other users may read")));
+  EXPECT_THAT(inspect(File("empty", "", 0600)),
+              Contains(Is(Verdict::kFailure, "token file", "holds no token")));
+  EXPECT_THAT(inspect(directory_ + "/none"),
+              Contains(Is(Verdict::kFailure, "token file", "cannot read")));
+  // Whatever is wrong, the secret is not told.
+  for (const Finding& finding : inspect(File("open", text, 0644))) {
+    EXPECT_EQ(finding.found.find(std::string(64, '0')), std::string::npos);
+  }
+}
+
+TEST_F(InstallationTest, WarnsOfPlainTextToAnotherMachine) {
+  EXPECT_THAT(InspectCredentials(*Settings(), absl::Now()),
+              Each(Field(&Finding::verdict, Verdict::kOk)));
+  EXPECT_THAT(InspectCredentials(*Settings({{"server", "n07:7070"}}), absl::Now()),
+              Contains(Is(Verdict::kWarning, "encryption", "reads along")));
+  EXPECT_THAT(InspectCredentials(*Settings({{"tls_ca", directory_ + "/none.pem"}}), absl::Now()),
+              Contains(Is(Verdict::kFailure, "encryption", "none.pem")));
+}
+
+TEST_F(InstallationTest, AsksProgramsForTheirVersions) {
+  EXPECT_THAT(InspectProgram("worker", File("good", "#!/bin/sh\necho 0.1.0\n", 0755)),
+              Is(Verdict::kOk, "worker", "0.1.0, "));
+  // As the loader says it.
+  const Finding broken = InspectProgram(
+      "worker", File("broken",
+                     "#!/bin/sh\necho error while loading shared libraries: libtorch_cpu.so >&2\n"
+                     "exit 127\n",
+                     0755));
+  EXPECT_THAT(broken, Is(Verdict::kFailure, "worker", "libtorch_cpu.so"));
+  EXPECT_THAT(broken.advice, HasSubstr("LibTorch"));
+  EXPECT_THAT(InspectProgram("worker", absl::NotFoundError("cannot find it")),
+              Is(Verdict::kWarning, "worker", "not found"));
+}
+
+TEST_F(InstallationTest, LooksForGnuplot) {
+  EXPECT_THAT(InspectGnuplot(directory_), Is(Verdict::kWarning, "gnuplot", "not found"));
+  const std::string path = File("bin/gnuplot", "", 0755);
+  EXPECT_THAT(InspectGnuplot("/nowhere:" + directory_ + "/bin"), Is(Verdict::kOk, "gnuplot", path));
+}
+
+TEST_F(InstallationTest, WarnsOfALocaleThatIsNotUtf8) {
+  EXPECT_EQ(InspectLocale(environment()).verdict, Verdict::kWarning);
+  variables_["LANG"] = "en_US.UTF-8";
+  EXPECT_EQ(InspectLocale(environment()).verdict, Verdict::kOk);
+  variables_["LC_ALL"] = "C";  // goes before LANG
+  EXPECT_THAT(InspectLocale(environment()), Is(Verdict::kWarning, "terminal", "LC_ALL=C"));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

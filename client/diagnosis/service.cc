@@ -1,0 +1,204 @@
+#include "client/diagnosis/service.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/rendering/numbers.h"
+
+namespace lengthwise::client {
+namespace {
+
+// A token that ends so soon is worth a warning.
+constexpr absl::Duration kSoon = absl::Hours(7 * 24);
+// Clocks further apart make times in tables, and tokens' ends, misleading.
+constexpr absl::Duration kMostClockDifference = absl::Seconds(5);
+constexpr int64_t kLittleDisk = int64_t{10} << 30;
+constexpr int64_t kNoDisk = int64_t{1} << 30;
+constexpr size_t kMostNames = 5;
+
+absl::Time ToTime(const google::protobuf::Timestamp& time) {
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
+std::string Message(const absl::Status& status) {
+  const std::string text(status.message());
+  return text.substr(0, text.find('\n'));
+}
+
+std::string Names(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kMostNames);
+  return absl::StrCat(
+      absl::StrJoin(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+      names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "");
+}
+
+std::string VersionText(const std::string& version, const std::string& revision) {
+  return absl::StrCat(version, revision.empty() ? "" : absl::StrCat(" (", revision, ")"));
+}
+
+bool SameBuild(const ProgramVersion& client, const std::string& version,
+               const std::string& revision) {
+  return version == client.version &&
+         (revision.empty() || client.revision.empty() || revision == client.revision);
+}
+
+Finding Caller(const v1::Caller& caller, absl::Time now) {
+  const std::string who =
+      absl::StrCat(caller.principal(), ", ", absl::AsciiStrToLower(v1::Role_Name(caller.role())));
+  if (!caller.has_expire_time()) {
+    return {Verdict::kOk, "access", absl::StrCat(who, ": the server asks for no tokens")};
+  }
+  const absl::Time end = ToTime(caller.expire_time());
+  const std::string until =
+      absl::StrCat(who, ", until ", absl::FormatTime("%Y-%m-%d %H:%M", end, absl::LocalTimeZone()));
+  if (end - now < kSoon) {
+    return {Verdict::kWarning, "access", until,
+            "ask an administrator for a new token, made with `lengthwise auth create-token`"};
+  }
+  return {Verdict::kOk, "access", until};
+}
+
+// How far the server's clock is ahead of this one: it answered at some moment between question and
+// answer.
+Finding Clock(const ServiceAnswers& answers) {
+  const absl::Duration uncertain = (answers.answered - answers.asked) / 2;
+  const absl::Duration ahead = ToTime(answers.server->time()) - (answers.asked + uncertain);
+  const double seconds = absl::ToDoubleSeconds(ahead);
+  if (absl::AbsDuration(ahead) <= kMostClockDifference + uncertain) {
+    return {Verdict::kOk, "clock",
+            absl::StrFormat("within %.1f s of the server's",
+                            std::fabs(seconds) + absl::ToDoubleSeconds(uncertain))};
+  }
+  return {
+      Verdict::kWarning, "clock",
+      absl::StrFormat("the server's is %s %s this machine's", FormatClock(absl::AbsDuration(ahead)),
+                      seconds > 0 ? "ahead of" : "behind"),
+      "set both by NTP: `timedatectl set-ntp true`"};
+}
+
+void Server(const ServiceAnswers& answers, const ProgramVersion& client, Findings& findings) {
+  const v1::Server& server = *answers.server;
+  const std::string text = VersionText(server.program_version(), server.source_revision());
+  findings.push_back(
+      {Verdict::kOk, "server",
+       absl::StrCat(answers.address, ", up for ",
+                    FormatClock(ToTime(server.time()) - ToTime(server.start_time())))});
+  if (SameBuild(client, server.program_version(), server.source_revision())) {
+    findings.push_back({Verdict::kOk, "versions", absl::StrCat("client and server are ", text)});
+  } else {
+    findings.push_back({Verdict::kWarning, "versions",
+                        absl::StrCat("the client is ", VersionText(client.version, client.revision),
+                                     ", the server ", text),
+                        "install the same build of both"});
+  }
+  findings.push_back(Clock(answers));
+}
+
+// "cpu AVX512, LibTorch 2.11.0".
+std::string DescribeDevice(const v1::Worker& worker) {
+  const v1::Provenance& provenance = worker.provenance();
+  std::string text = provenance.device().empty() ? "unknown device" : provenance.device();
+  if (!provenance.instruction_set().empty() && provenance.device() == "cpu") {
+    absl::StrAppend(&text, " ", provenance.instruction_set());
+  }
+  if (!provenance.libtorch_version().empty()) {
+    absl::StrAppend(&text, ", LibTorch ", provenance.libtorch_version());
+  }
+  if (!provenance.cuda_version().empty()) {
+    absl::StrAppend(&text, ", CUDA ", provenance.cuda_version());
+  }
+  return text;
+}
+
+void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findings& findings) {
+  if (!answers.workers.ok()) {
+    findings.push_back({Verdict::kSkipped, "workers", Message(answers.workers.status())});
+    return;
+  }
+  std::map<std::string, int> devices;
+  std::vector<std::string> silent;
+  std::vector<std::string> different;
+  int alive = 0;
+  for (const v1::Worker& worker : answers.workers->workers()) {
+    if (!worker.alive()) {
+      silent.push_back(worker.worker_id());
+      continue;
+    }
+    ++alive;
+    ++devices[DescribeDevice(worker)];
+    const v1::Provenance& provenance = worker.provenance();
+    if (!SameBuild(client, provenance.program_version(), provenance.source_revision())) {
+      different.push_back(worker.worker_id());
+    }
+  }
+  if (alive == 0) {
+    findings.push_back({Verdict::kWarning, "workers", "none is alive: what is submitted waits",
+                        absl::StrCat("start one: `lengthwise_worker --server ", answers.address,
+                                     " --device auto`")});
+  }
+  for (const auto& [device, count] : devices) {
+    findings.push_back({Verdict::kOk, "workers", absl::StrCat(count, " on ", device)});
+  }
+  if (!silent.empty()) {
+    findings.push_back({Verdict::kWarning, "workers",
+                        absl::StrCat("nothing was heard of ", Names(silent), " of late"),
+                        "look at their logs, or start them again; their trials go on elsewhere"});
+  }
+  if (!different.empty()) {
+    findings.push_back(
+        {Verdict::kWarning, "versions",
+         absl::StrCat("another build than the client's: ", Names(different)),
+         "install the same build on all machines: numbers may differ between builds"});
+  }
+}
+
+Finding Disk(const absl::StatusOr<v1::Storage>& storage) {
+  if (absl::IsPermissionDenied(storage.status())) {
+    return {Verdict::kSkipped, "server's disk", "only an administrator may ask for it"};
+  }
+  if (!storage.ok()) return {Verdict::kWarning, "server's disk", Message(storage.status())};
+  const std::string text =
+      absl::StrCat(FormatBytes(storage->free_bytes()), " free at ", storage->data_dir(), ", ",
+                   FormatBytes(storage->database_bytes() + storage->artifact_bytes()), " used");
+  const std::string advice =
+      "delete experiments that nobody needs: `lengthwise delete EXPERIMENT`, or old backups there";
+  if (storage->free_bytes() < kNoDisk) return {Verdict::kFailure, "server's disk", text, advice};
+  if (storage->free_bytes() < kLittleDisk)
+    return {Verdict::kWarning, "server's disk", text, advice};
+  return {Verdict::kOk, "server's disk", text};
+}
+
+}  // namespace
+
+Findings InspectService(const ServiceAnswers& answers, const ProgramVersion& client) {
+  Findings findings;
+  const absl::Status& caller = answers.caller.status();
+  if (absl::IsUnavailable(caller) || absl::IsDeadlineExceeded(caller)) {
+    return {{Verdict::kFailure, "server", Message(caller),
+             "start `lengthwise_server` there, or name another one with --server HOST:PORT"}};
+  }
+  if (absl::IsUnauthenticated(caller)) {
+    return {{Verdict::kOk, "server", absl::StrCat(answers.address, " answers")},
+            {Verdict::kFailure, "access", Message(caller),
+             "ask an administrator for a token and name its file as token_file"}};
+  }
+  if (!caller.ok()) return {{Verdict::kFailure, "server", Message(caller)}};
+  if (answers.server.ok()) {
+    Server(answers, client, findings);
+  } else {
+    findings.push_back({Verdict::kWarning, "versions", Message(answers.server.status()),
+                        "install the same build of client and server"});
+  }
+  findings.push_back(Caller(*answers.caller, answers.answered));
+  Workers(answers, client, findings);
+  findings.push_back(Disk(answers.storage));
+  return findings;
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,42 @@
+// What the documents say is what happens: runs the commands that they show (run_documented.py says
+// which), and compares what is printed.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "platform/child_process.h"
+
+namespace lengthwise {
+namespace {
+
+class DocumentationTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(DocumentationTest, ItsCommandsDoWhatItSays) {
+  const std::string log = testing::TempDir() + "/log";
+  std::ofstream(log, std::ios::trunc).close();
+  const auto process = platform::ChildProcess::Start(
+      {.arguments = {"/usr/bin/python3", "tests/documentation/run_documented.py", GetParam(),
+                     "--lengthwise", "client/lengthwise", "--lengthwise_server",
+                     "server/lengthwise_server", "--lengthwise_worker", "worker/lengthwise_worker"},
+       .environment = {{"TEST_TMPDIR", testing::TempDir()}},
+       .output_file = log});
+  ASSERT_TRUE(process.ok()) << process.status();
+  const auto exit = (*process)->WaitFor(absl::Minutes(14));
+  std::ifstream file(log);
+  const std::string said((std::istreambuf_iterator<char>(file)), {});
+  ASSERT_TRUE(exit.has_value()) << said;
+  EXPECT_TRUE(exit->ok()) << said;
+}
+
+INSTANTIATE_TEST_SUITE_P(Documents, DocumentationTest,
+                         testing::Values("README.md", "experiments/README.md"),
+                         [](const testing::TestParamInfo<const char*>& document) {
+                           return std::string(document.param) == "README.md" ? "readme"
+                                                                             : "experiments";
+                         });
+
+}  // namespace
+}  // namespace lengthwise
