@@ -9,8 +9,9 @@ namespace lengthwise::models {
 inline catalogue::ParameterEntry CausalParameter() {
   return {.name = "causal",
           .default_value = false,
-          .documentation = "Tokens attend to themselves and those before them alone, from which a "
-                           "network can tell their order."};
+          .documentation =
+              "Tokens attend to themselves and those before them alone, from which a "
+              "network can tell their order."};
 }
 
 }  // namespace lengthwise::models

@@ -284,7 +284,7 @@ void PackRun::WriteCheckpoint(int64_t index) {
                                            .fingerprint = saved.fingerprint,
                                            .training_seconds = saved.time.seconds_for_checkpoint(),
                                            .stop_reason = saved.stop_reason,
-                                            .schedule_state = saved.schedule->State(),
+                                           .schedule_state = saved.schedule->State(),
                                            .has_optimizer_state = NeedsOptimizerState(saved)});
   const auto size = static_cast<int64_t>(bytes.size());
   saved.reporter.EmitCheckpoint(saved.step, std::move(bytes));
