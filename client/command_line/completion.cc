@@ -53,14 +53,16 @@ void AddOptions(const CommandDescription& command, Completion& completion) {
   }
 }
 
-void AddPositional(const CommandDescription& command, size_t index, Completion& completion) {
+// Where no more can stand, nothing is added.
+void AddPositional(const CommandDescription& command, size_t index, bool or_options,
+                   Completion& completion) {
   size_t i = 0;
   for (const OptionDescription& option : command.options) {
     if (!option.positional) continue;
     if (i == index || (i < index && option.repeated)) return AddValue(command, option, completion);
     ++i;
   }
-  AddOptions(command, completion);
+  if (or_options) AddOptions(command, completion);
 }
 
 }  // namespace
@@ -160,14 +162,16 @@ Completion Complete(const CommandDescription& program, const std::vector<std::st
       completion.prefix = completion.prefix.substr(equals + 1);
       AddValue(*command, *option, completion);
     }
-  } else if (!command->commands.empty() && positionals == 0) {
+  } else if (!command->commands.empty()) {
+    // Behind a command that is not there, nothing is known.
+    if (positionals > 0) return completion;
     for (const CommandDescription& one : command->commands) {
       if (absl::StartsWith(one.name, completion.prefix)) {
         completion.candidates.push_back({one.name, FirstSentence(one.help)});
       }
     }
   } else {
-    AddPositional(*command, positionals, completion);
+    AddPositional(*command, positionals, !only_positionals, completion);
   }
   return completion;
 }

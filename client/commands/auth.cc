@@ -170,7 +170,7 @@ void AddAuth(CLI::App& app, Program& program) {
                    "viewer reads, submitter also submits and changes what it owns, worker trains, "
                    "admin may do everything")
       ->required()
-      ->check(CLI::IsMember({"viewer", "submitter", "worker", "admin"}).description(""))
+      ->check(CLI::IsMember({"viewer", "submitter", "worker", "admin"}))
       ->type_name("ROLE");
   command->add_option("--lifetime", create->lifetime, "From a minute to ten years; default 90d")
       ->type_name("TIME");

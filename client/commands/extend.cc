@@ -83,7 +83,8 @@ void AddExtend(CLI::App& app, Program& program) {
       ->add_option("--weight_seeds", options->weight_seeds,
                    "The same for an experiment with weight_seeds and data_seeds")
       ->type_name("LIST");
-  command->add_option("--data_seeds", options->data_seeds)->type_name("LIST");
+  command->add_option("--data_seeds", options->data_seeds, "The seeds of its training data")
+      ->type_name("LIST");
   command->add_flag("--watch", options->watch,
                     "Wait and show it; with --data_dir it is trained here in any case");
   AddWorkerOptions(command, options->workers);
