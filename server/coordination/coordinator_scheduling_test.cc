@@ -225,6 +225,35 @@ TEST_F(CoordinatorSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOn
                           "QUEUED -> RUNNING, scheduler"));
 }
 
+TEST_F(CoordinatorSchedulingTest, APreemptionThatARestartForgotIsDecidedAgain) {
+  coordinator_.Register("w").IgnoreError();
+  coordinator_.Create("low", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_name("high");
+  request.mutable_specification()->add_learning_rates(0.1);
+  request.mutable_specification()->add_seeds(0);
+  request.mutable_specification()->set_priority(7);
+  ASSERT_TRUE(coordinator_.TryCreate(request).ok());
+  const auto beat_until_preempted = [&] {
+    for (int beat = 0; beat < 10; ++beat) {
+      const auto told = coordinator_.Heartbeat("w", {lease});
+      if (told.ok() && told->leases(0).preempted()) return true;
+      coordinator_.Advance(absl::Seconds(20));
+    }
+    return false;
+  };
+  ASSERT_TRUE(beat_until_preempted());
+  // Before the worker hears of it in its next heartbeat, or gives the lease back.
+  Restart();
+  EXPECT_TRUE(absl::IsNotFound(coordinator_.Heartbeat("w", {lease}).status()));
+  coordinator_.Register("w").IgnoreError();
+  EXPECT_FALSE(coordinator_.Heartbeat("w", {lease})->leases(0).lost());
+  EXPECT_TRUE(beat_until_preempted());
+  coordinator_.Release("w", lease);
+  EXPECT_THAT(coordinator_.Acquire("w").trials(0).trial(), StartsWith("experiments/high-1/"));
+}
+
 TEST_F(CoordinatorSchedulingTest, HistoriesSayWhoCancelled) {
   coordinator_.Register("w").IgnoreError();
   v1::CreateExperimentRequest request;
