@@ -61,8 +61,7 @@ absl::Status PrintResults(Program& program, Connection& connection,
     }
     return absl::OkStatus();
   }
-  out << "Token accuracy by input length, per cent (" << FormatCount(summary.sequences)
-      << " sequences per length; trained on lengths up to " << summary.seen_up_to << ")\n\n"
+  out << Caption(summary) << "\n\n"
       << MakeAccuracyTable(summary, program.width(), /*with_sparklines=*/true)
              .Render(program.width(), palette)
       << "\n";

@@ -30,6 +30,7 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
                 .title = absl::StrCat("Accuracy by length: ", ExperimentNames(experiments)),
                 .x = {.label = "input length"},
                 .y = AccuracyAxis("token accuracy")};
+  for (const v1::Component* task : TasksOf(groups)) figure.x.label = AxisTitle(*task);
   Averaging averaging;
   double shortest = HUGE_VAL;
   double longest = -HUGE_VAL;

@@ -34,6 +34,11 @@ std::string TaskTitle(const v1::Component& task) {
   return entry != nullptr && label == task.name() ? entry->title : label;
 }
 
+std::string AxisTitle(const v1::Component& task) {
+  const auto* entry = Find(tasks::TaskEntries(), task.name());
+  return entry != nullptr ? entry->axis_title : tasks::TaskEntry().axis_title;
+}
+
 std::string EncodingTitle(const v1::Component& encoding) {
   const auto* entry = Find(models::EncodingEntries(), encoding.name());
   const std::string label = Label(encoding);

@@ -85,7 +85,10 @@ std::optional<std::pair<double, double>> TrainingLengths(const std::vector<Trial
     if (Label(*group.task) != Label(task)) continue;
     for (const SeedGroup& seeds : group.rates) {
       for (const v1::Trial* trial : seeds.trials) {
-        const v1::LengthRange& range = trial->specification().training().lengths();
+        const v1::TrialSpecification& specification = trial->specification();
+        // Puzzles, of which training shows none of the evaluation's.
+        if (specification.evaluation().seen_up_to() < 1) return std::nullopt;
+        const v1::LengthRange& range = specification.training().lengths();
         const std::pair<double, double> of_trial(range.min(), range.max());
         if (lengths.has_value() && *lengths != of_trial) return std::nullopt;
         lengths = of_trial;

@@ -4,7 +4,10 @@
 #include <limits>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "client/rendering/component_label.h"
+#include "client/rendering/numbers.h"
+#include "tasks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
@@ -13,9 +16,24 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
+std::string Caption(const AccuracySummary& summary) {
+  return absl::StrCat("Token accuracy by ", summary.axis_title, ", per cent (",
+                      FormatCount(summary.sequences), " sequences per ", summary.axis,
+                      summary.seen_up_to > 0
+                          ? absl::StrCat("; trained on lengths up to ", summary.seen_up_to)
+                          : "; none of them seen in training",
+                      ")");
+}
+
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
                           const v1::SummarizeExperimentResponse& summary) {
   AccuracySummary result;
+  // All tasks of a specification are of one kind.
+  for (const tasks::TaskEntry* entry : tasks::TaskEntries()) {
+    if (specification.tasks().empty() || entry->name != specification.tasks(0).name()) continue;
+    result.axis = entry->axis;
+    result.axis_title = entry->axis_title;
+  }
   result.seen_up_to = specification.evaluation().seen_up_to();
   result.sequences = specification.evaluation().sequences();
   const auto mean_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {

@@ -36,7 +36,10 @@ struct AccuracyRow {
 struct AccuracySummary {
   // In the order of the grid. Only trials that succeeded count.
   std::vector<AccuracyRow> rows;
-  // The longest length seen in training.
+  // What the lengths are: TaskEntry::axis and axis_title of the experiment's tasks.
+  std::string axis = "length";
+  std::string axis_title = "input length";
+  // The longest length seen in training; 0 where none is.
   int32_t seen_up_to = 0;
   // Evaluated lengths, ascending.
   std::vector<int32_t> lengths;
@@ -45,6 +48,10 @@ struct AccuracySummary {
   // Trials that did not succeed (yet).
   int missing_trials = 0;
 };
+
+// "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to
+// 20)".
+std::string Caption(const AccuracySummary& summary);
 
 // From an experiment's specification, as the server keeps it, and the server's summary.
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,

@@ -179,7 +179,8 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     unseen_heading.last = columns.size() - 1;
   }
 
-  if (with_sparklines) columns.push_back({.header = "by length", .rule_before = true});
+  if (with_sparklines)
+    columns.push_back({.header = absl::StrCat("by ", summary.axis), .rule_before = true});
 
   Table table(columns);
   if (!seen.empty()) table.AddGroup(seen_heading);
@@ -235,7 +236,7 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
     chart.split = summary.seen_up_to;
     chart.split_labels = {"seen in training", "not seen"};
   }
-  chart.x_label = "length";
+  chart.x_label = summary.axis;
   return chart;
 }
 

@@ -88,14 +88,13 @@ absl::StatusOr<Section> Accuracy(const ReportData& data, const ReportOptions& op
     section.body = "<p>No trial has been evaluated in full.</p>\n";
     return section;
   }
-  section.body = absl::StrCat(
-      "<p class=\"soft\">Token accuracy, per cent, ", FormatCount(summary.sequences),
-      " sequences per length; trained on lengths up to ", summary.seen_up_to, ".",
-      summary.missing_trials > 0 ? absl::StrCat(" ", FormatCount(summary.missing_trials),
-                                                " trials are not in it: they have not succeeded.")
-                                 : "",
-      "</p>\n<div class=\"wide\">", MakeAccuracyTable(summary, kTableWidth).RenderHtml(),
-      "</div>\n");
+  section.body = absl::StrCat("<p class=\"soft\">", Caption(summary), ".",
+                              summary.missing_trials > 0
+                                  ? absl::StrCat(" ", FormatCount(summary.missing_trials),
+                                                 " trials are not in it: they have not succeeded.")
+                                  : "",
+                              "</p>\n<div class=\"wide\">",
+                              MakeAccuracyTable(summary, kTableWidth).RenderHtml(), "</div>\n");
   for (const auto& figure :
        {AccuracyByLengthFigure(data.plots), AccuracyOverTimeFigure(data.plots)}) {
     auto picture = Picture(figure, options.gnuplot);

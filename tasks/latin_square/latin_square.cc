@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,8 +55,29 @@ PuzzleSet AsSet(absl::Span<const SolvedPuzzle* const> puzzles) {
   return set;
 }
 
-absl::StatusOr<std::vector<SolvedPuzzle>> FromFile(const std::string& path) {
-  const absl::StatusOr<std::vector<FiledPuzzle>> filed = ReadPuzzleFile(path);
+// Where the worker's owner put puzzle files. A specification comes from whoever may submit, who
+// must not read anything else on that machine by it.
+constexpr char kFolderVariable[] = "LENGTHWISE_PUZZLE_DIR";
+
+absl::StatusOr<std::string> PathOf(const std::string& name) {
+  const bool leaves = name.find('/') != std::string::npos || name == "." || name == "..";
+  if (leaves) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", name, "\" is no file of the worker's puzzle folder: give its name alone"));
+  }
+  const char* folder = std::getenv(kFolderVariable);
+  if (folder == nullptr || *folder == '\0') {
+    return absl::InvalidArgumentError(absl::StrCat("this worker has no puzzle folder for \"", name,
+                                                   "\": start it with ", kFolderVariable,
+                                                   " set to one"));
+  }
+  return absl::StrCat(folder, "/", name);
+}
+
+absl::StatusOr<std::vector<SolvedPuzzle>> FromFile(const std::string& name) {
+  const absl::StatusOr<std::string> path = PathOf(name);
+  if (!path.ok()) return path.status();
+  const absl::StatusOr<std::vector<FiledPuzzle>> filed = ReadPuzzleFile(*path);
   if (!filed.ok()) return filed.status();
   std::vector<SolvedPuzzle> puzzles;
   puzzles.reserve(filed->size());
@@ -271,11 +293,13 @@ const TaskEntry& LatinSquare() {
             {.name = "training_file",
              .default_value = std::string(),
              .documentation =
-                 "A JSON file of puzzles on the worker's machine, from which training and held-out "
-                 "puzzles are drawn; needs a validation_file. Empty: they are made."},
+                 "The name of a JSON file of puzzles in the folder that the worker's environment "
+                 "variable LENGTHWISE_PUZZLE_DIR names, from which training and held-out puzzles "
+                 "are "
+                 "drawn; needs a validation_file. Empty: they are made."},
             {.name = "validation_file",
              .default_value = std::string(),
-             .documentation = "A JSON file whose puzzles are the validation puzzles, all of them "
+             .documentation = "Such a file whose puzzles are the validation puzzles, all of them "
                               "and in its order. Empty: they are made."}}},
       TaskKind::kPuzzle,
       "",

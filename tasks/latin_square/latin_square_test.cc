@@ -175,10 +175,11 @@ TEST(LatinSquareFormatTest, WritesTokensAsPuzzles) {
 
 class PuzzleFilesTest : public ::testing::Test {
  protected:
+  PuzzleFilesTest() { setenv("LENGTHWISE_PUZZLE_DIR", testing::TempDir().c_str(), 1); }
+
   static std::string Write(const std::string& name, const std::string& text) {
-    std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/" + name;
-    std::ofstream(path) << text;
-    return path;
+    std::ofstream(testing::TempDir() + "/" + name) << text;
+    return name;
   }
   const std::string training_ = Write(
       "training.json",
@@ -219,7 +220,19 @@ TEST_F(PuzzleFilesTest, SaysWhatDoesNotFit) {
   EXPECT_THAT(problem(Files(training_, "", 2)), HasSubstr("training_file needs a validation_file"));
   EXPECT_THAT(problem(Files(training_, training_, 2)),
               HasSubstr("is in training_file and validation_file"));
-  EXPECT_THAT(problem(Files("/nowhere.json", validation_, 2)), HasSubstr("/nowhere.json"));
+  EXPECT_THAT(problem(Files("nowhere.json", validation_, 2)), HasSubstr("nowhere.json"));
+}
+
+TEST_F(PuzzleFilesTest, ReadsNothingOutsideTheWorkersFolder) {
+  const auto status = [](const std::string& name) {
+    const auto task = Create(Files(name, name, 2));
+    return AsPuzzles(*task).Data(1).status();
+  };
+  for (const std::string name : {"/etc/passwd", "../validation.json", "..", "a/b.json"}) {
+    EXPECT_THAT(status(name).message(), HasSubstr("no file of the worker's puzzle folder")) << name;
+  }
+  unsetenv("LENGTHWISE_PUZZLE_DIR");
+  EXPECT_THAT(status("validation.json").message(), HasSubstr("has no puzzle folder"));
 }
 
 }  // namespace

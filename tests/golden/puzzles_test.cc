@@ -101,22 +101,26 @@ TEST_F(GoldenPuzzlesTest, DissimilaritiesAreTheReferences) {
   }
 }
 
+constexpr char kTraining[] = "lst_generated_9000.json";
+constexpr char kValidation[] = "lst_validation_108.json";
+
 class PublishedPuzzlesTest : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string folder = golden::DataFolder();
-    training_file_ = folder + "/lst_generated_9000.json";
-    validation_file_ = folder + "/lst_validation_108.json";
+    training_file_ = folder + "/" + kTraining;
+    validation_file_ = folder + "/" + kValidation;
     if (folder.empty() || !std::ifstream(training_file_) || !std::ifstream(validation_file_)) {
       GTEST_SKIP() << "skipped: lst_generated_9000.json and lst_validation_108.json are neither in "
                       "$LENGTHWISE_DATA_DIR nor in ../shared/data";
     }
+    setenv("LENGTHWISE_PUZZLE_DIR", folder.c_str(), 1);
   }
 
   PuzzleData Data(const std::string& training_file) const {
     catalogue::Parameters given;
     given.Set("training_file", training_file);
-    given.Set("validation_file", validation_file_);
+    given.Set("validation_file", std::string(kValidation));
     std::vector<catalogue::Problem> problems;
     const auto task = LatinSquare().create(catalogue::Resolve(LatinSquare(), given, "", problems));
     auto data = dynamic_cast<const PuzzleTask&>(*task).Data(1);
@@ -150,7 +154,7 @@ TEST_F(PublishedPuzzlesTest, AreAllClassifiedAsTheirAuthorsDid) {
 }
 
 TEST_F(PublishedPuzzlesTest, CanBeTrainedAndValidatedOn) {
-  const PuzzleData data = Data(training_file_);
+  const PuzzleData data = Data(kTraining);
   EXPECT_EQ(data.training.size(), 8000);
   EXPECT_EQ(data.held_out.size(), 1000);
   EXPECT_EQ(data.validation.size(), 108);
@@ -179,7 +183,7 @@ std::array<Shares, 3> SharesByClues(const PuzzleData& data) {
 }
 
 TEST_F(PublishedPuzzlesTest, MadePuzzlesHaveAsManyCluesAsThePublishedOnes) {
-  const std::array<Shares, 3> published = SharesByClues(Data(training_file_));
+  const std::array<Shares, 3> published = SharesByClues(Data(kTraining));
   const std::array<Shares, 3> made = SharesByClues(Data(""));
   for (size_t condition = 0; condition < 3; ++condition) {
     double moved = 0;  // half the sum of differences: the share that would have to change
