@@ -38,15 +38,6 @@ using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kSpecification[] = R"yaml(name: tiny
-tasks: bucket_sort
-networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
-encodings: none
-learning_rates: 0.001
-training: {steps: 10, batch_size: 4, lengths: {min: 1, max: 8}}
-evaluation: {lengths: [4, 8], sequences: 8}
-)yaml";
-
 // Everything that the programs of these tests have printed, and the command lines of all that ran.
 std::string& Seen() {
   static std::string& seen = *new std::string;
@@ -61,11 +52,6 @@ void LookAtCommandLine(const platform::ChildProcess& process) {
   std::replace(line.begin(), line.end(), '\0', ' ');
   absl::StrAppend(&Seen(), line, "\n");
 }
-
-struct Result {
-  int code = 0;
-  std::string output;
-};
 
 // One encrypted server that asks for tokens, for all tests.
 class AccessTest : public testing::Test {
@@ -118,14 +104,8 @@ class AccessTest : public testing::Test {
                     std::vector<std::pair<std::string, std::string>> environment = {}) {
     environment.insert(environment.end(), {{"HOME", File("home")}, {"XDG_CONFIG_HOME", ""}});
     static int number = 0;
-    const std::string log = File(absl::StrCat("output-", number++));
-    auto process = platform::ChildProcess::Start({.arguments = std::move(arguments),
-                                                  .environment = std::move(environment),
-                                                  .output_file = log});
-    if (!process.ok()) return {-1, process.status().ToString()};
-    LookAtCommandLine(**process);
-    const auto exit = (*process)->WaitFor(kDeadline);
-    Result result = {exit.has_value() ? exit->code : -1, Contents(log)};
+    Result result = RunProgram(std::move(arguments), File(absl::StrCat("output-", number++)),
+                               std::move(environment), LookAtCommandLine);
     absl::StrAppend(&Seen(), result.output);
     return result;
   }
@@ -173,7 +153,7 @@ TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
   EXPECT_THAT(Client("ada", {"auth", "whoami"}).output,
               HasSubstr(absl::StrCat("ada (submitter) at ", *address_, ", until 20")));
   const std::string specification = File("tiny.yaml");
-  std::ofstream(specification) << kSpecification;
+  std::ofstream(specification) << kTinySpecification;
   EXPECT_THAT(Refusal(Client("eve", {"submit", specification})),
               HasSubstr("eve's token has the role viewer"));
   EXPECT_THAT(Refusal(Client("ada", {"submit", specification, "--owner", "grace"})),

@@ -91,13 +91,9 @@ class AfterwardsTest : public testing::Test {
     arguments.insert(arguments.begin(), kClient);
     arguments.push_back("--server=" + server_.address());
     const std::string output = directory_ + "/client" + std::to_string(++calls_) + ".out";
-    auto process = platform::ChildProcess::Start({.arguments = arguments, .output_file = output});
-    EXPECT_TRUE(process.ok()) << process.status();
-    const auto exit = (*process)->WaitFor(kDeadline);
-    const absl::StatusOr<std::string> text = platform::ReadFile(output);
-    EXPECT_TRUE(text.ok()) << text.status();
-    EXPECT_TRUE(exit && exit->ok()) << *text;
-    return *text;
+    const Result result = RunProgram(std::move(arguments), output);
+    EXPECT_EQ(result.code, 0) << result.output;
+    return result.output;
   }
 
   const std::string directory_;

@@ -93,6 +93,19 @@ std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
                       directory + "/worker.log");
 }
 
+Result RunProgram(std::vector<std::string> arguments, const std::string& output_file,
+                  std::vector<std::pair<std::string, std::string>> environment,
+                  const std::function<void(const platform::ChildProcess&)>& started) {
+  std::filesystem::remove(output_file);
+  auto process = platform::ChildProcess::Start({.arguments = std::move(arguments),
+                                                .environment = std::move(environment),
+                                                .output_file = output_file});
+  if (!process.ok()) return {.output = process.status().ToString()};
+  if (started) started(**process);
+  const auto exit = (*process)->WaitFor(kDeadline);
+  return {exit.has_value() ? exit->code : -1, Contents(output_file)};
+}
+
 std::string Submit(Server& server, const std::string& yaml) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));

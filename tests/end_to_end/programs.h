@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -51,6 +52,28 @@ class Server {
 // Starts a worker for the server; its log goes to <directory>/worker.log.
 std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
                                                     const std::string& directory);
+
+// A specification of one trial that takes no time. Called "tiny".
+inline constexpr char kTinySpecification[] = R"yaml(name: tiny
+tasks: bucket_sort
+networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
+encodings: none
+learning_rates: 0.001
+training: {steps: 10, batch_size: 4, lengths: {min: 1, max: 8}}
+evaluation: {lengths: [4, 8], sequences: 8}
+)yaml";
+
+// How a program ended, and what it wrote.
+struct Result {
+  int code = -1;  // -1: it could not be started, or has not ended by kDeadline
+  std::string output;
+};
+
+// Runs a program to its end; its output goes through `output_file`. `environment` is added to ours.
+// `started` is called with the running process.
+Result RunProgram(std::vector<std::string> arguments, const std::string& output_file,
+                  std::vector<std::pair<std::string, std::string>> environment = {},
+                  const std::function<void(const platform::ChildProcess&)>& started = nullptr);
 
 // Submits a specification in YAML and returns the experiment's name.
 std::string Submit(Server& server, const std::string& yaml);

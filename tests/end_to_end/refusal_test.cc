@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -33,19 +32,10 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-constexpr char kRight[] = R"yaml(name: right
-tasks: bucket_sort
-networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
-encodings: none
-learning_rates: 0.001
-training: {steps: 10, batch_size: 4, lengths: {min: 1, max: 8}}
-evaluation: {lengths: [4, 8], sequences: 8}
-)yaml";
-
-// kRight with another line in the place of the one of the same field.
+// kTinySpecification with another line in the place of the one of the same field.
 std::string With(const std::string& line) {
   std::string text;
-  for (absl::string_view old : absl::StrSplit(kRight, '\n', absl::SkipEmpty())) {
+  for (absl::string_view old : absl::StrSplit(kTinySpecification, '\n', absl::SkipEmpty())) {
     const bool same = old.substr(0, old.find(':')) == line.substr(0, line.find(':'));
     if (!same) absl::StrAppend(&text, old, "\n");
   }
@@ -144,16 +134,9 @@ std::vector<std::string> ValidatedLines(const std::string& text) {
       testing::TempDir(), "/", testing::UnitTest::GetInstance()->current_test_info()->name());
   std::filesystem::create_directories(directory);
   const std::string path = directory + "/specification.yaml";
-  const std::string output = directory + "/output";
-  std::filesystem::remove(output);
   std::ofstream(path) << text;
-  auto process = platform::ChildProcess::Start(
-      {.arguments = {kClient, "validate", path}, .output_file = output});
-  EXPECT_TRUE(process.ok()) << process.status();
-  const auto exit = (*process)->WaitFor(kDeadline);
-  EXPECT_TRUE(exit.has_value() && exit->code == 2) << "a wrong specification exits with 2";
-  std::ifstream file(output);
-  const std::string printed{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const auto [code, printed] = RunProgram({kClient, "validate", path}, directory + "/output");
+  EXPECT_EQ(code, 2) << "a wrong specification exits with 2";
   const std::string first_line = absl::StrCat("lengthwise: ", path, " is not valid:\n  ");
   EXPECT_THAT(printed, AllOf(StartsWith(first_line), testing::EndsWith("\n")));
   if (printed.size() <= first_line.size()) return {};
@@ -234,7 +217,7 @@ TEST_F(RefusalTest, AFieldNumberThatTheServerDoesNotKnowIsNamedWithItsPlace) {
 }
 
 TEST_F(RefusalTest, ValidateOnlyStoresNothing) {
-  v1::CreateExperimentRequest request = TextRequest(kRight);
+  v1::CreateExperimentRequest request = TextRequest(kTinySpecification);
   request.set_validate_only(true);
   v1::CreateExperimentResponse response;
   const grpc::Status status = Create(request, &response);
@@ -282,8 +265,8 @@ TEST(RequestIdTest, MakesCreateExperimentRepeatableForTheSameSpecificationAlone)
     return server.experiments().CreateExperiment(&context, request, &response);
   };
   v1::CreateExperimentResponse first, again, other;
-  ASSERT_TRUE(create(kRight, first).ok());
-  ASSERT_TRUE(create(kRight, again).ok());
+  ASSERT_TRUE(create(kTinySpecification, first).ok());
+  ASSERT_TRUE(create(kTinySpecification, again).ok());
   EXPECT_EQ(again.experiment().name(), first.experiment().name());
   EXPECT_EQ(create(With("learning_rates: 0.002"), other).error_code(),
             grpc::StatusCode::ALREADY_EXISTS);
