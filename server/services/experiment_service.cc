@@ -303,7 +303,7 @@ grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::Download
     return coordinator_.ReadModel(request.name(), send);
   };
   return streams_.Keep(Stream::Start(std::move(produce), transfers_, streams_),
-                       std::move(admission->stream));
+                       *std::move(admission));
 }
 
 }  // namespace lengthwise::server
