@@ -99,26 +99,26 @@ TEST(ResolveTest, EpochsBecomeSteps) {
       "5}, "
       "training: {epochs: 4001, examples: 8000, lengths: 16..16}}");
   ASSERT_TRUE(grid.ok()) << grid.status();
-  const v1::Training& training = grid->trials[0].specification.training();
+  const v1::Training training = grid->trials[0].Specification().training();
   EXPECT_EQ(training.steps(), 4001 * 63);
   EXPECT_EQ(training.examples(), 8000);
   EXPECT_FALSE(training.has_epochs());
   // What was resolved resolves to itself, as where seeds are added.
   const absl::StatusOr<Grid> again = Resolve(grid->specification, Limits());
   ASSERT_TRUE(again.ok()) << again.status();
-  EXPECT_EQ(again->trials[0].pack_key, grid->trials[0].pack_key);
+  EXPECT_EQ(again->trials[0].pack->key, grid->trials[0].pack->key);
 }
 
 TEST(ResolveTest, PuzzlesAreAllUnseenUnlessSaidOtherwise) {
   const std::string puzzles = "{name: x, protocol: latin_square, seeds: 0, encodings: none";
   const absl::StatusOr<Grid> grid = ResolveText(puzzles + "}");
   ASSERT_TRUE(grid.ok()) << grid.status();
-  const v1::TrialSpecification& trial = grid->trials[0].specification;
+  const v1::TrialSpecification& trial = grid->trials[0].Specification();
   EXPECT_EQ(trial.training().steps(), 4001 * 63);
   EXPECT_EQ(trial.evaluation().seen_up_to(), 0);
   const absl::StatusOr<Grid> said = ResolveText(puzzles + ", evaluation: {seen_up_to: 1}}");
   ASSERT_TRUE(said.ok()) << said.status();
-  EXPECT_EQ(said->trials[0].specification.evaluation().seen_up_to(), 1);
+  EXPECT_EQ(said->trials[0].Specification().evaluation().seen_up_to(), 1);
 }
 
 TEST(ResolveTest, EveryNetworkLearnsEveryTask) {
@@ -140,7 +140,7 @@ TEST(ResolveTest, EpochsReplaceTheProtocolsSteps) {
       "{name: x, protocol: randomized_positional_encodings, seeds: 0, "
       "training: {epochs: 2, examples: 400, batch_size: 5}}");
   ASSERT_TRUE(grid.ok()) << grid.status();
-  EXPECT_EQ(grid->trials[0].specification.training().steps(), 2 * 40 * 2);
+  EXPECT_EQ(grid->trials[0].Specification().training().steps(), 2 * 40 * 2);
 }
 
 TEST(ResolveTest, SetsEveryFieldOfATrial) {

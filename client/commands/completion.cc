@@ -15,6 +15,7 @@
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
+#include "models/schedules/catalogue.h"
 #include "specification/protocols.h"
 #include "tasks/catalogue.h"
 
