@@ -1,5 +1,8 @@
 #include "client/commands/estimate.h"
 
+#include <memory>
+#include <utility>
+
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {
@@ -15,6 +18,12 @@ v1::TrialSpecification Specification(int64_t steps, int batch_size) {
   return specification;
 }
 
+specification::GridTrial Planned(int64_t steps, int batch_size) {
+  auto pack = std::make_shared<specification::GridPack>();
+  pack->specification = Specification(steps, batch_size);
+  return {.pack = std::move(pack)};
+}
+
 v1::Trial Measured(double training_seconds, double evaluation_seconds) {
   v1::Trial trial;
   *trial.mutable_specification() = Specification(1000, 64);
@@ -27,8 +36,8 @@ v1::Trial Measured(double training_seconds, double evaluation_seconds) {
 
 TEST(EstimateTest, ScalesMeasuredTrialsOfTheSameKindByTheirSteps) {
   specification::Grid grid;
-  grid.trials.push_back({.specification = Specification(500, 64)});
-  grid.trials.push_back({.specification = Specification(2000, 64)});
+  grid.trials.push_back(Planned(500, 64));
+  grid.trials.push_back(Planned(2000, 64));
   int based_on = 0;
   // 11 ms a step and 3 s of evaluation on average.
   const double seconds = EstimateSeconds(grid, {Measured(10, 2), Measured(12, 4)}, based_on);
@@ -38,14 +47,14 @@ TEST(EstimateTest, ScalesMeasuredTrialsOfTheSameKindByTheirSteps) {
 
 TEST(EstimateTest, KnowsNothingOfOtherKinds) {
   specification::Grid grid;
-  grid.trials.push_back({.specification = Specification(500, 128)});
+  grid.trials.push_back(Planned(500, 128));
   int based_on = 0;
   EXPECT_LT(EstimateSeconds(grid, {Measured(10, 2)}, based_on), 0);
 }
 
 TEST(EstimateTest, IgnoresResumedTrials) {
   specification::Grid grid;
-  grid.trials.push_back({.specification = Specification(500, 64)});
+  grid.trials.push_back(Planned(500, 64));
   v1::Trial resumed = Measured(10, 2);
   resumed.set_attempt(2);
   int based_on = 0;

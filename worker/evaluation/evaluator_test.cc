@@ -11,6 +11,7 @@
 #include "c10/core/GradMode.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/training/transduction_examples.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {

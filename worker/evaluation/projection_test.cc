@@ -13,6 +13,7 @@
 #include "models/encodings/positions.h"
 #include "models/networks/network.h"
 #include "tasks/catalogue.h"
+#include "worker/training/examples.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
