@@ -92,7 +92,8 @@ TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
             "training.examples: got 100, \"latin_square\" trains on 8000 puzzles "
             "(training_puzzles): set the same number");
   EXPECT_EQ(message("evaluation: {lengths: 1..4}"),
-            "evaluation.lengths: got 4, \"latin_square\" has conditions 1 to 3");
+            "evaluation.lengths: got 4, \"latin_square\" has conditions 1 to 3\n"
+            "evaluation.interval_lengths: got 4, \"latin_square\" has conditions 1 to 3");
   EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [1, 2]}]}"),
             "evaluation.attention_inputs[0].tokens: got 2 tokens, \"latin_square\" has puzzles of "
             "16, row by row");
@@ -269,7 +270,7 @@ const Mistake kMistakes[] = {
     {"AttentionForNoInput", "evaluation: {lengths: 5, attention_inputs: [{}]}",
      "evaluation.attention_inputs[0].tokens: got 0, expected an integer from 1 to 1000"},
     {"UnsortedWithoutPositions", "encodings: [{name: none, sorted: false}]",
-     "encodings[0].sorted: \"none\" has no parameters"},
+     "encodings[0].sorted: \"none\" has no such parameter; accepted: causal"},
     {"UnknownCompatibility", "compatibility: reference",
      "compatibility: unknown value \"reference\"; did you mean \"reference_code\"?"},
     {"UnknownKeep", "keep: weight",

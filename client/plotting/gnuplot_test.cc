@@ -191,7 +191,8 @@ TEST(GnuplotTest, SaysWhichFileCannotBeWritten) {
   const absl::Status status = DrawPictures(Accuracies(1), {}, {{PictureFormat::kSvg, path}});
   EXPECT_TRUE(absl::IsFailedPrecondition(status));
   EXPECT_EQ(std::string(status.message()),
-            absl::StrCat("cannot write ", path, ": No such file or directory"));
+            absl::StrCat("cannot write ", path,
+                         ": No such file or directory; make its directory, or name another file"));
 }
 
 TEST(GnuplotTest, LeavesNoTemporaryFiles) {

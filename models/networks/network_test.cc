@@ -219,8 +219,9 @@ TEST(CreateNetworkTest, RefusesWhatDoesNotFitTogether) {
             absl::StatusCode::kNotFound);
   catalogue::Parameters three_heads = SmallEncoder();
   three_heads.Set("heads", int64_t{3});
-  const absl::Status refused =
-      CreateNetwork("encoder", three_heads, "none", {}, shape, layout).status();
+  const absl::Status refused = CreateNetwork("encoder", three_heads, "none",
+                                             EncodingParameters("none", false), shape, layout)
+                                   .status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(refused.message().find("heads"), std::string::npos);
 }
@@ -228,7 +229,8 @@ TEST(CreateNetworkTest, RefusesWhatDoesNotFitTogether) {
 // Logits of a small network with dropout for a batch of equal tokens.
 at::Tensor LogitsWithDropout(const catalogue::Parameters& encoder, const DropoutNumbers* numbers) {
   ParameterLayout layout;
-  const auto network = CreateNetwork("encoder", encoder, "none", {}, {3, 2}, layout);
+  const auto network =
+      CreateNetwork("encoder", encoder, "none", EncodingParameters("none", false), {3, 2}, layout);
   EXPECT_TRUE(network.ok()) << network.status();
   ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
   arena.Initialize(0, 1);
@@ -286,7 +288,9 @@ TEST(EncoderTest, CapturesWhatEntersAndLeavesEveryBlock) {
 
 TEST(CreateNetworkTest, InitialWeightsOfTheNetworkDoNotDependOnTheEncoding) {
   ParameterLayout none, relative;
-  ASSERT_TRUE(CreateNetwork("encoder", SmallEncoder(), "none", {}, {3, 2}, none).ok());
+  ASSERT_TRUE(CreateNetwork("encoder", SmallEncoder(), "none", EncodingParameters("none", false),
+                            {3, 2}, none)
+                  .ok());
   ASSERT_TRUE(CreateNetwork("encoder", SmallEncoder(), "relative",
                             EncodingParameters("relative", false), {3, 2}, relative)
                   .ok());

@@ -65,10 +65,10 @@ TEST(Authorization, EveryRoleMayDoWhatTheApiSaysOfIt) {
     const auto may = [&](v1::Role role) { return MayCall(With(role), method).ok(); };
     const std::string name = method.substr(method.find('/') + 1);
     const bool of_workers = absl::StrContains(method, ".WorkerService/");
+    const bool of_all = name == "GetCaller" || name == "GetServer";
     const bool of_administrators =
-        absl::StrContains(method, ".AdministrationService/") ||
-        (absl::StrContains(method, ".AccessService/") && name != "GetCaller");
-    const bool of_all = name == "GetCaller";
+        !of_all && (absl::StrContains(method, ".AdministrationService/") ||
+                    absl::StrContains(method, ".AccessService/"));
     EXPECT_TRUE(may(v1::ADMIN)) << method;
     EXPECT_EQ(may(v1::WORKER), of_workers || of_all) << method;
     EXPECT_EQ(may(v1::SUBMITTER), !of_workers && !of_administrators) << method;

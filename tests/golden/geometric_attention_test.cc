@@ -66,7 +66,9 @@ TEST(GeometricAttentionTest, AttentionWithDirectionsMatches) {
     };
     models::ParameterLayout layout;
     const models::GeometricIds ids(layout, "", 1, d);
-    const auto encoding = models::CreateEncoding("none", {}, {}, layout);
+    catalogue::Parameters not_causal;
+    not_causal.Set("causal", false);
+    const auto encoding = models::CreateEncoding("none", not_causal, {}, layout);
     ASSERT_TRUE(encoding.ok()) << encoding.status();
     models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
     const auto set = [&](models::ParameterId id, const at::Tensor& values) {

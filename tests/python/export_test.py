@@ -209,7 +209,7 @@ class ExportTest(unittest.TestCase):
             (["sort", "--format", "csv", "-o", "/proc/export"], 1, "choose another place with -o"),
             (["nothing", "--format", "csv"], 1, "nothing"),
             (["sort", "--format", "parquet"], 2, "--format"),
-            (["sort"], 2, "--format is required"),
+            (["sort"], 2, "--format is missing"),
             (["waiting", "--format", "safetensors", "-o", str(directory / "x")], 1, "has stored no checkpoint yet"),
             (["sort/0", "--format", "latex", "-o", str(directory / "x")], 2, "export sort-1"),
         ):
