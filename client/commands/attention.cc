@@ -10,6 +10,7 @@
 #include "client/commands/request_id.h"
 #include "client/connection/names.h"
 #include "client/rendering/attention_grid.h"
+#include "tasks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
@@ -152,9 +153,12 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
   } else if (program.output == "csv") {
     WriteCsv(*maps, program.out());
   } else {
+    AttentionView view{.layer = options.layer, .head = options.head};
+    for (const tasks::TaskEntry* entry : tasks::TaskEntries()) {
+      if (entry->name == trial->specification().task().name()) view.axis = entry->axis;
+    }
     for (const v1::AttentionMap& map : *maps) {
-      program.out() << RenderAttention(map, {.layer = options.layer, .head = options.head},
-                                       program.width(), program.palette());
+      program.out() << RenderAttention(map, view, program.width(), program.palette());
     }
   }
   return kSuccess;

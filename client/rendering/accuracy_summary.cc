@@ -17,12 +17,12 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 std::string Caption(const AccuracySummary& summary) {
-  return absl::StrCat("Token accuracy by ", summary.axis_title, ", per cent (",
-                      FormatCount(summary.sequences), " sequences per ", summary.axis,
-                      summary.seen_up_to > 0
-                          ? absl::StrCat("; trained on lengths up to ", summary.seen_up_to)
-                          : "; none of them seen in training",
-                      ")");
+  return absl::StrCat(
+      "Token accuracy by ", summary.axis_title, ", per cent (", FormatCount(summary.sequences),
+      " sequences per ", summary.axis == "length" ? summary.axis : summary.axis_title,
+      summary.seen_up_to > 0 ? absl::StrCat("; trained on lengths up to ", summary.seen_up_to)
+                             : "; none of them seen in training",
+      ")");
 }
 
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,

@@ -126,11 +126,12 @@ std::string RenderLayer(const v1::AttentionMap& map, int layer, const AttentionV
       absl::StrCat(palette(Paint::kBold, absl::StrCat("layer ", layer + 1, " of ", map.layers())),
                    ", ", heads, ", ", Legend(darkest, palette.enabled()), "\n");
   const int width_of_grid = columns * scale.characters;
-  const int output_column = map.length() / scale.keys * scale.characters;
-  const int output_row = map.length() / scale.queries;
+  const int inputs = view.axis == "length" ? map.length() : tokens;
+  const int output_column = inputs / scale.keys * scale.characters;
+  const int output_row = inputs / scale.queries;
   absl::StrAppend(&text, FrameLine("┌", "┬", "┐", width_of_grid, output_column));
   for (int row = 0; row < rows; ++row) {
-    const bool tick = row == output_row && map.length() < tokens;
+    const bool tick = row == output_row && inputs < tokens;
     absl::StrAppend(&text, tick ? "├" : "│");
     Shading shading(palette.enabled());
     for (int column = 0; column < columns; ++column) {
@@ -167,9 +168,12 @@ float AttentionProbabilities::At(int layer, int head, int query, int key) const 
 std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& view, int width,
                             const Palette& palette) {
   const std::string title = absl::StrCat(
-      palette(Paint::kBold, absl::StrCat("length ", map.length())), ": ", map.length(),
-      " input and ", map.tokens_size() - map.length(),
-      " output tokens; rows are queries, columns keys; ticks mark the first output token");
+      palette(Paint::kBold, absl::StrCat(view.axis, " ", map.length())), ": ",
+      view.axis == "length"
+          ? absl::StrCat(map.length(), " input and ", map.tokens_size() - map.length(),
+                         " output tokens; rows are queries, columns keys; ticks mark the first "
+                         "output token")
+          : absl::StrCat(map.tokens_size(), " tokens; rows are queries, columns keys"));
   std::string text = Wrap(title, width, 0) + "\n";
   for (int layer = 0; layer < map.layers(); ++layer) {
     if (view.layer > 0 && view.layer != layer + 1) continue;

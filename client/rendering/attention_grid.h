@@ -31,6 +31,9 @@ class AttentionProbabilities {
 struct AttentionView {
   int layer = 0;  // from 1; 0: all, one grid after another
   int head = 0;   // from 1; 0: the maximum over all heads
+  // TaskEntry::axis of the trial's task: where it is no length, no tokens are there for the
+  // outputs.
+  std::string axis = "length";
 };
 
 // Rows are queries, columns keys; ticks on the frame stand where the output tokens begin. Grids are
