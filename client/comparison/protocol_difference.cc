@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -92,28 +93,39 @@ bool IsRandomized(const v1::Component& encoding) {
   return found != encoding.parameters().end() && found->second.bool_value();
 }
 
+// The paper's encoding that `encoding` is compared with: of that label, where a paper has several
+// of the name, or the first of the name; nothing where there is none.
+std::optional<v1::Component> Counterpart(const v1::Component& encoding,
+                                         const v1::ExperimentSpecification& published) {
+  std::optional<v1::Component> first;
+  for (const v1::Component& paper : published.encodings()) {
+    if (paper.name() != encoding.name()) continue;
+    if (paper.label() == encoding.label()) return paper;
+    if (!first.has_value()) first = paper;
+  }
+  return first;
+}
+
 // Each encoding against the protocol's of that name, but for what makes it a column of its own.
 void CompareEncodings(const v1::ExperimentSpecification& here,
                       const v1::ExperimentSpecification& published, Found& differences) {
   // What several encodings have in common is said once.
   std::set<std::tuple<std::string, std::string, std::string>> said;
   for (const v1::Component& encoding : here.encodings()) {
-    for (v1::Component paper : published.encodings()) {
-      if (paper.name() != encoding.name()) continue;
-      paper.mutable_parameters()->erase("randomized");
-      paper.mutable_parameters()->erase("sorted");
-      // Only what draws positions, or learns a vector for each, depends on how many there are.
-      if (!IsRandomized(encoding) && encoding.name() != "learned") {
-        paper.mutable_parameters()->erase("max_position");
+    std::optional<v1::Component> paper = Counterpart(encoding, published);
+    if (!paper.has_value()) continue;
+    paper->mutable_parameters()->erase("randomized");
+    paper->mutable_parameters()->erase("sorted");
+    // Only what draws positions, or learns a vector for each, depends on how many there are.
+    if (!IsRandomized(encoding) && encoding.name() != "learned") {
+      paper->mutable_parameters()->erase("max_position");
+    }
+    Found found;
+    CompareParameters("encodings' ", {&encoding}, *paper, found);
+    for (ProtocolDifference& difference : found) {
+      if (said.emplace(difference.what, difference.here, difference.published).second) {
+        differences.push_back(std::move(difference));
       }
-      Found found;
-      CompareParameters("encodings' ", {&encoding}, paper, found);
-      for (ProtocolDifference& difference : found) {
-        if (said.emplace(difference.what, difference.here, difference.published).second) {
-          differences.push_back(std::move(difference));
-        }
-      }
-      break;
     }
   }
 }

@@ -31,6 +31,9 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
                 .x = {.label = "input length"},
                 .y = AccuracyAxis("token accuracy")};
   for (const v1::Component* task : TasksOf(groups)) figure.x.label = AxisTitle(*task);
+  if (figure.x.label != "input length") {
+    figure.title = absl::StrCat("Accuracy by ", figure.x.label, ": ", ExperimentNames(experiments));
+  }
   Averaging averaging;
   double shortest = HUGE_VAL;
   double longest = -HUGE_VAL;
