@@ -67,6 +67,13 @@ absl::Span<const TaskEntry* const> TaskEntries() {
   return entries;
 }
 
+const TaskEntry* FindTask(absl::string_view name) {
+  const absl::Span<const TaskEntry* const> entries = TaskEntries();
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const TaskEntry* entry) { return entry->name == name; });
+  return found == entries.end() ? nullptr : *found;
+}
+
 absl::StatusOr<std::unique_ptr<Task>> CreateTask(absl::string_view name,
                                                  const catalogue::Parameters& given) {
   const absl::Span<const TaskEntry* const> entries = TaskEntries();

@@ -18,6 +18,9 @@ namespace lengthwise::tasks {
 // forever.
 absl::Span<const TaskEntry* const> TaskEntries();
 
+// Null for an unknown name.
+const TaskEntry* FindTask(absl::string_view name);
+
 // NOT_FOUND with a suggestion for an unknown name; INVALID_ARGUMENT for wrong parameters.
 absl::StatusOr<std::unique_ptr<Task>> CreateTask(absl::string_view name,
                                                  const catalogue::Parameters& given);

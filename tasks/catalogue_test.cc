@@ -77,6 +77,11 @@ TEST(TaskCatalogueTest, ListsTheTasksOfThePapersFirstTableByLevel) {
   }
 }
 
+TEST(TaskCatalogueTest, FindsEveryEntryByItsNameAndNoOther) {
+  for (const TaskEntry* entry : TaskEntries()) EXPECT_EQ(FindTask(entry->name), entry);
+  EXPECT_EQ(FindTask("bucket"), nullptr);
+}
+
 TEST(TaskCatalogueTest, ParametersReachTheTask) {
   catalogue::Parameters parameters;
   parameters.Set("vocabulary", 7.0);  // as JSON would give it

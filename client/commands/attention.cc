@@ -154,9 +154,8 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
     WriteCsv(*maps, program.out());
   } else {
     AttentionView view{.layer = options.layer, .head = options.head};
-    for (const tasks::TaskEntry* entry : tasks::TaskEntries()) {
-      if (entry->name == trial->specification().task().name()) view.axis = entry->axis;
-    }
+    const tasks::TaskEntry* task = tasks::FindTask(trial->specification().task().name());
+    if (task != nullptr) view.axis = task->axis;
     for (const v1::AttentionMap& map : *maps) {
       program.out() << RenderAttention(map, view, program.width(), program.palette());
     }

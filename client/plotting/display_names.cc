@@ -9,9 +9,8 @@
 namespace lengthwise::client {
 namespace {
 
-template <typename Entries>
-typename Entries::value_type Find(const Entries& entries, const std::string& name) {
-  for (const auto& entry : entries) {
+const models::EncodingEntry* FindEncoding(const std::string& name) {
+  for (const models::EncodingEntry* entry : models::EncodingEntries()) {
     if (entry->name == name) return entry;
   }
   return nullptr;
@@ -29,18 +28,18 @@ bool Equals(const google::protobuf::Value& value, const catalogue::ParameterValu
 }  // namespace
 
 std::string TaskTitle(const v1::Component& task) {
-  const auto* entry = Find(tasks::TaskEntries(), task.name());
+  const auto* entry = tasks::FindTask(task.name());
   const std::string label = Label(task);
   return entry != nullptr && label == task.name() ? entry->title : label;
 }
 
 std::string AxisTitle(const v1::Component& task) {
-  const auto* entry = Find(tasks::TaskEntries(), task.name());
+  const auto* entry = tasks::FindTask(task.name());
   return entry != nullptr ? entry->axis_title : tasks::TaskEntry().axis_title;
 }
 
 std::string EncodingTitle(const v1::Component& encoding) {
-  const auto* entry = Find(models::EncodingEntries(), encoding.name());
+  const auto* entry = FindEncoding(encoding.name());
   const std::string label = Label(encoding);
   if (entry == nullptr) return label;
   absl::string_view rest = label;
@@ -54,7 +53,7 @@ std::string EncodingTitle(const v1::Component& encoding) {
 }
 
 std::optional<double> RandomAccuracy(const v1::Component& task) {
-  const auto* entry = Find(tasks::TaskEntries(), task.name());
+  const auto* entry = tasks::FindTask(task.name());
   if (entry == nullptr) return std::nullopt;
   for (const catalogue::ParameterEntry& parameter : entry->parameters) {
     const auto set = task.parameters().find(parameter.name);

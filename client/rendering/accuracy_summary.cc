@@ -29,10 +29,11 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
                           const v1::SummarizeExperimentResponse& summary) {
   AccuracySummary result;
   // All tasks of a specification are of one kind.
-  for (const tasks::TaskEntry* entry : tasks::TaskEntries()) {
-    if (specification.tasks().empty() || entry->name != specification.tasks(0).name()) continue;
-    result.axis = entry->axis;
-    result.axis_title = entry->axis_title;
+  const tasks::TaskEntry* task =
+      specification.tasks().empty() ? nullptr : tasks::FindTask(specification.tasks(0).name());
+  if (task != nullptr) {
+    result.axis = task->axis;
+    result.axis_title = task->axis_title;
   }
   result.seen_up_to = specification.evaluation().seen_up_to();
   result.sequences = specification.evaluation().sequences();
