@@ -9,16 +9,15 @@
 #include "models/attention/attention.h"
 #include "models/attention/geometric.h"
 #include "models/encodings/encoding.h"
-#include "models/layers/add_layer_norm.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/layers.h"
 #include "models/networks/network.h"
+#include "models/networks/residual_norm.h"
 
 namespace lengthwise::models {
 namespace {
 
 constexpr Initializer kZeros = {.kind = Initializer::Kind::kZeros};
-constexpr Initializer kOnes = {.kind = Initializer::Kind::kOnes};
 
 Initializer TruncatedNormal(double stddev) {
   return {.kind = Initializer::Kind::kTruncatedNormal, .stddev = stddev};
@@ -28,16 +27,6 @@ ParameterId AddWeight(ParameterLayout& layout, std::string name, int64_t fan_in,
   return layout.Add(std::move(name), {fan_in, fan_out},
                     TruncatedNormal(1 / std::sqrt(static_cast<double>(fan_in))));
 }
-
-// Indices of the parameters of one layer norm.
-struct NormIds {
-  NormIds(ParameterLayout& layout, const std::string& name, int64_t d)
-      : scale(layout.Add(name + ".scale", {d}, kOnes)),
-        offset(layout.Add(name + ".offset", {d}, kZeros)) {}
-
-  ParameterId scale;
-  ParameterId offset;
-};
 
 // Indices of the parameters of one block.
 struct BlockIds {
@@ -54,9 +43,9 @@ struct BlockIds {
         feed_forward_norm(layout, prefix + "feed_forward.norm", d) {}
 
   ParameterId query, key, value, output;
-  NormIds attention_norm;
+  ResidualNorm attention_norm;
   ParameterId up, up_bias, down, down_bias;
-  NormIds feed_forward_norm;
+  ResidualNorm feed_forward_norm;
 };
 
 class Encoder : public Network {
@@ -99,13 +88,12 @@ class Encoder : public Network {
       const BlockIds& ids = blocks_[b];
       const auto site = static_cast<uint32_t>(1 + 2 * b);
       const at::Tensor mixed = Attention(parameters, b, positions, h, capture);
-      h = AddAndNormalise(parameters, ids.attention_norm, h, Drop(mixed, site, dropout), capture);
+      h = ids.attention_norm(parameters, h, Drop(mixed, site, dropout), capture);
       const at::Tensor forward = FeedForward(h, {.up = parameters[ids.up],
                                                  .up_bias = parameters[ids.up_bias],
                                                  .down = parameters[ids.down],
                                                  .down_bias = parameters[ids.down_bias]});
-      h = AddAndNormalise(parameters, ids.feed_forward_norm, h, Drop(forward, site + 1, dropout),
-                          capture);
+      h = ids.feed_forward_norm(parameters, h, Drop(forward, site + 1, dropout), capture);
       if (capture != nullptr) capture->depths.push_back(h);
     }
     return Linear(h.narrow(2, h.size(2) - output_length, output_length), parameters[output_],
@@ -143,14 +131,6 @@ class Encoder : public Network {
     if (numbers == nullptr || dropout_rate_ == 0) return features;
     if (!numbers->training() && !dropout_at_evaluation_) return features;
     return Dropout(features, dropout_rate_, site, *numbers);
-  }
-
-  static at::Tensor AddAndNormalise(const ParameterSet& parameters, const NormIds& ids,
-                                    const at::Tensor& h, const at::Tensor& change,
-                                    Capture* capture) {
-    at::Tensor output = AddLayerNorm(h, change, parameters[ids.scale], parameters[ids.offset]);
-    if (capture != nullptr) capture->layer_outputs.push_back(output);
-    return output;
   }
 
   int64_t heads_;

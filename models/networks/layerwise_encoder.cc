@@ -12,15 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "models/attention/attention.h"
 #include "models/encodings/encoding.h"
-#include "models/layers/add_layer_norm.h"
 #include "models/layers/layers.h"
 #include "models/networks/network.h"
+#include "models/networks/residual_norm.h"
 
 namespace lengthwise::models {
 namespace {
 
 constexpr Initializer kZeros = {.kind = Initializer::Kind::kZeros};
-constexpr Initializer kOnes = {.kind = Initializer::Kind::kOnes};
 
 Initializer Uniform(double bound) { return {.kind = Initializer::Kind::kUniform, .value = bound}; }
 
@@ -45,15 +44,6 @@ LinearIds AddLinear(ParameterLayout& layout, const std::string& name, int64_t fa
   const ParameterId weight = layout.Add(name, {fan_in, fan_out}, uniform);
   return {weight, layout.Add(name + "_bias", {fan_out}, uniform)};
 }
-
-struct NormIds {
-  NormIds(ParameterLayout& layout, const std::string& name, int64_t d)
-      : scale(layout.Add(name + ".scale", {d}, kOnes)),
-        offset(layout.Add(name + ".offset", {d}, kZeros)) {}
-
-  ParameterId scale;
-  ParameterId offset;
-};
 
 struct Block {
   Block(ParameterLayout& layout, const std::string& prefix, const catalogue::Parameters& parameters,
@@ -89,9 +79,9 @@ struct Block {
 
   LinearIds inputs;
   std::optional<LinearIds> output;
-  NormIds attention_norm;
+  ResidualNorm attention_norm;
   LinearIds up, down;
-  NormIds feed_forward_norm;
+  ResidualNorm feed_forward_norm;
 };
 
 class LayerwiseEncoder : public Network {
@@ -125,12 +115,11 @@ class LayerwiseEncoder : public Network {
       const at::Tensor block_positions = positions.select(1, positions.size(1) == 1 ? 0 : index);
       const at::Tensor term = encoding_->EmbeddingTerm(parameters, index, block_positions);
       if (term.defined()) h = h.add(term);
-      h = AddAndNormalise(parameters, block.attention_norm, h,
-                          Attention(parameters, block, index, block_positions, h, capture),
-                          capture);
+      h = block.attention_norm(
+          parameters, h, Attention(parameters, block, index, block_positions, h, capture), capture);
       at::Tensor forward = block.down(parameters, at::gelu(block.up(parameters, h)));
       if (outer_gelu_) forward = at::gelu(forward);
-      h = AddAndNormalise(parameters, block.feed_forward_norm, h, forward, capture);
+      h = block.feed_forward_norm(parameters, h, forward, capture);
       if (capture != nullptr) capture->depths.push_back(h);
     }
     return output_(parameters, h.narrow(2, h.size(2) - output_length, output_length));
@@ -160,14 +149,6 @@ class LayerwiseEncoder : public Network {
       capture->attention_probabilities.push_back(maps.probabilities);
     }
     return block.output.has_value() ? (*block.output)(parameters, mixed) : mixed;
-  }
-
-  static at::Tensor AddAndNormalise(const ParameterSet& parameters, const NormIds& ids,
-                                    const at::Tensor& h, const at::Tensor& change,
-                                    Capture* capture) {
-    at::Tensor output = AddLayerNorm(h, change, parameters[ids.scale], parameters[ids.offset]);
-    if (capture != nullptr) capture->layer_outputs.push_back(output);
-    return output;
   }
 
   int64_t heads_;
