@@ -464,6 +464,13 @@ absl::StatusOr<std::vector<v1::Projection>> Connection::QueryProjections(const s
                         request, *this, options_.create_timeout);
 }
 
+absl::StatusOr<std::vector<v1::Event>> Connection::QueryAnalyses(const std::string& name) {
+  v1::QueryAnalysesRequest request;
+  request.set_name(name);
+  return Stubs::Collect(*stubs_->experiments, &v1::ExperimentService::Stub::QueryAnalyses, request,
+                        *this, options_.create_timeout);
+}
+
 absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {
   return Stubs::Call(*stubs_->fleet, &v1::FleetService::Stub::ListWorkers, v1::ListWorkersRequest(),
                      *this, options_.timeout);

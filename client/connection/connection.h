@@ -83,6 +83,8 @@ class Connection {
   absl::StatusOr<std::vector<v1::AttentionMap>> QueryAttentionMaps(const std::string& trial,
                                                                    int length);
   absl::StatusOr<std::vector<v1::Projection>> QueryProjections(const std::string& trial);
+  // Of an experiment or a trial.
+  absl::StatusOr<std::vector<v1::Event>> QueryAnalyses(const std::string& name);
   // Everything stored of a trial up to now, in the order of the log, but attention maps and
   // projections.
   absl::StatusOr<std::vector<v1::Event>> ListEvents(const std::string& trial);

@@ -116,6 +116,11 @@ void FakeServer::AddProjection(const std::string& trial, const v1::Projection& p
   projections_.emplace(trial, projection);
 }
 
+void FakeServer::AddAnalysis(const v1::Event& event) {
+  MutexLock lock(mutex_);
+  analyses_.push_back(event);
+}
+
 void FakeServer::SetSpecification(const std::string& trial,
                                   const v1::TrialSpecification& specification) {
   MutexLock lock(mutex_);
@@ -411,6 +416,17 @@ grpc::Status FakeServer::QueryProjections(Context*, const v1::QueryProjectionsRe
   if (FindTrial(request->name()) == nullptr) return NotFound(request->name());
   const auto [begin, end] = projections_.equal_range(request->name());
   for (auto projection = begin; projection != end; ++projection) writer->Write(projection->second);
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::QueryAnalyses(Context*, const v1::QueryAnalysesRequest* request,
+                                       grpc::ServerWriter<v1::Event>* writer) {
+  MutexLock lock(mutex_);
+  for (const v1::Event& event : analyses_) {
+    const bool is_of_experiment =
+        absl::StartsWith(event.trial(), absl::StrCat(request->name(), "/trials/"));
+    if (event.trial() == request->name() || is_of_experiment) writer->Write(event);
+  }
   return grpc::Status::OK;
 }
 

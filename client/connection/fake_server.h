@@ -36,6 +36,8 @@ class FakeServer : public v1::ExperimentService::Service,
   // Of the trial, by its full name.
   void AddLossCurve(const v1::QueryLossCurvesResponse::Curve& curve);
   void AddProjection(const std::string& trial, const v1::Projection& projection);
+  // Of `event`'s trial.
+  void AddAnalysis(const v1::Event& event);
   // Replaces the trial's specification.
   void SetSpecification(const std::string& trial, const v1::TrialSpecification& specification);
   void AddWorker(const v1::Worker& worker);
@@ -102,6 +104,8 @@ class FakeServer : public v1::ExperimentService::Service,
                                   grpc::ServerWriter<v1::AttentionMap>* writer) override;
   grpc::Status QueryProjections(Context*, const v1::QueryProjectionsRequest* request,
                                 grpc::ServerWriter<v1::Projection>* writer) override;
+  grpc::Status QueryAnalyses(Context*, const v1::QueryAnalysesRequest* request,
+                             grpc::ServerWriter<v1::Event>* writer) override;
   // In chunks of 100 bytes.
   grpc::Status DownloadModel(Context*, const v1::DownloadModelRequest* request,
                              grpc::ServerWriter<v1::DownloadModelResponse>* writer) override;
@@ -129,6 +133,7 @@ class FakeServer : public v1::ExperimentService::Service,
   v1::QueryLossCurvesResponse losses_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, v1::AttentionMap> attention_maps_ ABSL_GUARDED_BY(mutex_);
   std::multimap<std::string, v1::Projection> projections_ ABSL_GUARDED_BY(mutex_);
+  std::vector<v1::Event> analyses_ ABSL_GUARDED_BY(mutex_);
   struct Model {
     v1::DownloadModelResponse first;
     std::string bytes;

@@ -44,6 +44,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.ExperimentService/QueryLengthAccuracies", Access::kRead},
     {"lengthwise.v1.ExperimentService/QueryAttentionMaps", Access::kRead},
     {"lengthwise.v1.ExperimentService/QueryProjections", Access::kRead},
+    {"lengthwise.v1.ExperimentService/QueryAnalyses", Access::kRead},
     {"lengthwise.v1.ExperimentService/DownloadModel", Access::kRead},
 
     {"lengthwise.v1.FleetService/ListWorkers", Access::kRead},

@@ -26,8 +26,30 @@ std::string Problem(const v1::TrainingPoints& points) {
 
 std::string Problem(const v1::LengthAccuracies& accuracies) {
   const int count = accuracies.lengths_size();
-  const bool equal = accuracies.accuracies_size() == count && accuracies.losses_size() == count;
+  bool equal = accuracies.accuracies_size() == count && accuracies.losses_size() == count;
+  for (const v1::LengthAccuracies::Metric& metric : accuracies.metrics()) {
+    if (metric.name().empty()) return "length_accuracies.metrics has one without a name";
+    equal &= metric.values_size() == count;
+  }
   return equal ? "" : "the columns of length_accuracies differ in length";
+}
+
+std::string Problem(const v1::SequenceScores& scores) {
+  if (scores.length() < 1) return "sequence_scores.length is below 1";
+  return scores.losses_size() == scores.accuracies_size()
+             ? ""
+             : "the columns of sequence_scores differ in length";
+}
+
+std::string Problem(const v1::NoiseAccuracies& noise) {
+  const int count = noise.deviations_size();
+  const bool equal = noise.accuracies_size() == count && noise.losses_size() == count;
+  return equal ? "" : "the columns of noise_accuracies differ in length";
+}
+
+std::string Problem(const v1::AnswerErrors& errors) {
+  if (errors.length() < 1) return "answer_errors.length is below 1";
+  return errors.answers() >= 0 ? "" : "answer_errors.answers is negative";
 }
 
 std::string Problem(const v1::Checkpoint& checkpoint) {
@@ -57,6 +79,7 @@ bool HoldsFloats(const std::string& bytes, std::initializer_list<int64_t> sizes)
 std::string Problem(const v1::AttentionMap& map) {
   if (map.length() < 1) return "attention_map.length is below 1";
   if (map.input_number() < 0) return "attention_map.input_number is negative";
+  if (map.sequence() < 0) return "attention_map.sequence is negative";
   if (map.first_layer() < 0) return "attention_map.first_layer is negative";
   if (map.positions_size() != map.tokens_size()) {
     return "attention_map has not one position for each token";
@@ -94,6 +117,12 @@ std::string Problem(const v1::Event& event) {
       return Problem(event.attention_map());
     case v1::Event::kProjection:
       return Problem(event.projection());
+    case v1::Event::kSequenceScores:
+      return Problem(event.sequence_scores());
+    case v1::Event::kNoiseAccuracies:
+      return Problem(event.noise_accuracies());
+    case v1::Event::kAnswerErrors:
+      return Problem(event.answer_errors());
     case v1::Event::kLogLine:
       if (static_cast<int64_t>(event.log_line().text().size()) <= kMaxLogLineBytes) return "";
       return absl::StrCat("log_line.text has ", event.log_line().text().size(),

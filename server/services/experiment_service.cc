@@ -289,6 +289,19 @@ grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
       *std::move(admission));
 }
 
+grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
+    grpc::CallbackServerContext* context, const v1::QueryAnalysesRequest* request) {
+  absl::StatusOr<Gate::Admission> admission =
+      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/QueryAnalyses", *request);
+  if (!admission.ok())
+    return new RefusedStream<grpc::ServerWriteReactor<v1::Event>>(admission.status());
+  return streams_.Keep(
+      StreamAll<v1::Event>(
+          [this, request = *request] { return Analyses(coordinator_, request); }, transfers_,
+          streams_),
+      *std::move(admission));
+}
+
 grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(
     grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) {
   absl::StatusOr<Gate::Admission> admission =

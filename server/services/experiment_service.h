@@ -72,6 +72,8 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
       grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) override;
   grpc::ServerWriteReactor<v1::Projection>* QueryProjections(
       grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) override;
+  grpc::ServerWriteReactor<v1::Event>* QueryAnalyses(
+      grpc::CallbackServerContext* context, const v1::QueryAnalysesRequest* request) override;
   grpc::ServerWriteReactor<v1::DownloadModelResponse>* DownloadModel(
       grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) override;
 

@@ -417,6 +417,32 @@ TEST_F(ExperimentServiceTest, ProjectionsComeOneByOne) {
   EXPECT_THAT(lengths(kExperiment, grpc::StatusCode::INVALID_ARGUMENT), ElementsAre());
 }
 
+TEST_F(ExperimentServiceTest, AnalysesComeKindByKindOfATrialAndOfAnExperiment) {
+  v1::Event errors;
+  errors.set_trial(kTrial);
+  errors.mutable_answer_errors()->set_length(3);
+  v1::Event scores;
+  scores.set_trial("experiments/grid-1/trials/t1");
+  scores.mutable_sequence_scores()->set_length(2);
+  coordinator_.Append(errors);
+  coordinator_.Append(scores);
+  const auto kinds = [&](const std::string& name, grpc::StatusCode expected) {
+    v1::QueryAnalysesRequest request;
+    request.set_name(name);
+    grpc::ClientContext context;
+    const auto reader = stub_->QueryAnalyses(&context, request);
+    std::vector<int> result;
+    v1::Event event;
+    while (reader->Read(&event)) result.push_back(event.fact_case());
+    EXPECT_EQ(reader->Finish().error_code(), expected);
+    return result;
+  };
+  EXPECT_THAT(kinds(kExperiment, grpc::StatusCode::OK),
+              ElementsAre(v1::Event::kSequenceScores, v1::Event::kAnswerErrors));
+  EXPECT_THAT(kinds(kTrial, grpc::StatusCode::OK), ElementsAre(v1::Event::kAnswerErrors));
+  EXPECT_THAT(kinds("experiments/grid-1/trials/t9", grpc::StatusCode::NOT_FOUND), ElementsAre());
+}
+
 TEST_F(ExperimentServiceTest, TheCatalogueListsKindsWithTypesDefaultsAndLimits) {
   const auto stub = v1::CatalogueService::NewStub(channel_);
   v1::ListCatalogueEntriesRequest request;

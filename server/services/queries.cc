@@ -126,4 +126,20 @@ absl::StatusOr<std::vector<v1::Projection>> Projections(
   return projections;
 }
 
+absl::StatusOr<std::vector<v1::Event>> Analyses(Coordinator& coordinator,
+                                                const v1::QueryAnalysesRequest& request) {
+  if (absl::Status status = CheckExperimentOrTrialName("name", request.name()); !status.ok()) {
+    return status;
+  }
+  std::vector<v1::Event> events;
+  for (const int kind : {v1::Event::kSequenceScoresFieldNumber,
+                         v1::Event::kNoiseAccuraciesFieldNumber,
+                         v1::Event::kAnswerErrorsFieldNumber}) {
+    const absl::Status status = coordinator.ForEachEvent(
+        request.name(), kind, [&](const v1::Event& event) { events.push_back(event); });
+    if (!status.ok()) return status;
+  }
+  return events;
+}
+
 }  // namespace lengthwise::server

@@ -33,6 +33,9 @@ absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
 absl::StatusOr<std::vector<v1::Projection>> Projections(Coordinator& coordinator,
                                                         const v1::QueryProjectionsRequest& request);
 
+absl::StatusOr<std::vector<v1::Event>> Analyses(Coordinator& coordinator,
+                                                const v1::QueryAnalysesRequest& request);
+
 }  // namespace lengthwise::server
 
 #endif  // LENGTHWISE_SERVER_SERVICES_QUERIES_H_
