@@ -20,6 +20,9 @@ struct EncodingContext {
   int64_t blocks = 0;
   // Most tokens (input and output) of any sequence in training or evaluation.
   int64_t longest_sequence = 0;
+  // Whether the network takes the positions as vectors, and not as additions to embeddings,
+  // queries, keys or logits.
+  bool as_vectors = false;
 };
 
 struct EncodingEntry : catalogue::Entry {
@@ -29,7 +32,17 @@ struct EncodingEntry : catalogue::Entry {
   // Appends what is wrong with the combination, fields under `path`; may be null.
   void (*check)(const catalogue::Parameters& parameters, const EncodingContext& context,
                 absl::string_view path, std::vector<catalogue::Problem>& problems) = nullptr;
+  // Which of the two it is: an addition to embeddings, queries, keys or logits; vectors. "none" is
+  // the addition of nothing.
+  bool is_added = true;
+  bool gives_vectors = false;
 };
+
+// Appends what is wrong with an encoding in its context, fields under `path`: everything that the
+// entry's own check finds, and that it gives what the network takes.
+void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& parameters,
+                   const EncodingContext& context, absl::string_view path,
+                   std::vector<catalogue::Problem>& problems);
 
 // Lives forever.
 absl::Span<const EncodingEntry* const> EncodingEntries();

@@ -1,7 +1,7 @@
 // A positional encoding: at most an addition to the embeddings, a rotation of queries and keys, and
-// a term added to the attention logits. Networks ask for these three and never for the encoding's
-// name. Rotation and term exist twice: as operations on tensors, for every device and type, and as
-// the numbers that a fused kernel takes.
+// a term added to the attention logits; or the positions as vectors. Networks ask for these and
+// never for the encoding's name. Rotation and term exist twice: as operations on tensors, for every
+// device and type, and as the numbers that a fused kernel takes.
 #ifndef LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 #define LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 
@@ -65,6 +65,14 @@ class Encoding {
     return {};
   }
 
+  // The positions as vectors [P, n, vector_size()] in the parameters' type, for networks that
+  // attend by them or read them beside their input (EncodingContext::as_vectors). An encoding whose
+  // entry says that it gives vectors must have both.
+  virtual at::Tensor Vectors(const ParameterSet& parameters, const at::Tensor& positions) const {
+    return {};
+  }
+  virtual int64_t vector_size() const { return 0; }
+
   // How many rows' terms fit into a sensible amount of memory for `members` members and n `tokens`,
   // at least 1; tokens where all do.
   virtual int64_t RowsAtOnce(int64_t members, int64_t tokens) const { return tokens; }
@@ -74,8 +82,14 @@ struct EncodingShape {
   int64_t blocks = 0;
   int64_t heads = 0;
   int64_t d_model = 0;
+  // dh where it is not d_model / heads; 0 where it is.
+  int64_t head_size = 0;
   // Whether the network adds the encoding in every block, so that each has a table of its own.
   bool in_every_block = false;
+  // Most tokens of any sequence in training or evaluation.
+  int64_t longest_sequence = 0;
+
+  int64_t HeadSize() const { return head_size == 0 ? d_model / heads : head_size; }
 };
 
 // The names that CreateEncoding knows.

@@ -2,9 +2,11 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
 #include "models/encodings/alibi.h"
+#include "models/encodings/binary.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/learned.h"
 #include "models/encodings/none.h"
+#include "models/encodings/one_hot.h"
 #include "models/encodings/relative.h"
 #include "models/encodings/rope.h"
 #include "models/encodings/shaw.h"
@@ -26,6 +28,7 @@ const std::vector<Implementation>& Implementations() {
       {LearnedEntry(), CreateLearned}, {RelativeEntry(), CreateRelative},
       {AlibiEntry(), CreateAlibi},     {RopeEntry(), CreateRope},
       {ShawEntry(), CreateShaw},       {SinCos2dEntry(), CreateSinCos2d},
+      {OneHotEntry(), CreateOneHot},   {BinaryEntry(), CreateBinary},
   };
   return implementations;
 }

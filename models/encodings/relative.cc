@@ -29,7 +29,7 @@ class Relative : public Encoding {
         clamped_to_(parameters.Bool("clamped_table") ? parameters.Int("max_position") : 0),
         heads_(shape.heads),
         d_model_(shape.d_model),
-        head_size_(shape.d_model / shape.heads) {
+        head_size_(shape.HeadSize()) {
     const Initializer normal = {.kind = Initializer::Kind::kNormal, .stddev = 0.02};
     const Initializer linear = {.kind = Initializer::Kind::kTruncatedNormal,
                                 .stddev = 1 / std::sqrt(static_cast<double>(d_model_))};
@@ -38,7 +38,8 @@ class Relative : public Encoding {
       blocks_.push_back(
           {.content_bias = layout.Add(prefix + "content_bias", {heads_, head_size_}, normal),
            .position_bias = layout.Add(prefix + "position_bias", {heads_, head_size_}, normal),
-           .projection = layout.Add(prefix + "projection", {d_model_, d_model_}, linear)});
+           .projection =
+               layout.Add(prefix + "projection", {d_model_, heads_ * head_size_}, linear)});
     }
   }
 

@@ -44,7 +44,7 @@ class Rope : public Encoding {
 
 std::unique_ptr<Encoding> CreateRope(const catalogue::Parameters& parameters,
                                      const EncodingShape& shape, ParameterLayout& layout) {
-  return std::make_unique<Rope>(shape.d_model / shape.heads);
+  return std::make_unique<Rope>(shape.HeadSize());
 }
 
 }  // namespace lengthwise::models

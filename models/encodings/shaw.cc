@@ -20,7 +20,7 @@ class Shaw : public Encoding {
   Shaw(const catalogue::Parameters& parameters, const EncodingShape& shape, ParameterLayout& layout)
       : max_distance_(parameters.Int("max_distance")),
         heads_(shape.heads),
-        head_size_(shape.d_model / shape.heads) {
+        head_size_(shape.HeadSize()) {
     for (int64_t b = 0; b < shape.blocks; ++b) {
       tables_.push_back(layout.Add(
           absl::StrCat("blocks.", b, ".encoding.table"), {2 * max_distance_ + 1, head_size_},

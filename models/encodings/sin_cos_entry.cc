@@ -7,7 +7,7 @@ namespace {
 void Check(const catalogue::Parameters& parameters, const EncodingContext& context,
            absl::string_view path, std::vector<catalogue::Problem>& problems) {
   CheckPositions(parameters, context.longest_sequence, path, problems);
-  CheckEvenWidth(context.d_model, path, problems);
+  if (!context.as_vectors) CheckEvenWidth(context.d_model, path, problems);
 }
 
 std::vector<catalogue::ParameterEntry> Parameters() {
@@ -29,10 +29,14 @@ const EncodingEntry& SinCosEntry() {
        .title = "sin / cos",
        .documentation =
            "Sines and cosines of the position at d_model / 2 frequencies, from 1 down to nearly "
-           "1 / 10000, added to the embeddings (Vaswani et al. 2017, section 3.5).",
+           "1 / 10000, added to the embeddings (Vaswani et al. 2017, section 3.5). As vectors, at "
+           "a quarter as many frequencies as the longest sequence has tokens (positional "
+           "attention, appendix C.3).",
        .parameters = Parameters()},
       /*uses_positions=*/true,
-      Check};
+      Check,
+      /*is_added=*/true,
+      /*gives_vectors=*/true};
   return entry;
 }
 

@@ -1,7 +1,9 @@
 #include "models/networks/catalogue.h"
 
 #include "models/networks/encoder.h"
+#include "models/networks/graph_network.h"
 #include "models/networks/layerwise_encoder.h"
+#include "models/networks/positional_attention.h"
 
 namespace lengthwise::models {
 
@@ -9,6 +11,8 @@ absl::Span<const NetworkEntry* const> NetworkEntries() {
   static const auto& entries = *new std::vector<const NetworkEntry*>{
       &EncoderEntry(),
       &LayerwiseEncoderEntry(),
+      &PositionalAttentionEntry(),
+      &GraphNetworkEntry(),
   };
   return entries;
 }

@@ -75,12 +75,12 @@ class Encoder : public Network {
 
   void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
 
-  at::Tensor Forward(const ParameterSet& parameters, const at::Tensor& tokens,
+  at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
                      const DropoutNumbers* dropout, Capture* capture) const override {
     // Scaling the table and not its rows in the batch gives the same numbers for less work.
     const double scale = std::sqrt(static_cast<double>(d_model_));
-    at::Tensor h = Embed(tokens, parameters[embedding_].mul(scale));
+    at::Tensor h = Embed(input.tokens, parameters[embedding_].mul(scale));
     const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, positions.select(1, 0));
     if (term.defined()) h = Drop(h.add(term), 0, dropout);
     if (capture != nullptr) capture->depths.push_back(h);

@@ -13,6 +13,7 @@
 #include "models/attention/attention.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/layers.h"
+#include "models/networks/linear_layer.h"
 #include "models/networks/network.h"
 #include "models/networks/residual_norm.h"
 
@@ -21,66 +22,42 @@ namespace {
 
 constexpr Initializer kZeros = {.kind = Initializer::Kind::kZeros};
 
-Initializer Uniform(double bound) { return {.kind = Initializer::Kind::kUniform, .value = bound}; }
-
-// Index of a parameter that some variants of the network lack.
-using MaybeId = std::optional<ParameterId>;
-
-// x W + b, or x W.
-struct LinearIds {
-  ParameterId weight = 0;
-  MaybeId bias;
-
-  at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& features) const {
-    return bias.has_value() ? Linear(features, parameters[weight], parameters[*bias])
-                            : Linear(features, parameters[weight]);
-  }
-};
-
-// torch.nn.Linear.
-LinearIds AddLinear(ParameterLayout& layout, const std::string& name, int64_t fan_in,
-                    int64_t fan_out) {
-  const Initializer uniform = Uniform(1 / std::sqrt(static_cast<double>(fan_in)));
-  const ParameterId weight = layout.Add(name, {fan_in, fan_out}, uniform);
-  return {weight, layout.Add(name + "_bias", {fan_out}, uniform)};
-}
-
 struct Block {
   Block(ParameterLayout& layout, const std::string& prefix, const catalogue::Parameters& parameters,
         int64_t d, int64_t d_ff)
       : inputs(AddInputs(layout, prefix, parameters, d)),
         output(AddOutput(layout, prefix, parameters, d)),
         attention_norm(layout, prefix + "attention.norm", d),
-        up(AddLinear(layout, prefix + "feed_forward.up", d, d_ff)),
-        down(AddLinear(layout, prefix + "feed_forward.down", d_ff, d)),
+        up(AddLinearLayer(layout, prefix + "feed_forward.up", d, d_ff)),
+        down(AddLinearLayer(layout, prefix + "feed_forward.down", d_ff, d)),
         feed_forward_norm(layout, prefix + "feed_forward.norm", d) {}
 
   // Queries, keys and values side by side, Xavier for the one matrix [d, 3 d] that they are.
-  static LinearIds AddInputs(ParameterLayout& layout, const std::string& prefix,
-                             const catalogue::Parameters& parameters, int64_t d) {
-    LinearIds ids{.weight = layout.Add(prefix + "attention.inputs", {d, 3 * d},
-                                       Uniform(std::sqrt(6 / static_cast<double>(4 * d))))};
+  static LinearLayer AddInputs(ParameterLayout& layout, const std::string& prefix,
+                               const catalogue::Parameters& parameters, int64_t d) {
+    LinearLayer ids{.weight =
+                        layout.Add(prefix + "attention.inputs", {d, 3 * d}, Xavier(d, 3 * d))};
     if (parameters.String("attention_biases") != "none") {
       ids.bias = layout.Add(prefix + "attention.inputs_bias", {3 * d}, kZeros);
     }
     return ids;
   }
 
-  static std::optional<LinearIds> AddOutput(ParameterLayout& layout, const std::string& prefix,
-                                            const catalogue::Parameters& parameters, int64_t d) {
+  static std::optional<LinearLayer> AddOutput(ParameterLayout& layout, const std::string& prefix,
+                                              const catalogue::Parameters& parameters, int64_t d) {
     if (!parameters.Bool("output_projection")) return std::nullopt;
-    LinearIds ids{.weight = layout.Add(prefix + "attention.output", {d, d},
-                                       Uniform(1 / std::sqrt(static_cast<double>(d))))};
+    LinearLayer ids{.weight = layout.Add(prefix + "attention.output", {d, d},
+                                         Uniform(1 / std::sqrt(static_cast<double>(d))))};
     if (parameters.String("attention_biases") == "all") {
       ids.bias = layout.Add(prefix + "attention.output_bias", {d}, kZeros);
     }
     return ids;
   }
 
-  LinearIds inputs;
-  std::optional<LinearIds> output;
+  LinearLayer inputs;
+  std::optional<LinearLayer> output;
   ResidualNorm attention_norm;
-  LinearIds up, down;
+  LinearLayer up, down;
   ResidualNorm feed_forward_norm;
 };
 
@@ -95,19 +72,19 @@ class LayerwiseEncoder : public Network {
         has_blank_(shape.has_blank) {
     const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
     const int64_t features = shape.input_columns - (has_blank_ ? 1 : 0);
-    embedding_ = AddLinear(layout, "embedding", features, d_model_);
+    embedding_ = AddLinearLayer(layout, "embedding", features, d_model_);
     for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
       blocks_.emplace_back(layout, absl::StrCat("blocks.", b, "."), parameters, d_model_, d_ff);
     }
-    output_ = AddLinear(layout, "output", d_model_, shape.output_columns);
+    output_ = AddLinearLayer(layout, "output", d_model_, shape.output_columns);
   }
 
   void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
 
-  at::Tensor Forward(const ParameterSet& parameters, const at::Tensor& tokens,
+  at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
                      const DropoutNumbers* dropout, Capture* capture) const override {
-    at::Tensor h = Embed(tokens, EmbeddingTable(parameters));
+    at::Tensor h = Embed(input.tokens, EmbeddingTable(parameters));
     if (capture != nullptr) capture->depths.push_back(h);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const Block& block = blocks_[b];
@@ -156,9 +133,9 @@ class LayerwiseEncoder : public Network {
   double temperature_;
   bool outer_gelu_;
   bool has_blank_;
-  LinearIds embedding_;
+  LinearLayer embedding_;
   std::vector<Block> blocks_;
-  LinearIds output_;
+  LinearLayer output_;
   std::unique_ptr<Encoding> encoding_;
 };
 

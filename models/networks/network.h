@@ -29,18 +29,27 @@ struct Capture {
   std::vector<at::Tensor> depths;
 };
 
+// A batch of sequences, each token of which is one of a vocabulary or, for networks that read
+// numbers, a number.
+struct NetworkInput {
+  // int64 [P, B, n], below NetworkShape::input_columns; -1 for a number. Undefined where all are
+  // numbers.
+  at::Tensor tokens;
+  // [P, B, n] in the parameters' type, 0 for a token that is no number. Undefined where none is.
+  at::Tensor numbers;
+};
+
 // Immutable after construction; the parameters are in the arena. Forward may be called from any
 // thread.
 class Network {
  public:
   virtual ~Network() = default;
 
-  // Logits [P, B, m, O] of the last m = output_length tokens. `tokens` is int64 [P, B, n] with
-  // values below the number of input columns, `positions` int64 [P, S, n]: S is 1, one draw for all
-  // blocks, or the number of blocks, each its own (PositionPolicy::DrawBatch). `dropout`
-  // decides what is dropped where the network has dropout; null drops nothing. `capture` may be
-  // null.
-  virtual at::Tensor Forward(const ParameterSet& parameters, const at::Tensor& tokens,
+  // Outputs [P, B, m, O] of the last m = output_length tokens: logits of classes, or a regression's
+  // numbers. `positions` is int64 [P, S, n]: S is 1, one draw for all blocks, or the number of
+  // blocks, each its own (PositionPolicy::DrawBatch). `dropout` decides what is dropped where the
+  // network has dropout; null drops nothing. `capture` may be null.
+  virtual at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                              const at::Tensor& positions, int64_t output_length,
                              const DropoutNumbers* dropout, Capture* capture) const = 0;
 };
@@ -50,10 +59,14 @@ struct NetworkShape {
   // Width of the one-hot input: the task's input tokens and the empty token. A network may add
   // columns.
   int64_t input_columns = 0;
-  // Classes of the output.
+  // Classes of the output; 1 for a regression.
   int64_t output_columns = 0;
   // Whether token 0 is nothing: an empty cell, whose features are all zero.
   bool has_blank = false;
+  // Whether tokens may be numbers.
+  bool has_numbers = false;
+  // Most tokens of any sequence in training or evaluation.
+  int64_t longest_sequence = 0;
 };
 
 // The names that CreateNetwork knows.

@@ -1,7 +1,6 @@
 // Shaw's relative encoding, causal attention and fixed tables of sines agree with values computed
 // by their formulas.
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,8 +17,7 @@
 #include "models/encodings/catalogue.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
-#include "tests/golden/golden_folder.h"
-#include "tests/golden/reference_model.h"
+#include "tests/golden/golden_values.h"
 
 namespace lengthwise::golden {
 namespace {
@@ -28,30 +26,12 @@ using nlohmann::json;
 
 constexpr double kTolerance = 1e-9;
 
-json ReadGolden(const std::string& name) {
-  std::ifstream file(Folder("encodings_and_networks") + "/" + name);
-  return file ? json::parse(file) : json();
-}
-
-double LargestDifference(const at::Tensor& actual, const json& expected) {
-  const at::Tensor values = Float64Values(expected);
-  EXPECT_EQ(actual.numel(), values.numel());
-  return actual.flatten().sub(values).abs().max().item<double>();
-}
-
 // An encoding of one block and one head, and its parameters.
 struct Subject {
-  Subject(const std::string& name, const std::map<std::string, catalogue::ParameterValue>& values,
-          int64_t d) {
-    catalogue::Parameters given;
-    for (const auto& [key, value] : values) given.Set(key, value);
-    for (const models::EncodingEntry* entry : models::EncodingEntries()) {
-      if (entry->name != name) continue;
-      std::vector<catalogue::Problem> problems;
-      encoding = models::CreateEncoding(name, catalogue::Resolve(*entry, given, "", problems),
-                                        {.blocks = 1, .heads = 1, .d_model = d}, layout)
-                     .value();
-    }
+  Subject(const std::string& name, const Given& values, int64_t d) {
+    encoding = models::CreateEncoding(name, Resolve(models::EncodingEntries(), name, values),
+                                      {.blocks = 1, .heads = 1, .d_model = d}, layout)
+                   .value();
     // A parameter that tells the type where the encoding has none.
     if (layout.slots().empty()) layout.Add("any", {1}, {});
     arena = std::make_unique<models::ParameterArena>(layout, 1, at::kDouble, at::kCPU);

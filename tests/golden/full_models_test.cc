@@ -26,8 +26,8 @@ class FullModelTest : public ::testing::TestWithParam<std::string> {
   }
 
   at::Tensor Logits(const models::ParameterArena& arena) const {
-    return model_.network().Forward(arena.Members(0, 1), model_.tokens(), model_.positions(),
-                                    model_.output_length(), nullptr, nullptr);
+    return model_.network().Forward(arena.Members(0, 1), {.tokens = model_.tokens()},
+                                    model_.positions(), model_.output_length(), nullptr, nullptr);
   }
 
   const ReferenceModel model_{kFolder, GetParam()};

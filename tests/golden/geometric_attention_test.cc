@@ -1,6 +1,5 @@
 // Geometric attention agrees with values computed by independent formulas.
 
-#include <fstream>
 #include <string>
 
 #include "ATen/ops/cat.h"
@@ -9,8 +8,7 @@
 #include "gtest/gtest.h"
 #include "models/attention/geometric.h"
 #include "models/encodings/encoding.h"
-#include "tests/golden/golden_folder.h"
-#include "tests/golden/reference_model.h"
+#include "tests/golden/golden_values.h"
 
 namespace lengthwise::golden {
 namespace {
@@ -18,15 +16,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kTolerance = 1e-9;
-
-json Golden() {
-  std::ifstream file(Folder("encodings_and_networks") + "/geometric_attention.json");
-  return file ? json::parse(file) : json();
-}
-
-double LargestDifference(const at::Tensor& actual, const at::Tensor& expected) {
-  return actual.flatten().sub(expected.flatten()).abs().max().item<double>();
-}
 
 // Logits with 0 for "-inf", which only the diagonal is.
 at::Tensor Logits(const json& rows) {
@@ -41,7 +30,7 @@ at::Tensor Logits(const json& rows) {
 }
 
 TEST(GeometricAttentionTest, ProbabilitiesMatch) {
-  const json golden = Golden();
+  const json golden = ReadGolden("geometric_attention.json");
   if (golden.is_null()) GTEST_SKIP() << "no geometric_attention.json";
   for (const json& reference : golden.at("cases")) {
     const at::Tensor actual = models::GeometricProbabilities(Logits(reference.at("logits")));
@@ -56,7 +45,7 @@ TEST(GeometricAttentionTest, ProbabilitiesMatch) {
 // One head, whose directions are given: its features are [back, front, 0, ...], projected by a unit
 // matrix.
 TEST(GeometricAttentionTest, AttentionWithDirectionsMatches) {
-  const json golden = Golden();
+  const json golden = ReadGolden("geometric_attention.json");
   if (golden.is_null()) GTEST_SKIP() << "no geometric_attention.json";
   for (const json& reference : golden.at("directional")) {
     const auto n = reference.at("T").get<int64_t>();

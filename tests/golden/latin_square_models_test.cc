@@ -1,7 +1,6 @@
 // The network of relational reasoning on Latin squares agrees with its authors' code, which was run
 // on three puzzles with every encoding.
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,15 +18,12 @@
 #include "models/encodings/catalogue.h"
 #include "models/networks/catalogue.h"
 #include "models/networks/network.h"
-#include "tests/golden/golden_folder.h"
-#include "tests/golden/reference_model.h"
+#include "tests/golden/golden_values.h"
 
 namespace lengthwise::golden {
 namespace {
 
-using catalogue::ParameterValue;
 using nlohmann::json;
-using Given = std::map<std::string, ParameterValue>;
 
 constexpr double kTolerance = 1e-6;
 constexpr int64_t kCells = 16;
@@ -61,22 +57,6 @@ const std::map<std::string, Counterpart>& Counterparts() {
   return counterparts;
 }
 
-template <typename Entry>
-catalogue::Parameters Resolve(absl::Span<const Entry* const> entries, const std::string& name,
-                              const Given& given) {
-  catalogue::Parameters parameters;
-  for (const auto& [key, value] : given) parameters.Set(key, value);
-  for (const Entry* entry : entries) {
-    if (entry->name != name) continue;
-    std::vector<catalogue::Problem> problems;
-    parameters = catalogue::Resolve(*entry, parameters, "", problems);
-    EXPECT_TRUE(problems.empty()) << problems[0].field << ": " << problems[0].description;
-    return parameters;
-  }
-  ADD_FAILURE() << "no entry " << name;
-  return {};
-}
-
 std::unique_ptr<models::Network> Create(const Counterpart& counterpart, int64_t d_model,
                                         int64_t blocks, models::ParameterLayout& layout) {
   Given network = counterpart.network;
@@ -89,11 +69,6 @@ std::unique_ptr<models::Network> Create(const Counterpart& counterpart, int64_t 
       {.input_columns = 6, .output_columns = 4, .has_blank = true}, layout);
   EXPECT_TRUE(created.ok()) << created.status();
   return created.ok() ? *std::move(created) : nullptr;
-}
-
-json ReadGolden(const std::string& name) {
-  std::ifstream file(Folder("encodings_and_networks") + "/" + name);
-  return file ? json::parse(file) : json();
 }
 
 // A matrix of the file as this implementation has it: [in, out] instead of [out, in].
@@ -177,12 +152,6 @@ at::Tensor Tokens(const json& puzzles) {
   return tokens;
 }
 
-double LargestDifference(const at::Tensor& actual, const json& expected) {
-  const at::Tensor values = Float64Values(expected);
-  EXPECT_EQ(actual.numel(), values.numel());
-  return actual.flatten().sub(values).abs().max().item<double>();
-}
-
 TEST(LatinSquareModelsTest, EveryEncodingsNetworkIsTheAuthors) {
   const json golden = ReadGolden("lst_tiny_models.json");
   if (golden.is_null()) GTEST_SKIP() << "no lst_tiny_models.json";
@@ -200,9 +169,9 @@ TEST(LatinSquareModelsTest, EveryEncodingsNetworkIsTheAuthors) {
     // With the maps, which take the plain way, and without, as training goes.
     for (const bool keep_attention : {true, false}) {
       models::Capture capture{.keep_attention = keep_attention};
-      const at::Tensor logits =
-          network->Forward(arena->Members(0, 1), Tokens(golden.at("puzzles")), positions,
-                           /*output_length=*/1, /*dropout=*/nullptr, &capture);
+      const at::Tensor logits = network->Forward(
+          arena->Members(0, 1), {.tokens = Tokens(golden.at("puzzles"))}, positions,
+          /*output_length=*/1, /*dropout=*/nullptr, &capture);
       EXPECT_LE(LargestDifference(at::log_softmax(logits, -1), reference.at("log_probs")),
                 kTolerance);
       const json& last_tokens = reference.at("block_outputs_last_token");

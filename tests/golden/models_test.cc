@@ -52,10 +52,6 @@ std::vector<std::string> RequiredFiles() {
 // to 2e-5. (With angles so rounded the first block's logits agree to 1e-7.)
 constexpr double kRotaryLogitTolerance = 2e-5;
 
-double LargestDifference(const at::Tensor& actual, const at::Tensor& expected) {
-  return actual.detach().to(at::kDouble).flatten().sub(expected).abs().max().item<double>();
-}
-
 class ModelTest : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {
  protected:
   void SetUp() override {
@@ -75,7 +71,7 @@ class ModelTest : public ::testing::TestWithParam<std::tuple<std::string, at::Sc
   const json& reference() const { return model_->file(); }
 
   at::Tensor Forward(const ParameterSet& parameters, models::Capture* capture = nullptr) const {
-    return model_->network().Forward(parameters, model_->tokens(), model_->positions(),
+    return model_->network().Forward(parameters, {.tokens = model_->tokens()}, model_->positions(),
                                      model_->output_length(), nullptr, capture);
   }
 

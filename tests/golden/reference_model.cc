@@ -32,24 +32,6 @@ json ReadJson(const std::string& path) {
   return json::parse(file);
 }
 
-template <typename Number>
-void AppendNumbers(const json& array, std::vector<double>& numbers) {
-  if (!array.is_array()) {
-    numbers.push_back(static_cast<double>(array.get<Number>()));
-    return;
-  }
-  for (const json& element : array) AppendNumbers<Number>(element, numbers);
-}
-
-template <typename Number>
-at::Tensor Values(const json& array) {
-  std::vector<double> numbers;
-  AppendNumbers<Number>(array, numbers);
-  at::Tensor values = at::empty({static_cast<int64_t>(numbers.size())}, at::kDouble);
-  std::copy(numbers.begin(), numbers.end(), values.mutable_data_ptr<double>());
-  return values;
-}
-
 // [B][n] -> int64 [B, n]
 at::Tensor TokenRows(const json& rows) {
   return Float64Values(rows).to(at::kLong).view({static_cast<int64_t>(rows.size()), -1});
@@ -130,9 +112,6 @@ int Index(absl::string_view place, absl::string_view stem) {
 }
 
 }  // namespace
-
-at::Tensor Float32Values(const json& array) { return Values<float>(array); }
-at::Tensor Float64Values(const json& array) { return Values<double>(array); }
 
 ReferenceModel::ReferenceModel(const std::string& folder, const std::string& name)
     : folder_(Folder(folder)), name_(name) {

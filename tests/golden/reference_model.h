@@ -15,13 +15,9 @@
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
 #include "nlohmann/json.hpp"
+#include "tests/golden/golden_values.h"
 
 namespace lengthwise::golden {
-
-// The numbers of a (nested) array, flat, in double precision. Those that the reference computed in
-// float32 are printed with as many digits as tell them apart; they are read as float32.
-at::Tensor Float32Values(const nlohmann::json& array);
-at::Tensor Float64Values(const nlohmann::json& array);
 
 // This implementation's name of the reference's parameter, in a network with or without the
 // relative encoding.

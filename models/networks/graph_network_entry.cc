@@ -1,0 +1,66 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "models/networks/graph_network.h"
+
+namespace lengthwise::models {
+namespace {
+
+void Check(const catalogue::Parameters& parameters, absl::string_view path,
+           std::vector<catalogue::Problem>& problems) {
+  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
+  if (d_model % heads == 0) return;
+  problems.push_back({.field = absl::StrCat(path, ".heads"),
+                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
+                                                  "; use a divisor of it")});
+}
+
+EncodingContext Context(const catalogue::Parameters& parameters) {
+  return {.d_model = parameters.Int("d_model"),
+          .heads = parameters.Int("heads"),
+          .blocks = parameters.Int("blocks"),
+          .as_vectors = true};
+}
+
+}  // namespace
+
+const NetworkEntry& GraphNetworkEntry() {
+  static const NetworkEntry& entry = *new NetworkEntry{
+      {.name = "graph_network",
+       .title = "Graph network",
+       .documentation =
+           "A graph convolutional or graph attention network whose nodes are the tokens "
+           "(positional attention, appendix H, which does not say how large they are: here as deep "
+           "and wide as the paper's other networks).",
+       .parameters = {{.name = "architecture",
+                       .default_value = std::string("convolution"),
+                       .documentation = "\"convolution\" (GCN) or \"attention\" (GAT).",
+                       .allowed = {"convolution", "attention"}},
+                      {.name = "graph",
+                       .default_value = std::string("complete"),
+                       .documentation =
+                           "\"complete\": every token is joined to every other; \"star\": all "
+                           "to the last one, the scratchpad.",
+                       .allowed = {"complete", "star"}},
+                      {.name = "blocks",
+                       .default_value = int64_t{4},
+                       .documentation = "Rounds of messages between neighbours.",
+                       .minimum = 1,
+                       .maximum = 256},
+                      {.name = "heads",
+                       .default_value = int64_t{2},
+                       .documentation = "Heads of graph attention; a divisor of d_model.",
+                       .minimum = 1,
+                       .maximum = 256},
+                      {.name = "d_model",
+                       .default_value = int64_t{64},
+                       .documentation = "Features of a token.",
+                       .minimum = 1,
+                       .maximum = 8192}}},
+      /*task_kinds=*/{tasks::TaskKind::kRegression},
+      Check,
+      Context};
+  return entry;
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,87 @@
+#include "models/networks/positional_attention.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "models/encodings/encoding.h"
+#include "models/networks/linear_layer.h"
+#include "models/networks/network.h"
+#include "models/networks/number_embedding.h"
+#include "models/networks/positional_block.h"
+
+namespace lengthwise::models {
+namespace {
+
+class PositionalAttention : public Network {
+ public:
+  PositionalAttention(const catalogue::Parameters& parameters, const NetworkShape& shape,
+                      std::unique_ptr<Encoding> encoding, bool as_vectors, ParameterLayout& layout)
+      : as_vectors_(as_vectors),
+        encoding_(std::move(encoding)),
+        embedding_(shape,
+                   as_vectors && parameters.Bool("input_positions") ? encoding_->vector_size() : 0,
+                   parameters.Int("d_model"), layout, parameters.Bool("diagonal_input")) {
+    const int64_t vector_size = as_vectors ? encoding_->vector_size() : 0;
+    for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
+      blocks_.emplace_back(parameters, absl::StrCat("blocks.", b, "."), vector_size, layout);
+    }
+    output_ = AddLinearLayer(layout, "output", parameters.Int("d_model"), shape.output_columns);
+  }
+
+  at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
+                     const at::Tensor& positions, int64_t output_length,
+                     const DropoutNumbers* dropout, Capture* capture) const override {
+    const at::Tensor first_positions = positions.select(1, 0);
+    at::Tensor vectors;
+    if (as_vectors_) vectors = encoding_->Vectors(parameters, first_positions);
+    at::Tensor h = embedding_(parameters, input, vectors);
+    if (!as_vectors_) {
+      const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, first_positions);
+      if (term.defined()) h = h.add(term);
+    }
+    if (capture != nullptr) capture->depths.push_back(h);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const auto block = static_cast<int64_t>(b);
+      h = blocks_[b](parameters,
+                     {.encoding = *encoding_,
+                      .block = block,
+                      .positions = positions.select(1, positions.size(1) == 1 ? 0 : block),
+                      .vectors = vectors},
+                     h, capture);
+      if (capture != nullptr) capture->depths.push_back(h);
+    }
+    return output_(parameters, h.narrow(2, h.size(2) - output_length, output_length));
+  }
+
+ private:
+  bool as_vectors_;
+  std::unique_ptr<Encoding> encoding_;
+  NumberEmbedding embedding_;
+  std::vector<PositionalBlock> blocks_;
+  LinearLayer output_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Network>> CreatePositionalAttention(
+    const catalogue::Parameters& parameters, absl::string_view encoding_name,
+    const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
+    ParameterLayout& layout) {
+  const EncodingContext context = PositionalAttentionEntry().encoding_context(parameters);
+  auto encoding = CreateEncoding(encoding_name, encoding_parameters,
+                                 {.blocks = context.blocks,
+                                  .heads = context.heads,
+                                  .d_model = context.d_model,
+                                  // As wide as what they are made of.
+                                  .head_size = context.d_model,
+                                  .longest_sequence = shape.longest_sequence},
+                                 layout);
+  if (!encoding.ok()) return encoding.status();
+  return std::make_unique<PositionalAttention>(parameters, shape, *std::move(encoding),
+                                               context.as_vectors, layout);
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,86 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "models/networks/positional_attention.h"
+
+namespace lengthwise::models {
+namespace {
+
+void Check(const catalogue::Parameters& parameters, absl::string_view path,
+           std::vector<catalogue::Problem>& problems) {
+  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
+  if (d_model % heads == 0) return;
+  problems.push_back({.field = absl::StrCat(path, ".heads"),
+                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
+                                                  "; use a divisor of it")});
+}
+
+EncodingContext Context(const catalogue::Parameters& parameters) {
+  const bool by_input = parameters.String("attention_by") == "input";
+  const int64_t d_model = parameters.Int("d_model"), heads = parameters.Int("heads");
+  return {.d_model = d_model,
+          .heads = heads,
+          .blocks = parameters.Int("blocks"),
+          .as_vectors = !by_input || parameters.Bool("input_positions")};
+}
+
+}  // namespace
+
+const NetworkEntry& PositionalAttentionEntry() {
+  static const NetworkEntry& entry = *new NetworkEntry{
+      {.name = "positional_attention",
+       .title = "Positional attention",
+       .documentation =
+           "A Transformer without residual additions and layer norms whose attention depends on "
+           "positions alone (positional attention, section 4); with attention_by: input and "
+           "input_positions: true the standard Transformer that the paper compares it with.",
+       .parameters =
+           {{.name = "attention_by",
+             .default_value = std::string("positions"),
+             .documentation = "What queries and keys are made of: the positions' vectors; the "
+                              "block's \"input\"; or \"both\", one behind the other.",
+             .allowed = {"positions", "input", "both"}},
+            {.name = "input_positions",
+             .default_value = false,
+             .documentation = "Whether each number is read with its position's vector behind it."},
+            {.name = "diagonal_input",
+             .default_value = false,
+             .documentation = "Whether a token's number stands at the token's own place of a "
+                              "vector, 0 elsewhere, and so says where it is (appendix G)."},
+            {.name = "blocks",
+             .default_value = int64_t{4},
+             .documentation = "Blocks of attention and feed-forward layers: ceil(log2 n) + 1 in "
+                              "the paper, 4 for vectors of 8 numbers.",
+             .minimum = 1,
+             .maximum = 256},
+            {.name = "heads",
+             .default_value = int64_t{2},
+             .documentation = "Attention heads; a divisor of d_model.",
+             .minimum = 1,
+             .maximum = 256},
+            {.name = "d_model",
+             .default_value = int64_t{64},
+             .documentation = "Features of a token.",
+             .minimum = 1,
+             .maximum = 8192},
+            {.name = "d_ff",
+             .default_value = int64_t{0},
+             .documentation = "Features between the two feed-forward layers; 0 means d_model.",
+             .minimum = 0,
+             .maximum = 32768},
+            {.name = "scaled",
+             .default_value = true,
+             .documentation = "Whether logits are divided by sqrt(d_k), as in the released code; "
+                              "equations (2) and (3) do not divide."},
+            {.name = "attention_first",
+             .default_value = false,
+             .documentation = "Whether attention's output stands before the block's input in what "
+                              "the feed-forward layers read, as in equation (1); the released code "
+                              "has it behind."}}},
+      /*task_kinds=*/{tasks::TaskKind::kRegression},
+      Check,
+      Context};
+  return entry;
+}
+
+}  // namespace lengthwise::models

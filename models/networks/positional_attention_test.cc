@@ -1,0 +1,199 @@
+// What the networks for regression let an output depend on.
+#include "models/networks/positional_attention.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/ops/arange.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/stack.h"
+#include "ATen/ops/tensor.h"
+#include "gtest/gtest.h"
+#include "models/encodings/catalogue.h"
+#include "models/networks/catalogue.h"
+#include "models/networks/network.h"
+
+namespace lengthwise::models {
+namespace {
+
+constexpr int64_t kTokens = 5;
+
+template <typename Entry>
+catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
+                               const catalogue::Parameters& given) {
+  std::vector<catalogue::Problem> problems;
+  for (const Entry* entry : entries) {
+    if (entry->name == name) return catalogue::Resolve(*entry, given, name, problems);
+  }
+  return {};
+}
+
+struct Architecture {
+  std::string name;
+  std::string network = "positional_attention";
+  std::vector<std::pair<std::string, catalogue::ParameterValue>> parameters = {};
+  std::string encoding = "one_hot";
+};
+
+class Model {
+ public:
+  explicit Model(const Architecture& architecture, int64_t pack_size = 1) {
+    catalogue::Parameters given;
+    for (const auto& [name, value] : architecture.parameters) given.Set(name, value);
+    given.Set("blocks", int64_t{2});
+    given.Set("d_model", int64_t{8});
+    auto network = CreateNetwork(
+        architecture.network, Resolved(NetworkEntries(), architecture.network, given),
+        architecture.encoding, Resolved(EncodingEntries(), architecture.encoding, {}),
+        {.output_columns = 1, .has_numbers = true, .longest_sequence = kTokens}, layout_);
+    EXPECT_TRUE(network.ok()) << network.status();
+    network_ = *std::move(network);
+    arena_ = std::make_unique<ParameterArena>(layout_, pack_size, at::kDouble, at::kCPU);
+    for (int64_t p = 0; p < pack_size; ++p) arena_->Initialize(p, static_cast<uint64_t>(p + 3));
+  }
+
+  // `numbers` [P, B, n]
+  at::Tensor operator()(const at::Tensor& numbers, int64_t first = 0, Capture* capture = nullptr) {
+    const int64_t members = numbers.size(0), n = numbers.size(2);
+    return network_->Forward(arena_->Members(first, members), {.numbers = numbers},
+                             at::arange(n, at::kLong).expand({members, 1, n}), n, nullptr, capture);
+  }
+
+  ParameterArena& arena() { return *arena_; }
+
+ private:
+  ParameterLayout layout_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<ParameterArena> arena_;
+};
+
+at::Tensor Numbers(std::vector<double> values) {
+  return at::tensor(values).view({1, 1, static_cast<int64_t>(values.size())});
+}
+
+const at::Tensor& Example() {
+  static const auto& example = *new at::Tensor(Numbers({0.5, -1.25, 2.0, 0.75, 0.0}));
+  return example;
+}
+
+std::vector<Architecture> Architectures() {
+  const std::string by = "attention_by";
+  const std::string input = "input";
+  return {{"positional"},
+          {"standard", "positional_attention", {{by, input}, {"input_positions", true}}},
+          {"diagonal", "positional_attention", {{by, input}, {"diagonal_input", true}}, "none"},
+          {"misaligned", "positional_attention", {{"input_positions", true}}},
+          {"hybrid", "positional_attention", {{by, std::string("both")}}},
+          {"no_positions", "positional_attention", {{by, input}}, "none"},
+          {"rope", "positional_attention", {{by, input}}, "rope"},
+          {"relative", "positional_attention", {{by, input}}, "relative"},
+          {"learned", "positional_attention", {{by, input}}, "learned"},
+          {"binary", "positional_attention", {}, "binary"},
+          {"gcn_complete", "graph_network"},
+          {"gcn_star", "graph_network", {{"graph", std::string("star")}}},
+          {"gat_complete", "graph_network", {{"architecture", std::string("attention")}}},
+          {"gat_star",
+           "graph_network",
+           {{"architecture", std::string("attention")}, {"graph", std::string("star")}}}};
+}
+
+class ArchitectureTest : public ::testing::TestWithParam<Architecture> {};
+
+TEST_P(ArchitectureTest, BatchedMembersEqualTheModelsAlone) {
+  Model pack(GetParam(), 3);
+  const at::Tensor numbers = at::stack({Example()[0], Example()[0].mul(2), Example()[0].neg()});
+  const at::Tensor together = pack(numbers);
+  together.square().sum().backward();
+  const at::Tensor gradients = pack.arena().gradients().clone();
+  pack.arena().ZeroGradients();
+  for (int64_t p = 0; p < 3; ++p) {
+    const at::Tensor alone = pack(numbers.narrow(0, p, 1), p);
+    EXPECT_LT(together[p].sub(alone[0]).abs().max().item<double>(), 1e-12);
+    alone.square().sum().backward();
+  }
+  EXPECT_LT(pack.arena().gradients().sub(gradients).abs().max().item<double>(), 1e-10);
+}
+
+TEST_P(ArchitectureTest, EveryParameterLearns) {
+  Model model(GetParam());
+  model(Example()).square().sum().backward();
+  for (const auto& slot : model.arena().layout().slots()) {
+    // A bias of all keys moves no soft-max, nor does what every query is asked alike.
+    if (slot.name.find("key_bias") != std::string::npos) continue;
+    if (slot.name.find("content_bias") != std::string::npos) continue;
+    if (slot.name.find(".source") != std::string::npos) continue;
+    EXPECT_GT(
+        model.arena().gradients()[0].narrow(0, slot.offset, slot.size).abs().max().item<double>(),
+        0)
+        << slot.name;
+  }
+}
+
+TEST_P(ArchitectureTest, ShorterSequencesGoThrough) {
+  Model model(GetParam());
+  EXPECT_EQ(model(Example().narrow(2, 0, 3)).sizes(), (std::vector<int64_t>{1, 1, 3, 1}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, ArchitectureTest, ::testing::ValuesIn(Architectures()),
+                         [](const auto& test) { return test.param.name; });
+
+// The paper's point: the weights are those of training at every scale.
+TEST(PositionalAttentionTest, WeightsDoNotDependOnTheNumbers) {
+  const auto weights = [](const Architecture& architecture, const at::Tensor& numbers) {
+    Capture capture;
+    (void)Model(architecture)(numbers, 0, &capture);
+    return at::stack(capture.attention_probabilities);
+  };
+  const Architecture positional = Architectures()[0], standard = Architectures()[1];
+  EXPECT_TRUE(at::equal(weights(positional, Example()), weights(positional, Example().mul(9))));
+  EXPECT_FALSE(at::equal(weights(standard, Example()), weights(standard, Example().mul(9))));
+}
+
+TEST(PositionalAttentionTest, WithoutPositionsTheOrderOfTheNumbersIsLost) {
+  for (const Architecture& architecture : Architectures()) {
+    Model model(architecture);
+    const at::Tensor output = model(Example()).flatten();
+    const at::Tensor turned = model(Example().flip(2)).flatten().flip(0);
+    EXPECT_EQ(output.sub(turned).abs().max().item<double>() < 1e-12,
+              architecture.name == "no_positions")
+        << architecture.name;
+  }
+}
+
+// With one round of messages along a star the scratchpad alone hears from all.
+TEST(GraphNetworkTest, NodesOfAStarHearFromTheScratchpadAlone) {
+  for (Architecture architecture : Architectures()) {
+    if (architecture.name != "gcn_star" && architecture.name != "gat_star") continue;
+    Capture first, second;
+    at::Tensor other = Example().clone();
+    other[0][0][1] = 7;
+    Model model(architecture);
+    (void)model(Example(), 0, &first);
+    (void)model(other, 0, &second);
+    const at::Tensor changed =
+        first.depths.at(1).sub(second.depths.at(1)).abs().sum(3).flatten().gt(0);
+    EXPECT_TRUE(at::equal(changed, at::tensor({false, true, false, false, true})))
+        << architecture.name;
+  }
+}
+
+std::string Refusal(const std::string& network, const std::string& encoding) {
+  ParameterLayout layout;
+  const auto created =
+      CreateNetwork(network, Resolved(NetworkEntries(), network, {}), encoding,
+                    Resolved(EncodingEntries(), encoding, {}),
+                    {.input_columns = 2, .output_columns = 1, .longest_sequence = kTokens}, layout);
+  EXPECT_EQ(created.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(created.status().message());
+}
+
+TEST(PositionalAttentionTest, RefusesEncodingsThatItCannotUseAndNamesOthers) {
+  EXPECT_NE(Refusal("positional_attention", "rope").find("use one of sin_cos"), std::string::npos);
+  EXPECT_NE(Refusal("positional_attention", "none").find("one_hot, binary"), std::string::npos);
+  EXPECT_NE(Refusal("encoder", "one_hot").find("rope"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lengthwise::models

@@ -1,0 +1,96 @@
+#include "models/networks/positional_block.h"
+
+#include <cmath>
+
+#include "ATen/ops/cat.h"
+#include "ATen/ops/matmul.h"
+
+namespace lengthwise::models {
+namespace {
+
+// [P, B, n, H * size] -> [P, B, H, n, size]
+at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
+  return features.unflatten(3, {heads, features.size(3) / heads}).transpose(2, 3);
+}
+
+// Each sequence's values [P, B, n, d] mixed by probabilities [P, B, H, n, n]: [P, B, n, d].
+at::Tensor Mix(const at::Tensor& probabilities, const at::Tensor& values) {
+  const int64_t heads = probabilities.size(2), sequences = values.size(1);
+  if (probabilities.size(1) == sequences) {
+    return at::matmul(probabilities, SplitHeads(values, heads)).transpose(2, 3).flatten(3);
+  }
+  // One mixture for all sequences is one product a head: [n, n] by [n, B * size].
+  const at::Tensor side_by_side =
+      values.unflatten(3, {heads, values.size(3) / heads}).permute({0, 3, 2, 1, 4}).flatten(3);
+  return at::matmul(probabilities.squeeze(1), side_by_side)
+      .unflatten(3, {sequences, values.size(3) / heads})
+      .permute({0, 3, 2, 1, 4})
+      .flatten(3);
+}
+
+}  // namespace
+
+AttentionSource AttentionSourceOf(const catalogue::Parameters& network) {
+  const std::string source = network.String("attention_by");
+  if (source == "positions") return AttentionSource::kPositions;
+  return source == "input" ? AttentionSource::kInput : AttentionSource::kBoth;
+}
+
+PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const std::string& prefix,
+                                 int64_t vector_size, ParameterLayout& layout)
+    : source_(AttentionSourceOf(parameters)),
+      heads_(parameters.Int("heads")),
+      attention_first_(parameters.Bool("attention_first")) {
+  const int64_t d = parameters.Int("d_model");
+  const int64_t d_ff = parameters.Int("d_ff") == 0 ? d : parameters.Int("d_ff");
+  const int64_t d_k = (source_ == AttentionSource::kPositions ? 0 : d) +
+                      (source_ == AttentionSource::kInput ? 0 : vector_size);
+  scale_ = parameters.Bool("scaled") ? 1 / std::sqrt(static_cast<double>(d_k)) : 1;
+  const Initializer queries_and_keys = Xavier(d_k, 2 * heads_ * d_k);
+  const std::string attention = prefix + "attention.";
+  query_ = AddLinearLayer(layout, attention + "query", d_k, heads_ * d_k, queries_and_keys);
+  key_ = AddLinearLayer(layout, attention + "key", d_k, heads_ * d_k, queries_and_keys);
+  value_ = AddLinearLayer(layout, attention + "value", d, d, Xavier(d, d));
+  output_ = AddLinearLayer(layout, attention + "output", d, d, Xavier(d, d));
+  up_ = AddLinearLayer(layout, prefix + "feed_forward.up", 2 * d, d_ff);
+  down_ = AddLinearLayer(layout, prefix + "feed_forward.down", d_ff, d);
+}
+
+at::Tensor PositionalBlock::Probabilities(const ParameterSet& parameters,
+                                          const BlockPositions& positions, const at::Tensor& h,
+                                          Capture* capture) const {
+  at::Tensor source = h;
+  if (source_ == AttentionSource::kPositions) source = positions.vectors.unsqueeze(1);
+  if (source_ == AttentionSource::kBoth) {
+    source = at::cat({h, positions.vectors.unsqueeze(1).expand({-1, h.size(1), -1, -1})}, 3);
+  }
+  at::Tensor queries = SplitHeads(query_(parameters, source), heads_);
+  at::Tensor keys = SplitHeads(key_(parameters, source), heads_);
+  const bool has_vectors = positions.vectors.defined();
+  if (!has_vectors) positions.encoding.Rotate(positions.positions, queries, keys);
+  at::Tensor logits = at::matmul(queries, keys.transpose(3, 4)).mul(scale_);
+  if (!has_vectors) {
+    const at::Tensor term = positions.encoding.LogitTerm(parameters, positions.block,
+                                                         positions.positions, queries, keys);
+    if (term.defined()) logits = logits.add(term);
+  }
+  at::Tensor probabilities = logits.softmax(-1);
+  if (capture != nullptr && capture->keep_attention) {
+    const std::vector<int64_t> whole = {h.size(0), h.size(1), heads_, h.size(2), h.size(2)};
+    capture->attention_logits.push_back(logits.expand(whole));
+    capture->attention_probabilities.push_back(probabilities.expand(whole));
+  }
+  return probabilities;
+}
+
+at::Tensor PositionalBlock::operator()(const ParameterSet& parameters,
+                                       const BlockPositions& positions, const at::Tensor& h,
+                                       Capture* capture) const {
+  const at::Tensor mixed =
+      Mix(Probabilities(parameters, positions, h, capture), value_(parameters, h));
+  const at::Tensor attended = output_(parameters, mixed);
+  const at::Tensor both = attention_first_ ? at::cat({attended, h}, 3) : at::cat({h, attended}, 3);
+  return down_(parameters, up_(parameters, both).relu());
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,58 @@
+// A block of the positional-attention network (positional_attention.h): attention and feed-forward
+// layers.
+#ifndef LENGTHWISE_MODELS_NETWORKS_POSITIONAL_BLOCK_H_
+#define LENGTHWISE_MODELS_NETWORKS_POSITIONAL_BLOCK_H_
+
+#include <cstdint>
+#include <string>
+
+#include "ATen/core/Tensor.h"
+#include "catalogue/entry.h"
+#include "models/encodings/encoding.h"
+#include "models/networks/linear_layer.h"
+#include "models/networks/network.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+
+namespace lengthwise::models {
+
+// What queries and keys are made of.
+enum class AttentionSource : uint8_t { kPositions, kInput, kBoth };
+
+AttentionSource AttentionSourceOf(const catalogue::Parameters& network);
+
+// What an encoding gives a block. `vectors` [P, n, d_P] are undefined where the encoding is an
+// addition to the queries, keys and logits instead, which attention by the input alone can take.
+struct BlockPositions {
+  const Encoding& encoding;
+  int64_t block = 0;
+  at::Tensor positions;  // int64 [P, n]
+  at::Tensor vectors;
+};
+
+class PositionalBlock {
+ public:
+  // `parameters` are a network's, resolved; `vector_size` is d_P, 0 without vectors. Adds
+  // parameters named "<prefix>...".
+  PositionalBlock(const catalogue::Parameters& parameters, const std::string& prefix,
+                  int64_t vector_size, ParameterLayout& layout);
+
+  // h [P, B, n, d] to the next block's; `capture` may be null.
+  at::Tensor operator()(const ParameterSet& parameters, const BlockPositions& positions,
+                        const at::Tensor& h, Capture* capture) const;
+
+ private:
+  // softmax(q k^T / sqrt(d_k)), [P, B, H, n, n]; B is 1 where it depends on positions alone.
+  at::Tensor Probabilities(const ParameterSet& parameters, const BlockPositions& positions,
+                           const at::Tensor& h, Capture* capture) const;
+
+  AttentionSource source_;
+  int64_t heads_;
+  bool attention_first_;
+  double scale_;
+  LinearLayer query_, key_, value_, output_, up_, down_;
+};
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_NETWORKS_POSITIONAL_BLOCK_H_

@@ -1,0 +1,52 @@
+// Values of the golden files as tensors, and catalogue entries as tests name them.
+#ifndef LENGTHWISE_TESTS_GOLDEN_GOLDEN_VALUES_H_
+#define LENGTHWISE_TESTS_GOLDEN_GOLDEN_VALUES_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/types/span.h"
+#include "catalogue/entry.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace lengthwise::golden {
+
+// The file `name` of the folder encodings_and_networks; null where there is none, and then the test
+// is skipped and says so.
+nlohmann::json ReadGolden(const std::string& name);
+
+// The numbers of a (nested) array, flat, in double precision. Those that the reference computed in
+// float32 are printed with as many digits as tell them apart; they are read as float32.
+at::Tensor Float32Values(const nlohmann::json& array);
+at::Tensor Float64Values(const nlohmann::json& array);
+
+// Of the absolute differences, in double precision; a test fails where there are not as many
+// values.
+double LargestDifference(const at::Tensor& actual, const at::Tensor& expected);
+double LargestDifference(const at::Tensor& actual, const nlohmann::json& expected);
+
+using Given = std::map<std::string, catalogue::ParameterValue>;
+
+// The parameters of the entry `name` with these values; a test fails where they do not fit.
+template <typename Entry>
+catalogue::Parameters Resolve(absl::Span<const Entry* const> entries, const std::string& name,
+                              const Given& given) {
+  catalogue::Parameters parameters;
+  for (const auto& [key, value] : given) parameters.Set(key, value);
+  for (const Entry* entry : entries) {
+    if (entry->name != name) continue;
+    std::vector<catalogue::Problem> problems;
+    parameters = catalogue::Resolve(*entry, parameters, "", problems);
+    EXPECT_TRUE(problems.empty()) << problems[0].field << ": " << problems[0].description;
+    return parameters;
+  }
+  ADD_FAILURE() << "no entry " << name;
+  return {};
+}
+
+}  // namespace lengthwise::golden
+
+#endif  // LENGTHWISE_TESTS_GOLDEN_GOLDEN_VALUES_H_
