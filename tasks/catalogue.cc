@@ -26,6 +26,8 @@
 #include "tasks/chomsky/solve_equation.h"
 #include "tasks/chomsky/stack_manipulation.h"
 #include "tasks/latin_square/latin_square.h"
+#include "tasks/numeric/algorithmic.h"
+#include "tasks/numeric/relational_query.h"
 
 namespace lengthwise::tasks {
 namespace {
@@ -39,14 +41,28 @@ size_t Rank(const TaskEntry& entry) {
 
 std::vector<const TaskEntry*> AllTasks() {
   std::vector<const TaskEntry*> entries = {
-      &chomsky::BinaryAddition(),    &chomsky::BinaryMultiplication(),
-      &chomsky::BucketSort(),        &chomsky::ComputeSqrt(),
-      &chomsky::CycleNavigation(),   &chomsky::DuplicateString(),
-      &chomsky::EvenPairs(),         &chomsky::MissingDuplicateString(),
-      &chomsky::ModularArithmetic(), &chomsky::ModularArithmeticBrackets(),
-      &chomsky::OddsFirst(),         &chomsky::ParityCheck(),
-      &chomsky::ReverseString(),     &chomsky::SolveEquation(),
-      &chomsky::StackManipulation(), &latin_square::LatinSquare(),
+      &chomsky::BinaryAddition(),
+      &chomsky::BinaryMultiplication(),
+      &chomsky::BucketSort(),
+      &chomsky::ComputeSqrt(),
+      &chomsky::CycleNavigation(),
+      &chomsky::DuplicateString(),
+      &chomsky::EvenPairs(),
+      &chomsky::MissingDuplicateString(),
+      &chomsky::ModularArithmetic(),
+      &chomsky::ModularArithmeticBrackets(),
+      &chomsky::OddsFirst(),
+      &chomsky::ParityCheck(),
+      &chomsky::ReverseString(),
+      &chomsky::SolveEquation(),
+      &chomsky::StackManipulation(),
+      &latin_square::LatinSquare(),
+      &numeric::CumulativeMaxSumSubarray(),
+      &numeric::CumulativeMedian(),
+      &numeric::CumulativeMin(),
+      &numeric::CumulativeSum(),
+      &numeric::RelationalQuery(),
+      &numeric::Sorting(),
   };
   std::sort(entries.begin(), entries.end(), [](const TaskEntry* a, const TaskEntry* b) {
     return std::forward_as_tuple(Rank(*a), a->name) < std::forward_as_tuple(Rank(*b), b->name);

@@ -2,7 +2,9 @@
 #ifndef LENGTHWISE_TASKS_ENTRY_H_
 #define LENGTHWISE_TASKS_ENTRY_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "catalogue/entry.h"
@@ -26,6 +28,15 @@ struct TaskEntry : catalogue::Entry {
   // What the lengths of its evaluation are, in a table's heading and on a figure's axis.
   std::string axis = "length";
   std::string axis_title = "input length";
+  // What the accuracy of an evaluation is, in a table's title and on a figure's axis.
+  std::string accuracy_title = "token accuracy";
+  // What of that axis training shows unless a specification says otherwise
+  // (Evaluation.seen_up_to); absent where that is training.lengths.
+  std::optional<int32_t> seen_up_to;
+  // Whether results are losses, of which lower ones are better, and not accuracies.
+  bool compared_by_loss = false;
+  // What a loss is.
+  std::string loss_title = "cross-entropy";
 };
 
 }  // namespace lengthwise::tasks

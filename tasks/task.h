@@ -12,7 +12,7 @@ namespace lengthwise::tasks {
 // What a batch of a task is made of. Each kind has its own interface below Task.
 enum class TaskKind {
   kTransduction,  // a token sequence in, a token sequence out
-  kRegression,    // a sequence of vectors in, a number for some of them out (tasks/regression.h)
+  kRegression,    // a sequence of numbers in, a number for some of them out (tasks/regression.h)
   kPuzzle,        // a grid of tokens in, one class out (tasks/puzzles.h)
   kText,          // text that is continued (tasks/text.h)
 };

@@ -306,8 +306,11 @@ const TaskEntry& LatinSquare() {
       0.25,
       /*permutation_invariant=*/false,
       Create,
-      "vectors",
-      "number of vectors"};
+      /*axis=*/"vectors",
+      /*axis_title=*/"number of vectors",
+      /*accuracy_title=*/"accuracy",
+      // Validation puzzles are others than those of training, whatever their number of vectors.
+      /*seen_up_to=*/0};
   return entry;
 }
 

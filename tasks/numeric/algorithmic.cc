@@ -163,7 +163,13 @@ const TaskEntry& Entry(std::string name, std::string title, const std::string& w
       "",
       0.0,
       permutation_invariant,
-      Create<function>};
+      Create<function>,
+      /*axis=*/"scale",
+      /*axis_title=*/"scale of the numbers",
+      /*accuracy_title=*/"accuracy by closeness",
+      /*seen_up_to=*/1,
+      /*compared_by_loss=*/true,
+      /*loss_title=*/"mean squared error"};
 }
 
 }  // namespace

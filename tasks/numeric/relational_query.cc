@@ -357,7 +357,13 @@ const TaskEntry& RelationalQuery() {
       "",
       0.0,
       /*permutation_invariant=*/false,
-      Create};
+      Create,
+      /*axis=*/"scale",
+      /*axis_title=*/"scale of the numbers",
+      /*accuracy_title=*/"accuracy by closeness",
+      /*seen_up_to=*/1,
+      /*compared_by_loss=*/true,
+      /*loss_title=*/"mean squared error"};
   return entry;
 }
 

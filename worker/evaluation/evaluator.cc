@@ -1,6 +1,7 @@
 #include "worker/evaluation/evaluator.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -8,11 +9,16 @@
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
 #include "worker/evaluation/chunking.h"
+#include "worker/evaluation/scorer.h"
+#include "worker/training/batch_tensors.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
 
 using training::Batch;
+
+// What stands in a map's tokens where the model saw a number.
+constexpr int32_t kNumberToken = -1;
 
 // A copy of host numbers on the device.
 template <typename T>
@@ -27,8 +33,8 @@ const at::Tensor& Sample(const models::ParameterSet& parameters) { return parame
 
 }  // namespace
 
-at::Tensor Evaluator::Positions(int64_t length, int64_t members, at::Device device) const {
-  const int64_t tokens = examples_.SequenceTokens(length);
+at::Tensor Evaluator::Positions(int64_t length, int64_t members, int64_t tokens,
+                                at::Device device) const {
   std::vector<int64_t> drawn = positions_.DrawBatch(
       options_.seed, random::Purpose::kEvaluationPositions, static_cast<uint64_t>(length), tokens);
   return ToDevice(drawn, {1, positions_.draws(), tokens}, at::kLong, device)
@@ -59,84 +65,59 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
-  const at::Tensor positions = Positions(length, members, device);
-  const int64_t chunk = Chunk(parameters, positions.size(2));
+  const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));
   const int64_t sequences = examples_.EvaluationSequences(length, asked);
 
-  at::Tensor correct = at::zeros({members}, at::TensorOptions().dtype(at::kLong).device(device));
-  at::Tensor loss = at::zeros({members}, at::TensorOptions().dtype(at::kDouble).device(device));
-  int64_t counted = 0;
-  int64_t outputs = 0;
-  for (int64_t first = 0; first < sequences; first += chunk) {
+  const std::unique_ptr<Scorer> scorer = CreateScorer(examples_, members, device);
+  for (int64_t first = 0, rows = 0; first < sequences; first += rows) {
     if (!keep_going()) return std::nullopt;
-    const int64_t rows = std::min(chunk, sequences - first);
+    rows = std::min(chunk, examples_.RowsOfOneShape(length, asked, first));
     Batch batch;
-    examples_.AppendEvaluation(options_.seed, length, first, rows, batch);
-    const int64_t m = batch.outputs_per_row;
+    examples_.AppendEvaluation(
+        {.seed = options_.seed, .n = length, .asked = asked, .first = first, .count = rows}, batch);
     // All members see the same sequences.
-    const at::Tensor tokens =
-        ToDevice(batch.tokens, {1, rows, batch.tokens_per_row}, at::kLong, device)
-            .expand({members, rows, batch.tokens_per_row})
-            .contiguous();
-    const at::Tensor targets = ToDevice(batch.targets, {1, rows, m}, at::kLong, device);
-    const at::Tensor mask = ToDevice(batch.mask, {1, rows, m}, at::kByte, device).to(at::kBool);
-
+    const training::BatchTensors tensors =
+        training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
     const models::DropoutNumbers dropout = Dropout(length, members, first);
-    const at::Tensor logits = network_.Forward(parameters, tokens, positions, m, &dropout, nullptr);
-    const at::Tensor log_likelihoods =
-        at::log_softmax(logits, -1)
-            .gather(-1, targets.expand({members, rows, m}).unsqueeze(-1))
-            .squeeze(-1);
-    loss.sub_(log_likelihoods.to(at::kDouble).flatten(1).sum(1));
-    correct.add_(
-        logits.argmax(-1).eq(targets).logical_and_(mask).flatten(1).sum(1, false, at::kLong));
-    counted += std::count(batch.mask.begin(), batch.mask.end(), 1);
-    outputs += rows * m;
+    scorer->Add(network_.Forward(parameters, training::ForEachMember(tensors.input, members),
+                                 Positions(length, members, batch.tokens_per_row, device),
+                                 batch.outputs_per_row, &dropout, nullptr),
+                tensors);
   }
-
-  const at::Tensor host_correct = correct.cpu();
-  const at::Tensor host_loss = loss.cpu();
-  std::vector<LengthScore> scores(static_cast<size_t>(members));
-  for (int64_t member = 0; member < members; ++member) {
-    scores[static_cast<size_t>(member)] = {
-        .accuracy = counted == 0
-                        ? 0
-                        : static_cast<double>(host_correct.const_data_ptr<int64_t>()[member]) /
-                              static_cast<double>(counted),
-        .loss = outputs == 0
-                    ? 0
-                    : host_loss.const_data_ptr<double>()[member] / static_cast<double>(outputs),
-        .sequences = sequences};
-  }
-  return scores;
+  return scorer->Scores();
 }
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              int64_t length) const {
   Batch batch;
-  examples_.AppendEvaluation(options_.seed, length, 0, 1, batch);
-  return CaptureAttention(parameters, {.length = length, .tokens = std::move(batch.tokens)});
+  examples_.AppendEvaluation({.seed = options_.seed, .n = length, .asked = 1, .count = 1}, batch);
+  return CaptureAttention(
+      parameters,
+      {.length = length, .tokens = std::move(batch.tokens), .numbers = std::move(batch.numbers)});
 }
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              const training::GivenSequence& given) const {
   const int64_t length = given.length;
-  std::vector<int64_t> sequence = given.tokens;
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
-  const at::Tensor positions = Positions(length, members, device);
-  const auto n = static_cast<int64_t>(sequence.size());
-  const at::Tensor tokens =
-      ToDevice(sequence, {1, 1, n}, at::kLong, device).expand({members, 1, n}).contiguous();
+  Batch batch{.rows = 1, .tokens = given.tokens, .numbers = given.numbers};
+  const auto n = static_cast<int64_t>(std::max(batch.tokens.size(), batch.numbers.size()));
+  batch.tokens_per_row = n;
+  const training::BatchTensors tensors =
+      training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
+  const at::Tensor positions = Positions(length, members, n, device);
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, 0);
-  (void)network_.Forward(parameters, tokens, positions, examples_.OutputTokens(length), &dropout,
-                         &capture);
+  (void)network_.Forward(parameters, training::ForEachMember(tensors.input, members), positions,
+                         examples_.OutputTokens(length), &dropout, &capture);
 
   v1::AttentionMap map;
   map.set_length(static_cast<int32_t>(length));
-  for (const int64_t token : sequence) map.add_tokens(static_cast<int32_t>(token));
+  for (const int64_t token : given.tokens) map.add_tokens(static_cast<int32_t>(token));
+  if (given.tokens.empty()) map.mutable_tokens()->Resize(static_cast<int>(n), kNumberToken);
+  for (const double number : given.numbers) map.add_numbers(number);
   const at::Tensor host_positions = positions.cpu();
   for (int64_t i = 0; i < n; ++i) map.add_positions(host_positions.const_data_ptr<int64_t>()[i]);
   map.set_layers(static_cast<int32_t>(capture.attention_probabilities.size()));
@@ -156,21 +137,21 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
-  const at::Tensor positions = Positions(length, members, device);
-  const int64_t chunk = Chunk(parameters, positions.size(2));
+  const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));
   std::vector<std::vector<at::Tensor>> parts;  // by depth
-  for (int64_t first = 0; first < sequences; first += chunk) {
-    const int64_t rows = std::min(chunk, sequences - first);
+  for (int64_t first = 0, rows = 0; first < sequences; first += rows) {
+    rows = std::min(chunk, examples_.RowsOfOneShape(length, sequences, first));
     Batch batch;
-    examples_.AppendEvaluation(options_.seed, length, first, rows, batch);
-    const at::Tensor tokens =
-        ToDevice(batch.tokens, {1, rows, batch.tokens_per_row}, at::kLong, device)
-            .expand({members, rows, batch.tokens_per_row})
-            .contiguous();
+    examples_.AppendEvaluation(
+        {.seed = options_.seed, .n = length, .asked = sequences, .first = first, .count = rows},
+        batch);
+    const training::BatchTensors tensors =
+        training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
     models::Capture capture{.keep_attention = false};
     const models::DropoutNumbers dropout = Dropout(length, members, first);
-    (void)network_.Forward(parameters, tokens, positions, batch.outputs_per_row, &dropout,
-                           &capture);
+    (void)network_.Forward(parameters, training::ForEachMember(tensors.input, members),
+                           Positions(length, members, batch.tokens_per_row, device),
+                           batch.outputs_per_row, &dropout, &capture);
     parts.resize(capture.depths.size());
     for (size_t depth = 0; depth < parts.size(); ++depth) {
       // Its own memory: a view would keep the outputs' activations alive.

@@ -39,9 +39,8 @@ class Evaluator {
             const models::PositionPolicy& positions, const Options& options)
       : examples_(examples), network_(network), positions_(positions), options_(options) {}
 
-  // Scores each member of the set on `sequences` sequences of `length`, or on all there are. Counts
-  // are integers and losses are summed in double precision, so that chunks matter only where the
-  // kernels' rounding depends on the size of a batch. `keep_going` is asked before each chunk; when
+  // Scores each member of the set on `sequences` sequences of `length`, or on all there are (see
+  // Scorer::Scores). `keep_going` is asked before each chunk; when
   // it says no, nothing is returned.
   std::optional<std::vector<LengthScore>> Score(const models::ParameterSet& parameters,
                                                 int64_t length, int64_t sequences,
@@ -66,8 +65,8 @@ class Evaluator {
   int64_t Chunk(const models::ParameterSet& parameters, int64_t tokens) const;
   // For a network that drops at evaluation; the same for all members.
   models::DropoutNumbers Dropout(int64_t length, int64_t members, int64_t first_sequence) const;
-  // int64 [members, S, T]
-  at::Tensor Positions(int64_t length, int64_t members, at::Device device) const;
+  // int64 [members, S, tokens]
+  at::Tensor Positions(int64_t length, int64_t members, int64_t tokens, at::Device device) const;
 
   const training::Examples& examples_;
   const models::Network& network_;

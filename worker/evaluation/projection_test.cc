@@ -44,7 +44,7 @@ class ProjectionTest : public ::testing::Test {
   static constexpr int64_t kSequences = 3;
 
   ProjectionTest()
-      : examples_(training::CreateExamples(tasks::CreateTask("reverse_string", {}).value())) {
+      : examples_(training::CreateExamples(tasks::CreateTask("reverse_string", {}).value(), {})) {
     layout_.Add("unused", {1}, {});
     arena_ = std::make_unique<models::ParameterArena>(layout_, 1, at::kFloat, at::kCPU);
   }
@@ -60,7 +60,8 @@ class ProjectionTest : public ::testing::Test {
   // Tokens of the evaluation's sequences, row-major.
   std::vector<int32_t> Inputs(int64_t length) {
     training::Batch batch;
-    examples_->AppendEvaluation(kSeed, length, 0, kSequences, batch);
+    examples_->AppendEvaluation(
+        {.seed = kSeed, .n = length, .asked = kSequences, .count = kSequences}, batch);
     std::vector<int32_t> inputs;
     for (int64_t sequence = 0; sequence < kSequences; ++sequence) {
       const auto first = batch.tokens.begin() + sequence * batch.tokens_per_row;

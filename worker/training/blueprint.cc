@@ -179,7 +179,8 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   if (!problems.empty()) return Refuse(problems);
 
-  blueprint.examples = CreateExamples(task.entry->create(task.choice.parameters));
+  blueprint.examples =
+      CreateExamples(task.entry->create(task.choice.parameters), blueprint.training.lengths());
   blueprint.network = network.choice;
   blueprint.encoding = encoding.choice;
   blueprint.optimizer = optimizer.choice;
@@ -192,9 +193,8 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   blueprint.size = network.entry->encoding_context(network.choice.parameters);
   blueprint.size.longest_sequence = LongestSequence(blueprint);
-  if (encoding.entry->check != nullptr) {
-    encoding.entry->check(encoding.choice.parameters, blueprint.size, "encoding", problems);
-  }
+  models::CheckEncoding(*encoding.entry, encoding.choice.parameters, blueprint.size, "encoding",
+                        problems);
   if (!problems.empty()) return Refuse(problems);
   return blueprint;
 }

@@ -1,8 +1,9 @@
-// What a task is to a network, whatever its kind: sequences of tokens, of which the network's last
-// outputs are compared with classes. No LibTorch.
+// What a task is to a network, whatever its kind: sequences of tokens or numbers, of which the
+// network's last outputs are compared with classes or numbers. No LibTorch.
 //
 // A new kind of task is an interface below tasks::Task, a class like those in
-// transduction_examples.h and puzzle_examples.h, and a case in CreateExamples.
+// transduction_examples.h, puzzle_examples.h and regression_examples.h, and a case in
+// CreateExamples.
 #ifndef LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
 #define LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
 
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "proto/specification.pb.h"
 #include "random/stream.h"
 #include "tasks/task.h"
 
@@ -25,9 +27,14 @@ struct Batch {
   int64_t tokens_per_row = 0;
   // m: what the last m outputs of the network are compared with.
   int64_t outputs_per_row = 0;
-  std::vector<int64_t> tokens;   // [rows, T]
-  std::vector<int64_t> targets;  // [rows, m]
-  std::vector<uint8_t> mask;     // [rows, m]; 1 where an output counts for accuracy
+  // [rows, T]: tokens, numbers or both (models::NetworkInput); empty where there are none.
+  std::vector<int64_t> tokens;
+  std::vector<double> numbers;
+  // [rows, m]: classes or numbers, as Examples::targets says.
+  std::vector<int64_t> targets;
+  std::vector<double> number_targets;
+  // [rows, m]; 1 where an output counts for accuracy and, compared with a number, for the loss.
+  std::vector<uint8_t> mask;
 };
 
 // Samples by their addresses: row r is a function of (seed, purpose, step, r) alone. Of a fixed
@@ -42,21 +49,41 @@ struct SampleAddresses {
 // `count` neighbours.
 std::vector<uint32_t> RowsFrom(int64_t first, int64_t count);
 
+// Evaluation sequences first .. first + count - 1 of `n` of those that there are when `asked` are
+// asked for. They are of one shape (Examples::RowsOfOneShape), and the same for all trials whose
+// evaluation has this seed.
+struct EvaluationRows {
+  uint64_t seed = 0;
+  int64_t n = 0;
+  int64_t asked = 0;
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// What outputs are compared with: by soft-max cross-entropy, or by their squared errors.
+enum class Targets : uint8_t { kClasses, kNumbers };
+
 // A sequence that a user gives instead of a sampler.
 struct GivenSequence {
   // Where it stands on the task's axis: n.
   int64_t length = 0;
-  std::vector<int64_t> tokens;  // [T]
+  std::vector<int64_t> tokens;  // [T], or
+  std::vector<double> numbers;  // [T]
 };
 
 // `n` is a value of the task's axis (tasks::TaskEntry::axis): the length of a string, the number of
-// vectors of a puzzle. Immutable but for Prepare; then any thread may call.
+// vectors of a puzzle, the scale of numbers. Immutable but for Prepare; then any thread may call.
 class Examples {
  public:
   virtual ~Examples() = default;
 
+  virtual Targets targets() const { return Targets::kClasses; }
+  // A number is right by rounding when its nearest multiple of this is the target.
+  virtual double rounding_unit() const { return 1; }
+
   // Tokens are below it; and classes.
   virtual int64_t input_columns() const = 0;
+  virtual bool has_numbers() const { return false; }
   // Whether token 0 is an empty cell.
   virtual bool has_blank() const { return false; }
   virtual int64_t output_columns() const = 0;
@@ -78,10 +105,12 @@ class Examples {
   // Of `asked` evaluation sequences, how many there are at `n`.
   virtual int64_t EvaluationSequences(int64_t n, int64_t asked) const { return asked; }
 
-  // Appends evaluation sequences first .. first + rows - 1 of `n`, the same for all trials whose
-  // evaluation has this seed.
-  virtual void AppendEvaluation(uint64_t seed, int64_t n, int64_t first, int64_t rows,
-                                Batch& batch) const = 0;
+  // How many of them, from sequence `first` on, have as many tokens as that one.
+  virtual int64_t RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const {
+    return EvaluationSequences(n, asked) - first;
+  }
+
+  virtual void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const = 0;
 
   // The sequence of an input of the user's: INVALID_ARGUMENT, naming what is accepted, where the
   // task has none of that size, or a token is not the task's. Tokens that no sample has in this
@@ -89,8 +118,9 @@ class Examples {
   virtual absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const = 0;
 };
 
-// Takes the task over.
-std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task);
+// Takes the task over. `lengths` are training.lengths.
+std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
+                                         const v1::LengthRange& lengths);
 
 }  // namespace lengthwise::worker::training
 

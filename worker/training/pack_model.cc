@@ -14,6 +14,7 @@
 #include "random/stream.h"
 #include "worker/evaluation/evaluator.h"
 #include "worker/evaluation/projection.h"
+#include "worker/training/batch_tensors.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -167,18 +168,13 @@ class TensorPackModel : public PackModel {
     data_seconds_ +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const int64_t count = range.count;
-    const int64_t rows = batch.samples.rows / count;
-    const int64_t n = batch.samples.tokens_per_row;
-    const int64_t m = batch.samples.outputs_per_row;
     const auto to_device = [&](auto& values, at::IntArrayRef shape, at::ScalarType type) {
       return at::from_blob(values.data(), shape, at::TensorOptions().dtype(type)).to(device_);
     };
-    const at::Tensor tokens = to_device(batch.samples.tokens, {count, rows, n}, at::kLong);
-    const at::Tensor targets = to_device(batch.samples.targets, {count, rows, m}, at::kLong);
-    const at::Tensor mask =
-        to_device(batch.samples.mask, {count, rows, m}, at::kByte).to(at::kBool);
-    const at::Tensor positions =
-        to_device(batch.positions, {count, positions_.draws(), n}, at::kLong);
+    const BatchTensors samples =
+        ToTensors(batch.samples, count, device_, arena_.parameters().scalar_type());
+    const at::Tensor positions = to_device(
+        batch.positions, {count, positions_.draws(), batch.samples.tokens_per_row}, at::kLong);
     std::vector<double> host_rates(learning_rates.begin(), learning_rates.end());
     const at::Tensor rates = to_device(host_rates, {count}, at::kDouble);
 
@@ -188,27 +184,21 @@ class TensorPackModel : public PackModel {
     for (int64_t i = range.first; i < range.first + count; ++i) {
       dropout.seeds.push_back(members_[static_cast<size_t>(i)].data_seed);
     }
-    const at::Tensor logits =
-        network_->Forward(parameters, tokens, positions, m, &dropout, nullptr);
-    const at::Tensor losses = at::log_softmax(logits, -1)
-                                  .gather(-1, targets.unsqueeze(-1))
-                                  .flatten(1)
-                                  .mean(1)
-                                  .neg();  // [count]
+    const StepMeasures measures =
+        Measure(network_->Forward(parameters, samples.input, positions,
+                                  batch.samples.outputs_per_row, &dropout, nullptr),
+                samples);
     // The gradient of a sum is each member's own gradient.
-    losses.sum().backward();
+    measures.losses.sum().backward();
 
     const c10::NoGradGuard no_gradients;
     const at::Tensor norms =
         models::ClipGradients(arena_, range.first, count, blueprint_.training.clip_norm());
-    const at::Tensor correct = logits.argmax(-1).eq(targets).logical_and_(mask).flatten(1).sum(1);
-    const at::Tensor counted = mask.flatten(1).sum(1).clamp_min(1);
     optimizer_->Step(arena_, range.first, count, step, rates);
 
-    const at::Tensor measured =
-        at::stack({losses.detach().to(at::kDouble), correct.to(at::kDouble).div(counted),
-                   norms.to(at::kDouble)})
-            .cpu();
+    const at::Tensor measured = at::stack({measures.losses.detach().to(at::kDouble),
+                                           measures.accuracies, norms.to(at::kDouble)})
+                                    .cpu();
     const double* values = measured.const_data_ptr<double>();
     for (int64_t i = 0; i < count; ++i) {
       measurements.push_back({.loss = static_cast<float>(values[i]),
@@ -240,7 +230,9 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blue
                                        blueprint.encoding.name, blueprint.encoding.parameters,
                                        {.input_columns = blueprint.examples->input_columns(),
                                         .output_columns = blueprint.examples->output_columns(),
-                                        .has_blank = blueprint.examples->has_blank()},
+                                        .has_blank = blueprint.examples->has_blank(),
+                                        .has_numbers = blueprint.examples->has_numbers(),
+                                        .longest_sequence = blueprint.size.longest_sequence},
                                        *layout);
   if (!network.ok()) return network.status();
   auto optimizer =

@@ -18,6 +18,12 @@ void AddScore(int32_t length, const evaluation::LengthScore& score,
   accuracies.add_lengths(length);
   accuracies.add_accuracies(score.accuracy);
   accuracies.add_losses(score.loss);
+  for (size_t i = 0; i < score.metrics.size(); ++i) {
+    if (static_cast<int>(i) == accuracies.metrics_size()) {
+      accuracies.add_metrics()->set_name(score.metrics[i].first);
+    }
+    accuracies.mutable_metrics(static_cast<int>(i))->add_values(score.metrics[i].second);
+  }
 }
 
 }  // namespace

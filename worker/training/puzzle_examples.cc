@@ -41,10 +41,9 @@ int64_t PuzzleExamples::EvaluationSequences(int64_t n, int64_t asked) const {
   return std::min(asked, static_cast<int64_t>(by_condition_.at(static_cast<size_t>(n - 1)).size()));
 }
 
-void PuzzleExamples::AppendEvaluation(uint64_t seed, int64_t n, int64_t first, int64_t rows,
-                                      Batch& batch) const {
-  const std::vector<int64_t>& puzzles = by_condition_.at(static_cast<size_t>(n - 1));
-  for (int64_t row = first; row < first + rows; ++row) {
+void PuzzleExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) const {
+  const std::vector<int64_t>& puzzles = by_condition_.at(static_cast<size_t>(rows.n - 1));
+  for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
     Append(validation_, puzzles.at(static_cast<size_t>(row)), batch);
   }
 }

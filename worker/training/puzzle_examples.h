@@ -27,8 +27,7 @@ class PuzzleExamples : public Examples {
   absl::Status Prepare(uint64_t data_seed) override;
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
   int64_t EvaluationSequences(int64_t n, int64_t asked) const override;
-  void AppendEvaluation(uint64_t seed, int64_t n, int64_t first, int64_t rows,
-                        Batch& batch) const override;
+  void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;
   absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const override;
 
  private:

@@ -71,8 +71,8 @@ TEST(PuzzleExamplesTest, ConditionsAreEvaluatedOnTheirValidationPuzzles) {
   EXPECT_EQ(examples.EvaluationSequences(3, 500), 2);
   EXPECT_EQ(examples.EvaluationSequences(3, 1), 1);
   Batch batch;
-  examples.AppendEvaluation(/*seed=*/7, 3, 1, 1, batch);
-  examples.AppendEvaluation(/*seed=*/8, 1, 0, 1, batch);
+  examples.AppendEvaluation({.seed = 7, .n = 3, .asked = 2, .first = 1, .count = 1}, batch);
+  examples.AppendEvaluation({.seed = 8, .n = 1, .asked = 2, .first = 0, .count = 1}, batch);
   EXPECT_THAT(batch.targets, ElementsAre(2, 1));
 }
 

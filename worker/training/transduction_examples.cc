@@ -30,13 +30,12 @@ void TransductionExamples::AppendTraining(const SampleAddresses& addresses, int6
   batch.outputs_per_row = static_cast<int64_t>(outputs);
 }
 
-void TransductionExamples::AppendEvaluation(uint64_t seed, int64_t n, int64_t first, int64_t rows,
-                                            Batch& batch) const {
-  AppendTraining({.seed = seed,
+void TransductionExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) const {
+  AppendTraining({.seed = rows.seed,
                   .purpose = random::Purpose::kEvaluationSamples,
-                  .step = static_cast<uint64_t>(n),
-                  .rows = RowsFrom(first, rows)},
-                 n, batch);
+                  .step = static_cast<uint64_t>(rows.n),
+                  .rows = RowsFrom(rows.first, rows.count)},
+                 rows.n, batch);
 }
 
 absl::StatusOr<GivenSequence> TransductionExamples::Given(absl::Span<const int32_t> tokens) const {

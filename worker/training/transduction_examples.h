@@ -22,8 +22,7 @@ class TransductionExamples : public Examples {
   int64_t OutputTokens(int64_t n) const override { return task_->OutputLength(n); }
   int64_t SequenceTokens(int64_t n) const override { return InputTokens(n) + OutputTokens(n); }
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
-  void AppendEvaluation(uint64_t seed, int64_t n, int64_t first, int64_t rows,
-                        Batch& batch) const override;
+  void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;
   absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const override;
 
  private:

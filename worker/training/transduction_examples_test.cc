@@ -87,7 +87,7 @@ TEST(TransductionExamplesTest, SequenceTokensCountsInputAndOutput) {
 }
 
 std::unique_ptr<Examples> Create(const std::string& task) {
-  return CreateExamples(tasks::CreateTask(task, {}).value());
+  return CreateExamples(tasks::CreateTask(task, {}).value(), v1::LengthRange());
 }
 
 std::string Refusal(const Examples& examples, const std::vector<int32_t>& tokens) {

@@ -1,0 +1,36 @@
+// Adds up how well each member of a pack does on chunk after chunk of a length's evaluation
+// sequences.
+#ifndef LENGTHWISE_WORKER_EVALUATION_SCORER_H_
+#define LENGTHWISE_WORKER_EVALUATION_SCORER_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "worker/evaluation/length_score.h"
+#include "worker/training/batch_tensors.h"
+#include "worker/training/examples.h"
+
+namespace lengthwise::worker::evaluation {
+
+// Not thread-safe.
+class Scorer {
+ public:
+  virtual ~Scorer() = default;
+
+  // `outputs` [P, B, m, O] of all members for a chunk; the tensors of `chunk` are those of one
+  // member, which all members saw.
+  virtual void Add(const at::Tensor& outputs, const training::BatchTensors& chunk) = 0;
+
+  // Of each member. Counts are integers and losses are summed in double precision, so that chunks
+  // matter only where the kernels' rounding depends on the size of a batch.
+  virtual std::vector<LengthScore> Scores() const = 0;
+};
+
+std::unique_ptr<Scorer> CreateScorer(const training::Examples& examples, int64_t members,
+                                     at::Device device);
+
+}  // namespace lengthwise::worker::evaluation
+
+#endif  // LENGTHWISE_WORKER_EVALUATION_SCORER_H_

@@ -1,0 +1,74 @@
+#include "worker/training/batch_tensors.h"
+
+#include <vector>
+
+#include "ATen/ATen.h"
+#include "c10/core/GradMode.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+// Undefined where there are no values.
+template <typename T>
+at::Tensor ToTensor(std::vector<T>& values, at::IntArrayRef shape, at::ScalarType host_type,
+                    at::Device device, at::ScalarType type) {
+  if (values.empty()) return {};
+  return at::from_blob(values.data(), shape, at::TensorOptions().dtype(host_type)).to(device, type);
+}
+
+at::Tensor Expanded(const at::Tensor& tensor, int64_t members) {
+  if (!tensor.defined()) return {};
+  return tensor.expand({members, tensor.size(1), tensor.size(2)}).contiguous();
+}
+
+at::Tensor CrossEntropies(const at::Tensor& outputs, const at::Tensor& classes) {
+  return at::log_softmax(outputs, -1).gather(-1, classes.unsqueeze(-1)).flatten(1).mean(1).neg();
+}
+
+at::Tensor SquaredErrors(const at::Tensor& numbers, const BatchTensors& batch) {
+  const at::Tensor mask = batch.mask.to(numbers.scalar_type());
+  return numbers.sub(batch.number_targets)
+      .square()
+      .mul(mask)
+      .flatten(1)
+      .sum(1)
+      .div(mask.flatten(1).sum(1).clamp_min(1));
+}
+
+}  // namespace
+
+BatchTensors ToTensors(Batch& batch, int64_t members, at::Device device, at::ScalarType dtype) {
+  const std::vector<int64_t> inputs = {members, batch.rows / members, batch.tokens_per_row};
+  const std::vector<int64_t> outputs = {members, batch.rows / members, batch.outputs_per_row};
+  return {
+      .input = {.tokens = ToTensor(batch.tokens, inputs, at::kLong, device, at::kLong),
+                .numbers = ToTensor(batch.numbers, inputs, at::kDouble, device, dtype)},
+      .classes = ToTensor(batch.targets, outputs, at::kLong, device, at::kLong),
+      .number_targets = ToTensor(batch.number_targets, outputs, at::kDouble, device, dtype),
+      .mask = ToTensor(batch.mask, outputs, at::kByte, device, at::kBool),
+  };
+}
+
+models::NetworkInput ForEachMember(const models::NetworkInput& input, int64_t members) {
+  return {.tokens = Expanded(input.tokens, members), .numbers = Expanded(input.numbers, members)};
+}
+
+StepMeasures Measure(const at::Tensor& outputs, const BatchTensors& batch) {
+  const bool is_regression = batch.number_targets.defined();
+  const at::Tensor numbers = is_regression ? outputs.squeeze(-1) : at::Tensor();
+  StepMeasures measures;
+  measures.losses =
+      is_regression ? SquaredErrors(numbers, batch) : CrossEntropies(outputs, batch.classes);
+  const c10::NoGradGuard no_gradients;
+  const at::Tensor right = is_regression ? at::isclose(numbers, batch.number_targets, /*rtol=*/0.05,
+                                                       /*atol=*/0.05)
+                                         : outputs.argmax(-1).eq(batch.classes);
+  measures.accuracies = right.logical_and(batch.mask)
+                            .flatten(1)
+                            .sum(1)
+                            .to(at::kDouble)
+                            .div(batch.mask.flatten(1).sum(1).clamp_min(1));
+  return measures;
+}
+
+}  // namespace lengthwise::worker::training

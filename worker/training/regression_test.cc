@@ -1,0 +1,127 @@
+// The runner on regressions: the same frame as for tokens, with numbers in and out.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/pack_session.h"
+#include "worker/training/pack_runner_fixture.h"
+#include "worker/training/recording_session.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Gt;
+using training::LeaseOf;
+
+// Sums of four numbers; `input_positions` and `attention_by` say which network.
+v1::TrialSpecification Sums(const std::string& attention_by = "positions", uint64_t seed = 0) {
+  v1::TrialSpecification trial = training::TinyTrial(seed);
+  *trial.mutable_task() = {};
+  trial.mutable_task()->set_name("cumulative_sum");
+  *trial.mutable_network() = {};
+  trial.mutable_network()->set_name("positional_attention");
+  auto& network = *trial.mutable_network()->mutable_parameters();
+  network["blocks"].set_number_value(2);
+  network["d_model"].set_number_value(32);
+  network["attention_by"].set_string_value(attention_by);
+  network["input_positions"].set_bool_value(attention_by == "input");
+  *trial.mutable_encoding() = {};
+  trial.mutable_encoding()->set_name("one_hot");
+  v1::Training& training = *trial.mutable_training();
+  training.mutable_lengths()->set_min(4);
+  training.mutable_lengths()->set_max(4);
+  training.set_examples(400);
+  training.set_batch_size(100);
+  training.set_clip_norm(0);
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  evaluation.clear_lengths();
+  for (const int32_t scale : {1, 3}) evaluation.add_lengths(scale);
+  evaluation.set_seen_up_to(1);
+  evaluation.clear_interval_lengths();
+  evaluation.add_interval_lengths(3);
+  evaluation.clear_attention_lengths();
+  evaluation.add_attention_lengths(2);
+  evaluation.clear_projection();
+  return trial;
+}
+
+std::vector<v1::Event> Run(const v1::TrialSpecification& trial) {
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  return session.events(0);
+}
+
+const v1::LengthAccuracies& Final(const std::vector<v1::Event>& events) {
+  for (const v1::Event& event : events) {
+    if (event.has_length_accuracies() && event.length_accuracies().final()) {
+      return event.length_accuracies();
+    }
+  }
+  ADD_FAILURE() << "no final evaluation: " << events.back().outcome().reason();
+  return v1::LengthAccuracies::default_instance();
+}
+
+TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
+  const std::vector<v1::Event> events = Run(Sums());
+  EXPECT_EQ(events.back().outcome().kind(), v1::Outcome::COMPLETED);
+  const v1::LengthAccuracies& evaluation = Final(events);
+  EXPECT_THAT(evaluation.lengths(), ElementsAre(1, 3));
+  EXPECT_THAT(evaluation.losses(), Each(Gt(0)));
+  ASSERT_EQ(evaluation.metrics_size(), 3);
+  EXPECT_EQ(evaluation.metrics(0).name(), "mean_absolute_percentage_error");
+  EXPECT_THAT(evaluation.metrics(0).values(), ElementsAre(Gt(0), Gt(0)));
+}
+
+TEST(RegressionTest, TheMapSaysWhichNumbersTheModelSaw) {
+  for (const v1::Event& event : Run(Sums())) {
+    if (!event.has_attention_map()) continue;
+    const v1::AttentionMap& map = event.attention_map();
+    EXPECT_EQ(map.length(), 2);
+    EXPECT_THAT(map.tokens(), ElementsAre(-1, -1, -1, -1, -1));
+    ASSERT_EQ(map.numbers_size(), 5);
+    EXPECT_NE(map.numbers(0), 0);
+    EXPECT_EQ(map.numbers(4), 0);  // the scratchpad
+    EXPECT_EQ(map.probabilities().size(), 2 * 2 * 5 * 5 * sizeof(float));
+    return;
+  }
+  FAIL() << "no attention map";
+}
+
+TEST(RegressionTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+  const std::vector<std::string> undisturbed = HistoryAlone(Sums());
+  v1::Lease lease = LeaseOf({Sums()});
+  RecordingSession session;
+  session.directive = [](int64_t, int64_t asked) {
+    return asked >= 25 ? PackSession::Directive::kLost : PackSession::Directive::kContinue;
+  };
+  RunLease(lease, session);
+  session.directive = nullptr;
+  session.Rewind(lease);
+  RunLease(lease, session);
+  EXPECT_EQ(session.History(0), undisturbed);
+}
+
+TEST(RegressionTest, PositionalAttentionLearnsSumsThatHoldBeyondTheScaleOfTraining) {
+  const auto errors = [](const std::string& attention_by) {
+    v1::TrialSpecification trial = Sums(attention_by);
+    trial.mutable_training()->set_steps(1200);
+    trial.mutable_training()->set_examples(3000);
+    trial.set_learning_rate(3e-3);
+    trial.mutable_evaluation()->set_every_steps(0);
+    trial.mutable_evaluation()->set_sequences(200);
+    const v1::LengthAccuracies evaluation = Final(Run(trial));
+    return std::vector<double>(evaluation.losses().begin(), evaluation.losses().end());
+  };
+  const std::vector<double> positional = errors("positions"), standard = errors("input");
+  // A sum of up to four numbers from -2 to 2 has a mean square of some 5.
+  EXPECT_LT(positional[0], 0.1);
+  EXPECT_LT(positional[1], standard[1] / 2);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker
