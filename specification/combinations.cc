@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "specification/epochs.h"
 #include "tasks/puzzles.h"
+#include "tasks/regression.h"
 #include "tasks/task.h"
 
 namespace lengthwise::specification {
@@ -111,6 +112,42 @@ void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::s
   }
 }
 
+// "evaluation.lengths" and its like of regressions are scales, "training.lengths" how many numbers
+// there are.
+void CheckRegression(const v1::ExperimentSpecification& specification, const std::string& task,
+                     const tasks::RegressionTask& regression, Findings& findings) {
+  const v1::Training& training = specification.training();
+  const v1::Evaluation& evaluation = specification.evaluation();
+  const auto check = [&](const std::string& field, int64_t n, int64_t scale) {
+    const absl::Status status =
+        regression.Check({.n = n, .scale = static_cast<double>(scale), .unseen = scale > 1});
+    if (!status.ok()) {
+      findings.Add(field, absl::StrCat("\"", task, "\": ", absl::string_view(status.message())));
+    }
+    return status.ok();
+  };
+  for (const int32_t n : {training.lengths().min(), training.lengths().max()}) {
+    if (n < 1) return;  // a problem of its own
+    if (!check("training.lengths", n, 1)) return;
+  }
+  for (const int32_t scale : evaluation.lengths()) {
+    if (scale >= 1 && !check("evaluation.lengths", training.lengths().max(), scale)) break;
+  }
+  const int64_t rows = regression.Rows(training.lengths().max());
+  for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
+    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].tokens");
+    const int given = evaluation.attention_inputs(i).tokens_size();
+    if (regression.vocabulary() > 0) {
+      findings.Add(field, absl::StrCat("\"", task,
+                                       "\" has inputs of words and numbers; ask for maps of "
+                                       "samples, evaluation.attention_lengths"));
+    } else if (given != rows) {
+      findings.Add(field, absl::StrCat("got ", given, " numbers, \"", task, "\" has inputs of ",
+                                       rows, ", a scratchpad's 0 among them"));
+    }
+  }
+}
+
 // Each task with the rest of the specification; returns the tokens of the longest sequence.
 int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecification& specification,
                    const Choices& tasks, Findings& findings) {
@@ -140,9 +177,15 @@ int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecificati
         CheckPuzzles(specification, entry.name, task, findings);
         break;
       }
-      case tasks::TaskKind::kRegression:
+      case tasks::TaskKind::kRegression: {
+        const auto& task = static_cast<const tasks::RegressionTask&>(*created);
+        longest =
+            std::max(longest, task.Rows(std::max(1, specification.training().lengths().max())));
+        CheckRegression(specification, entry.name, task, findings);
+        break;
+      }
       case tasks::TaskKind::kText:
-        break;  // no network learns them yet, which CheckCombinations says
+        break;  // no network learns it yet, which CheckCombinations says
     }
   }
   return longest;
@@ -150,10 +193,15 @@ int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecificati
 
 }  // namespace
 
-bool AreAllPuzzles(const Catalogues& catalogues, const Choices& tasks) {
-  return !tasks.empty() && std::all_of(tasks.begin(), tasks.end(), [&](const auto& task) {
-    return task.has_value() && catalogues.tasks[task->index]->kind == tasks::TaskKind::kPuzzle;
-  });
+std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks) {
+  const auto of = [&](const std::optional<Choice>& task) {
+    return task.has_value() ? catalogues.tasks[task->index]->seen_up_to : std::nullopt;
+  };
+  if (tasks.empty()) return std::nullopt;
+  const std::optional<int32_t> first = of(tasks.front());
+  const bool all_have_it =
+      std::all_of(tasks.begin(), tasks.end(), [&](const auto& task) { return of(task) == first; });
+  return all_have_it ? first : std::nullopt;
 }
 
 void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
@@ -192,11 +240,9 @@ void CheckCombinations(const Catalogues& catalogues,
     context.longest_sequence = longest;
     for (size_t e = 0; e < encodings.size(); ++e) {
       if (!encodings[e]) continue;
-      const models::EncodingEntry& encoding = *catalogues.encodings[encodings[e]->index];
-      if (encoding.check == nullptr) continue;
       problems.clear();
-      encoding.check(encodings[e]->parameters, context, absl::StrCat("encodings[", e, "]"),
-                     problems);
+      models::CheckEncoding(*catalogues.encodings[encodings[e]->index], encodings[e]->parameters,
+                            context, absl::StrCat("encodings[", e, "]"), problems);
       findings.AddAll(problems);
     }
   }

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_SPECIFICATION_COMBINATIONS_H_
 #define LENGTHWISE_SPECIFICATION_COMBINATIONS_H_
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -15,8 +16,8 @@ namespace lengthwise::specification {
 // What ResolveComponents made of an axis.
 using Choices = std::vector<std::optional<Choice>>;
 
-// Whether all tasks are puzzles, whose evaluations are on unseen ones whatever their "length".
-bool AreAllPuzzles(const Catalogues& catalogues, const Choices& tasks);
+// TaskEntry::seen_up_to where all tasks have the same.
+std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks);
 
 // Finds what does not fit across the axes: every task with every network and encoding, and the
 // lengths and inputs with every task. For a grid of sensible size.

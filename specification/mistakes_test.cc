@@ -102,6 +102,29 @@ TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
             "each a specification");
 }
 
+TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
+  const auto message = [](const std::string& lines) {
+    return MessageOf(
+        absl::StrCat("name: right\nprotocol: positional_attention\nseeds: 0\n"
+                     "tasks: sorting\n",
+                     lines));
+  };
+  EXPECT_EQ(message(""), "");
+  EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [4, -4, 0]}]}"),
+            "evaluation.attention_inputs[0].tokens: got 3 numbers, \"sorting\" has inputs of 9, a "
+            "scratchpad's 0 among them");
+  EXPECT_EQ(
+      message("encodings: none"),
+      "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
+      "reads beside its input; use one of sin_cos, one_hot, binary\n"
+      "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
+      "reads beside its input; use one of sin_cos, one_hot, binary");
+  EXPECT_EQ(message("networks: encoder"),
+            "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
+            "encodings[0]: \"one_hot\" only gives vectors for positions, which the network has no "
+            "use for; use one of none, sin_cos, learned, relative, alibi, rope, shaw, sin_cos_2d");
+}
+
 class OneMistakeTest : public testing::TestWithParam<Mistake> {};
 
 TEST_P(OneMistakeTest, IsNamedWithWhatIsAccepted) {

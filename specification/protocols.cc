@@ -1,6 +1,7 @@
 #include "specification/protocols.h"
 
 #include "specification/protocols/latin_square.h"
+#include "specification/protocols/positional_attention.h"
 #include "specification/protocols/randomized_positional_encodings.h"
 
 namespace lengthwise::specification {
@@ -8,6 +9,7 @@ namespace lengthwise::specification {
 absl::Span<const ProtocolEntry* const> ProtocolEntries() {
   static const ProtocolEntry* const kEntries[] = {
       &LatinSquare(),
+      &PositionalAttention(),
       &RandomizedPositionalEncodings(),
   };
   return kEntries;

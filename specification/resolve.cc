@@ -107,8 +107,8 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
 
   const auto tasks = ResolveComponents(Entries(catalogues.tasks), "task", "tasks",
                                        *specification.mutable_tasks(), findings);
-  if (!says_what_is_seen && AreAllPuzzles(catalogues, tasks)) {
-    specification.mutable_evaluation()->set_seen_up_to(0);
+  if (const auto seen = SeenUpTo(catalogues, tasks); !says_what_is_seen && seen.has_value()) {
+    specification.mutable_evaluation()->set_seen_up_to(*seen);
   }
   const auto networks = ResolveComponents(Entries(catalogues.networks), "network", "networks",
                                           *specification.mutable_networks(), findings);

@@ -121,6 +121,17 @@ TEST(ResolveTest, PuzzlesAreAllUnseenUnlessSaidOtherwise) {
   EXPECT_EQ(said->trials[0].Specification().evaluation().seen_up_to(), 1);
 }
 
+TEST(ResolveTest, ScalesAboveThatOfTrainingAreUnseenOfRegressions) {
+  const absl::StatusOr<Grid> grid =
+      ResolveText("{name: x, protocol: positional_attention, seeds: 0, training: {lengths: 2..4}}");
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  EXPECT_THAT(Ids(*grid).front(), "cumulative_sum-positional-one_hot-lr0.0005-seed0");
+  EXPECT_EQ(grid->trials.size(), 5 * 2);
+  EXPECT_EQ(grid->trials[0].Specification().evaluation().seen_up_to(), 1);
+  // 10,000 vectors of each length in batches of 1,000.
+  EXPECT_EQ(grid->trials[0].Specification().training().steps(), 2001 * 30);
+}
+
 TEST(ResolveTest, EveryNetworkLearnsEveryTask) {
   // What neither paper has.
   for (const std::string network : {"encoder", "layerwise_encoder"}) {
@@ -361,6 +372,29 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
       {"latin_square/table4_sgd.yaml", 4 * 15},
       {"latin_square/table5.yaml", 20 * 15},
       {"latin_square/table6.yaml", 8 * 15},
+      {"positional_attention/figure2.yaml", 5 * 2 * 10},
+      {"positional_attention/figure24_positional.yaml", 3 * 5},
+      {"positional_attention/figure24_standard.yaml", 3 * 5},
+      {"positional_attention/figure25_positional.yaml", 3 * 5},
+      {"positional_attention/figure25_standard.yaml", 3 * 5},
+      {"positional_attention/figure2_released_code.yaml", 5 * 2 * 10},
+      {"positional_attention/figure3.yaml", 5 * 2 * 10},
+      {"positional_attention/figure4_length16.yaml", 5 * 2 * 10},
+      {"positional_attention/figure4_length2.yaml", 5 * 2 * 10},
+      {"positional_attention/figure4_length32.yaml", 5 * 2 * 10},
+      {"positional_attention/figure4_length4.yaml", 5 * 2 * 10},
+      {"positional_attention/figure5.yaml", 5 * 2 * 10},
+      {"positional_attention/figure9.yaml", 5 * 10},
+      {"positional_attention/figures10_11.yaml", 5 * 2 * 2 * 10},
+      {"positional_attention/figures22_23_positional.yaml", 3 * 5},
+      {"positional_attention/figures22_23_standard.yaml", 3 * 5},
+      {"positional_attention/figures32_33_none.yaml", 2 * 2 * 10},
+      {"positional_attention/figures32_33_rope.yaml", 2 * 10},
+      {"positional_attention/figures32_33_vectors.yaml", 2 * 4 * 10},
+      {"positional_attention/figures7_8.yaml", 2 * 8 * 10},
+      {"positional_attention/quick/figure5.yaml", 5 * 2 * 2},
+      {"positional_attention/randomized_positions.yaml", 5 * 4 * 3},
+      {"positional_attention/table1.yaml", 2 * 4 * 10},
       {"quickstart.yaml", 2},
       {"randomized_positional_encodings/figure2_long.yaml", 3 * 10},
       {"randomized_positional_encodings/figure2_randomized.yaml", 3 * 10},

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "statistics/summary.h"
+
 namespace lengthwise::server {
 namespace {
 
@@ -45,6 +47,14 @@ void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::St
   answer.set_max(*std::max_element(values.begin(), values.end()));
 }
 
+void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Quantiles& answer) {
+  if (values.empty()) return;
+  answer.set_trials(static_cast<int32_t>(values.size()));
+  answer.set_median(statistics::Quantile(values, 0.5));
+  answer.set_low(statistics::Quantile(values, 0.1));
+  answer.set_high(statistics::Quantile(values, 0.9));
+}
+
 struct Mean {
   double sum = 0;
   int count = 0;
@@ -73,6 +83,7 @@ void ExperimentSummary::Add(Trial trial) {
   member->second.id = std::move(trial.id);
   member->second.steps = trial.steps;
   member->second.seen_up_to = trial.seen_up_to;
+  member->second.compared_by_loss = trial.compared_by_loss;
   member->second.cell = cell->second;
 }
 
@@ -114,6 +125,9 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
     (length > member->seen_up_to ? unseen : seen).Add(accuracy);
     // The trials of a cell have the same lengths, as a rule: the sum stands at the same place.
     AddAccuracy(length, accuracy, static_cast<size_t>(i), cells_[member->cell]);
+    if (member->compared_by_loss && i < accuracies.losses_size()) {
+      member->losses[length] = accuracies.losses(i);
+    }
   }
   member->seen_accuracy = seen.Value();
   member->unseen_accuracy = unseen.Value();
@@ -171,6 +185,7 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
   if (const Member* best = best_unseen ? best_unseen : best_seen; best != nullptr) {
     answer.set_best_trial(best->id);
   }
+  FillLosses(cell, omit_lengths, answer);
   if (omit_lengths) return;
   answer.mutable_lengths()->Reserve(static_cast<int>(cell.lengths.size()));
   answer.mutable_mean_accuracies()->Reserve(static_cast<int>(cell.lengths.size()));
@@ -178,6 +193,27 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
     answer.add_lengths(sum.length);
     answer.add_mean_accuracies(static_cast<double>(sum.sum) / (kUnits * sum.trials));
   }
+}
+
+void ExperimentSummary::FillLosses(const Cell& cell, bool omit_lengths,
+                                   v1::SummarizeExperimentResponse::Cell& answer) const {
+  std::map<int32_t, std::vector<double>> by_length;
+  std::vector<double> seen_means, unseen_means;
+  for (const int32_t index : cell.members) {
+    const Member& member = members_.at(index);
+    Mean seen, unseen;
+    for (const auto& [length, loss] : member.losses) {
+      by_length[length].push_back(loss);
+      (length > member.seen_up_to ? unseen : seen).Add(loss);
+    }
+    if (const auto mean = seen.Value()) seen_means.push_back(*mean);
+    if (const auto mean = unseen.Value()) unseen_means.push_back(*mean);
+  }
+  if (by_length.empty()) return;
+  Fill(seen_means, *answer.mutable_seen_loss());
+  Fill(unseen_means, *answer.mutable_unseen_loss());
+  if (omit_lengths) return;
+  for (const LengthSum& sum : cell.lengths) Fill(by_length[sum.length], *answer.add_losses());
 }
 
 }  // namespace lengthwise::server

@@ -9,6 +9,7 @@
 #define LENGTHWISE_SERVER_AGGREGATION_EXPERIMENT_SUMMARY_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -35,6 +36,8 @@ class ExperimentSummary {
     // Of its specification: training.steps and evaluation.seen_up_to.
     int64_t steps = 0;
     int32_t seen_up_to = 0;
+    // Whether its results are losses (tasks::TaskEntry::compared_by_loss).
+    bool compared_by_loss = false;
   };
 
   // Makes a trial known, QUEUED. One that is known already stays as it is.
@@ -58,6 +61,7 @@ class ExperimentSummary {
     std::string id;
     int64_t steps = 0;
     int32_t seen_up_to = 0;
+    bool compared_by_loss = false;
     size_t cell = 0;
     v1::TrialState state = v1::QUEUED;
     // Of a trial that succeeded, where it has them.
@@ -65,6 +69,8 @@ class ExperimentSummary {
     std::optional<double> seen_accuracy;
     std::optional<double> training_seconds;
     std::optional<double> steps_per_second;
+    // Final losses by length, of a trial that is compared by them.
+    std::map<int32_t, double> losses;
   };
   struct LengthSum {
     int32_t length = 0;
@@ -81,6 +87,8 @@ class ExperimentSummary {
   Member* FindUnended(int32_t index);
   void FillCell(const Cell& cell, bool omit_lengths,
                 v1::SummarizeExperimentResponse::Cell& answer) const;
+  void FillLosses(const Cell& cell, bool omit_lengths,
+                  v1::SummarizeExperimentResponse::Cell& answer) const;
   static void AddAccuracy(int32_t length, double accuracy, size_t hint, Cell& cell);
 
   absl::flat_hash_map<int32_t, Member> members_;

@@ -176,6 +176,42 @@ TEST(ExperimentSummaryTest, TrialsMayHaveBeenEvaluatedAtDifferentLengths) {
   EXPECT_THAT(cell.mean_accuracies(), ElementsAre(1, 0.75, 0.25, 1));
 }
 
+// Quantiles as NumPy's percentile computes them.
+TEST(ExperimentSummaryTest, TrialsComparedByLossesHaveTheirQuantiles) {
+  ExperimentSummary summary;
+  const std::vector<std::vector<double>> losses = {
+      {0.1, 1, 10, 30}, {0.2, 2, 20, 60}, {0.5, 5, 50, 70}};
+  for (int32_t trial = 0; trial < 4; ++trial) {
+    ExperimentSummary::Trial known = TrialAt(trial);
+    known.compared_by_loss = true;
+    summary.Add(known);
+  }
+  for (size_t trial = 0; trial < losses.size(); ++trial) {
+    v1::LengthAccuracies evaluation = Accuracies({1, 1, 0, 0});
+    for (const double loss : losses[trial]) evaluation.add_losses(loss);
+    summary.Succeed(static_cast<int32_t>(trial), evaluation, Trained(10, 100));
+  }
+  const v1::SummarizeExperimentResponse answer = summary.Summarize(/*omit_lengths=*/false);
+  const Cell& cell = answer.cells(0);
+  ASSERT_EQ(cell.losses_size(), 4);
+  EXPECT_EQ(cell.losses(2).trials(), 3);
+  EXPECT_DOUBLE_EQ(cell.losses(2).median(), 20);
+  EXPECT_DOUBLE_EQ(cell.losses(2).low(), 12);
+  EXPECT_DOUBLE_EQ(cell.losses(2).high(), 44);
+  // Up to length 2 is seen.
+  EXPECT_DOUBLE_EQ(cell.seen_loss().median(), 1.1);
+  EXPECT_DOUBLE_EQ(cell.unseen_loss().median(), 40);
+  EXPECT_EQ(summary.Summarize(/*omit_lengths=*/true).cells(0).losses_size(), 0);
+
+  ExperimentSummary accuracies_alone;
+  accuracies_alone.Add(TrialAt(0));
+  v1::LengthAccuracies evaluation = Accuracies({1, 1});
+  evaluation.add_losses(0.5);
+  evaluation.add_losses(0.5);
+  accuracies_alone.Succeed(0, evaluation, Trained(10, 100));
+  EXPECT_EQ(accuracies_alone.Summarize(false).cells(0).losses_size(), 0);
+}
+
 TEST(ExperimentSummaryTest, ValuesThatAreNoAccuraciesAreBroughtIntoTheirRange) {
   ExperimentSummary summary;
   summary.Add(TrialAt(0));

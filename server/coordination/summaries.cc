@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/coordination/names.h"
+#include "tasks/catalogue.h"
 
 namespace lengthwise::server {
 namespace {
@@ -107,6 +108,8 @@ absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment
     shared.encoding = pack.encoding;
     shared.steps = specification.training().steps();
     shared.seen_up_to = specification.evaluation().seen_up_to();
+    const tasks::TaskEntry* task = tasks::FindTask(specification.task().name());
+    shared.compared_by_loss = task != nullptr && task->compared_by_loss;
   }
   const auto trials =
       (*reader)->ListTrials((*experiment)->key, 0, {}, std::numeric_limits<int64_t>::max());

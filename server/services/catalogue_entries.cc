@@ -10,6 +10,7 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
   for (const tasks::TaskEntry* task : catalogues.tasks) {
     auto& facts = *entries.emplace_back(ToProto(v1::TASK, *task)).mutable_facts();
     if (!task->chomsky_level.empty()) facts["chomsky_level"] = task->chomsky_level;
+    facts["compared_by_loss"] = catalogue::FormatValue(task->compared_by_loss);
     facts["random_accuracy"] = catalogue::FormatValue(task->random_accuracy);
     facts["axis"] = task->axis;
     facts["permutation_invariant"] = catalogue::FormatValue(task->permutation_invariant);
