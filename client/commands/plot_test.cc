@@ -159,6 +159,7 @@ TEST_F(PlotTest, DrawsAPanelATaskAndALineAnEncoding) {
   std::vector<v1::TrialSpecification> trials;
   std::vector<std::pair<double, double>> measured;
   for (const tasks::TaskEntry* task : tasks::TaskEntries()) {
+    if (task->kind != tasks::TaskKind::kTransduction) continue;
     int number = 0;
     for (const std::string encoding : {"none", "sin_cos", "learned", "relative", "alibi", "rope"}) {
       for (const bool randomized : {false, true}) {

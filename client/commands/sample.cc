@@ -5,12 +5,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/commands.h"
 #include "client/rendering/table.h"
 #include "random/stream.h"
 #include "tasks/catalogue.h"
+#include "tasks/numeric/relational_query.h"
 #include "tasks/puzzles.h"
+#include "tasks/regression.h"
 
 namespace lengthwise::client {
 namespace {
@@ -60,6 +63,53 @@ absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options
   return kSuccess;
 }
 
+// Training samples of `options.length` numbers.
+absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options,
+                                  const tasks::RegressionTask& task) {
+  const tasks::Domain domain = {.n = options.length};
+  if (const absl::Status status = task.Check(domain); !status.ok()) return status;
+  const auto rows = static_cast<size_t>(task.Rows(options.length));
+  std::vector<double> inputs(rows), targets(rows);
+  std::vector<int32_t> tokens(task.vocabulary() > 0 ? rows : 0);
+  std::vector<uint8_t> mask(rows);
+  task.Mask(options.length, absl::MakeSpan(mask));
+  const auto text = [&](const std::vector<double>& numbers, const char* separator) {
+    return absl::StrJoin(numbers, separator, [](std::string* out, double number) {
+      absl::StrAppendFormat(out, "%.3g", number);
+    });
+  };
+  Table table(
+      {{.header = "input", .shrinks_to = 10}, {.header = "target of each", .shrinks_to = 10}});
+  if (program.output == "csv") program.out() << "input,target\n";
+  for (int64_t row = 0; row < options.count; ++row) {
+    random::Stream stream(options.seed, random::Purpose::kPreview, /*step=*/0,
+                          static_cast<uint32_t>(row));
+    task.Sample(domain, stream,
+                {.inputs = absl::MakeSpan(inputs),
+                 .tokens = absl::MakeSpan(tokens),
+                 .targets = absl::MakeSpan(targets)});
+    std::vector<double> counted;
+    for (size_t i = 0; i < rows; ++i) {
+      if (mask[i] != 0) counted.push_back(targets[i]);
+    }
+    const std::string input =
+        tokens.empty() ? text(inputs, " ") : tasks::numeric::RelationalText(inputs, tokens);
+    if (program.output == "json") {
+      program.out()
+          << nlohmann::ordered_json{{"input", inputs}, {"target", targets}, {"mask", mask}}.dump()
+          << "\n";
+    } else if (program.output == "csv") {
+      program.out() << input << "," << text(counted, " ") << "\n";
+    } else {
+      table.AddRow({input, text(counted, " ")});
+    }
+  }
+  if (program.output_is_table()) {
+    program.out() << table.Render(program.width(), program.palette());
+  }
+  return kSuccess;
+}
+
 absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   catalogue::Parameters parameters;
   for (const std::string& setting : options.settings) {
@@ -74,6 +124,9 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   if (!task.ok()) return absl::InvalidArgumentError(task.status().message());
   if ((*task)->kind() == tasks::TaskKind::kPuzzle) {
     return SamplePuzzles(program, options, static_cast<const tasks::PuzzleTask&>(**task));
+  }
+  if ((*task)->kind() == tasks::TaskKind::kRegression) {
+    return SampleNumbers(program, options, static_cast<const tasks::RegressionTask&>(**task));
   }
   const auto* transduction = static_cast<const tasks::TransductionTask*>(task->get());
   const size_t inputs = transduction->InputLength(options.length);

@@ -37,12 +37,14 @@ std::optional<Measurement> Aggregate(const std::vector<SeedStatistic>& configura
                                      Statistic statistic) {
   int trials = 0;
   const SeedStatistic* best = nullptr;
+  const SeedStatistic* lowest = nullptr;
   double maximum = 0;
   for (const SeedStatistic& seeds : configurations) {
     if (seeds.trials() == 0) continue;
     maximum = trials == 0 ? seeds.max() : std::max(maximum, seeds.max());
     trials += seeds.trials();
     if (best == nullptr || seeds.mean() > best->mean()) best = &seeds;
+    if (lowest == nullptr || seeds.mean() < lowest->mean()) lowest = &seeds;
   }
   if (trials == 0) return std::nullopt;
   switch (statistic) {
@@ -52,6 +54,8 @@ std::optional<Measurement> Aggregate(const std::vector<SeedStatistic>& configura
       return MeanOf(*best);
     case Statistic::kMeanOfAll:
       return MeanOfAll(configurations);
+    case Statistic::kMedian:
+      return Measurement{.value = lowest->mean(), .trials = lowest->trials()};
   }
   return std::nullopt;
 }

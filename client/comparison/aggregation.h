@@ -10,13 +10,14 @@
 
 namespace lengthwise::client {
 
-// What the server sums up of trials that differ only in seeds.
+// What the server sums up of trials that differ only in seeds; of losses the median stands for the
+// mean.
 using SeedStatistic = v1::SummarizeExperimentResponse::Statistic;
 
 struct Measurement {
   double value = 0;
-  // Sample standard deviation (n - 1 in the denominator); absent for a maximum and for fewer than
-  // two trials.
+  // Sample standard deviation (n - 1 in the denominator); absent for a maximum, a median and for
+  // fewer than two trials.
   std::optional<double> deviation;
   // Trials that the value was taken from: those of the best configuration for kMeanAtBestRate, all
   // of them otherwise.

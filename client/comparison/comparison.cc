@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/comparison/protocol_difference.h"
 
 namespace lengthwise::client {
@@ -14,6 +15,8 @@ using SummaryCell = v1::SummarizeExperimentResponse::Cell;
 using Configurations = std::vector<SeedStatistic>;
 
 constexpr double kSecondsPerHour = 3600;
+
+int Decimals(Quantity quantity) { return quantity == Quantity::kTrainingHours ? 2 : 1; }
 
 double Rounded(double value, int decimals) {
   const double unit = std::pow(10, decimals);
@@ -63,6 +66,25 @@ void MarkBest(const std::vector<PublishedColumn>& columns, Statistic statistic, 
   }
 }
 
+// What the trials of a summary's cell have for a column; without trials where they have none.
+SeedStatistic ValueOf(const SummaryCell& cell, Quantity quantity, const PublishedColumn& column) {
+  switch (quantity) {
+    case Quantity::kUnseenAccuracy:
+      return cell.unseen_accuracy();
+    case Quantity::kTrainingHours:
+      return cell.training_seconds();
+    case Quantity::kLoss:
+      break;
+  }
+  SeedStatistic value;
+  for (int i = 0; i < std::min(cell.lengths_size(), cell.losses_size()); ++i) {
+    if (cell.lengths(i) != column.length) continue;
+    value.set_trials(cell.losses(i).trials());
+    value.set_mean(cell.losses(i).median());
+  }
+  return value;
+}
+
 // What times are multiplied by: hours of the paper's steps from seconds of the experiment's.
 absl::StatusOr<double> HoursPerSecond(const v1::ExperimentSpecification& specification,
                                       Comparison& comparison) {
@@ -81,10 +103,22 @@ absl::StatusOr<double> HoursPerSecond(const v1::ExperimentSpecification& specifi
 
 }  // namespace
 
-int Decimals(Quantity quantity) { return quantity == Quantity::kTrainingHours ? 2 : 1; }
+std::string FormatQuantity(Quantity quantity, double value) {
+  if (quantity == Quantity::kLoss) return absl::StrFormat("%.3g", value);
+  return absl::StrFormat("%.*f", Decimals(quantity), value);
+}
 
-std::optional<double> ComparisonCell::Difference(int decimals) const {
+std::optional<double> ComparisonCell::Ratio() const {
+  if (!measured.has_value() || !published.has_value() || published->value == 0) {
+    return std::nullopt;
+  }
+  return measured->value / published->value;
+}
+
+std::optional<double> ComparisonCell::Difference(Quantity quantity) const {
   if (!measured.has_value() || !published.has_value()) return std::nullopt;
+  if (quantity == Quantity::kLoss) return measured->value - published->value;
+  const int decimals = Decimals(quantity);
   return Rounded(Rounded(measured->value, decimals) - Rounded(published->value, decimals),
                  decimals);
 }
@@ -107,7 +141,7 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
   const std::vector<PublishedRow>& rows = comparison.table.rows;
   const std::vector<PublishedColumn>& columns = comparison.table.columns;
   const Quantity quantity = comparison.table.quantity;
-  double factor = 100;  // per cent
+  double factor = quantity == Quantity::kLoss ? 1 : 100;  // per cent
   if (quantity == Quantity::kTrainingHours) {
     const absl::StatusOr<double> hours = HoursPerSecond(specification, comparison);
     if (!hours.ok()) return hours.status();
@@ -119,15 +153,17 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
     const v1::Component task = FindComponent(specification.tasks(), cell.task());
     const v1::Component network = FindComponent(specification.networks(), cell.network());
     const v1::Component encoding = FindComponent(specification.encodings(), cell.encoding());
-    const SeedStatistic value = Scaled(
-        quantity == Quantity::kTrainingHours ? cell.training_seconds() : cell.unseen_accuracy(),
-        factor);
+    int counted = 0;
     // A table may have a row twice, and columns of the same trials.
     bool found = false;
     for (size_t row = 0; row < rows.size(); ++row) {
       for (size_t column = 0; column < columns.size(); ++column) {
-        if (rows[row].task != task.name() || !columns[column].Matches(network, encoding)) continue;
+        if (!rows[row].Matches(task, network) || !columns[column].Matches(network, encoding)) {
+          continue;
+        }
         found = true;
+        const SeedStatistic value = Scaled(ValueOf(cell, quantity, columns[column]), factor);
+        counted = std::max(counted, value.trials());
         values[row][column].push_back(value);
       }
     }
@@ -135,8 +171,8 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
     const int unended = trials.queued() + trials.running() + trials.failed() + trials.cancelled();
     if (found) {
       comparison.unfinished += unended;
-      comparison.counted += value.trials();
-      comparison.without_value += trials.succeeded() - value.trials();
+      comparison.counted += counted;
+      comparison.without_value += trials.succeeded() - counted;
     } else {
       comparison.elsewhere += unended + trials.succeeded();
     }
@@ -149,6 +185,11 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
       ++comparison.cell_count;
       const auto published = comparison.table.cells.find({row, column});
       if (published != comparison.table.cells.end()) cells[column].published = published->second;
+    }
+    // Losses of a row are those of ever larger scales: the first would always be the best.
+    if (quantity == Quantity::kLoss) {
+      comparison.cells.push_back(std::move(cells));
+      continue;
     }
     for (const Statistic statistic :
          {Statistic::kMaximum, Statistic::kMeanAtBestRate, Statistic::kMeanOfAll}) {

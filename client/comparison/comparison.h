@@ -3,6 +3,7 @@
 #define LENGTHWISE_CLIENT_COMPARISON_COMPARISON_H_
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,8 +13,9 @@
 
 namespace lengthwise::client {
 
-// Digits behind the point that tables print of a quantity.
-int Decimals(Quantity quantity);
+// A number as tables print it: with as many digits behind the point as is usual for the quantity;
+// a loss with three digits.
+std::string FormatQuantity(Quantity quantity, double value);
 
 struct ComparisonCell {
   // Absent while no trial of the cell has finished.
@@ -24,8 +26,10 @@ struct ComparisonCell {
   bool best_measured = false;
   bool best_published = false;
 
-  // Measured less published, as printed numbers would be subtracted.
-  std::optional<double> Difference(int decimals) const;
+  // Measured less published, as printed numbers would be subtracted; losses as they are.
+  std::optional<double> Difference(Quantity quantity) const;
+  // Measured by published; absent where that is 0.
+  std::optional<double> Ratio() const;
 };
 
 struct Comparison {

@@ -56,7 +56,7 @@ Records ComparisonRecords(const Comparison& comparison) {
                               int64_t{run ? cell.measured->trials : 0},
                               printed ? Value(cell.published->value) : Value(),
                               printed ? OrNothing(cell.published->deviation) : Value(),
-                              OrNothing(cell.Difference(Decimals(table.quantity))),
+                              OrNothing(cell.Difference(table.quantity)),
                               cell.best_measured, cell.best_published});
     }
   }

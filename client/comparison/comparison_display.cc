@@ -1,6 +1,7 @@
 #include "client/comparison/comparison_display.h"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -33,17 +34,28 @@ Indices ColumnsShown(const ComparisonDocument& document) {
 
 // A value or a published one, with its deviation where it has one.
 template <typename Value>
-std::string FormatValue(const std::optional<Value>& value, int decimals) {
+std::string FormatValue(const std::optional<Value>& value, Quantity quantity) {
   if (!value.has_value()) return "";
-  if (!value->deviation.has_value()) return absl::StrFormat("%.*f", decimals, value->value);
-  return absl::StrFormat("%.*f ± %.*f", decimals, value->value, decimals, *value->deviation);
+  std::string text = FormatQuantity(quantity, value->value);
+  if (value->deviation.has_value()) {
+    absl::StrAppend(&text, " ± ", FormatQuantity(quantity, *value->deviation));
+  }
+  return text;
 }
 
-std::string FormatDifference(const ComparisonCell& cell, int decimals) {
-  const std::optional<double> difference = cell.Difference(decimals);
+// Losses, of many sizes, are compared by their ratio.
+absl::string_view DifferenceName(Quantity quantity) {
+  return quantity == Quantity::kLoss ? "ratio" : "Δ";
+}
+
+std::string FormatDifference(const ComparisonCell& cell, Quantity quantity) {
+  if (quantity == Quantity::kLoss) {
+    const std::optional<double> ratio = cell.Ratio();
+    return ratio.has_value() ? absl::StrFormat("%.2g", *ratio) : "";
+  }
+  const std::optional<double> difference = cell.Difference(quantity);
   if (!difference.has_value()) return "";
-  return *difference < 0 ? absl::StrFormat("−%.*f", decimals, -*difference)
-                         : absl::StrFormat("+%.*f", decimals, *difference);
+  return absl::StrCat(*difference < 0 ? "−" : "+", FormatQuantity(quantity, std::abs(*difference)));
 }
 
 std::string TaskTitle(const PublishedRow& row) {
@@ -65,14 +77,14 @@ void AddLevelRule(const PublishedTable& table, const Indices& rows, size_t i, Ta
 Table SideBySide(const Comparison& comparison, const Indices& rows, const Indices& columns,
                  bool stars) {
   const PublishedTable& table = comparison.table;
-  const int decimals = Decimals(table.quantity);
   std::vector<Table::Column> heads = {{.header = "level"}, {.header = "task", .shrinks_to = 12}};
   std::vector<Table::Group> groups;
   for (const size_t column : columns) {
     groups.push_back({table.columns[column].label, heads.size(), heads.size() + 2});
     heads.push_back({.header = "here", .align = Table::Align::kRight, .rule_before = true});
     heads.push_back({.header = "paper", .align = Table::Align::kRight});
-    heads.push_back({.header = "Δ", .align = Table::Align::kRight});
+    heads.push_back(
+        {.header = std::string(DifferenceName(table.quantity)), .align = Table::Align::kRight});
   }
   Table rendered(std::move(heads));
   for (Table::Group& group : groups) rendered.AddGroup(std::move(group));
@@ -85,11 +97,11 @@ Table SideBySide(const Comparison& comparison, const Indices& rows, const Indice
       const auto mark = [stars](std::string text, bool best) {
         return stars && !text.empty() ? absl::StrCat(text, best ? "*" : " ") : text;
       };
-      cells.emplace_back(mark(FormatValue(cell.measured, decimals), cell.best_measured),
+      cells.emplace_back(mark(FormatValue(cell.measured, table.quantity), cell.best_measured),
                          cell.best_measured ? Paint::kGreen : Paint::kBold, cell.best_measured);
-      cells.emplace_back(mark(FormatValue(cell.published, decimals), cell.best_published),
+      cells.emplace_back(mark(FormatValue(cell.published, table.quantity), cell.best_published),
                          Paint::kPlain, cell.best_published);
-      cells.emplace_back(FormatDifference(cell, decimals), Paint::kDim);
+      cells.emplace_back(FormatDifference(cell, table.quantity), Paint::kDim);
     }
     rendered.AddRow(std::move(cells));
   }
@@ -122,7 +134,6 @@ std::vector<Indices> Blocks(const Comparison& comparison, const Indices& rows,
 
 Table OneCellEach(const Comparison& comparison, const Indices& rows, const Indices& columns) {
   const PublishedTable& table = comparison.table;
-  const int decimals = Decimals(table.quantity);
   std::vector<Table::Column> heads = {{.header = "level"}, {.header = "task"}};
   for (const size_t column : columns) {
     heads.push_back({.header = table.columns[column].label, .align = Table::Align::kRight});
@@ -132,9 +143,9 @@ Table OneCellEach(const Comparison& comparison, const Indices& rows, const Indic
     std::vector<Table::Cell> cells = {LevelTitle(table, rows, i), TaskTitle(table.rows[rows[i]])};
     for (const size_t column : columns) {
       const ComparisonCell& cell = comparison.cells[rows[i]][column];
-      std::vector<std::string> parts = {FormatValue(cell.measured, decimals),
-                                        FormatValue(cell.published, decimals),
-                                        FormatDifference(cell, decimals)};
+      std::vector<std::string> parts = {FormatValue(cell.measured, table.quantity),
+                                        FormatValue(cell.published, table.quantity),
+                                        FormatDifference(cell, table.quantity)};
       if (!cell.measured.has_value()) {
         cells.emplace_back(cell.published ? absl::StrCat("  / ", parts[1], " /  ") : "");
       } else {
@@ -164,7 +175,8 @@ void WriteTerminal(const ComparisonDocument& document, int width, const Palette&
 }
 
 void WriteMarkdown(const ComparisonDocument& document, std::ostream& out) {
-  out << "**" << EscapeMarkdown(Heading(document)) << "** Each cell: here / paper / difference.\n\n"
+  out << "**" << EscapeMarkdown(Heading(document)) << "** Each cell: here / paper / "
+      << (document.comparison.table.quantity == Quantity::kLoss ? "ratio" : "difference") << ".\n\n"
       << OneCellEach(document.comparison, RowsShown(document), ColumnsShown(document))
              .RenderMarkdown()
       << "\n";

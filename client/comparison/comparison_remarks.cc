@@ -59,12 +59,17 @@ std::string StatisticInWords(Statistic statistic) {
       return "mean and sample standard deviation over the seeds of the best learning rate";
     case Statistic::kMeanOfAll:
       return "mean and sample standard deviation over all trials";
+    case Statistic::kMedian:
+      return "the median over the seeds";
   }
   return "";
 }
 
 std::string WhatIsMeasured(const Comparison& comparison) {
   std::string value = "a trial's mean accuracy over the lengths not seen in training";
+  if (comparison.table.quantity == Quantity::kLoss) {
+    value = "a trial's mean squared error at each scale";
+  }
   if (comparison.table.quantity == Quantity::kTrainingHours) {
     value = absl::StrCat("hours of a trial's training, scaled from ", FormatCount(comparison.steps),
                          " to the paper's ", FormatCount(comparison.published_steps),
@@ -119,8 +124,9 @@ std::string Heading(const ComparisonDocument& document) {
   const PublishedTable& table = document.comparison.table;
   return absl::StrCat(document.experiment, " beside ", table.table, " of ",
                       table.citation.substr(0, table.citation.find(',')),
-                      table.quantity == Quantity::kTrainingHours
-                          ? ": hours of training."
+                      table.quantity == Quantity::kTrainingHours ? ": hours of training."
+                      : table.quantity == Quantity::kLoss
+                          ? ": mean squared error by scale."
                           : ": accuracy on unseen lengths, per cent.");
 }
 
@@ -129,8 +135,10 @@ std::vector<std::string> Remarks(const ComparisonDocument& document, absl::strin
   std::vector<std::string> remarks = {NotRun(document)};
   if (comparison.cells_run > 0) {
     remarks.push_back(WhatIsMeasured(comparison));
-    remarks.push_back(absl::StrCat("Best of a row: ", best_mark,
-                                   ". Permutation-invariant, so solvable without positions: †."));
+    if (comparison.table.quantity != Quantity::kLoss) {
+      remarks.push_back(absl::StrCat("Best of a row: ", best_mark,
+                                     ". Permutation-invariant, so solvable without positions: †."));
+    }
   }
   if (std::string left_out = WhatIsLeftOut(comparison); !left_out.empty()) {
     remarks.push_back(std::move(left_out));

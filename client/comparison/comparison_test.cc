@@ -82,8 +82,8 @@ TEST(ComparisonTest, PutsTheBestTrialOfACellBesideThePublishedNumber) {
   ASSERT_TRUE(none.measured.has_value());
   EXPECT_DOUBLE_EQ(none.measured->value, 51.2);
   EXPECT_EQ(none.measured->trials, 2);
-  EXPECT_DOUBLE_EQ(none.Difference(1).value(), 0.8);
-  EXPECT_DOUBLE_EQ(comparison.cells[0][1].Difference(1).value(), -12.2);
+  EXPECT_DOUBLE_EQ(none.Difference(Quantity::kUnseenAccuracy).value(), 0.8);
+  EXPECT_DOUBLE_EQ(comparison.cells[0][1].Difference(Quantity::kUnseenAccuracy).value(), -12.2);
   EXPECT_FALSE(none.best_measured);
   EXPECT_TRUE(comparison.cells[0][1].best_measured);
   EXPECT_TRUE(comparison.cells[0][1].best_published);
@@ -96,7 +96,7 @@ TEST(ComparisonTest, CellsThatWereNotRunAreEmptyAndCounted) {
   EXPECT_EQ(comparison.cells_run, 1);
   EXPECT_EQ(comparison.cell_count, 4);
   EXPECT_FALSE(comparison.cells[1][0].measured.has_value());
-  EXPECT_FALSE(comparison.cells[1][0].Difference(1).has_value());
+  EXPECT_FALSE(comparison.cells[1][0].Difference(Quantity::kUnseenAccuracy).has_value());
   EXPECT_TRUE(comparison.RowWasRun(0));
   EXPECT_FALSE(comparison.RowWasRun(1));
   EXPECT_FALSE(comparison.ColumnWasRun(0));
@@ -110,7 +110,7 @@ TEST(ComparisonTest, ANumberWithoutAPublishedOneHasNoDifference) {
   summary.Add("bucket_sort", "random", 1, 0.9, 0.9);
   const Comparison comparison = summary.Beside(Table());
   EXPECT_TRUE(comparison.cells[1][1].measured.has_value());
-  EXPECT_FALSE(comparison.cells[1][1].Difference(1).has_value());
+  EXPECT_FALSE(comparison.cells[1][1].Difference(Quantity::kUnseenAccuracy).has_value());
 }
 
 TEST(ComparisonTest, WhatPrintsTheSameIsBestTogether) {
@@ -176,7 +176,7 @@ TEST(ComparisonTest, TimesAreScaledToThePapersStepsAndTheShortestIsBest) {
   rope.mutable_training_seconds()->set_mean(36);
   const Comparison comparison = summary.Beside(table);
   EXPECT_DOUBLE_EQ(comparison.cells[0][0].measured->value, 10);
-  EXPECT_DOUBLE_EQ(comparison.cells[0][0].Difference(2).value(), 9.14);
+  EXPECT_DOUBLE_EQ(comparison.cells[0][0].Difference(Quantity::kTrainingHours).value(), 9.14);
   EXPECT_TRUE(comparison.cells[0][0].best_measured);
   EXPECT_FALSE(comparison.cells[0][1].best_measured);
   EXPECT_TRUE(comparison.cells[0][0].best_published);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "catalogue/suggestion.h"
 #include "client/comparison/published_files.h"
+#include "models/networks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
@@ -17,15 +18,59 @@ using nlohmann::json;
 // What an encoding does where it does not say.
 bool Ordinary(const std::string& flag) { return flag == "sorted" || flag == "trained"; }
 
+using Wanted = ParameterValues::mapped_type;
+
+bool Equals(const google::protobuf::Value& value, const Wanted& wanted) {
+  if (const bool* flag = std::get_if<bool>(&wanted)) return value.bool_value() == *flag;
+  if (const double* number = std::get_if<double>(&wanted)) return value.number_value() == *number;
+  return value.string_value() == std::get<std::string>(wanted);
+}
+
 // Whether a component's parameter has the value, or lacks it where that is the ordinary one.
-bool Has(const v1::Component& component, const std::string& name,
-         const std::variant<bool, double>& wanted) {
+bool Has(const v1::Component& component, const std::string& name, const Wanted& wanted) {
   const auto found = component.parameters().find(name);
-  const bool is_absent = found == component.parameters().end();
-  if (const bool* flag = std::get_if<bool>(&wanted)) {
-    return *flag == (is_absent ? Ordinary(name) : found->second.bool_value());
+  if (found != component.parameters().end()) return Equals(found->second, wanted);
+  const bool* flag = std::get_if<bool>(&wanted);
+  return flag != nullptr && *flag == Ordinary(name);
+}
+
+// Whether it is the default of a network's parameter.
+bool IsDefault(const std::string& network, const std::string& name, const Wanted& wanted) {
+  for (const models::NetworkEntry* entry : models::NetworkEntries()) {
+    if (entry->name != network) continue;
+    for (const catalogue::ParameterEntry& parameter : entry->parameters) {
+      if (parameter.name != name) continue;
+      google::protobuf::Value value;
+      if (const bool* flag = std::get_if<bool>(&parameter.default_value)) {
+        value.set_bool_value(*flag);
+      } else if (const auto* text = std::get_if<std::string>(&parameter.default_value)) {
+        value.set_string_value(*text);
+      } else if (const auto* integer = std::get_if<int64_t>(&parameter.default_value)) {
+        value.set_number_value(static_cast<double>(*integer));
+      } else {
+        value.set_number_value(std::get<double>(parameter.default_value));
+      }
+      return Equals(value, wanted);
+    }
   }
-  return !is_absent && found->second.number_value() == std::get<double>(wanted);
+  return false;
+}
+
+Wanted ReadWanted(const json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return value.get<std::string>();
+  return value.get<bool>();
+}
+
+// {"name": ..., and parameters}.
+void ReadComponent(const json& object, std::string& component, ParameterValues& parameters) {
+  for (const auto& [name, value] : object.items()) {
+    if (name == "name") {
+      component = value;
+    } else {
+      parameters[name] = ReadWanted(value);
+    }
+  }
 }
 
 // One of the values by its name in a file.
@@ -42,7 +87,8 @@ Statistic ReadStatistic(const json& object) {
   return ReadChoice<Statistic>(object, "statistic",
                                {{"maximum", Statistic::kMaximum},
                                 {"mean_at_best_rate", Statistic::kMeanAtBestRate},
-                                {"mean_of_all", Statistic::kMeanOfAll}});
+                                {"mean_of_all", Statistic::kMeanOfAll},
+                                {"median", Statistic::kMedian}});
 }
 
 // `comparison` has what all columns share.
@@ -52,24 +98,21 @@ PublishedColumn ReadColumn(const json& object, const json& comparison) {
       .label = object.at("label"),
       .statistic = ReadStatistic(object.contains("statistic") ? object : comparison)};
   column.attention = object.value("attention", column.attention);
-  for (const auto& [name, value] : object.at("encoding").items()) {
-    if (name == "name") {
-      column.encoding = value;
-    } else if (value.is_number()) {
-      column.parameters[name] = value.get<double>();
-    } else {
-      column.parameters[name] = value.get<bool>();
-    }
-  }
+  column.length = object.value("length", 0);
+  ReadComponent(object.at("encoding"), column.encoding, column.parameters);
   return column;
 }
 
 PublishedRow ReadRow(const json& object) {
-  return {.task = object.value("task", object.at("key").get<std::string>()),
-          .label = object.at("label"),
-          .level = object.value("level", ""),
-          .permutation_invariant = object.at("permutation_invariant"),
-          .random_accuracy = object.at("random_accuracy_percent")};
+  PublishedRow row{.task = object.value("task", object.at("key").get<std::string>()),
+                   .label = object.at("label"),
+                   .level = object.value("level", ""),
+                   .permutation_invariant = object.value("permutation_invariant", false),
+                   .random_accuracy = object.value("random_accuracy_percent", 0.0)};
+  if (object.contains("network")) {
+    ReadComponent(object.at("network"), row.network, row.network_parameters);
+  }
+  return row;
 }
 
 size_t IndexOf(const json& keyed, const std::string& key) {
@@ -96,7 +139,8 @@ PublishedTable Read(absl::string_view name, const json& file) {
   table.protocol = comparison.at("protocol");
   table.quantity = ReadChoice<Quantity>(comparison, "quantity",
                                         {{"unseen_accuracy", Quantity::kUnseenAccuracy},
-                                         {"training_hours", Quantity::kTrainingHours}});
+                                         {"training_hours", Quantity::kTrainingHours},
+                                         {"loss", Quantity::kLoss}});
   for (const json& column : file.at("columns")) {
     table.columns.push_back(ReadColumn(column, comparison));
   }
@@ -122,6 +166,19 @@ bool PublishedColumn::Matches(const v1::Component& network, const v1::Component&
   return std::all_of(parameters.begin(), parameters.end(), [&](const auto& parameter) {
     return Has(given, parameter.first, parameter.second);
   });
+}
+
+bool PublishedRow::Matches(const v1::Component& given_task,
+                           const v1::Component& given_network) const {
+  if (given_task.name() != task) return false;
+  if (!network.empty() && given_network.name() != network) return false;
+  return std::all_of(
+      network_parameters.begin(), network_parameters.end(), [&](const auto& parameter) {
+        const auto& [name, wanted] = parameter;
+        const auto found = given_network.parameters().find(name);
+        return found != given_network.parameters().end() ? Equals(found->second, wanted)
+                                                         : IsDefault(network, name, wanted);
+      });
 }
 
 absl::StatusOr<PublishedTable> ParsePublishedTable(absl::string_view name, absl::string_view text) {

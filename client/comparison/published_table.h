@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_CLIENT_COMPARISON_PUBLISHED_TABLE_H_
 #define LENGTHWISE_CLIENT_COMPARISON_PUBLISHED_TABLE_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ enum class Statistic {
   kMeanAtBestRate,
   // Mean and standard deviation over all trials.
   kMeanOfAll,
+  // Median over the seeds of the configuration with the lowest.
+  kMedian,
 };
 
 // What the numbers of a table are.
@@ -32,7 +35,12 @@ enum class Quantity {
   kUnseenAccuracy,
   // Hours of training for the paper's number of steps. Less is better.
   kTrainingHours,
+  // The loss at a column's length. Less is better.
+  kLoss,
 };
+
+// Values that a component's parameters must have.
+using ParameterValues = std::map<std::string, std::variant<bool, double, std::string>>;
 
 struct PublishedColumn {
   std::string key;
@@ -41,9 +49,11 @@ struct PublishedColumn {
   // The encoding that a trial of this column has: its catalogue name, empty for any, and values
   // that its parameters must have.
   std::string encoding;
-  std::map<std::string, std::variant<bool, double>> parameters;
+  ParameterValues parameters;
   // The network's parameter of that name.
   std::string attention = "softmax";
+  // Where on the tasks' axis a loss was taken: the scale of numbers.
+  int32_t length = 0;
 
   // Whether trials with such a network and encoding belong to this column. A parameter that they do
   // not have counts as the papers' ordinary case: not randomized, sorted, trained, soft-max
@@ -52,11 +62,19 @@ struct PublishedColumn {
 };
 
 struct PublishedRow {
-  std::string task;   // its name in the catalogue
+  std::string task;  // its name in the catalogue
+  // The network that its trials have: its catalogue name, empty for any, and values that its
+  // parameters must have.
+  std::string network;
+  ParameterValues network_parameters;
   std::string label;  // as the paper prints it
   std::string level;  // in the Chomsky hierarchy: "R", "DCF" or "CS"
   bool permutation_invariant = false;
   double random_accuracy = 0;  // per cent
+
+  // Whether trials of such a task and network belong to this row. A parameter that the network does
+  // not have counts as the catalogue's default.
+  bool Matches(const v1::Component& task, const v1::Component& network) const;
 };
 
 struct PublishedValue {

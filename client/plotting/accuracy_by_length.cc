@@ -13,6 +13,7 @@ namespace lengthwise::client {
 namespace {
 
 constexpr char kBestUnseen[] = "the highest mean accuracy on lengths not seen in training";
+constexpr char kLowestUnseen[] = "the lowest mean error on what training did not show";
 
 // Widens the range of a panel's x axis to its points.
 void Widen(const std::vector<SeriesPoint>& points, double& low, double& high) {
@@ -20,6 +21,15 @@ void Widen(const std::vector<SeriesPoint>& points, double& low, double& high) {
     low = std::min(low, point.x);
     high = std::max(high, point.x);
   }
+}
+
+// What the panels' shaded parts are.
+std::string ShadedLabel(const std::set<std::pair<double, double>>& training,
+                        const std::string& axis) {
+  if (training.size() != 1) return absl::StrCat(axis, "s seen in training");
+  const auto& [first, last] = *training.begin();
+  if (first == last) return absl::StrFormat("seen in training: %s %.0f", axis, last);
+  return absl::StrFormat("seen in training: %ss %.0f to %.0f", axis, first, last);
 }
 
 }  // namespace
@@ -30,11 +40,24 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
                 .title = absl::StrCat("Accuracy by length: ", ExperimentNames(experiments)),
                 .x = {.label = "input length"},
                 .y = AccuracyAxis("token accuracy")};
-  for (const v1::Component* task : TasksOf(groups)) figure.x.label = AxisTitle(*task);
-  if (figure.x.label != "input length") {
-    figure.title = absl::StrCat("Accuracy by ", figure.x.label, ": ", ExperimentNames(experiments));
-  }
   Averaging averaging;
+  for (const v1::Component* task : TasksOf(groups)) {
+    if (ComparedByLoss(*task) != ComparedByLoss(*TasksOf(groups)[0])) {
+      return absl::InvalidArgumentError(
+          "one picture shows accuracies or errors, and these experiments have both; plot them one "
+          "by one");
+    }
+    figure.x.label = AxisTitle(*task);
+    averaging.is_median = ComparedByLoss(*task);
+    figure.y =
+        averaging.is_median ? Axis{.label = LossTitle(*task)} : AccuracyAxis(AccuracyTitle(*task));
+  }
+  const bool is_loss = averaging.is_median;
+  const std::string axis = groups.empty() ? "length" : OwnAxis(*groups[0].task).value_or("length");
+  if (figure.x.label != "input length") {
+    figure.title = absl::StrCat(is_loss ? "Error by " : "Accuracy by ", figure.x.label, ": ",
+                                ExperimentNames(experiments));
+  }
   double shortest = HUGE_VAL;
   double longest = -HUGE_VAL;
   std::set<std::pair<double, double>> training;
@@ -51,12 +74,15 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
         if (found == finals.end()) continue;
         const v1::LengthAccuracies& measured = *found->second;
         std::map<double, double> curve;
-        for (int i = 0; i < std::min(measured.lengths_size(), measured.accuracies_size()); ++i) {
-          curve[measured.lengths(i)] = measured.accuracies(i);
+        const auto& scores = is_loss ? measured.losses() : measured.accuracies();
+        for (int i = 0; i < std::min(measured.lengths_size(), scores.size()); ++i) {
+          curve[measured.lengths(i)] = scores.Get(i);
         }
         curves.Add(curve);
       }
-      Series series{.name = group.name, .style = group.style, .points = curves.Mean()};
+      Series series{.name = group.name,
+                    .style = group.style,
+                    .points = is_loss ? curves.Median() : curves.Mean()};
       if (series.points.empty()) continue;
       Widen(series.points, shortest, longest);
       averaging.most_seeds = std::max(averaging.most_seeds, curves.size());
@@ -79,12 +105,10 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
   for (Panel& panel : figure.panels) {
     if (panel.shaded.has_value() && panel.shaded->first <= 1) panel.shaded->first = shortest;
   }
-  figure.shaded_label = training.size() == 1
-                            ? absl::StrFormat("seen in training: lengths %.0f to %.0f",
-                                              training.begin()->first, training.begin()->second)
-                            : "lengths seen in training";
+  figure.shaded_label = ShadedLabel(training, axis);
+  if (is_loss) SetLossAxis(figure);
   figure.caption = MissingTrials(experiments);
-  Describe(averaging, kBestUnseen, figure);
+  Describe(averaging, is_loss ? kLowestUnseen : kBestUnseen, figure);
   return figure;
 }
 

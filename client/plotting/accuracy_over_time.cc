@@ -108,6 +108,10 @@ absl::StatusOr<Figure> AccuracyOverTimeFigure(const std::vector<PlotExperiment>&
       .kind = "accuracy_over_time",
       .title = absl::StrCat("Accuracy over training time: ", ExperimentNames(experiments)),
       .y = AccuracyAxis("token accuracy on lengths not seen")};
+  for (const v1::Component* task : TasksOf(groups)) {
+    figure.y.label =
+        absl::StrCat(AccuracyTitle(*task), " on ", OwnAxis(*task).value_or("length"), "s not seen");
+  }
   Averaging averaging;
   double longest = 0;
   for (const v1::Component* task : TasksOf(groups)) {

@@ -38,6 +38,27 @@ std::string AxisTitle(const v1::Component& task) {
   return entry != nullptr ? entry->axis_title : tasks::TaskEntry().axis_title;
 }
 
+std::optional<std::string> OwnAxis(const v1::Component& task) {
+  const auto* entry = tasks::FindTask(task.name());
+  if (entry == nullptr || !entry->seen_up_to.has_value()) return std::nullopt;
+  return entry->axis;
+}
+
+bool ComparedByLoss(const v1::Component& task) {
+  const auto* entry = tasks::FindTask(task.name());
+  return entry != nullptr && entry->compared_by_loss;
+}
+
+std::string LossTitle(const v1::Component& task) {
+  const auto* entry = tasks::FindTask(task.name());
+  return entry != nullptr ? entry->loss_title : tasks::TaskEntry().loss_title;
+}
+
+std::string AccuracyTitle(const v1::Component& task) {
+  const auto* entry = tasks::FindTask(task.name());
+  return entry != nullptr ? entry->accuracy_title : tasks::TaskEntry().accuracy_title;
+}
+
 std::string EncodingTitle(const v1::Component& encoding) {
   const auto* entry = FindEncoding(encoding.name());
   const std::string label = Label(encoding);
@@ -54,7 +75,7 @@ std::string EncodingTitle(const v1::Component& encoding) {
 
 std::optional<double> RandomAccuracy(const v1::Component& task) {
   const auto* entry = tasks::FindTask(task.name());
-  if (entry == nullptr) return std::nullopt;
+  if (entry == nullptr || entry->compared_by_loss) return std::nullopt;
   for (const catalogue::ParameterEntry& parameter : entry->parameters) {
     const auto set = task.parameters().find(parameter.name);
     if (set != task.parameters().end() && !Equals(set->second, parameter.default_value)) {

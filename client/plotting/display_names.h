@@ -18,6 +18,15 @@ std::string EncodingTitle(const v1::Component& encoding);
 // What its lengths are, as an axis is called: "input length", "number of vectors".
 std::string AxisTitle(const v1::Component& task);
 
+// "length", "scale": one of what AxisTitle names; absent where that is the length of training, too.
+std::optional<std::string> OwnAxis(const v1::Component& task);
+
+// Whether its results are losses, and what those are: "mean squared error"; what its accuracy is:
+// "token accuracy".
+bool ComparedByLoss(const v1::Component& task);
+std::string LossTitle(const v1::Component& task);
+std::string AccuracyTitle(const v1::Component& task);
+
 // Token accuracy of guessing, 0 to 1; absent for a task with other parameters than the paper's, of
 // which it is not known.
 std::optional<double> RandomAccuracy(const v1::Component& task);

@@ -12,8 +12,6 @@ namespace lengthwise::client {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// What a logarithmic axis shows at most; a loss of exactly 0 is drawn at its lower end.
-constexpr double kMostDecades = 7;
 
 // Loss by step, by trial.
 using Losses = std::map<std::string, std::map<double, double>>;
@@ -59,36 +57,15 @@ const SeedGroup* ShownRate(const TrialGroup& group, const Losses& losses) {
   });
 }
 
-// Sets the axes from all panels' points.
-void SetAxes(Figure& figure) {
+// Up to the last step that is drawn.
+void SetStepAxis(Figure& figure) {
   double last_step = 1;
-  double lowest = HUGE_VAL;
-  double highest = 0;
   for (const Panel& panel : figure.panels) {
     for (const Series& series : panel.series) {
-      for (const SeriesPoint& point : series.points) {
-        last_step = std::max(last_step, point.x);
-        highest = std::max(highest, point.high);
-        if (point.low > 0) lowest = std::min(lowest, point.low);
-      }
+      for (const SeriesPoint& point : series.points) last_step = std::max(last_step, point.x);
     }
   }
   figure.x.range = {0, last_step};
-  if (highest > 10 * lowest) {
-    figure.y.scale = Axis::Scale::kLog10;
-    lowest = std::max(lowest, highest * std::pow(10, -kMostDecades));
-    figure.y.range = {lowest / 1.2, highest * 1.2};
-    for (Panel& panel : figure.panels) {
-      for (Series& series : panel.series) {
-        for (SeriesPoint& point : series.points) {
-          point.low = std::max(point.low, lowest / 1.2);
-          point.y = std::max(point.y, lowest / 1.2);
-        }
-      }
-    }
-  } else {
-    figure.y.range = {0, highest > 0 ? highest * 1.05 : 1};
-  }
 }
 
 }  // namespace
@@ -103,6 +80,9 @@ absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments
                 .title = absl::StrCat("Training loss: ", ExperimentNames(experiments)),
                 .x = {.label = "training step"},
                 .y = {.label = "cross-entropy, nats"}};
+  for (const v1::Component* task : TasksOf(groups)) {
+    if (ComparedByLoss(*task)) figure.y.label = LossTitle(*task);
+  }
   Averaging averaging;
   size_t widest = 1;
   for (const v1::Component* task : TasksOf(groups)) {
@@ -135,7 +115,8 @@ absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments
   }
   if (absl::Status status = CheckPanels(figure.panels.size()); !status.ok()) return status;
   figure.columns = PanelColumns(figure.panels.size());
-  SetAxes(figure);
+  SetStepAxis(figure);
+  SetLossAxis(figure);
   figure.caption = "Loss on the training batches, up to the step that all seeds have reached.";
   if (widest > 1) {
     absl::StrAppend(&figure.caption, " Running mean over up to ", widest,

@@ -1,16 +1,20 @@
 #include "client/plotting/task_panels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plotting/display_names.h"
+#include "statistics/summary.h"
 
 namespace lengthwise::client {
 namespace {
 
 constexpr size_t kMostPanels = 16;
+// What a logarithmic axis of losses shows.
+constexpr double kMostDecades = 7;
 
 // The curve's value, on the line between its neighbours where it has none at `x`; nullopt beyond
 // its ends.
@@ -49,27 +53,70 @@ std::string MissingTrials(const std::vector<PlotExperiment>& experiments) {
   return absl::StrCat(trials - evaluated, " of ", trials, " trials have no final evaluation.");
 }
 
-std::vector<SeriesPoint> SeedCurves::Mean() const {
-  std::vector<SeriesPoint> points;
-  if (curves_.empty()) return points;
+std::vector<std::pair<double, std::vector<double>>> SeedCurves::Values() const {
+  std::vector<std::pair<double, std::vector<double>>> values;
+  if (curves_.empty()) return values;
   const auto last = [](const auto& curve) { return curve.rbegin()->first; };
   const auto& shortest =
       *std::min_element(curves_.begin(), curves_.end(),
                         [&](const auto& a, const auto& b) { return last(a) < last(b); });
   for (const auto& [x, y] : shortest) {
-    SeriesPoint point{.x = x, .y = 0, .low = y, .high = y};
-    bool in_all = true;
+    std::vector<double> at_x;
     for (const auto& curve : curves_) {
-      const std::optional<double> value = At(curve, x);
-      in_all &= value.has_value();
-      if (!in_all) break;
-      point.y += *value / static_cast<double>(curves_.size());
-      point.low = std::min(point.low, *value);
-      point.high = std::max(point.high, *value);
+      if (const std::optional<double> value = At(curve, x)) at_x.push_back(*value);
     }
-    if (in_all) points.push_back(point);
+    if (at_x.size() == curves_.size()) values.emplace_back(x, std::move(at_x));
+  }
+  return values;
+}
+
+std::vector<SeriesPoint> SeedCurves::Mean() const {
+  std::vector<SeriesPoint> points;
+  for (const auto& [x, values] : Values()) {
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    points.push_back({.x = x, .y = statistics::Mean(values), .low = *low, .high = *high});
   }
   return points;
+}
+
+std::vector<SeriesPoint> SeedCurves::Median() const {
+  std::vector<SeriesPoint> points;
+  for (const auto& [x, values] : Values()) {
+    points.push_back({.x = x,
+                      .y = statistics::Quantile(values, 0.5),
+                      .low = statistics::Quantile(values, 0.1),
+                      .high = statistics::Quantile(values, 0.9)});
+  }
+  return points;
+}
+
+void SetLossAxis(Figure& figure) {
+  double lowest = HUGE_VAL;
+  double highest = 0;
+  for (const Panel& panel : figure.panels) {
+    for (const Series& series : panel.series) {
+      for (const SeriesPoint& point : series.points) {
+        highest = std::max(highest, point.high);
+        if (point.low > 0) lowest = std::min(lowest, point.low);
+      }
+    }
+  }
+  if (highest <= 10 * lowest) {
+    figure.y.range = {0, highest > 0 ? highest * 1.05 : 1};
+    return;
+  }
+  figure.y.scale = Axis::Scale::kLog10;
+  lowest = std::max(lowest, highest * std::pow(10, -kMostDecades)) / 1.2;
+  figure.y.range = {lowest, highest * 1.2};
+  for (Panel& panel : figure.panels) {
+    for (Series& series : panel.series) {
+      for (SeriesPoint& point : series.points) {
+        point.low = std::max(point.low, lowest);
+        point.y = std::max(point.y, lowest);
+        point.high = std::max(point.high, lowest);
+      }
+    }
+  }
 }
 
 std::optional<Reference> GuessReference(const v1::Component& task) {
@@ -89,7 +136,10 @@ std::optional<std::pair<double, double>> TrainingLengths(const std::vector<Trial
         // Puzzles, of which training shows none of the evaluation's.
         if (specification.evaluation().seen_up_to() < 1) return std::nullopt;
         const v1::LengthRange& range = specification.training().lengths();
-        const std::pair<double, double> of_trial(range.min(), range.max());
+        const std::pair<double, double> of_trial =
+            OwnAxis(task).has_value()
+                ? std::pair<double, double>(1, specification.evaluation().seen_up_to())
+                : std::pair<double, double>(range.min(), range.max());
         if (lengths.has_value() && *lengths != of_trial) return std::nullopt;
         lengths = of_trial;
       }
@@ -109,8 +159,10 @@ void Describe(const Averaging& averaging, const std::string& best_by, Figure& fi
     absl::StrAppend(&figure.caption, figure.caption.empty() ? "" : " ", sentence);
   };
   if (averaging.most_seeds > 1) {
-    add(absl::StrCat("Mean over up to ", averaging.most_seeds, " seeds."));
-    figure.band_caption = "Bands: from the lowest to the highest seed.";
+    add(absl::StrCat(averaging.is_median ? "Median" : "Mean", " over up to ", averaging.most_seeds,
+                     " seeds."));
+    figure.band_caption = averaging.is_median ? "Bands: 10th to 90th percentile of the seeds."
+                                              : "Bands: from the lowest to the highest seed.";
   }
   if (averaging.several_rates)
     add(absl::StrCat("Each line has the learning rate with ", best_by, "."));

@@ -28,7 +28,13 @@ class SeedCurves {
   // straight.
   std::vector<SeriesPoint> Mean() const;
 
+  // Median, 10th and 90th percentile, as Mean.
+  std::vector<SeriesPoint> Median() const;
+
  private:
+  // The curves' values at the x's that Mean speaks of.
+  std::vector<std::pair<double, std::vector<double>>> Values() const;
+
   std::vector<std::map<double, double>> curves_;
 };
 
@@ -41,6 +47,10 @@ std::optional<std::pair<double, double>> TrainingLengths(const std::vector<Trial
 
 // From 0 to 100 %.
 Axis AccuracyAxis(const std::string& label);
+
+// Sets the y axis to the panels' points, all of them losses: logarithmic where they differ by much,
+// and then over a few powers of ten at most; a loss of exactly 0 is drawn at its lower end.
+void SetLossAxis(Figure& figure);
 
 // The error of a figure that needs final evaluations where there are none.
 absl::Status NoFinalEvaluation(const std::vector<PlotExperiment>& experiments);
@@ -55,6 +65,7 @@ int PanelColumns(size_t panels);
 struct Averaging {
   size_t most_seeds = 1;
   bool several_rates = false;
+  bool is_median = false;
 };
 void Describe(const Averaging& averaging, const std::string& best_by, Figure& figure);
 

@@ -42,6 +42,20 @@ class Styles {
   std::map<std::tuple<std::string, std::string, int>, int> colors_;
 };
 
+// Mean over the unseen lengths, over all where none is.
+double FinalLoss(const v1::Trial& trial, const v1::LengthAccuracies& measured) {
+  const int32_t seen_up_to = trial.specification().evaluation().seen_up_to();
+  double unseen = 0, all = 0;
+  int unseen_count = 0;
+  for (int i = 0; i < std::min(measured.lengths_size(), measured.losses_size()); ++i) {
+    all += measured.losses(i);
+    if (measured.lengths(i) <= seen_up_to) continue;
+    unseen += measured.losses(i);
+    ++unseen_count;
+  }
+  return unseen_count > 0 ? unseen / unseen_count : all / measured.losses_size();
+}
+
 }  // namespace
 
 std::vector<TrialGroup> GroupTrials(const std::vector<PlotExperiment>& experiments) {
@@ -155,6 +169,7 @@ TrialScore FinalScore(const PlotExperiment& experiment) {
     const auto found = finals.find(trial.name());
     if (found == finals.end() || found->second->accuracies().empty()) return kNone;
     const v1::LengthAccuracies& measured = *found->second;
+    if (ComparedByLoss(trial.specification().task())) return -FinalLoss(trial, measured);
     const double unseen = UnseenAccuracy(trial, measured);
     if (!std::isnan(unseen)) return unseen;
     double sum = 0;

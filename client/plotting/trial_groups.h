@@ -71,8 +71,8 @@ double UnseenAccuracy(const v1::Trial& trial, const v1::LengthAccuracies& accura
 std::map<std::string, const v1::LengthAccuracies*> FinalEvaluations(
     const PlotExperiment& experiment);
 
-// Scores trials by their final evaluation: the mean over unseen lengths, over all lengths where
-// none is unseen.
+// Scores trials by their final evaluation: the mean accuracy over unseen lengths, over all lengths
+// where none is unseen; the negative of such a mean of losses for tasks that are compared by them.
 TrialScore FinalScore(const PlotExperiment& experiment);
 
 // "quickstart-1", "a-1 and b-1", "a-1, b-1 and c-1".

@@ -1,10 +1,13 @@
 #include "client/rendering/accuracy_summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/rendering/component_label.h"
 #include "client/rendering/numbers.h"
 #include "tasks/catalogue.h"
@@ -14,15 +17,34 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
+// Absent where the evaluation does not have it.
+Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name, int index) {
+  for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+    if (metric.name() == name && index < metric.values_size()) return metric.values(index);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string Caption(const AccuracySummary& summary) {
+  std::string title = summary.score_title;
+  title[0] = absl::ascii_toupper(static_cast<unsigned char>(title[0]));
   return absl::StrCat(
-      "Token accuracy by ", summary.axis_title, ", per cent (", FormatCount(summary.sequences),
-      " sequences per ", summary.axis == "length" ? summary.axis : summary.axis_title,
-      summary.seen_up_to > 0 ? absl::StrCat("; trained on lengths up to ", summary.seen_up_to)
-                             : "; none of them seen in training",
+      title, " by ", summary.axis_title,
+      summary.is_loss ? ", median over trials (" : ", per cent (", FormatCount(summary.sequences),
+      " sequences per ",
+      summary.axis == "length" || summary.axis == "scale" ? summary.axis : summary.axis_title,
+      summary.seen_up_to == 0 ? "; none of them seen in training"
+      : summary.seen_up_to > 1
+          ? absl::StrCat("; trained on ", summary.axis, "s up to ", summary.seen_up_to)
+          : absl::StrCat("; trained on ", summary.axis, " 1"),
       ")");
+}
+
+std::string FormatScore(const AccuracySummary& summary, double score) {
+  if (!summary.is_loss) return FormatPercent(score);
+  return std::isnan(score) ? "–" : absl::StrFormat("%.3g", score);
 }
 
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
@@ -34,11 +56,16 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
   if (task != nullptr) {
     result.axis = task->axis;
     result.axis_title = task->axis_title;
+    result.is_loss = task->compared_by_loss;
+    result.score_title = result.is_loss ? task->loss_title : task->accuracy_title;
   }
   result.seen_up_to = specification.evaluation().seen_up_to();
   result.sequences = specification.evaluation().sequences();
   const auto mean_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
     return statistic.trials() > 0 ? statistic.mean() : kNone;
+  };
+  const auto median_of = [](const v1::SummarizeExperimentResponse::Quantiles& quantiles) {
+    return quantiles.trials() > 0 ? quantiles.median() : kNone;
   };
   std::set<int32_t> lengths;
   for (const auto& cell : summary.cells()) {
@@ -56,9 +83,16 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
                     .unseen_deviation = cell.unseen_accuracy().trials() < 2
                                             ? kNone
                                             : cell.unseen_accuracy().deviation()};
-    for (int i = 0; i < std::min(cell.lengths_size(), cell.mean_accuracies_size()); ++i) {
+    const int scores = result.is_loss ? cell.losses_size() : cell.mean_accuracies_size();
+    for (int i = 0; i < std::min(cell.lengths_size(), scores); ++i) {
       lengths.insert(cell.lengths(i));
-      row.accuracies[cell.lengths(i)] = cell.mean_accuracies(i);
+      row.scores[cell.lengths(i)] =
+          result.is_loss ? median_of(cell.losses(i)) : cell.mean_accuracies(i);
+    }
+    if (result.is_loss) {
+      row.seen = median_of(cell.seen_loss());
+      row.unseen = median_of(cell.unseen_loss());
+      row.unseen_deviation = kNone;
     }
     result.rows.push_back(std::move(row));
   }
@@ -72,6 +106,16 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
   records.columns = {"trial",       "task",      "network", "encoding", "learning_rate",
                      "weight_seed", "data_seed", "step",    "final",    "length",
                      "seen",        "accuracy",  "loss",    "sequences"};
+  // Measures that some kinds of task have.
+  std::vector<std::string> metrics;
+  for (const auto& evaluation : accuracies.evaluations()) {
+    for (const v1::LengthAccuracies::Metric& metric : evaluation.accuracies().metrics()) {
+      if (std::find(metrics.begin(), metrics.end(), metric.name()) == metrics.end()) {
+        metrics.push_back(metric.name());
+      }
+    }
+  }
+  records.columns.insert(records.columns.end(), metrics.begin(), metrics.end());
   std::map<std::string, const v1::Trial*> by_name;
   for (const v1::Trial& trial : trials) by_name[trial.name()] = &trial;
   for (const auto& evaluation : accuracies.evaluations()) {
@@ -90,6 +134,9 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
            i < measured.accuracies_size() ? Value(measured.accuracies(i)) : Value(),
            i < measured.losses_size() ? Value(measured.losses(i)) : Value(),
            int64_t{measured.sequences()}});
+      for (const std::string& metric : metrics) {
+        records.rows.back().push_back(MetricValue(measured, metric, i));
+      }
     }
   }
   return records;

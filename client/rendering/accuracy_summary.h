@@ -1,5 +1,5 @@
-// What an experiment found: accuracy by length, lengths seen in training and lengths not seen
-// apart.
+// What an experiment found: accuracy or, of tasks that are compared by it, loss by length, lengths
+// seen in training and lengths not seen apart.
 #ifndef LENGTHWISE_CLIENT_RENDERING_ACCURACY_SUMMARY_H_
 #define LENGTHWISE_CLIENT_RENDERING_ACCURACY_SUMMARY_H_
 
@@ -23,13 +23,14 @@ struct AccuracyRow {
   double learning_rate = 0;
   // Trials averaged.
   int trials = 0;
-  // Mean over the trials of the token accuracy, 0 to 1, by length.
-  std::map<int32_t, double> accuracies;
-  // Means over the lengths of `accuracies`; not-a-number where there are none.
+  // By length: mean over the trials of the accuracy, 0 to 1, or median of the loss.
+  std::map<int32_t, double> scores;
+  // Means over the lengths of `scores`, or medians over the trials of such means of losses;
+  // not-a-number where there are none.
   double seen = 0;
   double unseen = 0;
-  // Standard deviation over the trials of their means over the unseen lengths; not-a-number for
-  // fewer than two.
+  // Standard deviation over the trials of their mean accuracies over the unseen lengths;
+  // not-a-number for fewer than two, and of losses.
   double unseen_deviation = 0;
 };
 
@@ -39,6 +40,10 @@ struct AccuracySummary {
   // What the lengths are: TaskEntry::axis and axis_title of the experiment's tasks.
   std::string axis = "length";
   std::string axis_title = "input length";
+  // Whether scores are losses (TaskEntry::compared_by_loss), of which lower ones are better, and
+  // what they are.
+  bool is_loss = false;
+  std::string score_title = "token accuracy";
   // The longest length seen in training; 0 where none is.
   int32_t seen_up_to = 0;
   // Evaluated lengths, ascending.
@@ -50,14 +55,17 @@ struct AccuracySummary {
 };
 
 // "Token accuracy by input length, per cent (200 sequences per length; trained on lengths up to
-// 20)".
+// 20)", "Mean squared error by scale of the numbers, median over trials (...".
 std::string Caption(const AccuracySummary& summary);
 
 // From an experiment's specification, as the server keeps it, and the server's summary.
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
                           const v1::SummarizeExperimentResponse& summary);
 
-// Per cent; as many lengths (or groups of them, averaged) as fit `width`, at least one seen and one
+// A score as tables print it: per cent, or a loss with three digits.
+std::string FormatScore(const AccuracySummary& summary, double score);
+
+// Scores; as many lengths (or groups of them, averaged) as fit `width`, at least one seen and one
 // unseen group. The best mean of a task is marked. Columns that tell no rows apart are left out.
 // With sparklines each row's shape over the lengths stands behind its numbers, where there is room
 // for both.
@@ -66,7 +74,8 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
 // A block for each value from 0 to 1, of its height: "▁▅█"; a space for not-a-number.
 std::string Sparkline(const std::vector<double>& values);
 
-// One curve a row; only the `max_series` rows best on unseen lengths when there are more.
+// One curve a row; only the `max_series` rows best on unseen lengths when there are more. Losses
+// have a logarithmic scale.
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 
 // Every trial and length, nothing averaged; also the evaluations during training where `accuracies`

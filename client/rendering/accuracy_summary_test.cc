@@ -96,7 +96,7 @@ TEST(AccuracySummaryTest, TakesWhatTheServerSummedUp) {
   const AccuracySummary summary = Summarize(Specification(), response);
   ASSERT_EQ(summary.rows.size(), 1u);
   EXPECT_EQ(summary.rows[0].trials, 2);
-  EXPECT_DOUBLE_EQ(summary.rows[0].accuracies.at(2), 0.7);
+  EXPECT_DOUBLE_EQ(summary.rows[0].scores.at(2), 0.7);
   EXPECT_DOUBLE_EQ(summary.rows[0].seen, 0.85);
   EXPECT_DOUBLE_EQ(summary.rows[0].unseen, 0.2);
   EXPECT_DOUBLE_EQ(summary.rows[0].unseen_deviation, 0.14);

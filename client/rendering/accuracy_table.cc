@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "client/rendering/accuracy_summary.h"
 #include "client/rendering/numbers.h"
 
@@ -15,13 +16,13 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kMostBlocks = 24;
 constexpr size_t kLeastBlocks = 4;
 
-// Mean over the lengths of one group.
+// Mean over the lengths of one group of what stands in the table.
 double GroupMean(const AccuracyRow& row, const std::vector<int32_t>& lengths, LengthGroup group) {
   double sum = 0;
   int count = 0;
   for (size_t i = group.begin; i < group.end; ++i) {
-    const auto found = row.accuracies.find(lengths[i]);
-    if (found == row.accuracies.end()) continue;
+    const auto found = row.scores.find(lengths[i]);
+    if (found == row.scores.end()) continue;
     sum += found->second;
     ++count;
   }
@@ -78,6 +79,28 @@ std::string ShapeOf(const AccuracyRow& row, const std::vector<int32_t>& seen,
                       Sparkline(side(unseen)));
 }
 
+// Brings losses between whole powers of ten, which stand at the axis.
+void ScaleLogarithmically(Chart& chart) {
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  for (const ChartSeries& series : chart.series) {
+    for (const auto& [length, loss] : series.points) {
+      if (!(loss > 0) || std::isinf(loss)) continue;
+      low = std::min(low, std::floor(std::log10(loss)));
+      high = std::max(high, std::ceil(std::log10(loss)));
+    }
+  }
+  if (low > high) return;
+  if (low == high) ++high;
+  for (ChartSeries& series : chart.series) {
+    for (auto& [length, loss] : series.points) {
+      loss = loss > 0 ? (std::log10(loss) - low) / (high - low) : kNone;
+    }
+  }
+  chart.height_label = [low, high](double height) {
+    return absl::StrFormat("%.0e", std::pow(10, low + height * (high - low)));
+  };
+}
+
 }  // namespace
 
 std::vector<LengthGroup> GroupLengths(size_t count, size_t most) {
@@ -130,11 +153,15 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
                                      (labels.trials ? 8 : 0));
   }
   const int longest = summary.lengths.empty() ? 1 : summary.lengths.back();
-  const int group_width = 3 + 2 * static_cast<int>(absl::StrCat(longest).size());
-  const int means = labels.trials ? 25 : 18;
+  // "1.23e-05"
+  const int score_width = summary.is_loss ? 10 : 0;
+  const int group_width =
+      std::max(score_width, 3 + 2 * static_cast<int>(absl::StrCat(longest).size()));
+  const bool with_deviation = labels.trials && !unseen.empty() && !summary.is_loss;
+  const int means = summary.is_loss ? 2 * score_width : labels.trials ? 25 : 18;
   const int longest_line = static_cast<int>(std::min(summary.lengths.size(), kMostBlocks)) + 1;
   // Numbers are not given up for a picture of them.
-  with_sparklines = with_sparklines && summary.lengths.size() >= kLeastBlocks &&
+  with_sparklines = with_sparklines && !summary.is_loss && summary.lengths.size() >= kLeastBlocks &&
                     width - names - means - longest_line - 3 >= 4 * group_width;
   const int lines = with_sparklines ? longest_line + 3 : 0;
   const int room = std::max(2, ((width > 0 ? width : 200) - names - means - lines) / group_width);
@@ -174,7 +201,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
   };
   add_side(seen, seen_room, &AccuracyRow::seen, seen_heading);
   add_side(unseen, unseen_room, &AccuracyRow::unseen, unseen_heading);
-  if (labels.trials && !unseen.empty()) {
+  if (with_deviation) {
     columns.push_back({.header = "±", .align = Table::Align::kRight});
     unseen_heading.last = columns.size() - 1;
   }
@@ -194,19 +221,19 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     if (labels.trials) cells.emplace_back(absl::StrCat(row.trials));
     for (const AccuracyColumn& column : accuracy_columns) {
       if (column.mean == nullptr) {
-        cells.emplace_back(FormatPercent(GroupMean(row, *column.lengths, column.group)));
+        cells.emplace_back(FormatScore(summary, GroupMean(row, *column.lengths, column.group)));
         continue;
       }
       const double value = row.*column.mean;
       bool best = summary.rows.size() > 1;
       for (const AccuracyRow& other : summary.rows) {
-        if (other.task == row.task && other.*column.mean > value) best = false;
+        if (other.task != row.task) continue;
+        const double beside = other.*column.mean;
+        if (summary.is_loss ? beside < value : beside > value) best = false;
       }
-      cells.emplace_back(FormatPercent(value), best ? Paint::kGreen : Paint::kBold, best);
+      cells.emplace_back(FormatScore(summary, value), best ? Paint::kGreen : Paint::kBold, best);
     }
-    if (labels.trials && !unseen.empty()) {
-      cells.emplace_back(FormatPercent(row.unseen_deviation));
-    }
+    if (with_deviation) cells.emplace_back(FormatPercent(row.unseen_deviation));
     if (with_sparklines) cells.emplace_back(ShapeOf(row, seen, unseen), Paint::kCyan);
     table.AddRow(std::move(cells));
   }
@@ -219,18 +246,17 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
   std::vector<const AccuracyRow*> rows;
   for (const AccuracyRow& row : summary.rows) rows.push_back(&row);
   if (rows.size() > max_series) {
-    std::stable_sort(rows.begin(), rows.end(), [](const AccuracyRow* a, const AccuracyRow* b) {
-      return a->unseen > b->unseen;
+    std::stable_sort(rows.begin(), rows.end(), [&](const AccuracyRow* a, const AccuracyRow* b) {
+      return summary.is_loss ? a->unseen < b->unseen : a->unseen > b->unseen;
     });
     rows.resize(max_series);
   }
   for (const AccuracyRow* row : rows) {
     ChartSeries series{.name = RowName(*row, labels)};
-    for (const auto& [length, accuracy] : row->accuracies) {
-      series.points.emplace_back(length, accuracy);
-    }
+    for (const auto& [length, score] : row->scores) series.points.emplace_back(length, score);
     chart.series.push_back(std::move(series));
   }
+  if (summary.is_loss) ScaleLogarithmically(chart);
   if (!summary.lengths.empty() && summary.lengths.front() <= summary.seen_up_to &&
       summary.lengths.back() > summary.seen_up_to) {
     chart.split = summary.seen_up_to;
