@@ -1,5 +1,6 @@
 #include "models/networks/catalogue.h"
 
+#include "models/networks/causal_decoder.h"
 #include "models/networks/encoder.h"
 #include "models/networks/layerwise_encoder.h"
 
@@ -9,6 +10,7 @@ absl::Span<const NetworkEntry* const> NetworkEntries() {
   static const auto& entries = *new std::vector<const NetworkEntry*>{
       &EncoderEntry(),
       &LayerwiseEncoderEntry(),
+      &CausalDecoderEntry(),
   };
   return entries;
 }
