@@ -1,5 +1,6 @@
 #include "models/networks/catalogue.h"
 
+#include "models/networks/causal_decoder.h"
 #include "models/networks/encoder.h"
 #include "models/networks/graph_network.h"
 #include "models/networks/layerwise_encoder.h"
@@ -13,6 +14,7 @@ absl::Span<const NetworkEntry* const> NetworkEntries() {
       &LayerwiseEncoderEntry(),
       &PositionalAttentionEntry(),
       &GraphNetworkEntry(),
+      &CausalDecoderEntry(),
   };
   return entries;
 }

@@ -205,13 +205,6 @@ INSTANTIATE_TEST_SUITE_P(Encodings, PackTest, ::testing::ValuesIn(PackCases()),
                                   test.param.encoding;
                          });
 
-TEST(CreateNetworkTest, KnowsExactlyTheNetworksOfTheCatalogue) {
-  std::set<std::string> described;
-  for (const NetworkEntry* entry : NetworkEntries()) described.insert(entry->name);
-  const std::vector<std::string> implemented = ImplementedNetworks();
-  EXPECT_EQ(described, std::set<std::string>(implemented.begin(), implemented.end()));
-}
-
 TEST(CreateNetworkTest, RefusesWhatDoesNotFitTogether) {
   const NetworkShape shape = {.input_columns = 3, .output_columns = 2};
   ParameterLayout layout;

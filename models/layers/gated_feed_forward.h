@@ -1,0 +1,26 @@
+// A block's feed-forward layer with a gate (GeGLU: Shazeer 2020, equation 6), without biases.
+#ifndef LENGTHWISE_MODELS_LAYERS_GATED_FEED_FORWARD_H_
+#define LENGTHWISE_MODELS_LAYERS_GATED_FEED_FORWARD_H_
+
+#include "ATen/core/Tensor.h"
+
+namespace lengthwise::models {
+
+// Gate and value side by side: `inputs` [P, d, 2 d_ff], the gate's columns first; `output`
+// [P, d_ff, d].
+struct GatedFeedForwardParameters {
+  at::Tensor inputs;
+  at::Tensor output;
+};
+
+// The Gaussian error linear unit, exact or by its approximation with tanh (Hendrycks and Gimpel
+// 2016).
+enum class Gelu { kExact, kTanh };
+
+// (gelu(x gate) * (x value)) output for `features` x [P, B, n, d].
+at::Tensor GatedFeedForward(const at::Tensor& features,
+                            const GatedFeedForwardParameters& parameters, Gelu gelu);
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_LAYERS_GATED_FEED_FORWARD_H_

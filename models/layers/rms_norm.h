@@ -1,0 +1,18 @@
+// Normalisation by the root mean square (Zhang and Sennrich 2019).
+#ifndef LENGTHWISE_MODELS_LAYERS_RMS_NORM_H_
+#define LENGTHWISE_MODELS_LAYERS_RMS_NORM_H_
+
+#include "ATen/core/Tensor.h"
+
+namespace lengthwise::models {
+
+// What is added to the mean square.
+inline constexpr double kRmsNormEpsilon = 1e-6;
+
+// x / sqrt(mean(x^2) + epsilon) * scale over the last axis of `features` x [P, B, n, d], with
+// `scale` [P, d].
+at::Tensor RmsNorm(const at::Tensor& features, const at::Tensor& scale);
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_LAYERS_RMS_NORM_H_

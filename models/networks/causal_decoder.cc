@@ -1,0 +1,281 @@
+#include "models/networks/causal_decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/ops/arange.h"
+#include "ATen/ops/cat.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "c10/core/GradMode.h"
+#include "models/attention/attention.h"
+#include "models/attention/attention_cache.h"
+#include "models/encodings/causal.h"
+#include "models/encodings/encoding.h"
+#include "models/layers/gated_feed_forward.h"
+#include "models/layers/layers.h"
+#include "models/layers/rms_norm.h"
+#include "models/networks/language_model.h"
+#include "models/networks/normed_residual.h"
+
+namespace lengthwise::models {
+namespace {
+
+using Groups = std::vector<ExampleGroups::Group>;
+
+ParameterId AddWeight(ParameterLayout& layout, const std::string& name, int64_t fan_in,
+                      int64_t fan_out) {
+  return layout.Add(name, {fan_in, fan_out},
+                    {.kind = Initializer::Kind::kTruncatedNormal,
+                     .stddev = 1 / std::sqrt(static_cast<double>(fan_in))});
+}
+
+// The parameters of one block. Queries, keys and values are one matrix, and so are gate and value.
+struct Block {
+  Block(ParameterLayout& layout, const std::string& prefix, const BlockNorms& norms, int64_t d,
+        int64_t d_ff)
+      : attention(layout, prefix + "attention", norms.attention, d),
+        inputs(AddWeight(layout, prefix + "attention.inputs", d, 3 * d)),
+        output(AddWeight(layout, prefix + "attention.output", d, d)),
+        feed_forward(layout, prefix + "feed_forward", norms.feed_forward, d),
+        up(AddWeight(layout, prefix + "feed_forward.inputs", d, 2 * d_ff)),
+        down(AddWeight(layout, prefix + "feed_forward.output", d_ff, d)) {}
+
+  NormedResidual attention;
+  ParameterId inputs, output;
+  NormedResidual feed_forward;
+  ParameterId up, down;
+};
+
+class Cache : public DecodingCache {
+ public:
+  at::Tensor positions;  // [P, S, T]
+  int64_t seen = 0;
+  std::vector<AttentionCache> blocks;
+};
+
+// [P, 1, N, f] as the groups' [P, examples, length, f]. One split, whose gradient is written once.
+std::vector<at::Tensor> Split(const at::Tensor& features, const Groups& groups) {
+  std::vector<int64_t> sizes;
+  for (const auto& group : groups) sizes.push_back(group.examples * group.length);
+  std::vector<at::Tensor> parts = features.squeeze(1).split_with_sizes(sizes, 1);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    parts[g] = parts[g].unflatten(1, {groups[g].examples, groups[g].length});
+  }
+  return parts;
+}
+
+// And back.
+at::Tensor Join(std::vector<at::Tensor> parts) {
+  for (at::Tensor& part : parts) part = part.flatten(1, 2);
+  return (parts.size() == 1 ? parts[0] : at::cat(parts, 1)).unsqueeze(1);
+}
+
+// The place of each of the N tokens in its example.
+at::Tensor Places(const Groups& groups, const at::TensorOptions& options) {
+  std::vector<at::Tensor> places;
+  for (const auto& group : groups) {
+    places.push_back(at::arange(group.length, options)
+                         .expand({group.examples, group.length})
+                         .reshape({group.examples * group.length}));
+  }
+  return places.size() == 1 ? places[0] : at::cat(places);
+}
+
+class CausalDecoder : public LanguageModel {
+ public:
+  CausalDecoder(const catalogue::Parameters& parameters, const LanguageModelShape& shape,
+                ParameterLayout& layout)
+      : heads_(parameters.Int("heads")),
+        d_model_(parameters.Int("d_model")),
+        gelu_(parameters.String("gelu") == "tanh" ? Gelu::kTanh : Gelu::kExact),
+        tied_(parameters.Bool("tied")),
+        dropout_rate_(parameters.Double("dropout")) {
+    const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
+    const Initializer normal = {.kind = Initializer::Kind::kNormal,
+                                .stddev = 1 / std::sqrt(static_cast<double>(d_model_))};
+    const BlockNorms norms = BlockNormsOf(parameters.String("norm"));
+    embedding_ = layout.Add("embedding", {shape.vocabulary, d_model_}, normal);
+    for (int64_t b = 0; b < parameters.Int("blocks"); ++b) {
+      blocks_.emplace_back(layout, absl::StrCat("blocks.", b, "."), norms, d_model_, d_ff);
+    }
+    final_norm_ = layout.Add("norm.scale", {d_model_}, {.kind = Initializer::Kind::kOnes});
+    if (!tied_) output_ = layout.Add("output", {d_model_, shape.vocabulary}, normal);
+  }
+
+  // Of causal attention.
+  void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
+
+  at::Tensor Forward(const ParameterSet& parameters, const ExampleGroups& examples,
+                     const at::Tensor& positions, const DropoutNumbers* dropout,
+                     Capture* capture) const override {
+    const Groups& groups = examples.groups;
+    const auto drop = [&](const at::Tensor& features, uint32_t site) {
+      return Drop(features, site, groups, dropout);
+    };
+    at::Tensor h = drop(EmbedTokens(parameters, examples.tokens.unsqueeze(1),
+                                    positions.select(1, 0).narrow(1, 0, examples.Longest()),
+                                    Places(groups, positions.options())),
+                        0);
+    if (capture != nullptr) capture->depths.push_back(h);
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const auto attend = [&](const at::Tensor& qkv) {
+        return AttendInGroups(parameters, b, groups, OfBlock(positions, b), qkv, capture);
+      };
+      h = ApplyBlock(parameters, b, h, attend, drop, capture);
+      if (capture != nullptr) capture->depths.push_back(h);
+    }
+    at::Tensor logits = Logits(parameters, h, capture);
+    if (capture != nullptr) SeparateExamples(groups, *capture);
+    return logits.squeeze(1);
+  }
+
+  std::unique_ptr<DecodingCache> StartDecoding(const ParameterSet& parameters, int64_t sequences,
+                                               const at::Tensor& positions) const override {
+    auto cache = std::make_unique<Cache>();
+    cache->positions = positions;
+    cache->blocks.reserve(blocks_.size());
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      cache->blocks.emplace_back(*encoding_, static_cast<int64_t>(b), heads_, d_model_, sequences,
+                                 OfBlock(positions, b), parameters[embedding_]);
+    }
+    return cache;
+  }
+
+  at::Tensor Decode(const ParameterSet& parameters, const at::Tensor& tokens,
+                    DecodingCache& given_cache) const override {
+    const c10::NoGradGuard no_gradients;
+    auto& cache = static_cast<Cache&>(given_cache);
+    const int64_t count = tokens.size(2);
+    at::Tensor h =
+        EmbedTokens(parameters, tokens, cache.positions.select(1, 0).narrow(1, cache.seen, count),
+                    at::arange(count, tokens.options()));
+    const auto keep = [](const at::Tensor& features, uint32_t) { return features; };
+    for (size_t b = 0; b < blocks_.size(); ++b) {
+      const auto attend = [&](const at::Tensor& qkv) {
+        return cache.blocks[b].Attend(parameters, qkv);
+      };
+      h = ApplyBlock(parameters, b, h, attend, keep, nullptr);
+    }
+    cache.seen += count;
+    return Logits(parameters, h.narrow(2, count - 1, 1), nullptr).squeeze(2);
+  }
+
+ private:
+  static at::Tensor OfBlock(const at::Tensor& positions, size_t b) {
+    return positions.select(1, positions.size(1) == 1 ? 0 : static_cast<int64_t>(b));
+  }
+
+  // Features of `tokens` [P, B, k], the j-th of which has the positions' place places[j]: [P, B, k,
+  // d].
+  at::Tensor EmbedTokens(const ParameterSet& parameters, const at::Tensor& tokens,
+                         const at::Tensor& positions, const at::Tensor& places) const {
+    const double scale = std::sqrt(static_cast<double>(d_model_));
+    const at::Tensor h = Embed(tokens, parameters[embedding_].mul(scale));
+    const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, positions);
+    return term.defined() ? h.add(term.index_select(2, places)) : h;
+  }
+
+  // `attend` gives [P, B, n, d] for the queries, keys and values [P, B, n, 3 d].
+  at::Tensor ApplyBlock(
+      const ParameterSet& parameters, size_t b, const at::Tensor& h,
+      absl::FunctionRef<at::Tensor(const at::Tensor&)> attend,
+      absl::FunctionRef<at::Tensor(const at::Tensor& features, uint32_t site)> drop,
+      Capture* capture) const {
+    const Block& block = blocks_[b];
+    const auto site = static_cast<uint32_t>(1 + 2 * b);
+    const auto attention = [&](const at::Tensor& x) {
+      return drop(Linear(attend(Linear(x, parameters[block.inputs])), parameters[block.output]),
+                  site);
+    };
+    const auto feed_forward = [&](const at::Tensor& x) {
+      return drop(GatedFeedForward(
+                      x, {.inputs = parameters[block.up], .output = parameters[block.down]}, gelu_),
+                  site + 1);
+    };
+    return block.feed_forward(parameters, block.attention(parameters, h, attention, capture),
+                              feed_forward, capture);
+  }
+
+  // `qkv` is [P, 1, N, 3 d].
+  at::Tensor AttendInGroups(const ParameterSet& parameters, size_t b, const Groups& groups,
+                            const at::Tensor& positions, const at::Tensor& qkv,
+                            Capture* capture) const {
+    const bool keep = capture != nullptr && capture->keep_attention;
+    AttentionMaps maps;
+    std::vector<at::Tensor> parts = Split(qkv, groups);
+    for (at::Tensor& part : parts) {
+      part = Attend(*encoding_, parameters, static_cast<int64_t>(b), heads_,
+                    positions.narrow(1, 0, part.size(2)), part, keep ? &maps : nullptr);
+    }
+    if (keep) {
+      capture->attention_logits.push_back(maps.logits);
+      capture->attention_probabilities.push_back(maps.probabilities);
+    }
+    return Join(std::move(parts));
+  }
+
+  at::Tensor Drop(const at::Tensor& features, uint32_t site, const Groups& groups,
+                  const DropoutNumbers* numbers) const {
+    if (numbers == nullptr || dropout_rate_ == 0 || !numbers->training()) return features;
+    DropoutNumbers of_group = *numbers;
+    std::vector<at::Tensor> parts = Split(features, groups);
+    for (at::Tensor& part : parts) {
+      part = Dropout(part, dropout_rate_, site, of_group);
+      of_group.first_sequence += part.size(1);
+    }
+    return Join(std::move(parts));
+  }
+
+  at::Tensor Logits(const ParameterSet& parameters, const at::Tensor& h, Capture* capture) const {
+    const at::Tensor last = RmsNorm(h, parameters[final_norm_]);
+    if (capture != nullptr) capture->layer_outputs.push_back(last);
+    return Linear(last, tied_ ? parameters[embedding_].transpose(1, 2) : parameters[output_]);
+  }
+
+  // A capture is of a single group.
+  static void SeparateExamples(const Groups& groups, Capture& capture) {
+    for (std::vector<at::Tensor>* kept : {&capture.layer_outputs, &capture.depths}) {
+      for (at::Tensor& features : *kept) features = Split(features, groups)[0];
+    }
+  }
+
+  int64_t heads_;
+  int64_t d_model_;
+  Gelu gelu_;
+  bool tied_;
+  double dropout_rate_;
+  ParameterId embedding_ = 0;
+  std::vector<Block> blocks_;
+  ParameterId final_norm_ = 0;
+  ParameterId output_ = 0;
+  std::unique_ptr<Encoding> encoding_;
+};
+
+}  // namespace
+
+int64_t ExampleGroups::Longest() const {
+  int64_t longest = 0;
+  for (const Group& group : groups) longest = std::max(longest, group.length);
+  return longest;
+}
+
+absl::StatusOr<std::unique_ptr<LanguageModel>> CreateCausalDecoder(
+    const catalogue::Parameters& parameters, absl::string_view encoding_name,
+    const catalogue::Parameters& encoding_parameters, const LanguageModelShape& shape,
+    ParameterLayout& layout) {
+  auto decoder = std::make_unique<CausalDecoder>(parameters, shape, layout);
+  const int64_t heads = parameters.Int("heads");
+  auto encoding = CreateEncoding(
+      encoding_name, encoding_parameters,
+      {.blocks = parameters.Int("blocks"), .heads = heads, .d_model = parameters.Int("d_model")},
+      layout);
+  if (!encoding.ok()) return encoding.status();
+  decoder->set_encoding(MakeCausal(*std::move(encoding), heads));
+  return decoder;
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,85 @@
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "models/networks/causal_decoder.h"
+
+namespace lengthwise::models {
+namespace {
+
+void Check(const catalogue::Parameters& parameters, absl::string_view path,
+           std::vector<catalogue::Problem>& problems) {
+  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
+  if (d_model % heads == 0) return;
+  problems.push_back({.field = absl::StrCat(path, ".heads"),
+                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
+                                                  "; use a divisor of it")});
+}
+
+EncodingContext Context(const catalogue::Parameters& parameters) {
+  return {.d_model = parameters.Int("d_model"),
+          .heads = parameters.Int("heads"),
+          .blocks = parameters.Int("blocks")};
+}
+
+}  // namespace
+
+const NetworkEntry& CausalDecoderEntry() {
+  static const NetworkEntry& entry = *new NetworkEntry{
+      {.name = "causal_decoder",
+       .title = "Transformer decoder",
+       .documentation =
+           "A causal Transformer with RMS norms before and after its layers, gated feed-forward "
+           "layers and no biases, which continues text (decimal addition, section 3 and Table "
+           "E.1). "
+           "The default is the paper's model of 25M parameters; 2M, 5M and 268M are blocks 2, 4 "
+           "and 16 with d_model 256, 256 and 1024 and heads 4, 4 and 16.",
+       .parameters =
+           {{.name = "blocks",
+             .default_value = int64_t{6},
+             .documentation = "Blocks of attention and feed-forward layers.",
+             .minimum = 1,
+             .maximum = 256},
+            {.name = "heads",
+             .default_value = int64_t{8},
+             .documentation = "Attention heads; a divisor of d_model.",
+             .minimum = 1,
+             .maximum = 256},
+            {.name = "d_model",
+             .default_value = int64_t{512},
+             .documentation = "Features of a token.",
+             .minimum = 1,
+             .maximum = 8192},
+            {.name = "d_ff",
+             .default_value = int64_t{0},
+             .documentation = "Features of gate and value; 0 means 4 * d_model.",
+             .minimum = 0,
+             .maximum = 32768},
+            {.name = "norm",
+             .default_value = std::string("sandwich"),
+             .documentation =
+                 "Where norms stand, of which the paper says \"both PreNorm and PostNorm layers, "
+                 "following Primer\". \"sandwich\": x + N(f(N(x))). \"residual_post\": N(x + "
+                 "f(N(x))). \"primer\": x + f(N(x)) for attention, x + N(f(x)) for the "
+                 "feed-forward "
+                 "layer, as Primer has them.",
+             .allowed = {"sandwich", "residual_post", "primer"}},
+            {.name = "gelu",
+             .default_value = std::string("exact"),
+             .documentation = "The gate's function, \"exact\" or its approximation with \"tanh\".",
+             .allowed = {"exact", "tanh"}},
+            {.name = "tied",
+             .default_value = false,
+             .documentation = "Reads logits out with the embedding's own vectors."},
+            {.name = "dropout",
+             .default_value = 0.0,
+             .documentation = "Probability of dropping, in training, a feature of the embeddings "
+                              "and of what attention and feed-forward layers add.",
+             .minimum = 0,
+             .maximum = 0.95}}},
+      /*task_kinds=*/{tasks::TaskKind::kText},
+      Check,
+      Context};
+  return entry;
+}
+
+}  // namespace lengthwise::models

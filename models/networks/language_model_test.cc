@@ -1,0 +1,286 @@
+#include "models/networks/language_model.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/ops/cat.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/stack.h"
+#include "ATen/ops/tensor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "models/encodings/catalogue.h"
+#include "models/encodings/positions.h"
+#include "models/networks/catalogue.h"
+
+namespace lengthwise::models {
+namespace {
+
+constexpr int64_t kBlocks = 2, kVocabulary = 7, kLongest = 21;
+
+template <typename Entry>
+catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
+                               const catalogue::Parameters& given) {
+  std::vector<catalogue::Problem> problems;
+  catalogue::Parameters parameters;
+  for (const Entry* entry : entries) {
+    if (entry->name == name) parameters = catalogue::Resolve(*entry, given, name, problems);
+  }
+  EXPECT_TRUE(problems.empty());
+  return parameters;
+}
+
+catalogue::Parameters Sized(int64_t blocks, int64_t d_model, int64_t heads,
+                            catalogue::Parameters given = {}) {
+  given.Set("blocks", blocks);
+  given.Set("d_model", d_model);
+  given.Set("heads", heads);
+  return Resolved(NetworkEntries(), "causal_decoder", given);
+}
+
+struct EncodingCase {
+  std::string name;
+  bool randomized = false;
+  bool per_block = false;
+};
+
+// Small decoders, one for each of `seeds`.
+class Decoder {
+ public:
+  Decoder(const EncodingCase& encoding, at::ScalarType dtype, std::vector<uint64_t> seeds,
+          const catalogue::Parameters& network = {}) {
+    catalogue::Parameters given;
+    if (encoding.randomized) given.Set("randomized", true);
+    if (encoding.per_block) given.Set("draws", std::string("per_block"));
+    const catalogue::Parameters options = Resolved(EncodingEntries(), encoding.name, given);
+    auto model = CreateLanguageModel(
+        "causal_decoder", Sized(kBlocks, 16, 2, network), encoding.name, options,
+        {.vocabulary = kVocabulary, .longest_sequence = kLongest}, layout_);
+    EXPECT_TRUE(model.ok()) << model.status();
+    model_ = *std::move(model);
+    arena_ = std::make_unique<ParameterArena>(layout_, static_cast<int64_t>(seeds.size()), dtype,
+                                              at::kCPU);
+    const PositionPolicy policy(options, kBlocks);
+    std::vector<at::Tensor> positions;
+    for (size_t p = 0; p < seeds.size(); ++p) {
+      arena_->Initialize(static_cast<int64_t>(p), seeds[p]);
+      positions.push_back(
+          at::tensor(policy.DrawBatch(seeds[p], random::Purpose::kTrainingPositions, 0, kLongest))
+              .view({policy.draws(), kLongest}));
+    }
+    positions_ = at::stack(positions);
+  }
+
+  ParameterArena& arena() { return *arena_; }
+  const LanguageModel& model() const { return *model_; }
+  ParameterSet parameters() const { return arena_->Members(0, arena_->pack_size()); }
+  const at::Tensor& positions() const { return positions_; }
+
+  // Logits [P, B, n, V] of sequences [P, B, n].
+  at::Tensor Forward(const at::Tensor& sequences, const DropoutNumbers* dropout = nullptr) const {
+    const int64_t count = sequences.size(1), length = sequences.size(2);
+    return model_
+        ->Forward(parameters(), {.tokens = sequences.flatten(1, 2), .groups = {{count, length}}},
+                  positions_, dropout, nullptr)
+        .unflatten(1, {count, length});
+  }
+
+ private:
+  ParameterLayout layout_;
+  std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<ParameterArena> arena_;
+  at::Tensor positions_;
+};
+
+// [P, count, length]
+at::Tensor Tokens(uint64_t seed, int64_t members, int64_t count, int64_t length) {
+  random::Stream stream(seed, random::Purpose::kTrainingSamples, 0);
+  std::vector<int64_t> tokens;
+  for (int64_t i = 0; i < members * count * length; ++i) {
+    tokens.push_back(static_cast<int64_t>(stream.Below(kVocabulary)));
+  }
+  return at::tensor(tokens).view({members, count, length});
+}
+
+double LargestDifference(const at::Tensor& a, const at::Tensor& b) {
+  EXPECT_EQ(a.sizes(), b.sizes());
+  return a.sub(b).abs().max().item<double>();
+}
+
+// What may differ by rounding.
+double Tolerance(at::ScalarType dtype) { return dtype == at::kDouble ? 1e-12 : 2e-5; }
+
+class LanguageModelTest : public testing::TestWithParam<EncodingCase> {};
+
+TEST_P(LanguageModelTest, ATokenSeesItselfAndThoseBeforeItAlone) {
+  const Decoder decoder(GetParam(), at::kDouble, {1});
+  const at::Tensor sequences = Tokens(1, 1, 2, 9);
+  at::Tensor changed = sequences.clone();
+  changed.select(2, 6).add_(1).remainder_(kVocabulary);
+  const at::Tensor before = decoder.Forward(sequences), after = decoder.Forward(changed);
+  EXPECT_LT(LargestDifference(before.narrow(2, 0, 6), after.narrow(2, 0, 6)), 1e-12);
+  for (int64_t place = 6; place < 9; ++place) {
+    EXPECT_GT(LargestDifference(before.select(2, place), after.select(2, place)), 1e-6) << place;
+  }
+}
+
+TEST_P(LanguageModelTest, ExamplesInGroupsAreTheExamplesAlone) {
+  for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
+    Decoder decoder(GetParam(), dtype, {1});
+    const std::vector<at::Tensor> sequences = {Tokens(1, 1, 2, 5), Tokens(2, 1, 1, 9),
+                                               Tokens(3, 1, 3, 4)};
+    ExampleGroups examples;
+    std::vector<at::Tensor> tokens, alone;
+    for (const at::Tensor& group : sequences) {
+      examples.groups.push_back({group.size(1), group.size(2)});
+      tokens.push_back(group.flatten(1, 2));
+      for (int64_t i = 0; i < group.size(1); ++i) {
+        alone.push_back(decoder.Forward(group.narrow(1, i, 1)).squeeze(1));
+        alone.back().square().sum().backward();
+      }
+    }
+    examples.tokens = at::cat(tokens, 1);
+    const at::Tensor gradients_alone = decoder.arena().gradients().clone();
+    decoder.arena().ZeroGradients();
+    const at::Tensor together = decoder.model().Forward(decoder.parameters(), examples,
+                                                        decoder.positions(), nullptr, nullptr);
+    together.square().sum().backward();
+    EXPECT_LT(LargestDifference(together, at::cat(alone, 1)), Tolerance(dtype));
+    const double largest = gradients_alone.abs().max().item<double>();
+    EXPECT_GT(largest, 1e-2);
+    EXPECT_LT(LargestDifference(decoder.arena().gradients(), gradients_alone),
+              Tolerance(dtype) * largest);
+  }
+}
+
+TEST_P(LanguageModelTest, APackIsItsMembers) {
+  Decoder pack(GetParam(), at::kDouble, {3, 8});
+  const at::Tensor sequences = Tokens(1, 2, 3, 6);
+  const at::Tensor together = pack.Forward(sequences);
+  together.square().sum().backward();
+  for (int64_t p = 0; p < 2; ++p) {
+    Decoder alone(GetParam(), at::kDouble, {p == 0 ? 3U : 8U});
+    const at::Tensor logits = alone.Forward(sequences.narrow(0, p, 1));
+    logits.square().sum().backward();
+    EXPECT_LT(LargestDifference(logits, together.narrow(0, p, 1)), 1e-12);
+    EXPECT_LT(LargestDifference(alone.arena().gradients()[0], pack.arena().gradients()[p]), 1e-11);
+  }
+}
+
+// The chunks in which a sequence is shown to the cache.
+using Chunks = std::vector<int64_t>;
+
+// What Decode says behind each of the chunks of sequences [P, B, n]: [P, B, chunks, V].
+at::Tensor Decoded(const Decoder& decoder, const at::Tensor& sequences, const Chunks& chunks) {
+  const ParameterSet parameters = decoder.parameters();
+  const auto cache =
+      decoder.model().StartDecoding(parameters, sequences.size(1), decoder.positions());
+  std::vector<at::Tensor> logits;
+  int64_t seen = 0;
+  for (const int64_t count : chunks) {
+    logits.push_back(decoder.model().Decode(parameters, sequences.narrow(2, seen, count), *cache));
+    seen += count;
+  }
+  return at::stack(logits, 2);
+}
+
+// What Forward says of the same tokens.
+at::Tensor Recomputed(const Decoder& decoder, const at::Tensor& sequences, const Chunks& chunks) {
+  const at::Tensor logits = decoder.Forward(sequences).detach();
+  std::vector<at::Tensor> last;
+  int64_t seen = 0;
+  for (const int64_t count : chunks) last.push_back(logits.select(2, (seen += count) - 1));
+  return at::stack(last, 2);
+}
+
+TEST_P(LanguageModelTest, DecodingWithACacheGivesForwardsLogits) {
+  const std::vector<Chunks> ways = {
+      Chunks(kLongest, 1), {kLongest}, {8, 1, 1, 1, 1}, {1, 4, 1, 3, 1}, {5, 6}};
+  for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
+    for (const int64_t members : {1, 2}) {
+      const Decoder decoder(GetParam(), dtype,
+                            members == 1 ? std::vector<uint64_t>{4} : std::vector<uint64_t>{4, 5});
+      const at::Tensor sequences = Tokens(2, members, 3, kLongest);
+      for (const Chunks& chunks : ways) {
+        EXPECT_LT(LargestDifference(Decoded(decoder, sequences, chunks),
+                                    Recomputed(decoder, sequences, chunks)),
+                  Tolerance(dtype))
+            << members << " members, " << chunks.size() << " chunks";
+      }
+    }
+  }
+}
+
+TEST_P(LanguageModelTest, ASequenceIsToldTheSameInABatchAndAlone) {
+  const Decoder decoder(GetParam(), at::kDouble, {4});
+  const at::Tensor sequences = Tokens(2, 1, 3, 12);
+  const Chunks chunks = {6, 1, 1, 1, 1, 1, 1};
+  const at::Tensor batch = Decoded(decoder, sequences, chunks);
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_LT(LargestDifference(Decoded(decoder, sequences.narrow(1, i, 1), chunks),
+                                batch.narrow(1, i, 1)),
+              1e-12);
+  }
+}
+
+std::vector<EncodingCase> EncodingCases() {
+  std::vector<EncodingCase> cases;
+  for (const EncodingEntry* entry : EncodingEntries()) {
+    cases.push_back({.name = entry->name});
+    if (entry->uses_positions) cases.push_back({.name = entry->name, .randomized = true});
+    for (const auto& parameter : entry->parameters) {
+      if (parameter.name == "draws") cases.push_back({entry->name, true, true});
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Encodings, LanguageModelTest, testing::ValuesIn(EncodingCases()),
+                         [](const auto& test) {
+                           return absl::StrCat(test.param.per_block ? "per_block_" : "",
+                                               test.param.randomized ? "randomized_" : "",
+                                               test.param.name);
+                         });
+
+TEST(CreateLanguageModelTest, TheFactoriesKnowExactlyTheNetworksOfTheCatalogue) {
+  std::set<std::string> of_text, others;
+  for (const NetworkEntry* entry : NetworkEntries()) {
+    const auto& kinds = entry->task_kinds;
+    const bool text = std::count(kinds.begin(), kinds.end(), tasks::TaskKind::kText) > 0;
+    EXPECT_TRUE(!text || kinds.size() == 1) << entry->name;
+    (text ? of_text : others).insert(entry->name);
+  }
+  const std::vector<std::string> models = ImplementedLanguageModels();
+  const std::vector<std::string> networks = ImplementedNetworks();
+  EXPECT_EQ(of_text, std::set<std::string>(models.begin(), models.end()));
+  EXPECT_EQ(others, std::set<std::string>(networks.begin(), networks.end()));
+}
+
+TEST(CreateLanguageModelTest, RefusesWhatDoesNotFitTogether) {
+  ParameterLayout layout;
+  const LanguageModelShape shape = {.vocabulary = 4, .longest_sequence = 3000};
+  EXPECT_EQ(CreateLanguageModel("causal_encoder", {}, "none", {}, shape, layout).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(CreateLanguageModel("encoder", {}, "none", {}, shape, layout).status().code(),
+            absl::StatusCode::kNotFound);
+  catalogue::Parameters randomized;
+  randomized.Set("randomized", true);
+  const absl::Status too_long =
+      CreateLanguageModel("causal_decoder", Sized(1, 8, 2), "rope",
+                          Resolved(EncodingEntries(), "rope", randomized), shape, layout)
+          .status();
+  EXPECT_EQ(too_long.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(too_long.message().find("3000"), std::string::npos) << too_long;
+  EXPECT_EQ(CreateLanguageModel("causal_decoder", Sized(1, 8, 3), "none",
+                                Resolved(EncodingEntries(), "none", {}), shape, layout)
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace lengthwise::models
