@@ -38,8 +38,8 @@ class Network {
   // Logits [P, B, m, O] of the last m = output_length tokens. `tokens` is int64 [P, B, n] with
   // values below the number of input columns, `positions` int64 [P, S, n]: S is 1, one draw for all
   // blocks, or the number of blocks, each its own (PositionPolicy::DrawBatch). `dropout`
-  // decides what is dropped where the network has dropout; null drops nothing. `capture` may be
-  // null.
+  // decides what is dropped where the network has dropout, and what noise is added to the
+  // embeddings of tokens (AddEmbeddingNoise); null stands for neither. `capture` may be null.
   virtual at::Tensor Forward(const ParameterSet& parameters, const at::Tensor& tokens,
                              const at::Tensor& positions, int64_t output_length,
                              const DropoutNumbers* dropout, Capture* capture) const = 0;
