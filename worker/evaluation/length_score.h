@@ -2,7 +2,18 @@
 #ifndef LENGTHWISE_WORKER_EVALUATION_LENGTH_SCORE_H_
 #define LENGTHWISE_WORKER_EVALUATION_LENGTH_SCORE_H_
 
+#include <cstdint>
+#include <vector>
+
 namespace lengthwise::worker::evaluation {
+
+// What scoring a length is asked for beside the score of all its sequences.
+struct ScoreOptions {
+  // Standard deviation of the noise on the embeddings of tokens; 0 for none.
+  double embedding_noise = 0;
+  // Whether `each_accuracy` and `each_loss` are filled.
+  bool each_sequence = false;
+};
 
 struct LengthScore {
   // sum(mask * correct) / sum(mask) over all sequences of the length, 0 to 1.
@@ -11,6 +22,10 @@ struct LengthScore {
   double loss = 0;
   // Evaluated.
   int64_t sequences = 0;
+  // Of the single sequences, in order: the share of its outputs that count and are right, and its
+  // mean loss. Empty unless asked for.
+  std::vector<float> each_accuracy;
+  std::vector<float> each_loss;
 };
 
 }  // namespace lengthwise::worker::evaluation
