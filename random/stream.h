@@ -30,6 +30,7 @@ enum class Purpose : uint8_t {
   kExampleOrder = 11,        // order of the examples of a length; step: epoch and length
   kBatchOrder = 12,          // order of the batches; step: epoch
   kPuzzles = 16,             // a set that is drawn whole: tasks/latin_square/
+  kEmbeddingNoise = 20,      // step: length evaluated; row: sequence
 };
 
 // The numbers of one address. Copies continue independently from where the original stands. Not

@@ -22,6 +22,7 @@ constexpr size_t kMostName = 40;
 constexpr size_t kMostDescription = 10'000;
 constexpr int64_t kMostSteps = 1'000'000'000'000;
 constexpr int64_t kMostExamples = 100'000'000;
+constexpr int kMostNoise = 1'000;
 
 // "1,000,000".
 std::string Grouped(absl::uint128 number) {
@@ -189,6 +190,37 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
   }
 }
 
+// What is recorded of the final evaluation beside its accuracies by length.
+void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& training,
+                   Findings& findings) {
+  if (evaluation.has_attention_sequences()) {
+    CheckInteger("evaluation.attention_sequences", evaluation.attention_sequences(), 1, 1'000,
+                 findings);
+    if (evaluation.attention_lengths().empty()) {
+      findings.Add("evaluation.attention_sequences",
+                   "needs lengths to record maps at; set evaluation.attention_lengths");
+    }
+  }
+  for (int i = 0; i < evaluation.embedding_noise_size(); ++i) {
+    const double deviation = evaluation.embedding_noise(i);
+    // The comparison is false for not-a-number, too.
+    if (deviation > 0 && deviation <= kMostNoise) continue;
+    findings.Add(absl::StrCat("evaluation.embedding_noise[", i, "]"),
+                 absl::StrCat("got ", deviation,
+                              ", expected a standard deviation above 0, at most ", kMostNoise));
+  }
+  CheckDistinct(
+      "evaluation.embedding_noise", evaluation.embedding_noise(),
+      [](double deviation) { return catalogue::FormatValue(deviation); }, findings);
+  if (evaluation.training_examples() > 0 && training.examples() == 0) {
+    findings.Add("evaluation.training_examples",
+                 "needs a data set to score examples of; set training.examples");
+  } else {
+    CheckInteger("evaluation.training_examples", evaluation.training_examples(), 0,
+                 training.examples(), findings);
+  }
+}
+
 void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
   if (evaluation.lengths_size() == 0) {
     findings.AddMissing("evaluation.lengths",
@@ -234,6 +266,7 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
   CheckSeeds(specification, findings);
   CheckTraining(specification.training(), findings);
   CheckEvaluation(specification.evaluation(), findings);
+  CheckAnalyses(specification.evaluation(), specification.training(), findings);
   if (specification.training().stop_at_accuracy() > 0 &&
       specification.evaluation().every_steps() == 0) {
     findings.Add("training.stop_at_accuracy",

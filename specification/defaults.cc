@@ -190,6 +190,9 @@ void FillDependent(v1::ExperimentSpecification& specification) {
   if (!evaluation.has_seen_up_to()) {
     evaluation.set_seen_up_to(specification.training().lengths().max());
   }
+  if (!evaluation.attention_lengths().empty() && !evaluation.has_attention_sequences()) {
+    evaluation.set_attention_sequences(1);
+  }
   if (evaluation.has_projection()) {
     v1::ProjectionSettings& projection = *evaluation.mutable_projection();
     if (!projection.has_fitted_length()) {

@@ -28,9 +28,13 @@ v1::Evaluation Changed(v1::Evaluation evaluation, v1::Evaluation changes) {
   changes.clear_every_steps();
   changes.clear_interval_lengths();
   changes.clear_interval_sequences();
-  // Maps and projections are there already: only what is asked for is made.
+  // Maps, projections and other analyses are there already: only what is asked for is made.
   evaluation.clear_attention_lengths();
   evaluation.clear_attention_inputs();
+  evaluation.clear_attention_sequences();
+  evaluation.clear_sequence_scores();
+  evaluation.clear_embedding_noise();
+  evaluation.clear_training_examples();
   if (changes.has_projection()) {
     Replace(*changes.mutable_projection(), *evaluation.mutable_projection());
     changes.clear_projection();

@@ -68,6 +68,7 @@ TEST_F(ReevaluationTest, IsTheSameTrialWithWhatWasSetOfTheEvaluation) {
   expected.mutable_evaluation()->add_lengths(40);
   expected.mutable_evaluation()->set_sequences(7);
   expected.mutable_evaluation()->clear_attention_lengths();
+  expected.mutable_evaluation()->clear_attention_sequences();
   expected.set_evaluated_trial(kTrial);
   EXPECT_EQ(grid->trials[0].Specification().DebugString(), expected.DebugString());
   EXPECT_NE(grid->trials[0].pack->key, grid_.trials.back().pack->key);
@@ -78,6 +79,7 @@ TEST_F(ReevaluationTest, WithoutChangesTheScoresAreTheTrialsOwn) {
   ASSERT_TRUE(grid.ok()) << grid.status();
   v1::Evaluation expected = source_.evaluation();
   expected.clear_attention_lengths();
+  expected.clear_attention_sequences();
   EXPECT_EQ(grid->trials[0].pack->specification.evaluation().DebugString(), expected.DebugString());
 }
 
@@ -95,6 +97,32 @@ TEST_F(ReevaluationTest, AProjectionKeepsWhatIsNotSetOfIt) {
   EXPECT_EQ(projection.fitted_length(), 6);
   EXPECT_EQ(projection.sequences(), 9);
   EXPECT_THAT(projection.lengths(), ElementsAre(20));
+}
+
+TEST_F(ReevaluationTest, AnalysesAreMadeWhereTheyAreAskedFor) {
+  v1::Evaluation& own = *source_.mutable_evaluation();
+  own.set_attention_sequences(9);
+  own.set_sequence_scores(true);
+  own.add_embedding_noise(0.5);
+  v1::Evaluation resolved = Reevaluate({})->trials[0].pack->specification.evaluation();
+  EXPECT_FALSE(resolved.has_attention_sequences());
+  EXPECT_FALSE(resolved.sequence_scores());
+  EXPECT_THAT(resolved.embedding_noise(), IsEmpty());
+  v1::Evaluation changes;
+  changes.set_sequence_scores(true);
+  changes.add_attention_lengths(4);
+  changes.set_attention_sequences(3);
+  for (const double deviation : {0.02, 0.1}) changes.add_embedding_noise(deviation);
+  const absl::StatusOr<Grid> grid = Reevaluate(changes);
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  resolved = grid->trials[0].pack->specification.evaluation();
+  EXPECT_TRUE(resolved.sequence_scores());
+  EXPECT_EQ(resolved.attention_sequences(), 3);
+  EXPECT_THAT(resolved.embedding_noise(), ElementsAre(0.02, 0.1));
+  // The trial has no data set.
+  changes.set_training_examples(10);
+  EXPECT_THAT(std::string(Reevaluate(changes).status().message()),
+              HasSubstr("evaluation.training_examples: needs a data set"));
 }
 
 TEST_F(ReevaluationTest, EvaluationsDuringTrainingMeanNothing) {

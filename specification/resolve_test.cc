@@ -364,6 +364,8 @@ TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
 // the comment in the file, says: a new file is a line here.
 TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   const std::map<std::string, size_t> trials = {
+      {"latin_square/analyses.yaml", 27 * 15},
+      {"latin_square/learned_distances_on_strings.yaml", 15 * 4 * 3},
       {"latin_square/quick/table2.yaml", 3},
       {"latin_square/small_tables_on_strings.yaml", 2 * 6 * 3},
       {"latin_square/table1.yaml", 8 * 15},
@@ -498,6 +500,24 @@ TEST(ResolveTest, AProjectionHasItsDefaults) {
   EXPECT_EQ(projection.sequences(), 30);
   EXPECT_THAT(projection.lengths(), ElementsAre(40, 20));
   EXPECT_FALSE(ResolveText(kSmall)->specification.evaluation().has_projection());
+}
+
+TEST(ResolveTest, AnalysesHaveDefaultsOnlyWhereTheyAreMade) {
+  const auto evaluation = [](const std::string& fields) {
+    const absl::StatusOr<Grid> grid = ResolveText(std::string(kSmall).replace(
+        std::string(kSmall).find("sequences: 20}"), 14, "sequences: 20" + fields + "}"));
+    EXPECT_TRUE(grid.ok()) << grid.status();
+    return grid->trials[0].pack->specification.evaluation();
+  };
+  EXPECT_FALSE(evaluation("").has_attention_sequences());
+  EXPECT_FALSE(evaluation("").has_sequence_scores());
+  EXPECT_EQ(evaluation(", attention_lengths: 4").attention_sequences(), 1);
+  const v1::Evaluation all = evaluation(
+      ", attention_lengths: 4, attention_sequences: 36, sequence_scores: true, "
+      "embedding_noise: [0.02, 0.1]");
+  EXPECT_EQ(all.attention_sequences(), 36);
+  EXPECT_TRUE(all.sequence_scores());
+  EXPECT_THAT(all.embedding_noise(), ElementsAre(0.02, 0.1));
 }
 
 TEST(ResolveTest, ExpandsTheLargestGridWithDistinctIds) {

@@ -11,7 +11,7 @@
 
 namespace lengthwise::models {
 
-// Which random numbers decide what a forward pass drops.
+// Which random numbers decide what a forward pass drops, and what it adds to the embeddings.
 struct DropoutNumbers {
   // One a member.
   std::vector<uint64_t> seeds;
@@ -21,6 +21,9 @@ struct DropoutNumbers {
   // The place among the step's sequences of the first that goes through, so that chunks of
   // sequences drop what all at once do.
   int64_t first_sequence = 0;
+  // At evaluation: the standard deviation of what AddEmbeddingNoise (embedding_noise.h) adds; 0
+  // adds nothing.
+  double embedding_noise = 0;
 
   bool training() const { return purpose == random::Purpose::kDropout; }
 };

@@ -10,11 +10,8 @@ namespace lengthwise::models {
 
 absl::Span<const NetworkEntry* const> NetworkEntries() {
   static const auto& entries = *new std::vector<const NetworkEntry*>{
-      &EncoderEntry(),
-      &LayerwiseEncoderEntry(),
-      &PositionalAttentionEntry(),
-      &GraphNetworkEntry(),
-      &CausalDecoderEntry(),
+      &EncoderEntry(),      &LayerwiseEncoderEntry(), &PositionalAttentionEntry(),
+      &GraphNetworkEntry(), &CausalDecoderEntry(),
   };
   return entries;
 }

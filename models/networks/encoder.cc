@@ -9,6 +9,7 @@
 #include "models/attention/attention.h"
 #include "models/attention/geometric.h"
 #include "models/encodings/encoding.h"
+#include "models/layers/embedding_noise.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/layers.h"
 #include "models/networks/network.h"
@@ -80,7 +81,8 @@ class Encoder : public Network {
                      const DropoutNumbers* dropout, Capture* capture) const override {
     // Scaling the table and not its rows in the batch gives the same numbers for less work.
     const double scale = std::sqrt(static_cast<double>(d_model_));
-    at::Tensor h = Embed(input.tokens, parameters[embedding_].mul(scale));
+    at::Tensor h =
+        AddEmbeddingNoise(Embed(input.tokens, parameters[embedding_].mul(scale)), dropout);
     const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, positions.select(1, 0));
     if (term.defined()) h = Drop(h.add(term), 0, dropout);
     if (capture != nullptr) capture->depths.push_back(h);

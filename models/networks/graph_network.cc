@@ -13,6 +13,7 @@
 #include "ATen/ops/ones.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
+#include "models/layers/embedding_noise.h"
 #include "models/layers/layers.h"
 #include "models/networks/linear_layer.h"
 #include "models/networks/network.h"
@@ -58,8 +59,9 @@ class GraphNetwork : public Network {
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
                      const DropoutNumbers* dropout, Capture* capture) const override {
-    at::Tensor h =
-        embedding_(parameters, input, encoding_->Vectors(parameters, positions.select(1, 0)));
+    at::Tensor h = AddEmbeddingNoise(
+        embedding_(parameters, input, encoding_->Vectors(parameters, positions.select(1, 0))),
+        dropout);
     const at::Tensor neighbours = Neighbours(h);
     if (capture != nullptr) capture->depths.push_back(h);
     for (const GraphBlock& block : blocks_) {

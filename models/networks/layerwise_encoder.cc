@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "models/attention/attention.h"
 #include "models/encodings/encoding.h"
+#include "models/layers/dropout.h"
+#include "models/layers/embedding_noise.h"
 #include "models/layers/layers.h"
 #include "models/networks/linear_layer.h"
 #include "models/networks/network.h"
@@ -69,6 +71,7 @@ class LayerwiseEncoder : public Network {
         d_model_(parameters.Int("d_model")),
         temperature_(parameters.Double("temperature")),
         outer_gelu_(parameters.Bool("outer_gelu")),
+        encoding_dropout_(parameters.Double("encoding_dropout")),
         has_blank_(shape.has_blank) {
     const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
     const int64_t features = shape.input_columns - (has_blank_ ? 1 : 0);
@@ -84,14 +87,14 @@ class LayerwiseEncoder : public Network {
   at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
                      const DropoutNumbers* dropout, Capture* capture) const override {
-    at::Tensor h = Embed(input.tokens, EmbeddingTable(parameters));
+    at::Tensor h = AddEmbeddingNoise(Embed(input.tokens, EmbeddingTable(parameters)), dropout);
     if (capture != nullptr) capture->depths.push_back(h);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const Block& block = blocks_[b];
       const auto index = static_cast<int64_t>(b);
       const at::Tensor block_positions = positions.select(1, positions.size(1) == 1 ? 0 : index);
       const at::Tensor term = encoding_->EmbeddingTerm(parameters, index, block_positions);
-      if (term.defined()) h = h.add(term);
+      if (term.defined()) h = AddEncoding(h, term, static_cast<uint32_t>(b), dropout);
       h = block.attention_norm(
           parameters, h, Attention(parameters, block, index, block_positions, h, capture), capture);
       at::Tensor forward = block.down(parameters, at::gelu(block.up(parameters, h)));
@@ -103,6 +106,13 @@ class LayerwiseEncoder : public Network {
   }
 
  private:
+  at::Tensor AddEncoding(const at::Tensor& h, const at::Tensor& term, uint32_t block,
+                         const DropoutNumbers* numbers) const {
+    const at::Tensor sum = h.add(term);
+    if (encoding_dropout_ == 0 || numbers == nullptr) return sum;
+    return Dropout(sum, encoding_dropout_, /*site=*/block, *numbers);
+  }
+
   // A row for each token, [P, W, d].
   at::Tensor EmbeddingTable(const ParameterSet& parameters) const {
     at::Tensor rows = parameters[embedding_.weight];
@@ -132,6 +142,7 @@ class LayerwiseEncoder : public Network {
   int64_t d_model_;
   double temperature_;
   bool outer_gelu_;
+  double encoding_dropout_;
   bool has_blank_;
   LinearLayer embedding_;
   std::vector<Block> blocks_;

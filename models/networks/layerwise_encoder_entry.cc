@@ -72,7 +72,16 @@ const NetworkEntry& LayerwiseEncoderEntry() {
              .documentation = "What the logits of attention are divided by. The released code has "
                               "0.01 with causal attention.",
              .minimum = 1e-6,
-             .maximum = 1e6}}},
+             .maximum = 1e6},
+            {.name = "encoding_dropout",
+             .default_value = 0.0,
+             .documentation =
+                 "Dropout of the features that a block's encoding was added to, in training and at "
+                 "evaluation alike; of encodings that are added. The released code has 0.1 with "
+                 "the "
+                 "fixed encodings, which it never turns off; the paper has none.",
+             .minimum = 0,
+             .maximum = 0.99}}},
       /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
       Check,
       Context};

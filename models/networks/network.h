@@ -48,7 +48,8 @@ class Network {
   // Outputs [P, B, m, O] of the last m = output_length tokens: logits of classes, or a regression's
   // numbers. `positions` is int64 [P, S, n]: S is 1, one draw for all blocks, or the number of
   // blocks, each its own (PositionPolicy::DrawBatch). `dropout` decides what is dropped where the
-  // network has dropout; null drops nothing. `capture` may be null.
+  // network has dropout, and what noise is added to the embeddings of tokens (AddEmbeddingNoise);
+  // null stands for neither. `capture` may be null.
   virtual at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                              const at::Tensor& positions, int64_t output_length,
                              const DropoutNumbers* dropout, Capture* capture) const = 0;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ATen/ops/arange.h"
 #include "ATen/ops/cross_entropy_loss.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/ones.h"
@@ -246,6 +247,55 @@ TEST(EncoderTest, DropsInTrainingAndAtEvaluationIfAskedTo) {
   EXPECT_TRUE(at::equal(without, LogitsWithDropout(SmallEncoder(given), &evaluation)));
   given.Set("dropout_at_evaluation", true);
   EXPECT_FALSE(at::equal(without, LogitsWithDropout(SmallEncoder(given), &evaluation)));
+}
+
+// Logits of a small network of that name for a batch of equal tokens.
+at::Tensor Logits(const std::string& name, const catalogue::Parameters& parameters,
+                  const std::string& encoding, const DropoutNumbers* numbers) {
+  ParameterLayout layout;
+  const auto network = CreateNetwork(name, parameters, encoding,
+                                     EncodingParameters(encoding, false), {3, 2}, layout);
+  EXPECT_TRUE(network.ok()) << network.status();
+  ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.Initialize(0, 1);
+  const at::Tensor ones = at::ones({1, 4, 5}, at::kLong);
+  return (*network)->Forward(arena.Members(0, 1), ones, at::arange(5, at::kLong).view({1, 1, 5}), 2,
+                             numbers, nullptr);
+}
+
+TEST(NetworkTest, EmbeddingsGetTheNoiseThatIsAskedFor) {
+  DropoutNumbers numbers = {
+      .seeds = {1}, .purpose = random::Purpose::kEvaluationDropout, .step = 3};
+  for (const std::string name : {"encoder", "layerwise_encoder"}) {
+    const auto logits = [&] { return Logits(name, Small(name), "sin_cos", &numbers); };
+    numbers.embedding_noise = 0;
+    const at::Tensor without = logits();
+    EXPECT_TRUE(at::equal(without[0][0], without[0][1])) << name;
+    numbers.embedding_noise = 1e-6;
+    const double little = logits().sub(without).abs().max().item<double>();
+    EXPECT_GT(little, 0) << name;
+    EXPECT_LT(little, 1e-3) << name;
+    numbers.embedding_noise = 0.1;
+    EXPECT_FALSE(at::equal(logits()[0][0], logits()[0][1])) << name;
+  }
+}
+
+// The released code of relational reasoning on Latin squares drops where the fixed encodings were
+// added, and never stops dropping.
+TEST(LayerwiseEncoderTest, DropsWhereAnEncodingIsAddedAtEvaluationToo) {
+  const DropoutNumbers training = {.seeds = {1}, .step = 3};
+  const DropoutNumbers evaluation = {
+      .seeds = {1}, .purpose = random::Purpose::kEvaluationDropout, .step = 3};
+  const std::string name = "layerwise_encoder";
+  catalogue::Parameters given;
+  given.Set("encoding_dropout", 0.1);
+  for (const DropoutNumbers* numbers : {&training, &evaluation}) {
+    EXPECT_FALSE(at::equal(Logits(name, Small(name), "sin_cos", numbers),
+                           Logits(name, Small(name, given), "sin_cos", numbers)));
+    EXPECT_TRUE(at::equal(Logits(name, Small(name), "rope", numbers),
+                          Logits(name, Small(name, given), "rope", numbers)))
+        << "it adds nothing to the features";
+  }
 }
 
 // Depths are what the blocks give to one another: each block's last layer norm, behind embeddings

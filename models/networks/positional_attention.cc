@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
+#include "models/layers/embedding_noise.h"
 #include "models/networks/linear_layer.h"
 #include "models/networks/network.h"
 #include "models/networks/number_embedding.h"
@@ -37,7 +38,7 @@ class PositionalAttention : public Network {
     const at::Tensor first_positions = positions.select(1, 0);
     at::Tensor vectors;
     if (as_vectors_) vectors = encoding_->Vectors(parameters, first_positions);
-    at::Tensor h = embedding_(parameters, input, vectors);
+    at::Tensor h = AddEmbeddingNoise(embedding_(parameters, input, vectors), dropout);
     if (!as_vectors_) {
       const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, first_positions);
       if (term.defined()) h = h.add(term);

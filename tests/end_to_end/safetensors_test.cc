@@ -1,7 +1,7 @@
 // Checkpoints open in the Python package safetensors, with the same names, types, shapes and bytes.
 //
 // LENGTHWISE_TEST_PYTHON is a Python that has the package; tests/run.sh installs one.
-#include "worker/checkpoints/safetensors.h"
+#include "models/parameters/safetensors.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -45,12 +45,12 @@ std::string Checkpoint() {
 
 // What the script prints, by this implementation's reader.
 std::vector<std::string> ByOurReader(const std::string& bytes) {
-  const auto file = worker::checkpoints::ReadSafetensors(bytes);
+  const auto file = models::ReadSafetensors(bytes);
   EXPECT_TRUE(file.ok()) << file.status();
   std::vector<std::string> lines;
   for (const auto& tensor : file->tensors) {
-    lines.push_back(absl::StrCat(tensor.name, " ", worker::checkpoints::DataTypeName(tensor.type),
-                                 " ", absl::StrJoin(tensor.shape, "x"), " ",
+    lines.push_back(absl::StrCat(tensor.name, " ", models::DataTypeName(tensor.type), " ",
+                                 absl::StrJoin(tensor.shape, "x"), " ",
                                  platform::Sha256Hex(tensor.bytes)));
   }
   std::sort(lines.begin(), lines.end());

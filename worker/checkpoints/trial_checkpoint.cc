@@ -16,10 +16,16 @@
 #include "absl/strings/str_format.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
-#include "worker/checkpoints/safetensors.h"
+#include "models/parameters/safetensors.h"
 
 namespace lengthwise::worker::checkpoints {
 namespace {
+
+using models::DataType;
+using models::ReadSafetensors;
+using models::TensorFile;
+using models::TensorView;
+using models::WriteSafetensors;
 
 constexpr absl::string_view kFormat = "lengthwise.checkpoint.1";
 constexpr char kTrainingSeconds[] = "training_seconds";

@@ -6,10 +6,15 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/checkpoints/safetensors.h"
+#include "models/parameters/safetensors.h"
 
 namespace lengthwise::worker::checkpoints {
 namespace {
+
+using models::ReadSafetensors;
+using models::TensorFile;
+using models::TensorView;
+using models::WriteSafetensors;
 
 using ::testing::HasSubstr;
 

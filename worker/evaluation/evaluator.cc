@@ -59,45 +59,90 @@ int64_t Evaluator::Chunk(const models::ParameterSet& parameters, int64_t tokens)
       parameters.members(), options_.memory_bytes);
 }
 
-std::optional<std::vector<LengthScore>> Evaluator::Score(
-    const models::ParameterSet& parameters, int64_t length, int64_t asked,
-    const std::function<bool()>& keep_going) const {
+std::optional<std::vector<LengthScore>> Evaluator::Score(const models::ParameterSet& parameters,
+                                                         int64_t length, int64_t asked,
+                                                         const std::function<bool()>& keep_going,
+                                                         const ScoreOptions& options) const {
+  return ScoreSource(
+      parameters, length, examples_.EvaluationSequences(length, asked),
+      [&](int64_t first, int64_t most, Batch& batch) {
+        examples_.AppendEvaluation(
+            {.seed = options_.seed,
+             .n = length,
+             .asked = asked,
+             .first = first,
+             .count = std::min(most, examples_.RowsOfOneShape(length, asked, first))},
+            batch);
+      },
+      keep_going, options);
+}
+
+std::optional<LengthScore> Evaluator::ScoreDataSet(const models::ParameterSet& parameters,
+                                                   uint64_t data_seed, int64_t length,
+                                                   int64_t count,
+                                                   const std::function<bool()>& keep_going) const {
+  auto scores = ScoreSource(
+      parameters, length, count,
+      [&](int64_t first, int64_t most, Batch& batch) {
+        examples_.AppendTraining({.seed = data_seed,
+                                  .purpose = random::Purpose::kDataSet,
+                                  .step = static_cast<uint64_t>(length),
+                                  .rows = training::RowsFrom(first, std::min(most, count - first))},
+                                 length, batch);
+      },
+      keep_going, {});
+  if (!scores.has_value()) return std::nullopt;
+  return scores->front();
+}
+
+std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
+    const models::ParameterSet& parameters, int64_t length, int64_t sequences, const Source& source,
+    const std::function<bool()>& keep_going, const ScoreOptions& wanted) const {
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
   const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));
-  const int64_t sequences = examples_.EvaluationSequences(length, asked);
-
-  const std::unique_ptr<Scorer> scorer = CreateScorer(examples_, members, device);
-  for (int64_t first = 0, rows = 0; first < sequences; first += rows) {
+  const std::unique_ptr<Scorer> scorer =
+      CreateScorer(examples_, members, device, wanted.each_sequence);
+  for (int64_t first = 0; first < sequences;) {
     if (!keep_going()) return std::nullopt;
-    rows = std::min(chunk, examples_.RowsOfOneShape(length, asked, first));
     Batch batch;
-    examples_.AppendEvaluation(
-        {.seed = options_.seed, .n = length, .asked = asked, .first = first, .count = rows}, batch);
+    source(first, chunk, batch);
     // All members see the same sequences.
     const training::BatchTensors tensors =
         training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
-    const models::DropoutNumbers dropout = Dropout(length, members, first);
+    models::DropoutNumbers dropout = Dropout(length, members, first);
+    dropout.embedding_noise = wanted.embedding_noise;
     scorer->Add(network_.Forward(parameters, training::ForEachMember(tensors.input, members),
                                  Positions(length, members, batch.tokens_per_row, device),
                                  batch.outputs_per_row, &dropout, nullptr),
                 tensors);
+    first += batch.rows;
   }
   return scorer->Scores();
 }
 
-v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
-                                             int64_t length) const {
+v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters, int64_t length,
+                                             int64_t sequence) const {
   Batch batch;
-  examples_.AppendEvaluation({.seed = options_.seed, .n = length, .asked = 1, .count = 1}, batch);
-  return CaptureAttention(
+  examples_.AppendEvaluation(
+      {.seed = options_.seed, .n = length, .asked = sequence + 1, .first = sequence, .count = 1},
+      batch);
+  v1::AttentionMap map = Capture(
       parameters,
-      {.length = length, .tokens = std::move(batch.tokens), .numbers = std::move(batch.numbers)});
+      {.length = length, .tokens = std::move(batch.tokens), .numbers = std::move(batch.numbers)},
+      sequence);
+  map.set_sequence(static_cast<int32_t>(sequence));
+  return map;
 }
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              const training::GivenSequence& given) const {
+  return Capture(parameters, given, 0);
+}
+
+v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
+                                    const training::GivenSequence& given, int64_t place) const {
   const int64_t length = given.length;
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
@@ -109,7 +154,7 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
       training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
   const at::Tensor positions = Positions(length, members, n, device);
   models::Capture capture;
-  const models::DropoutNumbers dropout = Dropout(length, members, 0);
+  const models::DropoutNumbers dropout = Dropout(length, members, place);
   (void)network_.Forward(parameters, training::ForEachMember(tensors.input, members), positions,
                          examples_.OutputTokens(length), &dropout, &capture);
 

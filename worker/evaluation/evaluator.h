@@ -44,11 +44,19 @@ class Evaluator {
   // it says no, nothing is returned.
   std::optional<std::vector<LengthScore>> Score(const models::ParameterSet& parameters,
                                                 int64_t length, int64_t sequences,
-                                                const std::function<bool()>& keep_going) const;
+                                                const std::function<bool()>& keep_going,
+                                                const ScoreOptions& options = {}) const;
 
-  // Attention probabilities of the set's first member on the first evaluation sequence of `length`,
-  // with the positions of the first block.
-  v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t length) const;
+  // As above, of the set's one member on the examples 0 .. count - 1 of length `length` of the
+  // data set of trials with this data seed.
+  std::optional<LengthScore> ScoreDataSet(const models::ParameterSet& parameters,
+                                          uint64_t data_seed, int64_t length, int64_t count,
+                                          const std::function<bool()>& keep_going) const;
+
+  // Attention probabilities of the set's first member on evaluation sequence `sequence` (from 0) of
+  // `length`, with the positions of the first block.
+  v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t length,
+                                    int64_t sequence) const;
 
   // As above, on a sequence of the user's instead.
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters,
@@ -61,6 +69,18 @@ class Evaluator {
                                              int64_t sequences) const;
 
  private:
+  // Appends sequences of one shape from `first` on, at least one and at most `most`, to an empty
+  // batch.
+  using Source = std::function<void(int64_t first, int64_t most, training::Batch& batch)>;
+
+  std::optional<std::vector<LengthScore>> ScoreSource(const models::ParameterSet& parameters,
+                                                      int64_t length, int64_t sequences,
+                                                      const Source& source,
+                                                      const std::function<bool()>& keep_going,
+                                                      const ScoreOptions& options) const;
+  // Of a sequence that is, or counts as, evaluation sequence `sequence` of its length.
+  v1::AttentionMap Capture(const models::ParameterSet& parameters,
+                           const training::GivenSequence& given, int64_t sequence) const;
   // Sequences of `tokens` tokens that fit through at once.
   int64_t Chunk(const models::ParameterSet& parameters, int64_t tokens) const;
   // For a network that drops at evaluation; the same for all members.

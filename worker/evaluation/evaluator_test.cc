@@ -16,8 +16,10 @@
 namespace lengthwise::worker::evaluation {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 
 // Copies its ternary input. Only the first two outputs count.
 class Copy : public tasks::TransductionTask {
@@ -52,6 +54,7 @@ class Oracle : public models::Network {
     EXPECT_FALSE(c10::GradMode::is_enabled());
     chunks.push_back(tokens.size(1));
     seen_positions.push_back(positions.clone());
+    seen_numbers.push_back(*dropout);
     at::Tensor answer = tokens.narrow(2, 0, output_length).clone();
     answer.select(2, 0).zero_();
     if (capture != nullptr) {
@@ -66,6 +69,7 @@ class Oracle : public models::Network {
 
   mutable std::vector<int64_t> chunks;
   mutable std::vector<at::Tensor> seen_positions;
+  mutable std::vector<models::DropoutNumbers> seen_numbers;
 
  private:
   const double certainty_;
@@ -147,14 +151,71 @@ TEST_F(EvaluatorTest, BlocksThatDrawTheirOwnPositionsGetThem) {
   encoding.Set("draws", std::string("per_block"));
   const models::PositionPolicy per_block(encoding, 3);
   const Oracle shared(2.0), oracle(2.0);
-  Evaluator(examples_, shared, *positions_, {.seed = 5}).CaptureAttention(arena_->Members(0, 2), 4);
-  Evaluator(examples_, oracle, per_block, {.seed = 5}).CaptureAttention(arena_->Members(0, 2), 4);
+  Evaluator(examples_, shared, *positions_, {.seed = 5})
+      .CaptureAttention(arena_->Members(0, 2), 4, 0);
+  Evaluator(examples_, oracle, per_block, {.seed = 5})
+      .CaptureAttention(arena_->Members(0, 2), 4, 0);
   const at::Tensor& drawn = oracle.seen_positions[0];
   EXPECT_EQ(drawn.sizes(), (std::vector<int64_t>{2, 3, 8}));
   // The first block's draw is the one that all would share.
   EXPECT_TRUE(at::equal(drawn.narrow(1, 0, 1), shared.seen_positions[0]));
   EXPECT_FALSE(at::equal(drawn.select(1, 0), drawn.select(1, 1)));
   EXPECT_FALSE(at::equal(drawn.select(1, 1), drawn.select(1, 2)));
+}
+
+TEST_F(EvaluatorTest, ScoresOfSingleSequencesSumUpToThoseOfAll) {
+  const Oracle oracle(2.0);
+  for (const int64_t memory_bytes : {int64_t{1}, kPlenty}) {
+    const Evaluator evaluator(examples_, oracle, *positions_,
+                              {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = memory_bytes});
+    const auto scores =
+        evaluator.Score(arena_->Members(0, 2), 6, 40, [] { return true; }, {.each_sequence = true});
+    for (const LengthScore& score : *scores) {
+      ASSERT_EQ(score.each_accuracy.size(), 40);
+      ASSERT_EQ(score.each_loss.size(), 40);
+      // The second output is right, the first where its input is 0.
+      EXPECT_THAT(score.each_accuracy, Each(AnyOf(0.5F, 1.0F)));
+      double accuracy = 0, loss = 0;
+      for (size_t i = 0; i < 40; ++i) {
+        accuracy += score.each_accuracy[i];
+        loss += score.each_loss[i];
+      }
+      EXPECT_DOUBLE_EQ(accuracy / 40, score.accuracy);
+      EXPECT_NEAR(loss / 40, score.loss, 1e-6);
+    }
+  }
+  EXPECT_TRUE(Score(oracle, 6, 4, kPlenty)->front().each_accuracy.empty());
+}
+
+TEST_F(EvaluatorTest, NoiseIsAskedOfTheNetworkForEverySequenceItsOwn) {
+  const Oracle oracle(2.0);
+  const Evaluator evaluator(examples_, oracle, *positions_,
+                            {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = 1});
+  (void)evaluator.Score(arena_->Members(0, 2), 6, 3, [] { return true; },
+                        {.embedding_noise = 0.25});
+  ASSERT_EQ(oracle.seen_numbers.size(), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(oracle.seen_numbers[i].embedding_noise, 0.25);
+    EXPECT_EQ(oracle.seen_numbers[i].first_sequence, static_cast<int64_t>(i));
+    EXPECT_THAT(oracle.seen_numbers[i].seeds, ElementsAre(5, 5));
+  }
+}
+
+// The same sequences as those that a step on these examples trains on.
+TEST_F(EvaluatorTest, ADataSetIsScoredExampleByExample) {
+  const Oracle oracle(2.0);
+  const Evaluator evaluator(examples_, oracle, *positions_,
+                            {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = kPlenty});
+  training::Batch batch;
+  examples_.AppendTraining(
+      {.seed = 9, .purpose = random::Purpose::kDataSet, .step = 6, .rows = {0, 1, 2, 3, 4}}, 6,
+      batch);
+  double expected = 0;
+  for (int row = 0; row < 5; ++row) expected += batch.targets[row * 6] == 0 ? 1 : 0.5;
+  const auto score = evaluator.ScoreDataSet(arena_->Members(0, 1), 9, 6, 5, [] { return true; });
+  ASSERT_TRUE(score.has_value());
+  EXPECT_DOUBLE_EQ(score->accuracy, expected / 5);
+  EXPECT_EQ(score->sequences, 5);
 }
 
 TEST_F(EvaluatorTest, StopsWhenToldTo) {
@@ -164,11 +225,12 @@ TEST_F(EvaluatorTest, StopsWhenToldTo) {
   EXPECT_EQ(oracle.chunks.size(), 3);
 }
 
-TEST_F(EvaluatorTest, AttentionIsThatOfTheFirstSequence) {
+TEST_F(EvaluatorTest, AttentionIsThatOfTheSequenceAskedFor) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_, {.seed = 5, .heads = 3, .d_model = 4});
-  const v1::AttentionMap map = evaluator.CaptureAttention(arena_->Members(1, 1), 4);
+  const v1::AttentionMap map = evaluator.CaptureAttention(arena_->Members(1, 1), 4, 0);
   EXPECT_EQ(map.length(), 4);
+  EXPECT_EQ(map.sequence(), 0);
   EXPECT_EQ(map.layers(), 2);
   EXPECT_EQ(map.heads(), 3);
   ASSERT_EQ(map.tokens_size(), 8);
@@ -180,6 +242,13 @@ TEST_F(EvaluatorTest, AttentionIsThatOfTheFirstSequence) {
   const float* probabilities = reinterpret_cast<const float*>(map.probabilities().data());
   EXPECT_FLOAT_EQ(probabilities[3 * 8 * 8 - 1], 0.25);
   EXPECT_FLOAT_EQ(probabilities[3 * 8 * 8], 1.25);
+
+  training::Batch batch;
+  examples_.AppendEvaluation(5, 4, 7, 1, batch);
+  const v1::AttentionMap later = evaluator.CaptureAttention(arena_->Members(1, 1), 4, 7);
+  EXPECT_EQ(later.sequence(), 7);
+  EXPECT_THAT(later.tokens(), ElementsAreArray(batch.tokens));
+  EXPECT_EQ(oracle.seen_numbers.back().first_sequence, 7);
 }
 
 }  // namespace

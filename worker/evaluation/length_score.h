@@ -9,6 +9,14 @@
 
 namespace lengthwise::worker::evaluation {
 
+// What scoring a length is asked for beside the score of all its sequences.
+struct ScoreOptions {
+  // Standard deviation of the noise on the embeddings of tokens; 0 for none.
+  double embedding_noise = 0;
+  // Whether `each_accuracy` and `each_loss` are filled.
+  bool each_sequence = false;
+};
+
 struct LengthScore {
   // sum(mask * correct) / sum(mask) over all sequences of the length, 0 to 1; of a regression the
   // share of sequences whose outputs are all within 0.05 + 5 % of their targets.
@@ -20,6 +28,10 @@ struct LengthScore {
   int64_t sequences = 0;
   // Other measures by name (v1::LengthAccuracies::metrics).
   std::vector<std::pair<std::string, double>> metrics;
+  // Of the single sequences, in order: the share of its outputs that count and are right, and its
+  // mean loss. Empty unless asked for.
+  std::vector<float> each_accuracy;
+  std::vector<float> each_loss;
 };
 
 }  // namespace lengthwise::worker::evaluation

@@ -13,11 +13,23 @@ double Share(double part, int64_t whole) {
   return whole == 0 ? 0 : part / static_cast<double>(whole);
 }
 
+// Row `row` of matrices that stand side by side.
+std::vector<float> JoinedRow(const std::vector<at::Tensor>& parts, int64_t row) {
+  std::vector<float> joined;
+  for (const at::Tensor& part : parts) {
+    const at::Tensor numbers = part.select(0, row).contiguous();
+    const float* const first = numbers.const_data_ptr<float>();
+    joined.insert(joined.end(), first, first + numbers.numel());
+  }
+  return joined;
+}
+
 // Counts on the device, which is asked for numbers once, at the end.
 class ClassScorer : public Scorer {
  public:
-  ClassScorer(int64_t members, at::Device device)
-      : correct_(at::zeros({members}, at::TensorOptions().dtype(at::kLong).device(device))),
+  ClassScorer(int64_t members, at::Device device, bool each_sequence)
+      : each_sequence_(each_sequence),
+        correct_(at::zeros({members}, at::TensorOptions().dtype(at::kLong).device(device))),
         loss_(at::zeros({members}, at::TensorOptions().dtype(at::kDouble).device(device))),
         counted_(at::zeros({}, correct_.options())) {}
 
@@ -27,11 +39,13 @@ class ClassScorer : public Scorer {
                                            .gather(-1, chunk.classes.unsqueeze(-1).expand(shape))
                                            .squeeze(-1);
     loss_.sub_(log_likelihoods.to(at::kDouble).flatten(1).sum(1));
-    correct_.add_(outputs.argmax(-1)
-                      .eq(chunk.classes)
-                      .logical_and_(chunk.mask)
-                      .flatten(1)
-                      .sum(1, false, at::kLong));
+    const at::Tensor right = outputs.argmax(-1).eq(chunk.classes).logical_and_(chunk.mask);
+    correct_.add_(right.flatten(1).sum(1, false, at::kLong));
+    if (each_sequence_) {
+      each_accuracy_.push_back(
+          right.sum(2).to(at::kFloat).div(chunk.mask.sum(2).clamp_min(1)).cpu());
+      each_loss_.push_back(log_likelihoods.to(at::kFloat).mean(2).neg().cpu());
+    }
     counted_.add_(chunk.mask.sum());
     outputs_ += outputs.size(1) * outputs.size(2);
     sequences_ += outputs.size(1);
@@ -46,13 +60,17 @@ class ClassScorer : public Scorer {
           {.accuracy =
                Share(static_cast<double>(correct.const_data_ptr<int64_t>()[member]), counted),
            .loss = Share(loss.const_data_ptr<double>()[member], outputs_),
-           .sequences = sequences_});
+           .sequences = sequences_,
+           .each_accuracy = JoinedRow(each_accuracy_, member),
+           .each_loss = JoinedRow(each_loss_, member)});
     }
     return scores;
   }
 
  private:
-  at::Tensor correct_, loss_;  // [P]
+  bool each_sequence_;
+  std::vector<at::Tensor> each_accuracy_, each_loss_;  // [P, B] of each chunk
+  at::Tensor correct_, loss_;                          // [P]
   at::Tensor counted_;
   int64_t outputs_ = 0;
   int64_t sequences_ = 0;
@@ -62,8 +80,10 @@ class ClassScorer : public Scorer {
 // different sizes count alike.
 class NumberScorer : public Scorer {
  public:
-  NumberScorer(int64_t members, double rounding_unit)
-      : rounding_unit_(rounding_unit), sums_(static_cast<size_t>(members)) {}
+  NumberScorer(int64_t members, double rounding_unit, bool each_sequence)
+      : each_sequence_(each_sequence),
+        rounding_unit_(rounding_unit),
+        sums_(static_cast<size_t>(members)) {}
 
   void Add(const at::Tensor& outputs, const BatchTensors& chunk) override {
     const at::Tensor numbers = outputs.squeeze(-1).to(at::kCPU, at::kDouble).contiguous();
@@ -95,7 +115,9 @@ class NumberScorer : public Scorer {
            .metrics = {{"mean_absolute_percentage_error", Share(sums.percentage_error, sequences_)},
                        {"rounding_accuracy", Share(static_cast<double>(sums.rounded), sequences_)},
                        {"strict_closeness_accuracy",
-                        Share(static_cast<double>(sums.strictly_close), sequences_)}}});
+                        Share(static_cast<double>(sums.strictly_close), sequences_)}},
+           .each_accuracy = sums.each_accuracy,
+           .each_loss = sums.each_loss});
     }
     return scores;
   }
@@ -107,21 +129,30 @@ class NumberScorer : public Scorer {
     int64_t close = 0;
     int64_t strictly_close = 0;
     int64_t rounded = 0;
+    std::vector<float> each_accuracy, each_loss;
   };
 
   void AddSequence(absl::Span<const double> numbers, absl::Span<const double> targets,
                    absl::Span<const uint8_t> mask, Sums& sums) const {
     using tasks::numeric::Closeness;
     const tasks::numeric::Tolerance tolerance;
-    sums.squared_error += tasks::numeric::SquaredErrors(numbers, targets, mask).Mean();
+    const double squared_error = tasks::numeric::SquaredErrors(numbers, targets, mask).Mean();
+    const bool is_close =
+        tasks::numeric::AllClose(numbers, targets, mask, Closeness::kSum, tolerance);
+    sums.squared_error += squared_error;
     sums.percentage_error +=
         tasks::numeric::AbsolutePercentageErrors(numbers, targets, mask).Mean();
-    sums.close += tasks::numeric::AllClose(numbers, targets, mask, Closeness::kSum, tolerance);
+    sums.close += is_close;
+    if (each_sequence_) {
+      sums.each_accuracy.push_back(is_close ? 1 : 0);
+      sums.each_loss.push_back(static_cast<float>(squared_error));
+    }
     sums.strictly_close +=
         tasks::numeric::AllClose(numbers, targets, mask, Closeness::kBoth, tolerance);
     sums.rounded += tasks::numeric::AllRoundToTarget(numbers, targets, mask, rounding_unit_);
   }
 
+  bool each_sequence_;
   double rounding_unit_;
   std::vector<Sums> sums_;  // by member
   int64_t sequences_ = 0;
@@ -130,11 +161,11 @@ class NumberScorer : public Scorer {
 }  // namespace
 
 std::unique_ptr<Scorer> CreateScorer(const training::Examples& examples, int64_t members,
-                                     at::Device device) {
+                                     at::Device device, bool each_sequence) {
   if (examples.targets() == training::Targets::kNumbers) {
-    return std::make_unique<NumberScorer>(members, examples.rounding_unit());
+    return std::make_unique<NumberScorer>(members, examples.rounding_unit(), each_sequence);
   }
-  return std::make_unique<ClassScorer>(members, device);
+  return std::make_unique<ClassScorer>(members, device, each_sequence);
 }
 
 }  // namespace lengthwise::worker::evaluation

@@ -28,8 +28,9 @@ class Scorer {
   virtual std::vector<LengthScore> Scores() const = 0;
 };
 
+// With `each_sequence` scores have LengthScore::each_accuracy and each_loss.
 std::unique_ptr<Scorer> CreateScorer(const training::Examples& examples, int64_t members,
-                                     at::Device device);
+                                     at::Device device, bool each_sequence = false);
 
 }  // namespace lengthwise::worker::evaluation
 

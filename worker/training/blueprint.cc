@@ -105,6 +105,11 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Problems& problems) {
   Require(evaluation.every_steps() >= 0, "evaluation.every_steps", "must be at least 0", problems);
   Require(evaluation.every_steps() == 0 || evaluation.interval_sequences() >= 1,
           "evaluation.interval_sequences", "must be at least 1", problems);
+  Require(evaluation.attention_sequences() >= 0, "evaluation.attention_sequences",
+          "must be at least 0", problems);
+  Require(std::all_of(evaluation.embedding_noise().begin(), evaluation.embedding_noise().end(),
+                      [](double deviation) { return deviation > 0 && std::isfinite(deviation); }),
+          "evaluation.embedding_noise", "must be numbers above 0", problems);
   const v1::ProjectionSettings& projection = evaluation.projection();
   if (projection.lengths().empty()) return;
   Require(AllPositive(projection.lengths()), "evaluation.projection.lengths", "must be at least 1",
@@ -158,6 +163,9 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   blueprint.evaluation = specification.evaluation();
   CheckTraining(blueprint.training, problems);
   CheckEvaluation(blueprint.evaluation, problems);
+  Require(blueprint.evaluation.training_examples() >= 0 &&
+              blueprint.evaluation.training_examples() <= blueprint.training.examples(),
+          "evaluation.training_examples", "must be from 0 to training.examples", problems);
 
   const auto task = Choose(tasks::TaskEntries(), specification.task(), "task", problems);
   const auto network =

@@ -23,7 +23,7 @@ double EvaluationWork(const Blueprint& blueprint, int64_t n) {
 double EvaluationWork(const Blueprint& blueprint) {
   double work = 0;
   for (const int32_t n : blueprint.evaluation.lengths()) work += EvaluationWork(blueprint, n);
-  return work;
+  return work * (1 + blueprint.evaluation.embedding_noise_size());
 }
 
 double MeanStepWork(const Blueprint& blueprint) {

@@ -12,6 +12,7 @@
 #include "models/optimizers/optimizer.h"
 #include "models/parameters/arena.h"
 #include "random/stream.h"
+#include "tasks/data_set.h"
 #include "worker/evaluation/evaluator.h"
 #include "worker/evaluation/projection.h"
 #include "worker/training/batch_tensors.h"
@@ -86,14 +87,34 @@ class TensorPackModel : public PackModel {
   double data_seconds() const override { return data_seconds_; }
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
-      MemberRange range, int64_t length, int64_t sequences,
-      const std::function<bool()>& keep_going) override {
-    return evaluator_.Score(arena_.Members(range.first, range.count), length, sequences,
-                            keep_going);
+      MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
+      const evaluation::ScoreOptions& options) override {
+    return evaluator_.Score(arena_.Members(range.first, range.count), length, sequences, keep_going,
+                            options);
   }
 
-  v1::AttentionMap CaptureAttention(int64_t member, int64_t length) override {
-    return evaluator_.CaptureAttention(arena_.Members(member, 1), length);
+  std::optional<double> TrainingAccuracy(int64_t member, int64_t examples,
+                                         const std::function<bool()>& keep_going) override {
+    const v1::LengthRange& lengths = blueprint_.training.lengths();
+    const tasks::DataSet scored({.examples = examples,
+                                 .batch_size = 1,
+                                 .min_length = lengths.min(),
+                                 .max_length = lengths.max()});
+    double accuracy = 0;
+    for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
+      const int64_t count = scored.ExamplesOfLength(n);
+      if (count == 0) continue;
+      const auto score = evaluator_.ScoreDataSet(arena_.Members(member, 1),
+                                                 members_[static_cast<size_t>(member)].data_seed, n,
+                                                 count, keep_going);
+      if (!score.has_value()) return std::nullopt;
+      accuracy += score->accuracy * static_cast<double>(count) / static_cast<double>(examples);
+    }
+    return accuracy;
+  }
+
+  v1::AttentionMap CaptureAttention(int64_t member, int64_t length, int64_t sequence) override {
+    return evaluator_.CaptureAttention(arena_.Members(member, 1), length, sequence);
   }
 
   v1::AttentionMap CaptureAttention(int64_t member, const GivenSequence& given) override {

@@ -68,11 +68,16 @@ class PackModel {
   // The scores of a range of members on `sequences` evaluation sequences of `length`; nothing if
   // `keep_going`, asked often, said no.
   virtual std::optional<std::vector<evaluation::LengthScore>> Score(
-      MemberRange range, int64_t length, int64_t sequences,
-      const std::function<bool()>& keep_going) = 0;
+      MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
+      const evaluation::ScoreOptions& options) = 0;
 
-  // Of the first evaluation sequence of `length`, or of one that a user gave.
-  virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length) = 0;
+  // Accuracy of a member on the first `examples` of its own data set, of each of the training's
+  // lengths as many, weighted with that number; nothing as for Score.
+  virtual std::optional<double> TrainingAccuracy(int64_t member, int64_t examples,
+                                                 const std::function<bool()>& keep_going) = 0;
+
+  // Of evaluation sequence `sequence` (from 0) of `length`, or of one that a user gave.
+  virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length, int64_t sequence) = 0;
   virtual v1::AttentionMap CaptureAttention(int64_t member, const GivenSequence& given) = 0;
 
   // As evaluation::ProjectActivations.

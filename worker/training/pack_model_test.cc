@@ -69,10 +69,10 @@ TEST_F(PackModelTest, MembersTogetherLearnWhatTheyLearnAlone) {
     }
   }
   const auto go_on = [] { return true; };
-  const auto scores = together->Score({0, 3}, 6, 50, go_on);
+  const auto scores = together->Score({0, 3}, 6, 50, go_on, {});
   ASSERT_EQ(scores->size(), 3);
   for (int64_t i = 0; i < 3; ++i) {
-    const auto expected = alone->Score({i, 1}, 6, 50, go_on);
+    const auto expected = alone->Score({i, 1}, 6, 50, go_on, {});
     EXPECT_NEAR((*scores)[static_cast<size_t>(i)].loss, (*expected)[0].loss, 1e-4) << i;
     EXPECT_NEAR((*scores)[static_cast<size_t>(i)].accuracy, (*expected)[0].accuracy, 0.02) << i;
   }
@@ -112,7 +112,7 @@ TEST_F(PackModelTest, ACheckpointMovesAModelIntoAnotherPlace) {
 // Two outputs, equally likely: an untrained model's loss is about ln 2, and its accuracy about a
 // half.
 TEST_F(PackModelTest, AnUntrainedModelGuesses) {
-  const auto scores = Create(false)->Score({0, 1}, 9, 500, [] { return true; });
+  const auto scores = Create(false)->Score({0, 1}, 9, 500, [] { return true; }, {});
   EXPECT_NEAR((*scores)[0].accuracy, 0.5, 0.05);
   EXPECT_GE((*scores)[0].loss, std::log(2.0) - 0.02);
   EXPECT_LE((*scores)[0].loss, 1.5);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,7 +93,20 @@ class PackRun {
   void StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies);
   PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);
   PackSession::Directive EvaluateFinally(MemberRange range);
-  void Conclude(int64_t index, const v1::LengthAccuracies& accuracies);
+  // What the evaluation after the last step measured of a member.
+  struct FinalEvaluation {
+    v1::LengthAccuracies accuracies;
+    std::vector<v1::SequenceScores> sequence_scores;
+    v1::NoiseAccuracies noise_accuracies;
+  };
+  using KeepGoing = std::function<bool()>;
+  // Add to the results of the range's members; false where `keep_going` said no.
+  bool EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
+                          std::vector<FinalEvaluation>& results);
+  bool EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
+                        std::vector<FinalEvaluation>& results);
+  void Conclude(int64_t index, FinalEvaluation result);
+  void EmitSequenceScores(Member& member, std::vector<v1::SequenceScores> scores);
   void EmitAttention(int64_t index);
   // In as many events as it takes.
   void EmitMap(Member& member, v1::AttentionMap map);

@@ -1,4 +1,5 @@
-// What a PackRun records of a model beside its accuracies: attention maps and projections.
+// What a PackRun records of a model beside its accuracies: scores of single sequences, attention
+// maps and projections.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -47,6 +48,20 @@ std::vector<v1::AttentionMap> InParts(v1::AttentionMap map) {
 
 }  // namespace
 
+void PackRun::EmitSequenceScores(Member& member, std::vector<v1::SequenceScores> scores) {
+  for (v1::SequenceScores& of_length : scores) {
+    const auto bytes = static_cast<int64_t>(of_length.ByteSizeLong());
+    if (bytes > kMaxBytes) {
+      Warn(member, absl::StrCat("no scores of single sequences at length ", of_length.length(),
+                                ": ", TooLarge(bytes), "; ask for fewer sequences"));
+      continue;
+    }
+    v1::Event event;
+    *event.mutable_sequence_scores() = std::move(of_length);
+    member.reporter.Emit(member.step, std::move(event));
+  }
+}
+
 void PackRun::EmitMap(Member& member, v1::AttentionMap map) {
   for (v1::AttentionMap& part : InParts(std::move(map))) {
     v1::Event event;
@@ -64,7 +79,12 @@ void PackRun::EmitAttention(int64_t index) {
            absl::StrCat("no attention map at length ", length, ": of a layer ", TooLarge(bytes)));
       continue;
     }
-    EmitMap(seen, model_->CaptureAttention(index, length));
+    // Trials of before there could be several say nothing of it.
+    const int64_t sequences = blueprint_.examples->EvaluationSequences(
+        length, std::max(1, blueprint_.evaluation.attention_sequences()));
+    for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+      EmitMap(seen, model_->CaptureAttention(index, length, sequence));
+    }
   }
   for (int number = 1; number <= blueprint_.evaluation.attention_inputs_size(); ++number) {
     EmitAttentionOfInput(index, number);

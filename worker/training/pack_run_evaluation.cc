@@ -26,6 +26,14 @@ void AddScore(int32_t length, const evaluation::LengthScore& score,
   }
 }
 
+v1::SequenceScores EachSequence(int32_t length, const evaluation::LengthScore& score) {
+  v1::SequenceScores scores;
+  scores.set_length(length);
+  scores.mutable_accuracies()->Add(score.each_accuracy.begin(), score.each_accuracy.end());
+  scores.mutable_losses()->Add(score.each_loss.begin(), score.each_loss.end());
+  return scores;
+}
+
 }  // namespace
 
 Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& members) {
@@ -44,7 +52,7 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
     std::vector<v1::LengthAccuracies> results(static_cast<size_t>(range.count));
     for (const int32_t length : blueprint_.evaluation.interval_lengths()) {
       const auto scores =
-          model_->Score(range, length, blueprint_.evaluation.interval_sequences(), keep_going);
+          model_->Score(range, length, blueprint_.evaluation.interval_sequences(), keep_going, {});
       if (!scores.has_value()) return directive;
       for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
     }
@@ -76,39 +84,83 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
     return directive == Directive::kContinue && wanted;
   };
 
-  std::vector<v1::LengthAccuracies> results(static_cast<size_t>(range.count));
+  std::vector<FinalEvaluation> results(static_cast<size_t>(range.count));
   const double all_work = EvaluationWork(blueprint_) * static_cast<double>(range.count);
   double work = 0;
   auto reported = Clock::now();
   ReportEvaluation(range, 0, work_per_second_ > 0 ? all_work / work_per_second_ : 0);
   for (const int32_t length : evaluation.lengths()) {
-    const auto scores = model_->Score(range, length, evaluation.sequences(), keep_going);
+    const auto scores = model_->Score(range, length, evaluation.sequences(), keep_going,
+                                      {.each_sequence = evaluation.sequence_scores()});
     // Stopped by the session, or because all were cancelled.
     if (!scores.has_value()) return directive;
-    for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
+    for (size_t i = 0; i < scores->size(); ++i) {
+      AddScore(length, (*scores)[i], results[i].accuracies);
+      if (!evaluation.sequence_scores()) continue;
+      results[i].sequence_scores.push_back(EachSequence(length, (*scores)[i]));
+    }
 
     work += EvaluationWork(blueprint_, length) * static_cast<double>(range.count);
     if (SecondsSince(reported) >= 1) {
       reported = Clock::now();
-      ReportEvaluation(range, results.front().lengths_size(),
+      ReportEvaluation(range, results.front().accuracies.lengths_size(),
                        SecondsSince(start) * (all_work - work) / work);
     }
   }
+  if (!EvaluateUnderNoise(range, keep_going, results)) return directive;
+  if (!EvaluateDataSets(range, keep_going, results)) return directive;
   const double seconds = SecondsSince(start);
   session_.CountEvaluation(seconds);
   for (int64_t i = 0; i < range.count; ++i) {
     Member& evaluated = member(range.first + i);
     if (evaluated.finished) continue;
     evaluated.evaluation_seconds += seconds;
-    v1::LengthAccuracies& accuracies = results[static_cast<size_t>(i)];
-    accuracies.set_final(true);
-    accuracies.set_training_seconds(evaluated.time.seconds());
-    Conclude(range.first + i, accuracies);
+    FinalEvaluation& result = results[static_cast<size_t>(i)];
+    result.accuracies.set_final(true);
+    result.accuracies.set_training_seconds(evaluated.time.seconds());
+    Conclude(range.first + i, std::move(result));
   }
   return Directive::kContinue;
 }
 
-void PackRun::Conclude(int64_t index, const v1::LengthAccuracies& accuracies) {
+bool PackRun::EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
+                                 std::vector<FinalEvaluation>& results) {
+  const v1::Evaluation& evaluation = blueprint_.evaluation;
+  for (const double deviation : evaluation.embedding_noise()) {
+    std::vector<double> accuracies(results.size()), losses(results.size());
+    for (const int32_t length : evaluation.lengths()) {
+      const auto scores = model_->Score(range, length, evaluation.sequences(), keep_going,
+                                        {.embedding_noise = deviation});
+      if (!scores.has_value()) return false;
+      for (size_t i = 0; i < scores->size(); ++i) {
+        accuracies[i] += (*scores)[i].accuracy / evaluation.lengths_size();
+        losses[i] += (*scores)[i].loss / evaluation.lengths_size();
+      }
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i].noise_accuracies.add_deviations(deviation);
+      results[i].noise_accuracies.add_accuracies(accuracies[i]);
+      results[i].noise_accuracies.add_losses(losses[i]);
+    }
+  }
+  return true;
+}
+
+bool PackRun::EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
+                               std::vector<FinalEvaluation>& results) {
+  const int64_t examples = blueprint_.evaluation.training_examples();
+  if (examples == 0) return true;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto accuracy =
+        model_->TrainingAccuracy(range.first + static_cast<int64_t>(i), examples, keep_going);
+    if (!accuracy.has_value()) return false;
+    results[i].accuracies.set_training_accuracy(*accuracy);
+  }
+  return true;
+}
+
+void PackRun::Conclude(int64_t index, FinalEvaluation result) {
+  const v1::LengthAccuracies& accuracies = result.accuracies;
   Member& concluded = member(index);
   for (int i = 0; i < accuracies.losses_size(); ++i) {
     if (std::isfinite(accuracies.losses(i))) continue;
@@ -120,6 +172,12 @@ void PackRun::Conclude(int64_t index, const v1::LengthAccuracies& accuracies) {
   v1::Event event;
   *event.mutable_length_accuracies() = accuracies;
   concluded.reporter.Emit(concluded.step, std::move(event));
+  EmitSequenceScores(concluded, std::move(result.sequence_scores));
+  if (result.noise_accuracies.deviations_size() > 0) {
+    v1::Event noise;
+    *noise.mutable_noise_accuracies() = std::move(result.noise_accuracies);
+    concluded.reporter.Emit(concluded.step, std::move(noise));
+  }
   EmitAttention(index);
   EmitProjections(index);
   const int32_t seen_up_to = blueprint_.evaluation.seen_up_to();

@@ -120,6 +120,64 @@ TEST(PackRunnerEvaluationTest, GivenInputsAndProjectionsFollowTheFinalEvaluation
   EXPECT_EQ(session.History(0).front(), HistoryAlone(TinyTrial(1)).front());
 }
 
+TEST(PackRunnerEvaluationTest, AnalysesFollowTheFinalEvaluation) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_training()->set_examples(48);
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  evaluation.set_sequence_scores(true);
+  evaluation.set_attention_sequences(2);
+  evaluation.set_training_examples(48);
+  for (const double deviation : {1e-9, 1000.0}) evaluation.add_embedding_noise(deviation);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  std::vector<v1::Event> events = session.events(0);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  events.erase(events.begin(), events.end() - 8);
+  ASSERT_THAT(Outline(events),
+              ElementsAre("final 40", "scores 40", "scores 40", "scores 40", "noise 40",
+                          "attention 40", "attention 40", "outcome 40"));
+
+  const v1::LengthAccuracies& accuracies = events[0].length_accuracies();
+  ASSERT_TRUE(accuracies.has_training_accuracy());
+  EXPECT_GT(accuracies.training_accuracy(), 0.3);  // two tokens: guessing gives a half
+  EXPECT_LE(accuracies.training_accuracy(), 1);
+  double mean = 0;
+  for (int i = 0; i < 3; ++i) {
+    const v1::SequenceScores& scores = events[static_cast<size_t>(1 + i)].sequence_scores();
+    EXPECT_EQ(scores.length(), accuracies.lengths(i));
+    ASSERT_EQ(scores.accuracies_size(), 16);
+    ASSERT_EQ(scores.losses_size(), 16);
+    double sum = 0;
+    for (const float accuracy : scores.accuracies()) sum += accuracy;
+    EXPECT_NEAR(sum / 16, accuracies.accuracies(i), 1e-6);
+    mean += accuracies.accuracies(i) / 3;
+  }
+  const v1::NoiseAccuracies& noise = events[4].noise_accuracies();
+  ASSERT_THAT(noise.deviations(), ElementsAre(1e-9, 1000.0));
+  EXPECT_NEAR(noise.accuracies(0), mean, 1e-9) << "a trace of noise changes no answer";
+  EXPECT_GT(noise.losses(1), noise.losses(0)) << "much noise leaves nothing of the tokens";
+  EXPECT_EQ(events[5].attention_map().sequence(), 0);
+  EXPECT_EQ(events[6].attention_map().sequence(), 1);
+
+  // They change nothing else, and a pack's are its members'.
+  v1::TrialSpecification other = trial;
+  other.set_weight_seed(2);
+  other.set_data_seed(2);
+  RecordingSession together;
+  RunLease(LeaseOf({other, trial}), together);
+  EXPECT_EQ(together.History(1), session.History(0));
+  EXPECT_NE(together.History(0), session.History(0));
+}
+
+TEST(PackRunnerEvaluationTest, ATrialWithoutDataSetHasNoTrainingExamplesToScore) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  trial.mutable_evaluation()->set_training_examples(1);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  EXPECT_THAT(session.OutcomeOf(0).reason(),
+              HasSubstr("evaluation.training_examples: must be from 0 to training.examples"));
+}
+
 TEST(PackRunnerEvaluationTest, WhatDoesNotFitIntoAnEventIsLeftOutWithAWarning) {
   v1::TrialSpecification trial = TinyTrial(1);
   (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(2000);

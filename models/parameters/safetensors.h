@@ -8,8 +8,8 @@
 //   the rest  the tensors' bytes, row-major, little endian, without holes or overlaps
 //
 // No LibTorch.
-#ifndef LENGTHWISE_WORKER_CHECKPOINTS_SAFETENSORS_H_
-#define LENGTHWISE_WORKER_CHECKPOINTS_SAFETENSORS_H_
+#ifndef LENGTHWISE_MODELS_PARAMETERS_SAFETENSORS_H_
+#define LENGTHWISE_MODELS_PARAMETERS_SAFETENSORS_H_
 
 #include <cstdint>
 #include <map>
@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace lengthwise::worker::checkpoints {
+namespace lengthwise::models {
 
 enum class DataType { kFloat32, kFloat64 };
 
@@ -51,6 +51,6 @@ std::string WriteSafetensors(const TensorFile& file);
 // tensors of the types above.
 absl::StatusOr<TensorFile> ReadSafetensors(absl::string_view bytes);
 
-}  // namespace lengthwise::worker::checkpoints
+}  // namespace lengthwise::models
 
-#endif  // LENGTHWISE_WORKER_CHECKPOINTS_SAFETENSORS_H_
+#endif  // LENGTHWISE_MODELS_PARAMETERS_SAFETENSORS_H_

@@ -1,4 +1,4 @@
-#include "worker/checkpoints/safetensors.h"
+#include "models/parameters/safetensors.h"
 
 #include <cstring>
 
@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "random/stream.h"
 
-namespace lengthwise::worker::checkpoints {
+namespace lengthwise::models {
 namespace {
 
 using ::testing::ElementsAre;
@@ -156,4 +156,4 @@ TEST(SafetensorsTest, OverlapsAndHolesAreRefused) {
 }
 
 }  // namespace
-}  // namespace lengthwise::worker::checkpoints
+}  // namespace lengthwise::models

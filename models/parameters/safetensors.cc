@@ -1,4 +1,4 @@
-#include "worker/checkpoints/safetensors.h"
+#include "models/parameters/safetensors.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
-namespace lengthwise::worker::checkpoints {
+namespace lengthwise::models {
 namespace {
 
 using Json = nlohmann::json;
@@ -184,4 +184,4 @@ absl::StatusOr<TensorFile> ReadSafetensors(absl::string_view bytes) {
   return file;
 }
 
-}  // namespace lengthwise::worker::checkpoints
+}  // namespace lengthwise::models
