@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tasks/addition/addition.h"
 #include "tasks/chomsky/binary_operation.h"
 #include "tasks/chomsky/bucket_sort.h"
 #include "tasks/chomsky/compute_sqrt.h"
@@ -47,6 +48,7 @@ std::vector<const TaskEntry*> AllTasks() {
       &chomsky::OddsFirst(),         &chomsky::ParityCheck(),
       &chomsky::ReverseString(),     &chomsky::SolveEquation(),
       &chomsky::StackManipulation(), &latin_square::LatinSquare(),
+      &addition::DecimalAddition(),
   };
   std::sort(entries.begin(), entries.end(), [](const TaskEntry* a, const TaskEntry* b) {
     return std::forward_as_tuple(Rank(*a), a->name) < std::forward_as_tuple(Rank(*b), b->name);

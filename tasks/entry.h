@@ -26,6 +26,8 @@ struct TaskEntry : catalogue::Entry {
   // What the lengths of its evaluation are, in a table's heading and on a figure's axis.
   std::string axis = "length";
   std::string axis_title = "input length";
+  // What the accuracy of an evaluation is, in a table's title and on a figure's axis.
+  std::string accuracy_title = "token accuracy";
 };
 
 }  // namespace lengthwise::tasks
