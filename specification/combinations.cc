@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "specification/epochs.h"
+#include "specification/text.h"
 #include "tasks/puzzles.h"
 #include "tasks/task.h"
+#include "tasks/text.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -140,8 +142,13 @@ int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecificati
         CheckPuzzles(specification, entry.name, task, findings);
         break;
       }
+      case tasks::TaskKind::kText: {
+        const auto& task = static_cast<const tasks::TextTask&>(*created);
+        longest = std::max(
+            longest, CheckText(specification, absl::StrCat("tasks[", t, "]"), task, findings));
+        break;
+      }
       case tasks::TaskKind::kRegression:
-      case tasks::TaskKind::kText:
         break;  // no network learns them yet, which CheckCombinations says
     }
   }
@@ -150,9 +157,9 @@ int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecificati
 
 }  // namespace
 
-bool AreAllPuzzles(const Catalogues& catalogues, const Choices& tasks) {
+bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& tasks) {
   return !tasks.empty() && std::all_of(tasks.begin(), tasks.end(), [&](const auto& task) {
-    return task.has_value() && catalogues.tasks[task->index]->kind == tasks::TaskKind::kPuzzle;
+    return task.has_value() && catalogues.tasks[task->index]->kind == kind;
   });
 }
 

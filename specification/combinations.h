@@ -9,14 +9,15 @@
 #include "specification/catalogues.h"
 #include "specification/components.h"
 #include "specification/findings.h"
+#include "tasks/task.h"
 
 namespace lengthwise::specification {
 
 // What ResolveComponents made of an axis.
 using Choices = std::vector<std::optional<Choice>>;
 
-// Whether all tasks are puzzles, whose evaluations are on unseen ones whatever their "length".
-bool AreAllPuzzles(const Catalogues& catalogues, const Choices& tasks);
+// Whether there are tasks, all of this kind.
+bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& tasks);
 
 // Finds what does not fit across the axes: every task with every network and encoding, and the
 // lengths and inputs with every task. For a grid of sensible size.

@@ -150,6 +150,14 @@ class Reader {
       } else if (number) {
         reflection.SetDouble(&message, &field, *number);
       }
+    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
+      std::optional<bool> truth;
+      if (node.kind == Node::Kind::kPlain) truth = ParseBool(node.text);
+      if (truth) {
+        reflection.SetBool(&message, &field, *truth);
+      } else {
+        Unread(path, absl::StrCat("got ", Shown(node), ", expected true or false"));
+      }
     } else if (!node.IsScalar()) {
       Unread(path, absl::StrCat("got ", Shown(node), ", expected text"));
     } else {
