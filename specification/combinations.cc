@@ -7,9 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "specification/epochs.h"
+#include "specification/text.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
 #include "tasks/task.h"
+#include "tasks/text.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -184,8 +186,12 @@ int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecificati
         CheckRegression(specification, entry.name, task, findings);
         break;
       }
-      case tasks::TaskKind::kText:
-        break;  // no network learns it yet, which CheckCombinations says
+      case tasks::TaskKind::kText: {
+        const auto& task = static_cast<const tasks::TextTask&>(*created);
+        longest = std::max(
+            longest, CheckText(specification, absl::StrCat("tasks[", t, "]"), task, findings));
+        break;
+      }
     }
   }
   return longest;
@@ -202,6 +208,12 @@ std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tas
   const bool all_have_it =
       std::all_of(tasks.begin(), tasks.end(), [&](const auto& task) { return of(task) == first; });
   return all_have_it ? first : std::nullopt;
+}
+
+bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& tasks) {
+  return !tasks.empty() && std::all_of(tasks.begin(), tasks.end(), [&](const auto& task) {
+    return task.has_value() && catalogues.tasks[task->index]->kind == kind;
+  });
 }
 
 void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,

@@ -10,6 +10,7 @@
 #include "specification/catalogues.h"
 #include "specification/components.h"
 #include "specification/findings.h"
+#include "tasks/task.h"
 
 namespace lengthwise::specification {
 
@@ -18,6 +19,9 @@ using Choices = std::vector<std::optional<Choice>>;
 
 // TaskEntry::seen_up_to where all tasks have the same.
 std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks);
+
+// Whether there are tasks, all of this kind.
+bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& tasks);
 
 // Finds what does not fit across the axes: every task with every network and encoding, and the
 // lengths and inputs with every task. For a grid of sensible size.

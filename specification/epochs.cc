@@ -5,6 +5,8 @@
 namespace lengthwise::specification {
 
 int64_t StepsPerEpoch(const v1::Training& training) {
+  // As many examples of text are in a step as fit.
+  if (training.has_packing()) return 0;
   const v1::LengthRange& lengths = training.lengths();
   const int64_t count = int64_t{lengths.max()} - lengths.min() + 1;
   if (count < 1 || training.examples() < count || training.batch_size() < 1) return 0;

@@ -79,6 +79,11 @@ std::string With(const std::string& line) {
   return text.replace(start + 1, end - start - 1, line);
 }
 
+// "training: {...}" and "training: {}" are of one field.
+bool AreOfOneField(const std::string& line, const std::string& other) {
+  return line.substr(0, line.find(':')) == other.substr(0, other.find(':'));
+}
+
 TEST(MistakesTest, TheBaseOfTheseTestsHasNone) { EXPECT_EQ(MessageOf(kRight), ""); }
 
 TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
@@ -123,6 +128,66 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
             "encodings[0]: \"one_hot\" only gives vectors for positions, which the network has no "
             "use for; use one of none, sin_cos, learned, relative, alibi, rope, shaw, sin_cos_2d");
+}
+
+TEST(MistakesTest, TextHasSizesThatItsTaskHasExamplesOfAndSequencesThatHoldThem) {
+  const auto message = [](const std::string& lines) {
+    return MessageOf(absl::StrCat(R"yaml(name: right
+networks: {name: causal_decoder, blocks: 1, heads: 2, d_model: 16}
+learning_rates: 0.001
+)yaml",
+                                  lines));
+  };
+  const auto with = [&](const std::string& line) {
+    std::string text;
+    for (const std::string& usual :
+         {std::string("tasks: decimal_addition"), std::string("encodings: none"),
+          std::string("training: {steps: 10, lengths: 1..5}"),
+          std::string("evaluation: {lengths: 1..10}")}) {
+      const bool is_replaced = AreOfOneField(line, usual);
+      absl::StrAppend(&text, is_replaced ? line : usual, "\n");
+    }
+    return message(text);
+  };
+  EXPECT_EQ(with("tasks: decimal_addition"), "");
+  const std::string limits =
+      "operands have 1 to 101 digits with index hints, of which there are 102 and one more is used "
+      "for the carry, not 102";
+  EXPECT_EQ(with("evaluation: {lengths: [101, 102], interval_lengths: 5}"),
+            absl::StrCat("evaluation.lengths: ", limits));
+  EXPECT_EQ(with("evaluation: {lengths: [0, 5], interval_lengths: 5}"),
+            "evaluation.lengths: got 0, expected lengths from 1 to 100000");
+  EXPECT_EQ(with("training: {steps: 10, lengths: 1..102}"),
+            absl::StrCat("training.lengths: ", limits));
+  EXPECT_EQ(with("training: {steps: 10, lengths: 1..40, packing: {tokens: 200}}"),
+            "training.packing.tokens: got 200, expected at least 249, the tokens of an example of "
+            "40 (training.lengths.max)");
+  EXPECT_EQ(with("training: {steps: 10, batch_size: 60000, packing: {tokens: 2048}}"),
+            "training.batch_size: got 60000 sequences of 2048 tokens (training.packing.tokens); "
+            "expected at most 16777216 tokens in a step");
+  EXPECT_EQ(with("training: {steps: 10, packing: {tokens: 0}}"),
+            "training.packing.tokens: got 0, expected an integer from 1 to 1048576");
+  EXPECT_EQ(with("training: {steps: 10, packing: {answers_only: 1}}"),
+            "training.packing.answers_only: got 1, expected true or false");
+  EXPECT_EQ(with("training: {epochs: 2, examples: 1000}"),
+            "training.epochs: a step of text has as many examples as its sequences hold: set "
+            "training.steps");
+  EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired}"),
+            "tasks[0]: paired digits have no index hints: set index_hints to false or another "
+            "order");
+  EXPECT_EQ(with("evaluation: {lengths: 1..10, projection: {}}"),
+            "evaluation.projection: not of text tasks; leave it out");
+  EXPECT_EQ(with("tasks: [decimal_addition, parity_check]"),
+            "tasks[1]: \"parity_check\" and \"decimal_addition\" are trained in different ways; "
+            "give each a specification\n"
+            "networks[0]: \"causal_decoder\" cannot learn \"parity_check\" (tasks[1])");
+  // 10 digits take 6 * 11 + 3 tokens, and packed sequences that attend across examples all of
+  // theirs.
+  EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
+  EXPECT_THAT(with("encodings: {name: rope, randomized: true, max_position: 68}"),
+              StartsWith("encodings[0].max_position: "));
+  EXPECT_EQ(MessageOf(With("training: {steps: 10, packing: {tokens: 64}}")),
+            "training.packing: of text tasks alone; leave it out");
 }
 
 class OneMistakeTest : public testing::TestWithParam<Mistake> {};

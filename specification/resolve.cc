@@ -16,6 +16,7 @@
 #include "specification/expand.h"
 #include "specification/findings.h"
 #include "specification/resolve_with.h"
+#include "specification/text.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -102,6 +103,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   }
   CheckFields(specification, findings);
   const bool says_what_is_seen = specification.evaluation().has_seen_up_to();
+  const bool counts_epochs = specification.training().has_epochs();
   FillDependent(specification);
   SortLengths(*specification.mutable_evaluation());
 
@@ -115,6 +117,17 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   const auto encodings = ResolveComponents(Entries(catalogues.encodings), "encoding", "encodings",
                                            *specification.mutable_encodings(), findings);
   v1::Training& training = *specification.mutable_training();
+  const bool is_text = AreAll(tasks::TaskKind::kText, catalogues, tasks);
+  if (is_text) {
+    FillPacking(*training.mutable_packing());
+    CheckPacking(training, findings);
+    if (counts_epochs) {
+      findings.Add("training.epochs",
+                   "a step of text has as many examples as its sequences hold: set training.steps");
+    }
+  } else if (training.has_packing()) {
+    findings.Add("training.packing", "of text tasks alone; leave it out");
+  }
   ResolveComponent(catalogues.optimizers, "optimizer", "training.optimizer",
                    *training.mutable_optimizer(), findings);
   if (const auto schedule =

@@ -362,6 +362,33 @@ TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
 
 // Every file under experiments/, with the number of trials that the paper, or for the quick ones
 // the comment in the file, says: a new file is a line here.
+// What was stored before there was text must mean the same trials as ever: they have no packing.
+TEST(ResolveTest, TextAloneHasAPacking) {
+  const auto text = ResolveText(R"yaml(name: t
+tasks: decimal_addition
+networks: causal_decoder
+encodings: none
+learning_rates: 0.001
+training: {steps: 10, packing: {answers_only: true}}
+evaluation: {lengths: 1..3}
+)yaml");
+  ASSERT_TRUE(text.ok()) << text.status();
+  const v1::Packing& packing = text->trials[0].Specification().training().packing();
+  EXPECT_EQ(packing.tokens(), 2048);
+  EXPECT_TRUE(packing.answers_only());
+  EXPECT_TRUE(packing.has_attend_across());
+  EXPECT_FALSE(packing.attend_across());
+  const auto other = ResolveText(R"yaml(name: t
+tasks: parity_check
+encodings: none
+learning_rates: 0.001
+training: {steps: 10}
+evaluation: {lengths: 1..3}
+)yaml");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_FALSE(other->trials[0].Specification().training().has_packing());
+}
+
 TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   const std::map<std::string, size_t> trials = {
       {"latin_square/analyses.yaml", 27 * 15},

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "tasks/addition/addition.h"
 #include "tasks/chomsky/binary_operation.h"
 #include "tasks/chomsky/bucket_sort.h"
 #include "tasks/chomsky/compute_sqrt.h"
@@ -63,6 +64,7 @@ std::vector<const TaskEntry*> AllTasks() {
       &numeric::CumulativeSum(),
       &numeric::RelationalQuery(),
       &numeric::Sorting(),
+      &addition::DecimalAddition(),
   };
   std::sort(entries.begin(), entries.end(), [](const TaskEntry* a, const TaskEntry* b) {
     return std::forward_as_tuple(Rank(*a), a->name) < std::forward_as_tuple(Rank(*b), b->name);

@@ -4,7 +4,7 @@ namespace lengthwise::tasks {
 namespace {
 
 TextExample Draw(const TextTask& task, const TextData& data, random::Stream stream) {
-  const int64_t size = stream.Between(1, data.largest_size);
+  const int64_t size = stream.Between(data.smallest_size, data.largest_size);
   return task.Sample(size, /*augmented=*/true, stream);
 }
 
@@ -17,6 +17,15 @@ TextExample TrainingExample(const TextTask& task, const TextData& data, uint64_t
   const int64_t member = stream.Between(0, data.examples - 1);
   return Draw(task, data,
               random::Stream(data.seed, random::Purpose::kDataSet, static_cast<uint64_t>(member)));
+}
+
+int64_t LongestTraining(const TextTask& task, int64_t largest_size, int64_t packed,
+                        bool attend_across) {
+  return attend_across || task.augments() ? packed : task.LongestExample(largest_size);
+}
+
+int64_t LongestContinued(const TextTask& task, int64_t size) {
+  return (task.augments() ? 2 : 1) * task.LongestExample(size);
 }
 
 }  // namespace lengthwise::tasks

@@ -56,7 +56,11 @@ class TextTask : public Task {
   // Tokens of the longest example of `size` without augmentation.
   virtual int64_t LongestExample(int64_t size) const = 0;
 
-  // Draws one example. `augmented` is for training: what the task's parameters add to it then.
+  // Whether training examples are augmented, which makes them longer.
+  virtual bool augments() const { return false; }
+
+  // Draws one example; those of one size have prompts of one length. `augmented` is for training:
+  // what the task's parameters add to it then.
   virtual TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const = 0;
 
   // Compares what a model wrote after the prompt of `example`, up to and with its first end token
@@ -70,7 +74,9 @@ class TextTask : public Task {
 // Where a training example's numbers come from.
 struct TextData {
   uint64_t seed = 0;
-  int64_t largest_size = 1;  // sizes are uniform from 1 to this
+  // Sizes are uniform, both ends included.
+  int64_t smallest_size = 1;
+  int64_t largest_size = 1;
   // Number of different examples, below 2^32, drawn from with replacement; 0: a new one every time.
   // A set is its seed and size: nothing is stored.
   int64_t examples = 0;
@@ -79,6 +85,15 @@ struct TextData {
 // Example `index` of the training step `step`: a function of (data, step, index) alone.
 TextExample TrainingExample(const TextTask& task, const TextData& data, uint64_t step,
                             uint32_t index);
+
+// Tokens of the longest sequence in a step that packs examples up to `largest_size` into sequences
+// of `packed` tokens (packing.h).
+int64_t LongestTraining(const TextTask& task, int64_t largest_size, int64_t packed,
+                        bool attend_across);
+
+// Tokens that a question of `size` and a model's answer may have: those of the longest example, and
+// as many again where a model was shown augmented ones and may write what was added.
+int64_t LongestContinued(const TextTask& task, int64_t size);
 
 }  // namespace lengthwise::tasks
 

@@ -70,6 +70,8 @@ class AdditionTask final : public TextTask {
     return LongestWritten(size, settings_.format);
   }
 
+  bool augments() const override { return settings_.random_space > 0; }
+
   TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override {
     const Problem problem{DrawOperand(size, stream), DrawOperand(size, stream)};
     int32_t first_hint = 0;
@@ -178,8 +180,7 @@ const TaskEntry& DecimalAddition() {
            "The sum of two numbers with as many digits, digit by digit as text: a question up to "
            "\"=\", an answer, an end. Zhou et al. 2024, \"Transformers Can Achieve Length "
            "Generalization But Not Robustly\", section 2; by default reversed, with index hints "
-           "and "
-           "zero padding, which generalize best there.",
+           "and zero padding, which generalize best there.",
        .parameters =
            {{.name = "order",
              .default_value = std::string("reversed"),
@@ -216,7 +217,10 @@ const TaskEntry& DecimalAddition() {
       "",
       0.0,
       /*permutation_invariant=*/false,
-      Create};
+      Create,
+      /*axis=*/"digits",
+      /*axis_title=*/"number of digits",
+      /*accuracy_title=*/"exact match"};
   return entry;
 }
 

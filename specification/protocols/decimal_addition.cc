@@ -1,0 +1,37 @@
+#include "specification/protocols/decimal_addition.h"
+
+namespace lengthwise::specification {
+
+const ProtocolEntry& DecimalAddition() {
+  static const ProtocolEntry& entry = *new ProtocolEntry{
+      {.name = "decimal_addition",
+       .title = "Length Generalization in Decimal Addition",
+       .documentation =
+           "Zhou et al. 2024, \"Transformers Can Achieve Length Generalization But Not Robustly\", "
+           "sections 2 and 3 and Table E.1: causal language models of 25M parameters trained on "
+           "additions of up to 40 digits, 128 sequences of 2,048 tokens a step, and asked for 1 to "
+           "100 digits. Ten trials of each setting; the paper reports the best and shows all."},
+      R"yaml(
+tasks: decimal_addition
+networks: {name: causal_decoder, blocks: 6, heads: 8, d_model: 512, d_ff: 2048}
+encodings:
+  - {name: rope}
+  - {name: rope, randomized: true, max_position: 2048}
+  - {name: none}
+learning_rates: 3e-4
+seeds: 0..9
+training:
+  steps: 50000
+  batch_size: 128
+  lengths: 1..40
+  optimizer: {name: adamw, weight_decay: 0.1, decayed: matrices}
+  schedule: {name: warmup_cosine, warmup_steps: 500, final_factor: 0.1}
+  clip_norm: 1
+evaluation:
+  lengths: 1..100
+  sequences: 1000
+)yaml"};
+  return entry;
+}
+
+}  // namespace lengthwise::specification
