@@ -7,20 +7,14 @@
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
+#include "worker/evaluation/attention_map.h"
 #include "worker/evaluation/chunking.h"
+#include "worker/evaluation/to_device.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
 
 using training::Batch;
-
-// A copy of host numbers on the device.
-template <typename T>
-at::Tensor ToDevice(std::vector<T>& values, at::IntArrayRef shape, at::ScalarType type,
-                    at::Device device) {
-  return at::from_blob(values.data(), shape, at::TensorOptions().dtype(type))
-      .to(device, type, /*non_blocking=*/false, /*copy=*/true);
-}
 
 // The device and type of the parameters: every network has at least one.
 const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
@@ -121,34 +115,19 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
                                              const training::GivenSequence& given) const {
   const int64_t length = given.length;
-  std::vector<int64_t> sequence = given.tokens;
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
   const at::Tensor positions = Positions(length, members, device);
-  const auto n = static_cast<int64_t>(sequence.size());
+  const auto n = static_cast<int64_t>(given.tokens.size());
   const at::Tensor tokens =
-      ToDevice(sequence, {1, 1, n}, at::kLong, device).expand({members, 1, n}).contiguous();
+      ToDevice(given.tokens, {1, 1, n}, at::kLong, device).expand({members, 1, n}).contiguous();
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, 0);
   (void)network_.Forward(parameters, tokens, positions, examples_.OutputTokens(length), &dropout,
                          &capture);
 
-  v1::AttentionMap map;
-  map.set_length(static_cast<int32_t>(length));
-  for (const int64_t token : sequence) map.add_tokens(static_cast<int32_t>(token));
-  const at::Tensor host_positions = positions.cpu();
-  for (int64_t i = 0; i < n; ++i) map.add_positions(host_positions.const_data_ptr<int64_t>()[i]);
-  map.set_layers(static_cast<int32_t>(capture.attention_probabilities.size()));
-  for (const at::Tensor& layer : capture.attention_probabilities) {
-    // [P, B, H, n, n] -> [H, n, n] of the first member and sequence
-    const at::Tensor probabilities =
-        layer.select(0, 0).select(0, 0).to(at::kCPU, at::kFloat).contiguous();
-    map.set_heads(static_cast<int32_t>(probabilities.size(0)));
-    map.mutable_probabilities()->append(static_cast<const char*>(probabilities.const_data_ptr()),
-                                        static_cast<size_t>(probabilities.numel()) * sizeof(float));
-  }
-  return map;
+  return MakeAttentionMap(length, given.tokens, positions, capture);
 }
 
 std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet& parameters,

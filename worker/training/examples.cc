@@ -1,5 +1,6 @@
 #include "worker/training/examples.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
@@ -15,6 +16,18 @@ std::vector<uint32_t> RowsFrom(int64_t first, int64_t count) {
   return rows;
 }
 
+int64_t ExampleSource::LongestTraining(const v1::Training& training) const {
+  int64_t longest = 0;
+  for (int64_t n = training.lengths().min(); n <= training.lengths().max(); ++n) {
+    longest = std::max(longest, SequenceTokens(n));
+  }
+  return longest;
+}
+
+double ExampleSource::ExamplesOfStep(const v1::Training& training) const {
+  return training.batch_size();
+}
+
 std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task) {
   switch (task->kind()) {
     case tasks::TaskKind::kTransduction:
@@ -27,7 +40,7 @@ std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task) {
     case tasks::TaskKind::kText:
       break;
   }
-  std::abort();  // no network learns the others yet, and so the blueprint refused them
+  std::abort();  // text has its own, and regression no network yet: the blueprint refused it
 }
 
 }  // namespace lengthwise::worker::training

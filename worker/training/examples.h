@@ -1,8 +1,8 @@
-// What a task is to a network, whatever its kind: sequences of tokens, of which the network's last
-// outputs are compared with classes. No LibTorch.
+// What a task is to a run, whatever its kind; and to a network that reads sequences of tokens, of
+// which its last outputs are compared with classes. No LibTorch.
 //
 // A new kind of task is an interface below tasks::Task, a class like those in
-// transduction_examples.h and puzzle_examples.h, and a case in CreateExamples.
+// transduction_examples.h, puzzle_examples.h and text_examples.h, and a case in CreateExamples.
 #ifndef LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
 #define LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
 
@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "proto/specification.pb.h"
 #include "random/stream.h"
 #include "tasks/task.h"
 
@@ -49,47 +50,57 @@ struct GivenSequence {
   std::vector<int64_t> tokens;  // [T]
 };
 
-// `n` is a value of the task's axis (tasks::TaskEntry::axis): the length of a string, the number of
-// vectors of a puzzle. Immutable but for Prepare; then any thread may call.
-class Examples {
+// What a run asks of every task. `n` is a value of the task's axis (tasks::TaskEntry::axis): the
+// length of a string, the number of vectors of a puzzle, the digits of an operand. Immutable but
+// for Prepare; then any thread may call.
+class ExampleSource {
  public:
-  virtual ~Examples() = default;
+  virtual ~ExampleSource() = default;
 
-  // Tokens are below it; and classes.
-  virtual int64_t input_columns() const = 0;
-  // Whether token 0 is an empty cell.
-  virtual bool has_blank() const { return false; }
-  virtual int64_t output_columns() const = 0;
-
-  // Of an example at `n`: tokens that the task gives, outputs that are compared, and tokens in all
-  // (T), which may count some for the outputs.
+  // Of an example at `n`: tokens that the task gives, and tokens in all (T).
   virtual int64_t InputTokens(int64_t n) const = 0;
-  virtual int64_t OutputTokens(int64_t n) const = 0;
   virtual int64_t SequenceTokens(int64_t n) const = 0;
 
   // Makes what a trial of this data seed trains on, where that is a set of its own. Before its
   // training samples are asked for.
   virtual absl::Status Prepare(uint64_t data_seed) { return absl::OkStatus(); }
 
-  // Appends training samples to `batch`, whose rows so far (none, or other members') are of the
-  // same `n`.
-  virtual void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const = 0;
-
   // Of `asked` evaluation sequences, how many there are at `n`.
   virtual int64_t EvaluationSequences(int64_t n, int64_t asked) const { return asked; }
-
-  // Appends evaluation sequences first .. first + rows - 1 of `n`, the same for all trials whose
-  // evaluation has this seed.
-  virtual void AppendEvaluation(uint64_t seed, int64_t n, int64_t first, int64_t rows,
-                                Batch& batch) const = 0;
 
   // The sequence of an input of the user's: INVALID_ARGUMENT, naming what is accepted, where the
   // task has none of that size, or a token is not the task's. Tokens that no sample has in this
   // order are accepted: what a model makes of them may be just what is asked.
   virtual absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const = 0;
+
+  // Tokens of the longest sequence that training shows, and examples that a step has on average.
+  virtual int64_t LongestTraining(const v1::Training& training) const;
+  virtual double ExamplesOfStep(const v1::Training& training) const;
 };
 
-// Takes the task over.
+// Those that a network reads whole.
+class Examples : public ExampleSource {
+ public:
+  // Tokens are below it; and classes.
+  virtual int64_t input_columns() const = 0;
+  // Whether token 0 is an empty cell.
+  virtual bool has_blank() const { return false; }
+  virtual int64_t output_columns() const = 0;
+
+  // Outputs that are compared; SequenceTokens may count some for them.
+  virtual int64_t OutputTokens(int64_t n) const = 0;
+
+  // Appends training samples to `batch`, whose rows so far (none, or other members') are of the
+  // same `n`.
+  virtual void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const = 0;
+
+  // Appends evaluation sequences first .. first + rows - 1 of `n`, the same for all trials whose
+  // evaluation has this seed.
+  virtual void AppendEvaluation(uint64_t seed, int64_t n, int64_t first, int64_t rows,
+                                Batch& batch) const = 0;
+};
+
+// Takes the task over, which is not text (text_examples.h).
 std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task);
 
 }  // namespace lengthwise::worker::training

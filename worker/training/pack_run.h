@@ -92,7 +92,9 @@ class PackRun {
   void StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies);
   PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);
   PackSession::Directive EvaluateFinally(MemberRange range);
-  void Conclude(int64_t index, const v1::LengthAccuracies& accuracies);
+  // `errors` are of the answers to text, one a length.
+  void Conclude(int64_t index, const v1::LengthAccuracies& accuracies,
+                const std::vector<v1::AnswerErrors>& errors);
   void EmitAttention(int64_t index);
   // In as many events as it takes.
   void EmitMap(Member& member, v1::AttentionMap map);

@@ -18,6 +18,16 @@ void AddScore(int32_t length, const evaluation::LengthScore& score,
   accuracies.add_lengths(length);
   accuracies.add_accuracies(score.accuracy);
   accuracies.add_losses(score.loss);
+  for (const auto& [name, value] : score.metrics) {
+    auto& metrics = *accuracies.mutable_metrics();
+    auto metric = std::find_if(metrics.begin(), metrics.end(),
+                               [&](const auto& known) { return known.name() == name; });
+    if (metric == metrics.end()) {
+      metrics.Add()->set_name(name);
+      metric = metrics.end() - 1;
+    }
+    metric->add_values(value);
+  }
 }
 
 }  // namespace
@@ -71,6 +81,7 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
   };
 
   std::vector<v1::LengthAccuracies> results(static_cast<size_t>(range.count));
+  std::vector<std::vector<v1::AnswerErrors>> errors(static_cast<size_t>(range.count));
   const double all_work = EvaluationWork(blueprint_) * static_cast<double>(range.count);
   double work = 0;
   auto reported = Clock::now();
@@ -79,7 +90,10 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
     const auto scores = model_->Score(range, length, evaluation.sequences(), keep_going);
     // Stopped by the session, or because all were cancelled.
     if (!scores.has_value()) return directive;
-    for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
+    for (size_t i = 0; i < scores->size(); ++i) {
+      AddScore(length, (*scores)[i], results[i]);
+      if ((*scores)[i].errors.has_value()) errors[i].push_back(*(*scores)[i].errors);
+    }
 
     work += EvaluationWork(blueprint_, length) * static_cast<double>(range.count);
     if (SecondsSince(reported) >= 1) {
@@ -97,12 +111,13 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
     v1::LengthAccuracies& accuracies = results[static_cast<size_t>(i)];
     accuracies.set_final(true);
     accuracies.set_training_seconds(evaluated.time.seconds());
-    Conclude(range.first + i, accuracies);
+    Conclude(range.first + i, accuracies, errors[static_cast<size_t>(i)]);
   }
   return Directive::kContinue;
 }
 
-void PackRun::Conclude(int64_t index, const v1::LengthAccuracies& accuracies) {
+void PackRun::Conclude(int64_t index, const v1::LengthAccuracies& accuracies,
+                       const std::vector<v1::AnswerErrors>& errors) {
   Member& concluded = member(index);
   for (int i = 0; i < accuracies.losses_size(); ++i) {
     if (std::isfinite(accuracies.losses(i))) continue;
@@ -114,6 +129,11 @@ void PackRun::Conclude(int64_t index, const v1::LengthAccuracies& accuracies) {
   v1::Event event;
   *event.mutable_length_accuracies() = accuracies;
   concluded.reporter.Emit(concluded.step, std::move(event));
+  for (const v1::AnswerErrors& errors_of_length : errors) {
+    v1::Event of_length;
+    *of_length.mutable_answer_errors() = errors_of_length;
+    concluded.reporter.Emit(concluded.step, std::move(of_length));
+  }
   EmitAttention(index);
   EmitProjections(index);
   const int32_t seen_up_to = blueprint_.evaluation.seen_up_to();

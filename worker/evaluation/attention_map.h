@@ -1,0 +1,21 @@
+// Attention that a forward pass kept, as an event.
+#ifndef LENGTHWISE_WORKER_EVALUATION_ATTENTION_MAP_H_
+#define LENGTHWISE_WORKER_EVALUATION_ATTENTION_MAP_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "models/networks/network.h"
+#include "proto/event.pb.h"
+
+namespace lengthwise::worker::evaluation {
+
+// Of the first member and sequence of `capture`, which read `tokens` with the first draw of
+// `positions` [P, S, T], T at least as many.
+v1::AttentionMap MakeAttentionMap(int64_t length, const std::vector<int64_t>& tokens,
+                                  const at::Tensor& positions, const models::Capture& capture);
+
+}  // namespace lengthwise::worker::evaluation
+
+#endif  // LENGTHWISE_WORKER_EVALUATION_ATTENTION_MAP_H_
