@@ -3,6 +3,8 @@
 #include "catalogue/suggestion.h"
 #include "models/encodings/alibi.h"
 #include "models/encodings/encoding.h"
+#include "models/encodings/fire.h"
+#include "models/encodings/kerple_log.h"
 #include "models/encodings/learned.h"
 #include "models/encodings/none.h"
 #include "models/encodings/relative.h"
@@ -10,6 +12,7 @@
 #include "models/encodings/shaw.h"
 #include "models/encodings/sin_cos.h"
 #include "models/encodings/sin_cos_2d.h"
+#include "models/encodings/t5.h"
 
 namespace lengthwise::models {
 namespace {
@@ -26,6 +29,8 @@ const std::vector<Implementation>& Implementations() {
       {LearnedEntry(), CreateLearned}, {RelativeEntry(), CreateRelative},
       {AlibiEntry(), CreateAlibi},     {RopeEntry(), CreateRope},
       {ShawEntry(), CreateShaw},       {SinCos2dEntry(), CreateSinCos2d},
+      {FireEntry(), CreateFire},       {KerpleLogEntry(), CreateKerpleLog},
+      {T5Entry(), CreateT5},
   };
   return implementations;
 }

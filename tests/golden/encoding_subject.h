@@ -1,0 +1,41 @@
+// An encoding of one block with its parameters, to be compared with a golden file.
+#ifndef LENGTHWISE_TESTS_GOLDEN_ENCODING_SUBJECT_H_
+#define LENGTHWISE_TESTS_GOLDEN_ENCODING_SUBJECT_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "ATen/core/Tensor.h"
+#include "catalogue/entry.h"
+#include "models/encodings/encoding.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+#include "nlohmann/json.hpp"
+
+namespace lengthwise::golden {
+
+// A file of Folder("encodings_and_networks"); null where it is not there.
+nlohmann::json ReadGolden(const std::string& name);
+
+struct EncodingSubject {
+  using Values = std::map<std::string, catalogue::ParameterValue>;
+
+  EncodingSubject(const std::string& name, const Values& values, const models::EncodingShape& shape,
+                  at::ScalarType dtype = at::kDouble);
+
+  // Sets the parameter of this name to the values, row-major.
+  void Set(const std::string& parameter, const at::Tensor& values);
+
+  // What the encoding adds to the logits of its only head, or of all heads: [H, n, n], in double
+  // precision.
+  at::Tensor Bias(const at::Tensor& positions) const;
+
+  models::ParameterLayout layout;
+  std::unique_ptr<models::Encoding> encoding;
+  std::unique_ptr<models::ParameterArena> arena;
+};
+
+}  // namespace lengthwise::golden
+
+#endif  // LENGTHWISE_TESTS_GOLDEN_ENCODING_SUBJECT_H_
