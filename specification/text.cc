@@ -33,6 +33,7 @@ void RefuseOtherEvaluations(const v1::Evaluation& evaluation, Findings& findings
   if (evaluation.attention_inputs_size() > 0) {
     findings.Add("evaluation.attention_inputs", kNotOfText);
   }
+  if (evaluation.sequence_scores()) findings.Add("evaluation.sequence_scores", kNotOfText);
   if (evaluation.embedding_noise_size() > 0) findings.Add("evaluation.embedding_noise", kNotOfText);
   if (evaluation.training_examples() > 0) findings.Add("evaluation.training_examples", kNotOfText);
 }

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/commands_fixture.h"
 #include "gmock/gmock.h"
@@ -34,6 +35,24 @@ TEST_F(CommandsTest, SamplesAreJsonLinesThatSolveToTheirTargets) {
   EXPECT_EQ(out_, first);
   Run({"sample", "bucket_sort", "--length", "12", "--count", "20", "--seed", "8", "--output=json"});
   EXPECT_NE(out_, first);
+}
+
+TEST_F(CommandsTest, SamplesOfTextAreReadable) {
+  ASSERT_EQ(Run({"sample", "decimal_addition", "--length", "3", "--count", "2", "--set",
+                 "index_hints=false", "--set", "order=standard", "--output", "json"}),
+            kSuccess);
+  const std::vector<std::string> lines = absl::StrSplit(out_, '\n', absl::SkipEmpty());
+  ASSERT_EQ(lines.size(), 2u);
+  const nlohmann::json json = nlohmann::json::parse(lines[0]);
+  const std::string prompt = json["prompt"], answer = json["answer"];
+  // "0123+0456=", "0579<eos>"
+  ASSERT_EQ(prompt.size(), 10u);
+  EXPECT_EQ(absl::StrCat(std::stoi(prompt.substr(0, 4)) + std::stoi(prompt.substr(5, 4))),
+            absl::StrCat(std::stoi(answer)));
+  EXPECT_EQ(json["input"].size(), prompt.size());
+  EXPECT_EQ(json["target"].size(), 5u) << answer;
+  EXPECT_EQ(Run({"sample", "decimal_addition", "--length", "102"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("operands have 1 to 101 digits with index hints"));
 }
 
 TEST_F(CommandsTest, ListsAndExplainsTheCatalogue) {

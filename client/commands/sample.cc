@@ -14,6 +14,7 @@
 #include "tasks/numeric/relational_query.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
+#include "tasks/text.h"
 
 namespace lengthwise::client {
 namespace {
@@ -110,6 +111,35 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
   return kSuccess;
 }
 
+absl::StatusOr<int> SampleText(Program& program, const SampleOptions& options,
+                               const tasks::TextTask& task) {
+  if (const absl::Status status = task.Check(options.length); !status.ok()) return status;
+  Table table({{.header = "prompt", .shrinks_to = 10}, {.header = "answer", .shrinks_to = 10}});
+  if (program.output == "csv") program.out() << "prompt,answer\n";
+  for (int64_t row = 0; row < options.count; ++row) {
+    random::Stream stream(options.seed, random::Purpose::kPreview, /*step=*/0,
+                          static_cast<uint32_t>(row));
+    const tasks::TextExample example = task.Sample(options.length, /*augmented=*/true, stream);
+    const std::string prompt = task.Format(example.Prompt());
+    const std::string answer = task.Format(example.Answer());
+    if (program.output == "json") {
+      const nlohmann::ordered_json json = {{"input", example.Prompt()},
+                                           {"target", example.Answer()},
+                                           {"prompt", prompt},
+                                           {"answer", answer}};
+      program.out() << json.dump() << "\n";
+    } else if (program.output == "csv") {
+      program.out() << prompt << "," << answer << "\n";
+    } else {
+      table.AddRow({prompt, answer});
+    }
+  }
+  if (program.output_is_table()) {
+    program.out() << table.Render(program.width(), program.palette());
+  }
+  return kSuccess;
+}
+
 absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   catalogue::Parameters parameters;
   for (const std::string& setting : options.settings) {
@@ -127,6 +157,9 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   }
   if ((*task)->kind() == tasks::TaskKind::kRegression) {
     return SampleNumbers(program, options, static_cast<const tasks::RegressionTask&>(**task));
+  }
+  if ((*task)->kind() == tasks::TaskKind::kText) {
+    return SampleText(program, options, static_cast<const tasks::TextTask&>(**task));
   }
   const auto* transduction = static_cast<const tasks::TransductionTask*>(task->get());
   const size_t inputs = transduction->InputLength(options.length);
@@ -180,7 +213,7 @@ void AddSample(CLI::App& app, Program& program) {
   command->add_option("task", options->task, "A task's name, as `lengthwise tasks` lists them")
       ->required()
       ->type_name("");
-  command->add_option("--length", options->length, "Input length")
+  command->add_option("--length", options->length, "Input length; of text, digits of an operand")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N");

@@ -2,11 +2,11 @@
 
 #include <optional>
 
-#include "ATen/Parallel.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "c10/core/GradMode.h"
 #include "models/kernels/attention.h"
+#include "models/layers/on_threads.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -14,10 +14,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-void OnThreads(int64_t count, const kernels::RangeBody& body) {
-  at::parallel_for(0, count, /*grain_size=*/1, body);
-}
 
 // Part 0, 1 or 2 of [P, B, n, 3 d], or part 0 of [P, B, n, d].
 template <typename T>
@@ -58,7 +54,8 @@ AttentionTerms Contiguous(const AttentionTerms& terms) {
           .toeplitz = terms.toeplitz,
           .content_bias = ContiguousOrUndefined(terms.content_bias),
           .position_bias = ContiguousOrUndefined(terms.position_bias),
-          .rotation = ContiguousOrUndefined(terms.rotation)};
+          .rotation = ContiguousOrUndefined(terms.rotation),
+          .causal = terms.causal};
 }
 
 // All tensors are contiguous and outlive the result.
@@ -81,7 +78,9 @@ kernels::AttentionInputs Inputs(const at::Tensor& qkv, int64_t heads, int64_t fi
                 .toeplitz = terms.toeplitz,
                 .content_bias = DataOrNull(terms.content_bias),
                 .position_bias = DataOrNull(terms.position_bias),
-                .rotation = DataOrNull(terms.rotation)}};
+                .rotation = DataOrNull(terms.rotation),
+                .causal = terms.causal,
+                .first_query = first}};
   inputs.queries.data += first * inputs.queries.token;
   return inputs;
 }
@@ -105,13 +104,15 @@ class Fused : public torch::autograd::Function<Fused> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
                             const MaybeTensor& additive, const MaybeTensor& relative,
                             const MaybeTensor& content_bias, const MaybeTensor& position_bias,
-                            const MaybeTensor& rotation, int64_t heads, bool toeplitz) {
+                            const MaybeTensor& rotation, int64_t heads, bool toeplitz,
+                            bool causal) {
     const AttentionTerms terms = {.additive = additive.value_or(at::Tensor()),
                                   .relative = relative.value_or(at::Tensor()),
                                   .toeplitz = toeplitz,
                                   .content_bias = content_bias.value_or(at::Tensor()),
                                   .position_bias = position_bias.value_or(at::Tensor()),
-                                  .rotation = rotation.value_or(at::Tensor())};
+                                  .rotation = rotation.value_or(at::Tensor()),
+                                  .causal = causal};
     const int64_t members = qkv.size(0), sequences = qkv.size(1), n = qkv.size(2);
     const int64_t d = qkv.size(3) / 3;
     at::Tensor output = at::empty({members, sequences, n, d}, qkv.options());
@@ -122,6 +123,7 @@ class Fused : public torch::autograd::Function<Fused> {
                                 terms.position_bias, terms.rotation, output, log_sum_exp});
     context->saved_data["heads"] = heads;
     context->saved_data["toeplitz"] = toeplitz;
+    context->saved_data["causal"] = causal;
     return output;
   }
 
@@ -133,7 +135,8 @@ class Fused : public torch::autograd::Function<Fused> {
                                   .toeplitz = context->saved_data["toeplitz"].toBool(),
                                   .content_bias = saved[3],
                                   .position_bias = saved[4],
-                                  .rotation = saved[5]};
+                                  .rotation = saved[5],
+                                  .causal = context->saved_data["causal"].toBool()};
     const at::Tensor& output = saved[6];
     const at::Tensor& log_sum_exp = saved[7];
     const int64_t heads = context->saved_data["heads"].toInt();
@@ -162,8 +165,8 @@ class Fused : public torch::autograd::Function<Fused> {
     if (additive_gradient.defined() && terms.additive.size(0) == 1 && members > 1) {
       additive_gradient = additive_gradient.sum(0, /*keepdim=*/true);
     }
-    return {qkv_gradient,      additive_gradient, relative_gradient, content_gradient,
-            position_gradient, at::Tensor(),      at::Tensor(),      at::Tensor()};
+    return {qkv_gradient, additive_gradient, relative_gradient, content_gradient, position_gradient,
+            at::Tensor(), at::Tensor(),      at::Tensor(),      at::Tensor()};
   }
 };
 
@@ -177,7 +180,7 @@ at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionT
   const AttentionTerms terms = Contiguous(given_terms);
   return Fused::apply(qkv.contiguous(), Maybe(terms.additive), Maybe(terms.relative),
                       Maybe(terms.content_bias), Maybe(terms.position_bias), Maybe(terms.rotation),
-                      heads, terms.toeplitz);
+                      heads, terms.toeplitz, terms.causal);
 }
 
 at::Tensor FusedAttentionRows(const at::Tensor& given_qkv, int64_t heads, int64_t first,

@@ -5,45 +5,40 @@
 
 #include "ATen/ops/arange.h"
 #include "ATen/ops/tensor.h"
-#include "models/encodings/encoding.h"
+#include "models/encodings/additive.h"
 
 namespace lengthwise::models {
 namespace {
 
-class Alibi : public Encoding {
+class Alibi : public AdditiveEncoding {
  public:
   Alibi(const catalogue::Parameters& parameters, int64_t heads)
       : offsets_(parameters.String("distances") == "offsets"),
         half_step_(parameters.Bool("half_step")),
         slopes_(AlibiSlopes(heads)) {}
 
-  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       const at::Tensor& queries, const at::Tensor& keys) const override {
-    return Penalties(positions, queries.scalar_type()).unsqueeze(1);
-  }
-
-  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
-                       int64_t first, int64_t count) const override {
-    const at::Tensor& any = parameters[0];
-    return {.additive = Penalties(positions, any.scalar_type())};
-  }
-
- private:
-  // [P, H, n, n]
-  at::Tensor Penalties(const at::Tensor& positions, at::ScalarType dtype) const {
+ protected:
+  at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
+                  int64_t count) const override {
     const int64_t n = positions.size(1);
     const at::Tensor places = at::arange(n, positions.options());
-    const at::Tensor steps = places.unsqueeze(0).sub(places.unsqueeze(1));  // j - i, [n, n]
-    at::Tensor distances = offsets_
-                               ? positions.index_select(1, steps.abs().flatten()).view({-1, n, n})
-                               : positions.unsqueeze(1).sub(positions.unsqueeze(2)).abs();
+    const at::Tensor steps =  // j - i, [count, n]
+        places.unsqueeze(0).sub(places.narrow(0, first, count).unsqueeze(1));
+    at::Tensor distances =
+        offsets_ ? positions.index_select(1, steps.abs().flatten()).view({-1, count, n})
+                 : Distances(positions, first, count);
     distances = distances.to(at::kDouble);
     if (half_step_) distances = distances.sub(steps.lt(0).to(at::kDouble).mul(0.5));
     const at::Tensor slopes = at::tensor(slopes_, distances.options())
                                   .view({1, static_cast<int64_t>(slopes_.size()), 1, 1});
-    return distances.unsqueeze(1).mul(slopes.neg()).to(dtype);
+    const at::Tensor& any = parameters[0];
+    return distances.unsqueeze(1).mul(slopes.neg()).to(any.scalar_type());
   }
 
+  // Doubles, and what they become.
+  int64_t NumbersPerPair() const override { return 3 * static_cast<int64_t>(slopes_.size()); }
+
+ private:
   bool offsets_;
   bool half_step_;
   std::vector<double> slopes_;

@@ -6,6 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "models/encodings/alibi.h"
 #include "models/encodings/binary.h"
+#include "models/encodings/fire.h"
+#include "models/encodings/kerple_log.h"
 #include "models/encodings/learned.h"
 #include "models/encodings/none.h"
 #include "models/encodings/one_hot.h"
@@ -14,13 +16,15 @@
 #include "models/encodings/shaw.h"
 #include "models/encodings/sin_cos.h"
 #include "models/encodings/sin_cos_2d.h"
+#include "models/encodings/t5.h"
 
 namespace lengthwise::models {
 
 absl::Span<const EncodingEntry* const> EncodingEntries() {
   static const auto& entries = *new std::vector<const EncodingEntry*>{
       &NoneEntry(), &SinCosEntry(), &LearnedEntry(),  &RelativeEntry(), &AlibiEntry(),
-      &RopeEntry(), &ShawEntry(),   &SinCos2dEntry(), &OneHotEntry(),   &BinaryEntry(),
+      &RopeEntry(), &ShawEntry(),   &SinCos2dEntry(), &FireEntry(),     &KerpleLogEntry(),
+      &T5Entry(),   &OneHotEntry(), &BinaryEntry(),
   };
   return entries;
 }

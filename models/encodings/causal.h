@@ -10,10 +10,9 @@
 
 namespace lengthwise::models {
 
-// The encoding whose logits' term is `inner`'s, and minus infinity (in the fused kernel a number
-// whose exponential is 0) for keys behind the query. Everything else is `inner`'s. For attention of
-// `heads` heads.
-std::unique_ptr<Encoding> MakeCausal(std::unique_ptr<Encoding> inner, int64_t heads);
+// The encoding whose logits' term is `inner`'s, and minus infinity for keys behind the query.
+// Everything else is `inner`'s.
+std::unique_ptr<Encoding> MakeCausal(std::unique_ptr<Encoding> inner);
 
 }  // namespace lengthwise::models
 

@@ -28,6 +28,8 @@ struct AttentionTerms {
   bool toeplitz = false;
   at::Tensor content_bias, position_bias;  // [P, H, dh]
   at::Tensor rotation;                     // [P, n, dh]; where it is given, count = n
+  // Token i sees the tokens 0 .. i alone.
+  bool causal = false;
 };
 
 // Shapes: P members, B sequences, n tokens, H heads, d = d_model, dh = d / H.
@@ -76,6 +78,10 @@ class Encoding {
   // How many rows' terms fit into a sensible amount of memory for `members` members and n `tokens`,
   // at least 1; tokens where all do.
   virtual int64_t RowsAtOnce(int64_t members, int64_t tokens) const { return tokens; }
+
+  // Whether Terms are the same for every block that has the same positions, so that a network may
+  // ask once.
+  virtual bool SameInEveryBlock() const { return false; }
 };
 
 struct EncodingShape {
@@ -86,6 +92,8 @@ struct EncodingShape {
   int64_t head_size = 0;
   // Whether the network adds the encoding in every block, so that each has a table of its own.
   bool in_every_block = false;
+  // Whether tokens see none behind them.
+  bool causal = false;
   // Most tokens of any sequence in training or evaluation.
   int64_t longest_sequence = 0;
 

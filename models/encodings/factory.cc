@@ -4,6 +4,8 @@
 #include "models/encodings/alibi.h"
 #include "models/encodings/binary.h"
 #include "models/encodings/encoding.h"
+#include "models/encodings/fire.h"
+#include "models/encodings/kerple_log.h"
 #include "models/encodings/learned.h"
 #include "models/encodings/none.h"
 #include "models/encodings/one_hot.h"
@@ -12,6 +14,7 @@
 #include "models/encodings/shaw.h"
 #include "models/encodings/sin_cos.h"
 #include "models/encodings/sin_cos_2d.h"
+#include "models/encodings/t5.h"
 
 namespace lengthwise::models {
 namespace {
@@ -29,6 +32,8 @@ const std::vector<Implementation>& Implementations() {
       {AlibiEntry(), CreateAlibi},     {RopeEntry(), CreateRope},
       {ShawEntry(), CreateShaw},       {SinCos2dEntry(), CreateSinCos2d},
       {OneHotEntry(), CreateOneHot},   {BinaryEntry(), CreateBinary},
+      {FireEntry(), CreateFire},       {KerpleLogEntry(), CreateKerpleLog},
+      {T5Entry(), CreateT5},
   };
   return implementations;
 }

@@ -26,7 +26,8 @@ catalogue::Parameters Resolved(const std::string& name, const catalogue::Paramet
 TEST(FixedTableTest, IsWhatTheEncodingAdds) {
   constexpr int64_t kRows = 23, kWidth = 20;
   std::vector<std::pair<std::string, catalogue::Parameters>> cases;
-  for (const std::string& name : EncodingsWithFixedTables()) cases.emplace_back(name, Resolved(name));
+  for (const std::string& name : EncodingsWithFixedTables())
+    cases.emplace_back(name, Resolved(name));
   catalogue::Parameters given;
   given.Set("interleaved", true);
   cases.emplace_back("sin_cos", Resolved("sin_cos", given));
@@ -40,10 +41,10 @@ TEST(FixedTableTest, IsWhatTheEncodingAdds) {
         CreateEncoding(name, parameters, {.blocks = 1, .heads = 1, .d_model = kWidth}, layout);
     ASSERT_TRUE(encoding.ok()) << encoding.status();
     ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
-    const at::Tensor added = (*encoding)
-                                 ->EmbeddingTerm(arena.Members(0, 1), 0,
-                                                 at::arange(kRows, at::kLong).unsqueeze(0))
-                                 .contiguous();
+    const at::Tensor added =
+        (*encoding)
+            ->EmbeddingTerm(arena.Members(0, 1), 0, at::arange(kRows, at::kLong).unsqueeze(0))
+            .contiguous();
     const auto table = FixedTable(name, parameters, kRows, kWidth);
     ASSERT_TRUE(table.has_value());
     ASSERT_EQ(table->size(), kRows * kWidth);

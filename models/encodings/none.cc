@@ -12,7 +12,7 @@ std::unique_ptr<Encoding> CreateNone(const catalogue::Parameters& parameters,
   // Every hook of the base class contributes nothing.
   auto none = std::make_unique<Encoding>();
   if (!parameters.Bool("causal")) return none;
-  return MakeCausal(std::move(none), shape.heads);
+  return MakeCausal(std::move(none));
 }
 
 }  // namespace lengthwise::models

@@ -34,6 +34,10 @@ std::vector<catalogue::ParameterEntry> PositionParameters() {
        .default_value = true,
        .documentation = "Whether randomized positions ascend along the sequence; false leaves them "
                         "in random order (Table 3)."},
+      {.name = "randomized_at_evaluation",
+       .default_value = true,
+       .documentation = "False: randomized positions are for training alone, and evaluations count "
+                        "tokens from 0."},
   };
 }
 
@@ -67,6 +71,9 @@ void CheckRandomizedOptions(const catalogue::Parameters& parameters, absl::strin
                                                     "; set randomized: true, or leave it out")});
   };
   if (!Get(parameters, "sorted", true)) refuse("sorted", "unsorted");
+  if (!Get(parameters, "randomized_at_evaluation", true)) {
+    refuse("randomized_at_evaluation", "plain at evaluation");
+  }
   if (Get(parameters, "draws", std::string()) == "per_block") {
     refuse("draws", "drawn for each block");
   }
@@ -98,16 +105,19 @@ PositionPolicy::PositionPolicy(const catalogue::Parameters& encoding_parameters,
     : randomized_(Get(encoding_parameters, "randomized", false)),
       max_position_(Get(encoding_parameters, "max_position", int64_t{0})),
       sorted_(Get(encoding_parameters, "sorted", true)),
+      at_evaluation_(Get(encoding_parameters, "randomized_at_evaluation", true)),
       offsets_(Get(encoding_parameters, "distances", std::string()) == "offsets"),
       draws_(randomized_ && Get(encoding_parameters, "draws", std::string()) == "per_block" ? blocks
                                                                                             : 1) {}
 
+std::vector<int64_t> PositionPolicy::Plain(int64_t tokens) {
+  std::vector<int64_t> positions(static_cast<size_t>(tokens));
+  std::iota(positions.begin(), positions.end(), 0);
+  return positions;
+}
+
 std::vector<int64_t> PositionPolicy::Draw(random::Stream stream, int64_t tokens) const {
-  if (!randomized_) {
-    std::vector<int64_t> positions(static_cast<size_t>(tokens));
-    std::iota(positions.begin(), positions.end(), 0);
-    return positions;
-  }
+  if (!randomized_) return Plain(tokens);
   if (!offsets_) return random::SampleWithoutReplacement(stream, max_position_, tokens, sorted_);
   std::vector<int64_t> positions = {0};
   for (const int64_t offset :
@@ -119,10 +129,12 @@ std::vector<int64_t> PositionPolicy::Draw(random::Stream stream, int64_t tokens)
 
 std::vector<int64_t> PositionPolicy::DrawBatch(uint64_t seed, random::Purpose purpose,
                                                uint64_t step, int64_t tokens) const {
+  const bool plain = purpose != random::Purpose::kTrainingPositions && !at_evaluation_;
   std::vector<int64_t> batch;
   for (int64_t s = 0; s < draws_; ++s) {
     const std::vector<int64_t> draw =
-        Draw(random::Stream(seed, purpose, step, static_cast<uint32_t>(s)), tokens);
+        plain ? Plain(tokens)
+              : Draw(random::Stream(seed, purpose, step, static_cast<uint32_t>(s)), tokens);
     batch.insert(batch.end(), draw.begin(), draw.end());
   }
   return batch;

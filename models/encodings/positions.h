@@ -13,8 +13,8 @@
 
 namespace lengthwise::models {
 
-// The parameters "randomized", "max_position" and "sorted" that every position-consuming encoding
-// has.
+// The parameters "randomized", "max_position", "sorted" and "randomized_at_evaluation" that every
+// position-consuming encoding has.
 std::vector<catalogue::ParameterEntry> PositionParameters();
 
 // The parameter "distances" of encodings that use distances between positions: "positions" or
@@ -44,6 +44,7 @@ class PositionPolicy {
   // `blocks` of the network count where each takes its own draw (the parameter "draws").
   explicit PositionPolicy(const catalogue::Parameters& encoding_parameters, int64_t blocks = 1);
 
+  // In training; in evaluations, too, unless the parameter "randomized_at_evaluation" is false.
   bool randomized() const { return randomized_; }
   // L: the positions are below it.
   int64_t max_position() const { return max_position_; }
@@ -58,14 +59,18 @@ class PositionPolicy {
   std::vector<int64_t> Draw(random::Stream stream, int64_t tokens) const;
 
   // The draws of a batch, [S, tokens] row-major; they serve all its sequences. Draw s is that of
-  // the stream (seed, purpose, step, row s).
+  // the stream (seed, purpose, step, row s), or plain where positions are not randomized for this
+  // purpose: kTrainingPositions is training, all others are evaluations.
   std::vector<int64_t> DrawBatch(uint64_t seed, random::Purpose purpose, uint64_t step,
                                  int64_t tokens) const;
 
  private:
+  static std::vector<int64_t> Plain(int64_t tokens);
+
   bool randomized_ = false;
   int64_t max_position_ = 0;
   bool sorted_ = true;
+  bool at_evaluation_ = true;
   bool offsets_ = false;
   int64_t draws_ = 1;
 };

@@ -97,18 +97,33 @@ TEST(PositionPolicyTest, ABatchTakesOneDrawOrOneForEachBlock) {
   }
 }
 
+TEST(PositionPolicyTest, EvaluationsMayCountFromZero) {
+  catalogue::Parameters parameters = Randomized(2048);
+  parameters.Set("draws", std::string("per_block"));
+  const PositionPolicy drawn(parameters, 2);
+  parameters.Set("randomized_at_evaluation", false);
+  const PositionPolicy plain(parameters, 2);
+  constexpr auto kTraining = random::Purpose::kTrainingPositions;
+  constexpr auto kEvaluation = random::Purpose::kEvaluationPositions;
+  EXPECT_EQ(plain.DrawBatch(7, kTraining, 4, 3), drawn.DrawBatch(7, kTraining, 4, 3));
+  EXPECT_EQ(plain.DrawBatch(7, kEvaluation, 4, 3), (std::vector<int64_t>{0, 1, 2, 0, 1, 2}));
+  EXPECT_NE(drawn.DrawBatch(7, kEvaluation, 4, 3), (std::vector<int64_t>{0, 1, 2, 0, 1, 2}));
+}
+
 TEST(CheckPositionsTest, RefusesOptionsOfRandomizedPositionsForPlainOnes) {
   catalogue::Parameters parameters = Randomized(100);
   parameters.Set("sorted", false);
   parameters.Set("draws", std::string("per_block"));
+  parameters.Set("randomized_at_evaluation", false);
   std::vector<catalogue::Problem> problems;
   CheckPositions(parameters, 50, "encodings[1]", problems);
   EXPECT_TRUE(problems.empty());
   parameters.Set("randomized", false);
   CheckPositions(parameters, 50, "encodings[1]", problems);
-  ASSERT_EQ(problems.size(), 2U);
+  ASSERT_EQ(problems.size(), 3U);
   EXPECT_EQ(problems[0].field, "encodings[1].sorted");
-  EXPECT_EQ(problems[1].field, "encodings[1].draws");
+  EXPECT_EQ(problems[1].field, "encodings[1].randomized_at_evaluation");
+  EXPECT_EQ(problems[2].field, "encodings[1].draws");
 }
 
 TEST(CheckPositionsTest, RefusesSequencesLongerThanL) {

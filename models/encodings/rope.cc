@@ -36,6 +36,8 @@ class Rope : public Encoding {
     return {.rotation = Sinusoids(positions, head_size_, any.scalar_type())};
   }
 
+  bool SameInEveryBlock() const override { return true; }
+
  private:
   int64_t head_size_;
 };

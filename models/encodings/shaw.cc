@@ -72,7 +72,7 @@ std::unique_ptr<Encoding> CreateShaw(const catalogue::Parameters& parameters,
                                      const EncodingShape& shape, ParameterLayout& layout) {
   auto shaw = std::make_unique<Shaw>(parameters, shape, layout);
   if (!parameters.Bool("causal")) return shaw;
-  return MakeCausal(std::move(shaw), shape.heads);
+  return MakeCausal(std::move(shaw));
 }
 
 }  // namespace lengthwise::models

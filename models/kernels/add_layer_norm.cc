@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "models/kernels/add_layer_norm.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "models/kernels/columns-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {
@@ -17,19 +18,6 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
-
-// Sums of `term(c)`, a vector of columns from c on, over [0, width); `last(c)` is one column's.
-template <typename Term, typename Last>
-HWY_INLINE float SumColumns(int64_t width, const Term& term, const Last& last) {
-  const Floats d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  auto sums = hn::Zero(d);
-  int64_t c = 0;
-  for (; c + lanes <= width; c += lanes) sums = hn::Add(sums, term(c));
-  float sum = hn::GetLane(hn::SumOfLanes(d, sums));
-  for (; c < width; ++c) sum += last(c);
-  return sum;
-}
 
 // `x` holds a + b first and is normalised in place; returns r.
 float NormaliseRow(int64_t width, float epsilon, const float* scale, const float* offset, float* x,

@@ -66,6 +66,10 @@ struct AttentionTerms {
   // The features 2c and 2c + 1 of queries and keys are turned by the c-th angle, before u and w are
   // added.
   const float* rotation = nullptr;
+  // Query i sees the keys 0 .. first_query + i alone, where `causal`; nothing is computed of the
+  // others. first_query is the first query's place among the keys.
+  bool causal = false;
+  int64_t first_query = 0;
 };
 
 struct AttentionInputs {

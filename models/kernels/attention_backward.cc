@@ -221,6 +221,8 @@ class Backward {
   // of those together.
   void Group(int64_t b, int64_t first, int64_t count, int64_t i, int64_t rows) {
     const int64_t block = kRows * sizes_.width;
+    // What the last of the rows sees is as much as any of them does.
+    const int64_t width = PaddedKeys(terms_.Seen(rows - 1));
     if (count < kGroup && relative_part_ != nullptr) {
       std::fill_n(logit_gradients_ + count * block, (kGroup - count) * block, 0.0F);
     }
@@ -230,21 +232,21 @@ class Backward {
         std::fill_n(probabilities_, block, 0.0F);
         std::fill_n(logit_gradients, block, 0.0F);
       }
-      Rows(b + g, first + g, i, rows, logit_gradients);
+      Rows(b + g, first + g, i, rows, width, logit_gradients);
       const int64_t query = Query(first + g, i), matrix = (first + g) * sizes_.matrix;
       AddOuterProducts(contents_ + query, sizes_.features, logit_gradients, sizes_.width,
-                       sizes_.features, sizes_.width, key_gradients_ + matrix, sizes_.width);
+                       sizes_.features, width, key_gradients_ + matrix, sizes_.width);
       AddOuterProducts(mixed_gradients_ + query, sizes_.features, probabilities_, sizes_.width,
-                       sizes_.features, sizes_.width, value_gradients_ + matrix, sizes_.width);
+                       sizes_.features, width, value_gradients_ + matrix, sizes_.width);
     }
     for (int64_t r = 0; r < rows; ++r) {
       if (relative_part_ != nullptr) {
         AddOuterProducts(positions_ + Query(first, i + r), padded_queries_ * sizes_.features,
-                         logit_gradients_ + r * sizes_.width, block, sizes_.features, sizes_.width,
+                         logit_gradients_ + r * sizes_.width, block, sizes_.features, width,
                          relative_rows_ + r * sizes_.matrix, sizes_.width);
       }
       for (int64_t g = 0; additive_part_ != nullptr && g < count; ++g) {
-        AddRow(logit_gradients_ + g * block + r * sizes_.width, sizes_.width,
+        AddRow(logit_gradients_ + g * block + r * sizes_.width, width,
                additive_rows_ + r * sizes_.width);
       }
     }
@@ -254,29 +256,29 @@ class Backward {
   int64_t Query(int64_t g, int64_t i) const { return (g * padded_queries_ + i) * sizes_.features; }
 
   // p, dl and the queries' gradients of the selected rows, from query i on, of sequence b, the g-th
-  // of those together. One thing for all rows after another: a row alone would wait for each of its
-  // results.
-  void Rows(int64_t b, int64_t g, int64_t i, int64_t rows, float* logit_gradients) {
-    const int64_t matrix = g * sizes_.matrix, width = sizes_.width;
+  // of those together, for `width` keys: all that any of the rows sees. One thing for all rows
+  // after another: a row alone would wait for each of its results.
+  void Rows(int64_t b, int64_t g, int64_t i, int64_t rows, int64_t width, float* logit_gradients) {
+    const int64_t matrix = g * sizes_.matrix, stride = sizes_.width;
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t query = Query(g, i + r);
-      Logits(terms_, sizes_, shape_.keys, r, contents_ + query,
+      Logits(terms_, sizes_, terms_.Seen(r), width, r, contents_ + query,
              positions_ == nullptr ? nullptr : positions_ + query, keys_ + matrix,
-             probabilities_ + r * width);
-      Product</*kAdd=*/false>(mixed_gradients_ + query, sizes_.features, values_ + matrix, width,
-                              width, logit_gradients + r * width);
+             probabilities_ + r * stride);
+      Product</*kAdd=*/false>(mixed_gradients_ + query, sizes_.features, values_ + matrix, stride,
+                              width, logit_gradients + r * stride);
     }
     const int64_t item = (p_ * shape_.sequences + b) * shape_.heads + h_;
     for (int64_t r = 0; r < rows; ++r) {
       DifferentiateSoftmax(log_sum_exp_[item * shape_.queries + i + r],
-                           deltas_[g * padded_queries_ + i + r], shape_.keys, width,
-                           probabilities_ + r * width, logit_gradients + r * width);
+                           deltas_[g * padded_queries_ + i + r], terms_.Seen(r), width,
+                           probabilities_ + r * stride, logit_gradients + r * stride);
     }
     for (int64_t r = 0; r < rows; ++r) {
-      Reduce(logit_gradients + r * width, keys_ + matrix, width, width, sizes_.features,
+      Reduce(logit_gradients + r * stride, keys_ + matrix, stride, width, sizes_.features,
              content_sums_);
       if (terms_.relative()) {
-        Reduce(logit_gradients + r * width, terms_.Matrix(r), terms_.stride(), width,
+        Reduce(logit_gradients + r * stride, terms_.Matrix(r), terms_.stride(), width,
                sizes_.features, position_sums_);
         AddFeatures(content_sums_, sizes_.features, content_bias_sums_);
         AddFeatures(position_sums_, sizes_.features, position_bias_sums_);

@@ -89,17 +89,19 @@ class Forward {
   void Rows(int64_t b, int64_t g, int64_t i, int64_t rows) {
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t query = (g * shape_.queries + i + r) * sizes_.features;
-      Logits(terms_, sizes_, shape_.keys, r, contents_ + query,
+      const int64_t keys = terms_.Seen(r);
+      Logits(terms_, sizes_, keys, PaddedKeys(keys), r, contents_ + query,
              positions_ == nullptr ? nullptr : positions_ + query, keys_ + g * sizes_.matrix,
              rows_ + r * sizes_.width);
     }
     RowSoftmax softmax[kRows];
     for (int64_t r = 0; r < rows; ++r) {
-      softmax[r] = Exponentiate(shape_.keys, sizes_.width, rows_ + r * sizes_.width);
+      const int64_t keys = terms_.Seen(r);
+      softmax[r] = Exponentiate(keys, PaddedKeys(keys), rows_ + r * sizes_.width);
     }
     for (int64_t r = 0; r < rows; ++r) {
-      Reduce(rows_ + r * sizes_.width, values_ + g * sizes_.matrix, sizes_.width, sizes_.width,
-             sizes_.features, mixed_);
+      Reduce(rows_ + r * sizes_.width, values_ + g * sizes_.matrix, sizes_.width,
+             PaddedKeys(terms_.Seen(r)), sizes_.features, mixed_);
       AddAndScale(mixed_, zeros_, 1 / softmax[r].sum, sizes_.features, mixed_);
       CopyFeatures(mixed_, shape_.head_size, output_.Item(p_, b, h_) + (i + r) * output_.token);
     }

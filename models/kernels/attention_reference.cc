@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace lengthwise::kernels {
@@ -26,6 +27,7 @@ std::vector<double> Logits(const ReferenceHead& head, const double* q, const dou
   for (int64_t j = 0; j < m; ++j) {
     logits[j] /= std::sqrt(static_cast<double>(dh));
     if (!head.additive.empty()) logits[j] += head.additive[static_cast<size_t>(i * m + j)];
+    if (head.causal && j > i) logits[j] = -std::numeric_limits<double>::infinity();
   }
   return logits;
 }

@@ -21,6 +21,7 @@ struct ReferenceHead {
   bool toeplitz = false;
   std::vector<double> content_bias, position_bias;  // [dh]
   std::vector<double> rotation;                     // [n, dh]: sines, then cosines
+  bool causal = false;                              // query i sees keys 0 .. i alone
 
   // Where R's feature c of query i and key j is in `relative`.
   int64_t RelativePlace(int64_t c, int64_t i, int64_t j) const {

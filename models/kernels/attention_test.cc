@@ -37,7 +37,8 @@ std::vector<float> Numbers(int64_t count, std::mt19937& random) {
 
 // Queries, keys and values beside each other as [P, B, n, 3, H, dh], everything else contiguous.
 struct Problem {
-  Problem(const AttentionShape& shape, Term term) : shape(shape), term(term) {
+  Problem(const AttentionShape& shape, Term term, bool causal = false)
+      : shape(shape), term(term), causal(causal) {
     std::mt19937 random(17);
     const int64_t heads = shape.members * shape.heads;
     const int64_t tokens = shape.members * shape.sequences * shape.queries;
@@ -95,11 +96,13 @@ struct Problem {
                       .toeplitz = term == Term::kToeplitz,
                       .content_bias = given(content_bias),
                       .position_bias = given(position_bias),
-                      .rotation = given(rotation)}};
+                      .rotation = given(rotation),
+                      .causal = causal}};
   }
 
   AttentionShape shape;
   Term term;
+  bool causal;
   int64_t relative_size = 0;
   std::vector<float> qkv, output_gradient, additive, relative, content_bias, position_bias,
       rotation;
@@ -193,7 +196,8 @@ Results<double> ComputeReference(const Problem& problem) {
         .rotation = problem.rotation.empty()
                         ? std::vector<double>()
                         : std::vector<double>(problem.rotation.begin() + p * m * dh,
-                                              problem.rotation.begin() + (p + 1) * m * dh)};
+                                              problem.rotation.begin() + (p + 1) * m * dh),
+        .causal = problem.causal};
     const ReferenceResult result = DifferentiateAttention(head);
     const auto unpack = [&](const std::vector<double>& numbers, HeadVectors<double> to) {
       to.data = to.Item(p, 0, h);
@@ -304,6 +308,24 @@ INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest,
                                                std::get<2>(info.param), "features");
                          });
 
+TEST(CausalAttentionTest, AgreesWithTheFormulaOnOneThreadAndOnTwo) {
+  for (const int64_t n : {1, 2, 7, 17, 80, 131}) {
+    for (const Term term : kTerms) {
+      SCOPED_TRACE(absl::StrCat(Name(term), ", ", n, " tokens"));
+      const Problem problem({.members = 2,
+                             .sequences = n <= 17 ? 41 : 3,
+                             .heads = 2,
+                             .queries = n,
+                             .keys = n,
+                             .head_size = 16},
+                            term, /*causal=*/true);
+      const Results<float> results = Compute(problem, Serially);
+      ExpectClose(problem, results, ComputeReference(problem));
+      ExpectSameBits(results, Compute(problem, OnTwoThreads));
+    }
+  }
+}
+
 TEST(AttentionSizesTest, HeadsMayHaveAnyNumberOfFeatures) {
   for (const int64_t head_size : {1, 2, 5, 12, 21}) {
     for (const Term term : kTerms) {
@@ -322,9 +344,12 @@ TEST(AttentionInstructionsTest, EveryInstructionSetAgreesWithTheFormula) {
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     for (const Term term : kTerms) {
-      SCOPED_TRACE(Name(term));
-      const Problem problem({.sequences = 35, .queries = 29, .keys = 29, .head_size = 8}, term);
-      ExpectClose(problem, Compute(problem, Serially), ComputeReference(problem));
+      for (const bool causal : {false, true}) {
+        SCOPED_TRACE(absl::StrCat(Name(term), causal ? ", causal" : ""));
+        const Problem problem({.sequences = 35, .queries = 29, .keys = 29, .head_size = 8}, term,
+                              causal);
+        ExpectClose(problem, Compute(problem, Serially), ComputeReference(problem));
+      }
     }
   }
   hwy::SetSupportedTargetsForTest(0);
@@ -364,13 +389,17 @@ TEST(AttentionPackTest, APackIsItsMembers) {
 }
 
 // Some queries of a sequence can be asked for by themselves, as long sequences need.
-TEST(AttentionRowsTest, SomeQueriesGetWhatAllTogetherGet) {
+class AttentionRowsTest : public testing::TestWithParam<bool> {};
+
+TEST_P(AttentionRowsTest, SomeQueriesGetWhatAllTogetherGet) {
   const int64_t n = 21, first = 8, count = 9;
-  const Problem all({.sequences = 5, .queries = n, .keys = n, .head_size = 8}, Term::kRelative);
+  const Problem all({.sequences = 5, .queries = n, .keys = n, .head_size = 8}, Term::kRelative,
+                    /*causal=*/GetParam());
   const std::vector<float> expected = Compute(all, Serially).output;
   AttentionInputs inputs = all.Inputs();
   inputs.shape.queries = count;
   inputs.queries.data += first * inputs.queries.token;
+  inputs.terms.first_query = first;
   std::vector<float> relative;
   for (int64_t c = 0; c < 8; ++c) {
     const float* rows = &all.relative[static_cast<size_t>((c * n + first) * n)];
@@ -389,6 +418,8 @@ TEST(AttentionRowsTest, SomeQueriesGetWhatAllTogetherGet) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Both, AttentionRowsTest, testing::Bool());
 
 }  // namespace
 }  // namespace lengthwise::kernels

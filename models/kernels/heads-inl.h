@@ -197,6 +197,11 @@ class HeadTerms {
     if (rotation_ != nullptr) Turn(Angles(i), -1, shape_.head_size, gradient);
   }
 
+  // The keys that the r-th of the selected queries sees.
+  int64_t Seen(int64_t r) const {
+    return terms_.causal ? std::min(shape_.keys, terms_.first_query + first_ + r + 1) : shape_.keys;
+  }
+
   // R of the r-th of the selected queries, [features, width] with `stride`.
   const float* Matrix(int64_t r) const {
     return terms_.toeplitz ? matrices_ + shape_.queries - 1 - (first_ + r)
@@ -229,14 +234,14 @@ class HeadTerms {
   const float* additive_ = nullptr;
 };
 
-// The logits of the r-th of the selected queries: `content` and `position` are the packed query.
-HWY_INLINE void Logits(const HeadTerms& terms, const HeadSizes& sizes, int64_t keys, int64_t r,
-                       const float* content, const float* position, const float* key_matrix,
-                       float* row) {
-  Product</*kAdd=*/false>(content, sizes.features, key_matrix, sizes.width, sizes.width, row);
+// The logits of the r-th of the selected queries for the first `keys` keys, `width` with padding:
+// `content` and `position` are the packed query.
+HWY_INLINE void Logits(const HeadTerms& terms, const HeadSizes& sizes, int64_t keys, int64_t width,
+                       int64_t r, const float* content, const float* position,
+                       const float* key_matrix, float* row) {
+  Product</*kAdd=*/false>(content, sizes.features, key_matrix, sizes.width, width, row);
   if (terms.relative()) {
-    Product</*kAdd=*/true>(position, sizes.features, terms.Matrix(r), terms.stride(), sizes.width,
-                           row);
+    Product</*kAdd=*/true>(position, sizes.features, terms.Matrix(r), terms.stride(), width, row);
   }
   if (const float* additive = terms.Additive(r); additive != nullptr) {
     AddRow(additive, keys, row);

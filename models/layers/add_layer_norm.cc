@@ -1,10 +1,10 @@
 #include "models/layers/add_layer_norm.h"
 
-#include "ATen/Parallel.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "models/kernels/add_layer_norm.h"
 #include "models/layers/layers.h"
+#include "models/layers/on_threads.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -12,10 +12,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-void OnThreads(int64_t count, const kernels::RangeBody& body) {
-  at::parallel_for(0, count, /*grain_size=*/1, body);
-}
 
 kernels::RowsShape Shape(const at::Tensor& features) {
   return {.members = features.size(0),

@@ -6,12 +6,15 @@
 #include "ATen/Parallel.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/equal.h"
+#include "ATen/ops/gelu.h"
 #include "ATen/ops/relu.h"
 #include "ATen/ops/sin.h"
 #include "gtest/gtest.h"
 #include "models/layers/add_layer_norm.h"
 #include "models/layers/feed_forward.h"
+#include "models/layers/gated_feed_forward.h"
 #include "models/layers/layers.h"
+#include "models/layers/rms_norm.h"
 
 namespace lengthwise::models {
 namespace {
@@ -36,6 +39,29 @@ Tensors AddLayerNormInputs(int64_t members, int64_t width) {
           Numbers({members, width}, 2), Numbers({members, width}, 3)};
 }
 
+Tensors RmsNormInputs(int64_t members, int64_t width) {
+  return {Numbers({members, 37, 11, width}, 1).mul(3), Numbers({members, width}, 2)};
+}
+
+// Gates from -9 to 9: both tails and what is between.
+Tensors GatedFeedForwardInputs(int64_t members, int64_t width) {
+  return {Numbers({members, 37, 11, 6}, 1).mul(3), Numbers({members, 6, 2 * width}, 2),
+          Numbers({members, width, 6}, 5)};
+}
+
+at::Tensor FusedRmsNorm(const Tensors& x) { return RmsNorm(x[0], x[1]); }
+at::Tensor PlainRmsNorm(const Tensors& x) {
+  return x[0]
+      .div(x[0].square().mean(-1, /*keepdim=*/true).add(kRmsNormEpsilon).sqrt())
+      .mul(x[1].unsqueeze(1).unsqueeze(1));
+}
+at::Tensor FusedGatedFeedForward(const Tensors& x) {
+  return GatedFeedForward(x[0], {.inputs = x[1], .output = x[2]}, Gelu::kExact);
+}
+at::Tensor PlainGatedFeedForward(const Tensors& x) {
+  const auto parts = Linear(x[0], x[1]).chunk(2, -1);
+  return Linear(at::gelu(parts[0]).mul(parts[1]), x[2]);
+}
 at::Tensor FusedFeedForward(const Tensors& x) {
   return FeedForward(x[0], {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]});
 }
@@ -110,6 +136,40 @@ TEST(AddLayerNormTest, AgreesWithPlainOperatorsInDouble) {
                   std::to_string(members) + " members, width " + std::to_string(width));
     }
   }
+}
+
+TEST(RmsNormTest, AgreesWithPlainOperatorsInDouble) {
+  for (const int64_t members : {1, 3}) {
+    for (const int64_t width : {3, 7, 16, 64, 101}) {
+      const Tensors inputs = RmsNormInputs(members, width);
+      ExpectClose(Differentiate(inputs, at::kFloat, FusedRmsNorm),
+                  Differentiate(inputs, at::kDouble, PlainRmsNorm),
+                  std::to_string(members) + " members, width " + std::to_string(width));
+    }
+  }
+}
+
+TEST(RmsNormTest, TwoThreadsGiveTheBitsOfOne) {
+  ExpectSameBits(RmsNormInputs(1, 20), FusedRmsNorm);
+}
+
+TEST(RmsNormTest, APackGivesTheBitsOfItsMembers) {
+  ExpectPackIsItsMembers(RmsNormInputs(3, 20), FusedRmsNorm);
+}
+
+TEST(GatedFeedForwardTest, AgreesWithPlainOperatorsInDouble) {
+  for (const int64_t members : {1, 3}) {
+    for (const int64_t width : {1, 7, 16, 37}) {
+      const Tensors inputs = GatedFeedForwardInputs(members, width);
+      ExpectClose(Differentiate(inputs, at::kFloat, FusedGatedFeedForward),
+                  Differentiate(inputs, at::kDouble, PlainGatedFeedForward),
+                  std::to_string(members) + " members, width " + std::to_string(width));
+    }
+  }
+}
+
+TEST(GatedFeedForwardTest, TwoThreadsGiveTheBitsOfOne) {
+  ExpectSameBits(GatedFeedForwardInputs(1, 16), FusedGatedFeedForward);
 }
 
 TEST(AddLayerNormTest, TwoThreadsGiveTheBitsOfOne) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,10 +15,12 @@
 #include "c10/core/GradMode.h"
 #include "models/attention/attention.h"
 #include "models/attention/attention_cache.h"
+#include "models/attention/fused.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/gated_feed_forward.h"
 #include "models/layers/layers.h"
+#include "models/layers/recompute.h"
 #include "models/layers/rms_norm.h"
 #include "models/networks/language_model.h"
 #include "models/networks/normed_residual.h"
@@ -93,7 +97,8 @@ class CausalDecoder : public LanguageModel {
         d_model_(parameters.Int("d_model")),
         gelu_(parameters.String("gelu") == "tanh" ? Gelu::kTanh : Gelu::kExact),
         tied_(parameters.Bool("tied")),
-        dropout_rate_(parameters.Double("dropout")) {
+        dropout_rate_(parameters.Double("dropout")),
+        recompute_activations_(parameters.Bool("recompute_activations")) {
     const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
     const Initializer normal = {.kind = Initializer::Kind::kNormal,
                                 .stddev = 1 / std::sqrt(static_cast<double>(d_model_))};
@@ -112,24 +117,32 @@ class CausalDecoder : public LanguageModel {
   at::Tensor Forward(const ParameterSet& parameters, const ExampleGroups& examples,
                      const at::Tensor& positions, const DropoutNumbers* dropout,
                      Capture* capture) const override {
-    const Groups& groups = examples.groups;
-    const auto drop = [&](const at::Tensor& features, uint32_t site) {
-      return Drop(features, site, groups, dropout);
-    };
-    at::Tensor h = drop(EmbedTokens(parameters, examples.tokens.unsqueeze(1),
+    // Shared with the backward pass, where blocks are computed again.
+    const auto step = std::make_shared<Step>(
+        Step{.groups = examples.groups,
+             .positions = positions,
+             .dropout = dropout == nullptr ? std::nullopt : std::optional(*dropout)});
+    const bool recompute =
+        recompute_activations_ && capture == nullptr && c10::GradMode::is_enabled();
+    if (!recompute) step->terms = TermsOfAllBlocks(parameters, *step, capture);
+    at::Tensor h = Drop(EmbedTokens(parameters, examples.tokens.unsqueeze(1),
                                     positions.select(1, 0).narrow(1, 0, examples.Longest()),
-                                    Places(groups, positions.options())),
-                        0);
+                                    Places(step->groups, positions.options())),
+                        0, *step);
     if (capture != nullptr) capture->depths.push_back(h);
     for (size_t b = 0; b < blocks_.size(); ++b) {
-      const auto attend = [&](const at::Tensor& qkv) {
-        return AttendInGroups(parameters, b, groups, OfBlock(positions, b), qkv, capture);
-      };
-      h = ApplyBlock(parameters, b, h, attend, drop, capture);
+      if (recompute) {
+        h = Recomputed(parameters, h,
+                       [this, b, step](const ParameterSet& leaves, const at::Tensor& features) {
+                         return BlockOfStep(leaves, b, *step, features, nullptr);
+                       });
+      } else {
+        h = BlockOfStep(parameters, b, *step, h, capture);
+      }
       if (capture != nullptr) capture->depths.push_back(h);
     }
-    at::Tensor logits = Logits(parameters, h, capture);
-    if (capture != nullptr) SeparateExamples(groups, *capture);
+    const at::Tensor logits = Logits(parameters, h, capture);
+    if (capture != nullptr) SeparateExamples(step->groups, *capture);
     return logits.squeeze(1);
   }
 
@@ -200,16 +213,59 @@ class CausalDecoder : public LanguageModel {
                               feed_forward, capture);
   }
 
-  // `qkv` is [P, 1, N, 3 d].
-  at::Tensor AttendInGroups(const ParameterSet& parameters, size_t b, const Groups& groups,
-                            const at::Tensor& positions, const at::Tensor& qkv,
-                            Capture* capture) const {
+  // What the blocks of one forward pass have in common.
+  struct Step {
+    Groups groups;
+    at::Tensor positions;  // [P, S, T]
+    std::optional<DropoutNumbers> dropout;
+    // Of each group, where all blocks have the same; otherwise empty.
+    std::vector<AttentionTerms> terms;
+  };
+
+  // Empty unless each block would ask for the same: then once is enough.
+  std::vector<AttentionTerms> TermsOfAllBlocks(const ParameterSet& parameters, const Step& step,
+                                               const Capture* capture) const {
+    const int64_t members = step.positions.size(0);
     const bool keep = capture != nullptr && capture->keep_attention;
+    if (keep || !CanFuse(parameters[embedding_]) || !encoding_->SameInEveryBlock() ||
+        step.positions.size(1) > 1) {
+      return {};
+    }
+    std::vector<AttentionTerms> terms;
+    for (const auto& group : step.groups) {
+      // Attend takes some rows at a time.
+      if (!c10::GradMode::is_enabled() &&
+          encoding_->RowsAtOnce(members, group.length) < group.length) {
+        return {};
+      }
+      terms.push_back(encoding_->Terms(
+          parameters, 0, step.positions.select(1, 0).narrow(1, 0, group.length), 0, group.length));
+    }
+    return terms;
+  }
+
+  // `h` is [P, 1, N, d].
+  at::Tensor BlockOfStep(const ParameterSet& parameters, size_t b, const Step& step,
+                         const at::Tensor& h, Capture* capture) const {
+    return ApplyBlock(
+        parameters, b, h,
+        [&](const at::Tensor& qkv) { return AttendInGroups(parameters, b, step, qkv, capture); },
+        [&](const at::Tensor& features, uint32_t site) { return Drop(features, site, step); },
+        capture);
+  }
+
+  // `qkv` is [P, 1, N, 3 d].
+  at::Tensor AttendInGroups(const ParameterSet& parameters, size_t b, const Step& step,
+                            const at::Tensor& qkv, Capture* capture) const {
+    const bool keep = capture != nullptr && capture->keep_attention;
+    const at::Tensor positions = OfBlock(step.positions, b);
     AttentionMaps maps;
-    std::vector<at::Tensor> parts = Split(qkv, groups);
-    for (at::Tensor& part : parts) {
-      part = Attend(*encoding_, parameters, static_cast<int64_t>(b), heads_,
-                    positions.narrow(1, 0, part.size(2)), part, keep ? &maps : nullptr);
+    std::vector<at::Tensor> parts = Split(qkv, step.groups);
+    for (size_t g = 0; g < parts.size(); ++g) {
+      parts[g] = step.terms.empty() ? Attend(*encoding_, parameters, static_cast<int64_t>(b),
+                                             heads_, positions.narrow(1, 0, parts[g].size(2)),
+                                             parts[g], keep ? &maps : nullptr)
+                                    : FusedAttention(parts[g], heads_, step.terms[g]);
     }
     if (keep) {
       capture->attention_logits.push_back(maps.logits);
@@ -218,11 +274,12 @@ class CausalDecoder : public LanguageModel {
     return Join(std::move(parts));
   }
 
-  at::Tensor Drop(const at::Tensor& features, uint32_t site, const Groups& groups,
-                  const DropoutNumbers* numbers) const {
-    if (numbers == nullptr || dropout_rate_ == 0 || !numbers->training()) return features;
-    DropoutNumbers of_group = *numbers;
-    std::vector<at::Tensor> parts = Split(features, groups);
+  at::Tensor Drop(const at::Tensor& features, uint32_t site, const Step& step) const {
+    if (dropout_rate_ == 0 || !step.dropout.has_value() || !step.dropout->training()) {
+      return features;
+    }
+    DropoutNumbers of_group = *step.dropout;
+    std::vector<at::Tensor> parts = Split(features, step.groups);
     for (at::Tensor& part : parts) {
       part = Dropout(part, dropout_rate_, site, of_group);
       of_group.first_sequence += part.size(1);
@@ -248,6 +305,7 @@ class CausalDecoder : public LanguageModel {
   Gelu gelu_;
   bool tied_;
   double dropout_rate_;
+  bool recompute_activations_;
   ParameterId embedding_ = 0;
   std::vector<Block> blocks_;
   ParameterId final_norm_ = 0;
@@ -268,13 +326,14 @@ absl::StatusOr<std::unique_ptr<LanguageModel>> CreateCausalDecoder(
     const catalogue::Parameters& encoding_parameters, const LanguageModelShape& shape,
     ParameterLayout& layout) {
   auto decoder = std::make_unique<CausalDecoder>(parameters, shape, layout);
-  const int64_t heads = parameters.Int("heads");
-  auto encoding = CreateEncoding(
-      encoding_name, encoding_parameters,
-      {.blocks = parameters.Int("blocks"), .heads = heads, .d_model = parameters.Int("d_model")},
-      layout);
+  auto encoding = CreateEncoding(encoding_name, encoding_parameters,
+                                 {.blocks = parameters.Int("blocks"),
+                                  .heads = parameters.Int("heads"),
+                                  .d_model = parameters.Int("d_model"),
+                                  .causal = true},
+                                 layout);
   if (!encoding.ok()) return encoding.status();
-  decoder->set_encoding(MakeCausal(*std::move(encoding), heads));
+  decoder->set_encoding(MakeCausal(*std::move(encoding)));
   return decoder;
 }
 

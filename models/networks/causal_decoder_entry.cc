@@ -75,7 +75,13 @@ const NetworkEntry& CausalDecoderEntry() {
              .documentation = "Probability of dropping, in training, a feature of the embeddings "
                               "and of what attention and feed-forward layers add.",
              .minimum = 0,
-             .maximum = 0.95}}},
+             .maximum = 0.95},
+            {.name = "recompute_activations",
+             .default_value = false,
+             .documentation =
+                 "Keeps for the backward pass what enters each block alone and computes the rest "
+                 "again, for large models and batches: a third more work, a fraction of the "
+                 "memory, the same gradients."}}},
       /*task_kinds=*/{tasks::TaskKind::kText},
       Check,
       Context};

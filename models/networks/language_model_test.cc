@@ -20,7 +20,7 @@
 namespace lengthwise::models {
 namespace {
 
-constexpr int64_t kBlocks = 2, kVocabulary = 7, kLongest = 21;
+constexpr int64_t kBlocks = 2, kVocabulary = 7, kLongest = 14;
 
 template <typename Entry>
 catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
@@ -245,6 +245,94 @@ INSTANTIATE_TEST_SUITE_P(Encodings, LanguageModelTest, testing::ValuesIn(Encodin
                                                test.param.randomized ? "randomized_" : "",
                                                test.param.name);
                          });
+
+catalogue::Parameters With(const std::string& name, catalogue::ParameterValue value) {
+  catalogue::Parameters given;
+  given.Set(name, std::move(value));
+  return given;
+}
+
+// Two groups of examples, whose logits and gradients are to be the same in both decoders.
+void ExpectTheSame(Decoder& decoder, Decoder& other, const DropoutNumbers* dropout) {
+  const at::Tensor tokens = at::cat({Tokens(1, 1, 2, 5), Tokens(2, 1, 2, 3)}, 2).flatten(1);
+  const ExampleGroups examples = {.tokens = tokens, .groups = {{2, 5}, {2, 3}}};
+  std::vector<at::Tensor> logits;
+  for (Decoder* each : {&decoder, &other}) {
+    logits.push_back(
+        each->model().Forward(each->parameters(), examples, each->positions(), dropout, nullptr));
+    logits.back().square().sum().backward();
+  }
+  EXPECT_LT(LargestDifference(logits[0], logits[1]), 1e-12);
+  EXPECT_GT(decoder.arena().gradients().abs().max().item<double>(), 1e-2);
+  EXPECT_LT(LargestDifference(decoder.arena().gradients(), other.arena().gradients()), 1e-12);
+}
+
+TEST(CausalDecoderTest, RecomputedActivationsGiveTheSameGradients) {
+  const DropoutNumbers dropout = {.seeds = {3}, .step = 2};
+  for (const std::string encoding : {"none", "learned", "relative", "fire", "kerple_log"}) {
+    SCOPED_TRACE(encoding);
+    catalogue::Parameters network = With("dropout", 0.2);
+    Decoder kept({.name = encoding}, at::kDouble, {1}, network);
+    network.Set("recompute_activations", true);
+    Decoder recomputed({.name = encoding}, at::kDouble, {1}, network);
+    ExpectTheSame(kept, recomputed, &dropout);
+  }
+}
+
+TEST(CausalDecoderTest, TiedEmbeddingsReadOutWithTheirOwnVectors) {
+  Decoder tied({.name = "none"}, at::kDouble, {1}, With("tied", true));
+  Decoder untied({.name = "none"}, at::kDouble, {1});
+  const int64_t table = kVocabulary * 16;
+  const auto& slots = untied.arena().layout().slots();
+  EXPECT_EQ(untied.arena().layout().parameter_count(),
+            tied.arena().layout().parameter_count() + table);
+  ASSERT_EQ(slots.back().name, "output");
+  // Given the transposed table, the untied one says the same.
+  at::Tensor row = untied.arena().parameters()[0];
+  row.narrow(0, slots.back().offset, table)
+      .copy_(row.narrow(0, slots[0].offset, table).view({kVocabulary, 16}).t().flatten());
+  const at::Tensor sequences = Tokens(1, 1, 2, 5);
+  EXPECT_LT(LargestDifference(tied.Forward(sequences), untied.Forward(sequences)), 1e-12);
+}
+
+TEST(CausalDecoderTest, DropsInTrainingWhatTheExamplesPlaceSays) {
+  const Decoder decoder({.name = "none"}, at::kDouble, {1}, With("dropout", 0.3));
+  const at::Tensor sequences = Tokens(1, 1, 4, 5);
+  const DropoutNumbers training = {.seeds = {3}, .step = 2};
+  const at::Tensor dropped = decoder.Forward(sequences, &training);
+  EXPECT_GT(LargestDifference(dropped, decoder.Forward(sequences)), 1e-3);
+  DropoutNumbers second_half = training;
+  second_half.first_sequence = 2;
+  EXPECT_LT(LargestDifference(decoder.Forward(sequences.narrow(1, 2, 2), &second_half),
+                              dropped.narrow(1, 2, 2)),
+            1e-12);
+  DropoutNumbers evaluation = training;
+  evaluation.purpose = random::Purpose::kEvaluationDropout;
+  EXPECT_TRUE(at::equal(decoder.Forward(sequences, &evaluation), decoder.Forward(sequences)));
+}
+
+TEST(CausalDecoderTest, CapturesAttentionAndWhatEntersAndLeavesEveryBlock) {
+  const Decoder decoder({.name = "alibi"}, at::kDouble, {1});
+  const at::Tensor sequences = Tokens(1, 1, 3, 5);
+  Capture capture;
+  const at::Tensor logits = decoder.model().Forward(
+      decoder.parameters(), {.tokens = sequences.flatten(1), .groups = {{3, 5}}},
+      decoder.positions(), nullptr, &capture);
+  EXPECT_LT(LargestDifference(logits.unflatten(1, {3, 5}), decoder.Forward(sequences)), 1e-12);
+  ASSERT_EQ(capture.attention_probabilities.size(), kBlocks);
+  for (const at::Tensor& probabilities : capture.attention_probabilities) {
+    EXPECT_EQ(probabilities.sizes(), (std::vector<int64_t>{1, 3, 2, 5, 5}));
+    EXPECT_EQ(probabilities.triu(1).abs().max().item<double>(), 0);
+  }
+  ASSERT_EQ(capture.depths.size(), kBlocks + 1);
+  // Two norms before and two after the layers of a block, and the last.
+  ASSERT_EQ(capture.layer_outputs.size(), 4 * kBlocks + 1);
+  for (const auto* kept : {&capture.depths, &capture.layer_outputs}) {
+    for (const at::Tensor& features : *kept) {
+      EXPECT_EQ(features.sizes(), (std::vector<int64_t>{1, 3, 5, 16}));
+    }
+  }
+}
 
 TEST(CreateLanguageModelTest, TheFactoriesKnowExactlyTheNetworksOfTheCatalogue) {
   std::set<std::string> of_text, others;

@@ -42,8 +42,9 @@ class Adam : public Optimizer {
         epsilon_(parameters.Double("epsilon")),
         decay_(decay) {}
 
-  void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-            const at::Tensor& learning_rates) const override {
+ private:
+  void Update(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
+              const at::Tensor& learning_rates) const override {
     at::Tensor parameters = arena.parameters().narrow(0, first, count);
     const at::Tensor gradients = arena.gradients().narrow(0, first, count);
     at::Tensor mean = arena.first_moments().narrow(0, first, count);
@@ -76,7 +77,6 @@ class Adam : public Optimizer {
     parameters.sub_(mean.div(root).mul_(rates.unsqueeze(1)));
   }
 
- private:
   double beta1_;
   double beta2_;
   double epsilon_;

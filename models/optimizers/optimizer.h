@@ -21,10 +21,16 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Updates the parameters of members [first, first + count) from their gradients. `step` counts
-  // from 1; `learning_rates` has one value a member, double [count].
-  virtual void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-                    const at::Tensor& learning_rates) const = 0;
+  // Updates the parameters of members [first, first + count) from their gradients and raises those
+  // that have a minimum to it (ParameterLayout::Slot). `step` counts from 1; `learning_rates` has
+  // one value a member, double [count].
+  void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
+            const at::Tensor& learning_rates) const;
+
+ private:
+  // Step without regard to minimums.
+  virtual void Update(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
+                      const at::Tensor& learning_rates) const = 0;
 };
 
 // Scales each member's gradient down to norm `clip_norm` where it is larger (0: never) and returns

@@ -182,6 +182,25 @@ TEST(AdamWTest, WithoutDecayIsAdam) {
   EXPECT_TRUE(at::equal(arenas[0].parameters(), arenas[1].parameters()));
 }
 
+TEST(OptimizerTest, LeavesNoParameterBelowItsMinimum) {
+  ParameterLayout layout;
+  const Initializer ones = {.kind = Initializer::Kind::kOnes};
+  const ParameterId limited = layout.Add("limited", {3}, ones);
+  layout.Add("free", {3}, ones);
+  layout.SetMinimum(limited, 0.75);
+  for (const std::string& name : ImplementedOptimizers()) {
+    ParameterArena arena(layout, 2, at::kDouble, at::kCPU);
+    for (int64_t p = 0; p < 2; ++p) arena.Initialize(p, 1);
+    arena.gradients().fill_(1);
+    const auto optimizer = CreateOptimizer(name, Defaults(name, {}));
+    ASSERT_TRUE(optimizer.ok()) << optimizer.status();
+    (*optimizer)->Step(arena, 1, 1, 1, at::tensor(std::vector<double>{0.5}));
+    EXPECT_EQ(arena.parameters()[1][0].item<double>(), 0.75) << name;
+    EXPECT_LT(arena.parameters()[1][layout.slots()[1].offset].item<double>(), 0.75) << name;
+    EXPECT_EQ(arena.parameters()[0][0].item<double>(), 1) << name << ", another member";
+  }
+}
+
 TEST(SgdTest, FollowsTheGradientWithMomentum) {
   const ParameterLayout layout = OneParameter(1);
   catalogue::Parameters given;

@@ -10,8 +10,9 @@ class Sgd : public Optimizer {
   explicit Sgd(const catalogue::Parameters& parameters)
       : momentum_(parameters.Double("momentum")) {}
 
-  void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-            const at::Tensor& learning_rates) const override {
+ private:
+  void Update(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
+              const at::Tensor& learning_rates) const override {
     at::Tensor parameters = arena.parameters().narrow(0, first, count);
     at::Tensor direction = arena.gradients().narrow(0, first, count);
     if (momentum_ > 0) {
@@ -20,7 +21,6 @@ class Sgd : public Optimizer {
     parameters.sub_(direction.mul(learning_rates.to(parameters.options()).unsqueeze(1)));
   }
 
- private:
   double momentum_;
 };
 

@@ -1,6 +1,7 @@
 #include "models/parameters/arena.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "ATen/core/grad_mode.h"
 #include "ATen/ops/zeros.h"
@@ -36,6 +37,13 @@ void InitializeOnHost(const ParameterLayout& layout, uint64_t weight_seed, at::T
 }
 
 }  // namespace
+
+ParameterSet ParameterSet::Replaced(std::vector<at::Tensor> tensors) const {
+  ParameterSet set;
+  set.members_ = members_;
+  set.tensors_ = std::move(tensors);
+  return set;
+}
 
 ParameterArena::ParameterArena(const ParameterLayout& layout, int64_t pack_size,
                                at::ScalarType dtype, at::Device device)

@@ -19,6 +19,11 @@ class ParameterSet {
   const at::Tensor& operator[](ParameterId id) const { return tensors_[static_cast<size_t>(id)]; }
   int64_t members() const { return members_; }
 
+  // All of them, in the layout's order.
+  const std::vector<at::Tensor>& tensors() const { return tensors_; }
+  // The same members with other tensors of the same shapes, one for each.
+  ParameterSet Replaced(std::vector<at::Tensor> tensors) const;
+
  private:
   friend class ParameterArena;
   std::vector<at::Tensor> tensors_;

@@ -33,6 +33,8 @@ double Draw(const Initializer& initializer, random::Stream& stream) {
     }
     case Initializer::Kind::kUniform:
       return initializer.value * (2 * stream.NextDouble() - 1);
+    case Initializer::Kind::kUniformAboveZero:
+      return initializer.value * stream.NextDouble();
   }
   return 0;
 }
@@ -63,6 +65,10 @@ ParameterId ParameterLayout::Add(std::string name, std::vector<int64_t> shape,
   row_size_ = RoundUp(row_size_ + size);
   parameter_count_ += size;
   return static_cast<ParameterId>(slots_.size()) - 1;
+}
+
+void ParameterLayout::SetMinimum(ParameterId id, double minimum) {
+  slots_[static_cast<size_t>(id)].minimum = minimum;
 }
 
 void InitializeRow(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<float> row) {

@@ -3,6 +3,7 @@
 #define LENGTHWISE_MODELS_PARAMETERS_LAYOUT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,11 @@ struct Initializer {
   enum class Kind {
     kZeros,
     kOnes,
-    kNormal,           // N(0, stddev)
-    kConstant,         // value
-    kTruncatedNormal,  // stddev * N(0, 1) truncated to [-2, 2], without variance correction
-    kUniform,          // U(-value, value)
+    kNormal,            // N(0, stddev)
+    kConstant,          // value
+    kTruncatedNormal,   // stddev * N(0, 1) truncated to [-2, 2], without variance correction
+    kUniform,           // U(-value, value)
+    kUniformAboveZero,  // U(0, value)
   };
   Kind kind = Kind::kZeros;
   double stddev = 0;
@@ -41,11 +43,15 @@ class ParameterLayout {
     // False for random numbers that stay what they start as: no gradient reaches them, and weight
     // decay leaves them alone.
     bool trained = true;
+    // What no element is left below by an optimizer's step. Initial values may be.
+    std::optional<double> minimum = std::nullopt;
   };
 
   // Names must be new.
   ParameterId Add(std::string name, std::vector<int64_t> shape, Initializer initializer,
                   bool trained = true);
+
+  void SetMinimum(ParameterId id, double minimum);
 
   const std::vector<Slot>& slots() const { return slots_; }
   // Elements of an arena row, padding included.

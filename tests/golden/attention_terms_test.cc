@@ -1,11 +1,8 @@
 // Shaw's relative encoding, causal attention and fixed tables of sines agree with values computed
 // by their formulas.
 #include <cmath>
-#include <map>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
@@ -14,9 +11,9 @@
 #include "ATen/ops/zeros.h"
 #include "gtest/gtest.h"
 #include "models/attention/attention.h"
-#include "models/encodings/catalogue.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
+#include "tests/golden/encoding_subject.h"
 #include "tests/golden/golden_values.h"
 
 namespace lengthwise::golden {
@@ -26,21 +23,9 @@ using nlohmann::json;
 
 constexpr double kTolerance = 1e-9;
 
-// An encoding of one block and one head, and its parameters.
-struct Subject {
-  Subject(const std::string& name, const Given& values, int64_t d) {
-    encoding = models::CreateEncoding(name, Resolve(models::EncodingEntries(), name, values),
-                                      {.blocks = 1, .heads = 1, .d_model = d}, layout)
-                   .value();
-    // A parameter that tells the type where the encoding has none.
-    if (layout.slots().empty()) layout.Add("any", {1}, {});
-    arena = std::make_unique<models::ParameterArena>(layout, 1, at::kDouble, at::kCPU);
-  }
-
-  models::ParameterLayout layout;
-  std::unique_ptr<models::Encoding> encoding;
-  std::unique_ptr<models::ParameterArena> arena;
-};
+EncodingSubject OneHead(const std::string& name, const Given& values, int64_t d) {
+  return {name, values, {.blocks = 1, .heads = 1, .d_model = d}};
+}
 
 // [1, 1, 1, n, d]
 at::Tensor Vectors(const json& rows) {
@@ -52,7 +37,8 @@ TEST(AttentionTermsTest, ShawsTermIsTheFormula) {
   if (golden.is_null()) GTEST_SKIP() << "no shaw_relative.json";
   for (const json& reference : golden.at("bidirectional")) {
     const int64_t n = reference.at("n"), d = reference.at("d");
-    Subject shaw("shaw", {{"max_distance", reference.at("clip_k").get<int64_t>()}}, d);
+    const EncodingSubject shaw =
+        OneHead("shaw", {{"max_distance", reference.at("clip_k").get<int64_t>()}}, d);
     const at::Tensor table = Float64Values(reference.at("rel_key_table"));
     shaw.arena->parameters().select(0, 0).narrow(0, 0, table.numel()).copy_(table);
     const at::Tensor q = Vectors(reference.at("q")), k = Vectors(reference.at("k"));
@@ -70,8 +56,8 @@ TEST(AttentionTermsTest, CausalAttentionIsTheFormulaAtBothTemperatures) {
   if (golden.is_null()) GTEST_SKIP() << "no cnope_attention.json";
   for (const json& reference : golden.at("cases")) {
     const int64_t n = reference.at("T"), d = reference.at("d");
-    Subject none("none", {}, d);
-    const auto causal = models::MakeCausal(std::move(none.encoding), 1);
+    EncodingSubject none = OneHead("none", {}, d);
+    const auto causal = models::MakeCausal(std::move(none.encoding));
     for (const std::string temperature : {"1", "0p01"}) {
       const double divisor = temperature == "1" ? 1 : 0.01;
       // The file's values are narrower than its queries: the rest are zeros.
@@ -99,11 +85,8 @@ TEST(AttentionTermsTest, FixedTablesAreTheFormulas) {
   for (const std::string name : {"1d", "2d"}) {
     const json golden = ReadGolden("pe_" + name + "_fixed_16x160.json");
     if (golden.is_null()) GTEST_SKIP() << "no pe_" << name << "_fixed_16x160.json";
-    Subject fixed(name == "1d" ? "sin_cos" : "sin_cos_2d",
-                  name == "1d"
-                      ? std::map<std::string, catalogue::ParameterValue>{{"interleaved", true}}
-                      : std::map<std::string, catalogue::ParameterValue>{},
-                  160);
+    const EncodingSubject fixed = name == "1d" ? OneHead("sin_cos", {{"interleaved", true}}, 160)
+                                               : OneHead("sin_cos_2d", {}, 160);
     const at::Tensor table = fixed.encoding->EmbeddingTerm(fixed.arena->Members(0, 1), 0,
                                                            at::arange(16, at::kLong).view({1, 16}));
     EXPECT_LE(LargestDifference(table, golden.at("pe")), kTolerance) << name;

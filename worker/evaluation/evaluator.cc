@@ -8,25 +8,16 @@
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
+#include "worker/evaluation/attention_map.h"
 #include "worker/evaluation/chunking.h"
 #include "worker/evaluation/scorer.h"
+#include "worker/evaluation/to_device.h"
 #include "worker/training/batch_tensors.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
 
 using training::Batch;
-
-// What stands in a map's tokens where the model saw a number.
-constexpr int32_t kNumberToken = -1;
-
-// A copy of host numbers on the device.
-template <typename T>
-at::Tensor ToDevice(std::vector<T>& values, at::IntArrayRef shape, at::ScalarType type,
-                    at::Device device) {
-  return at::from_blob(values.data(), shape, at::TensorOptions().dtype(type))
-      .to(device, type, /*non_blocking=*/false, /*copy=*/true);
-}
 
 // The device and type of the parameters: every network has at least one.
 const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
@@ -158,23 +149,7 @@ v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
   (void)network_.Forward(parameters, training::ForEachMember(tensors.input, members), positions,
                          examples_.OutputTokens(length), &dropout, &capture);
 
-  v1::AttentionMap map;
-  map.set_length(static_cast<int32_t>(length));
-  for (const int64_t token : given.tokens) map.add_tokens(static_cast<int32_t>(token));
-  if (given.tokens.empty()) map.mutable_tokens()->Resize(static_cast<int>(n), kNumberToken);
-  for (const double number : given.numbers) map.add_numbers(number);
-  const at::Tensor host_positions = positions.cpu();
-  for (int64_t i = 0; i < n; ++i) map.add_positions(host_positions.const_data_ptr<int64_t>()[i]);
-  map.set_layers(static_cast<int32_t>(capture.attention_probabilities.size()));
-  for (const at::Tensor& layer : capture.attention_probabilities) {
-    // [P, B, H, n, n] -> [H, n, n] of the first member and sequence
-    const at::Tensor probabilities =
-        layer.select(0, 0).select(0, 0).to(at::kCPU, at::kFloat).contiguous();
-    map.set_heads(static_cast<int32_t>(probabilities.size(0)));
-    map.mutable_probabilities()->append(static_cast<const char*>(probabilities.const_data_ptr()),
-                                        static_cast<size_t>(probabilities.numel()) * sizeof(float));
-  }
-  return map;
+  return MakeAttentionMap(given, positions, capture);
 }
 
 std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet& parameters,

@@ -3,9 +3,12 @@
 #define LENGTHWISE_WORKER_EVALUATION_LENGTH_SCORE_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "proto/event.pb.h"
 
 namespace lengthwise::worker::evaluation {
 
@@ -19,19 +22,23 @@ struct ScoreOptions {
 
 struct LengthScore {
   // sum(mask * correct) / sum(mask) over all sequences of the length, 0 to 1; of a regression the
-  // share of sequences whose outputs are all within 0.05 + 5 % of their targets.
+  // share of sequences whose outputs are all within 0.05 + 5 % of their targets; of text the share
+  // of answers that are right to the last token.
   double accuracy = 0;
   // Mean soft-max cross-entropy over all sequences and output positions, masked or not, nats; of a
-  // regression the mean over sequences of their outputs' mean squared errors.
+  // regression the mean over sequences of their outputs' mean squared errors; of text over the
+  // tokens of the right answers, each after the right ones before it.
   double loss = 0;
   // Evaluated.
   int64_t sequences = 0;
-  // Other measures by name (v1::LengthAccuracies::metrics).
-  std::vector<std::pair<std::string, double>> metrics;
+  // Other measures of the same sequences, by their names in LengthAccuracies.metrics.
+  std::map<std::string, double> metrics;
   // Of the single sequences, in order: the share of its outputs that count and are right, and its
   // mean loss. Empty unless asked for.
   std::vector<float> each_accuracy;
   std::vector<float> each_loss;
+  // Of text: what is wrong with the answers.
+  std::optional<v1::AnswerErrors> errors;
 };
 
 }  // namespace lengthwise::worker::evaluation

@@ -8,7 +8,7 @@ BatchSchedule::BatchSchedule(const v1::Training& training)
     : lengths_(training.lengths()),
       batch_size_(training.batch_size()),
       schedule_seed_(training.schedule_seed()) {
-  if (training.examples() == 0) return;
+  if (training.examples() == 0 || training.has_packing()) return;
   data_set_.emplace(tasks::DataSet::Shape{.examples = training.examples(),
                                           .batch_size = batch_size_,
                                           .min_length = lengths_.min(),

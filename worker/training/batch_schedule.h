@@ -11,8 +11,9 @@
 
 namespace lengthwise::worker::training {
 
-// A function of the training's fields, of which schedule_seed decides what the members of a pack
-// share, and of the member's data seed: a resumed trial sees it again.
+// Not of text, whose steps have examples of many lengths (text_examples.h). A function of the
+// training's fields, of which schedule_seed decides what the members of a pack share, and of the
+// member's data seed: a resumed trial sees it again.
 class BatchSchedule {
  public:
   explicit BatchSchedule(const v1::Training& training);

@@ -11,6 +11,7 @@
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "tasks/catalogue.h"
+#include "tasks/task.h"
 #include "worker/checkpoints/trial_checkpoint.h"
 
 namespace lengthwise::worker::training {
@@ -120,21 +121,46 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Problems& problems) {
           problems);
 }
 
-int64_t LongestSequence(const Blueprint& blueprint) {
-  int64_t longest = 0;
-  const auto take = [&](int64_t n) {
-    longest = std::max(longest, blueprint.examples->SequenceTokens(n));
-  };
-  for (int64_t n = blueprint.training.lengths().min(); n <= blueprint.training.lengths().max();
-       ++n) {
-    take(n);
+template <typename Sizes>
+void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTask& task,
+                Problems& problems) {
+  for (const int32_t size : sizes) {
+    const absl::Status status = task.Check(size);
+    Require(status.ok(), field, status.message(), problems);
   }
+}
+
+void CheckText(const TextExamples& text, const v1::Training& training,
+               const v1::Evaluation& evaluation, Problems& problems) {
+  const int64_t tokens = training.packing().tokens();
+  CheckSizes("training.lengths", std::vector<int32_t>{training.lengths().max()}, text.task(),
+             problems);
+  CheckSizes("evaluation.lengths", evaluation.lengths(), text.task(), problems);
+  CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), text.task(), problems);
+  CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), text.task(), problems);
+  if (!problems.empty()) return;
+  Require(tokens >= text.task().LongestExample(training.lengths().max()), "training.packing.tokens",
+          "must be at least those of the longest example", problems);
+  Require(evaluation.projection().lengths().empty(), "evaluation.projection", "is not of text",
+          problems);
+  Require(!evaluation.sequence_scores(), "evaluation.sequence_scores", "is not of text", problems);
+  Require(evaluation.embedding_noise().empty(), "evaluation.embedding_noise", "is not of text",
+          problems);
+  Require(evaluation.training_examples() == 0, "evaluation.training_examples", "is not of text",
+          problems);
+}
+
+int64_t LongestSequence(const Blueprint& blueprint) {
+  int64_t longest = blueprint.source().LongestTraining(blueprint.training);
+  const auto take = [&](int64_t n) {
+    longest = std::max(longest, blueprint.source().SequenceTokens(n));
+  };
   for (const int32_t n : blueprint.evaluation.lengths()) take(n);
   for (const int32_t n : blueprint.evaluation.interval_lengths()) take(n);
   for (const int32_t n : blueprint.evaluation.attention_lengths()) take(n);
   for (const v1::TokenSequence& input : blueprint.evaluation.attention_inputs()) {
     // One that is no input of the task never becomes a sequence.
-    if (const auto given = blueprint.examples->Given(input.tokens()); given.ok()) {
+    if (const auto given = blueprint.source().Given(input.tokens()); given.ok()) {
       take(given->length);
     }
   }
@@ -187,8 +213,16 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   if (!problems.empty()) return Refuse(problems);
 
-  blueprint.examples =
-      CreateExamples(task.entry->create(task.choice.parameters), blueprint.training.lengths());
+  std::unique_ptr<tasks::Task> created = task.entry->create(task.choice.parameters);
+  if (created->kind() == tasks::TaskKind::kText) {
+    blueprint.text = std::make_unique<TextExamples>(
+        std::unique_ptr<tasks::TextTask>(static_cast<tasks::TextTask*>(created.release())),
+        blueprint.training);
+    CheckText(*blueprint.text, blueprint.training, blueprint.evaluation, problems);
+    if (!problems.empty()) return Refuse(problems);
+  } else {
+    blueprint.examples = CreateExamples(std::move(created), blueprint.training.lengths());
+  }
   blueprint.network = network.choice;
   blueprint.encoding = encoding.choice;
   blueprint.optimizer = optimizer.choice;
@@ -205,6 +239,16 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
                         problems);
   if (!problems.empty()) return Refuse(problems);
   return blueprint;
+}
+
+ExampleSource& Blueprint::source() const {
+  if (text != nullptr) return *text;
+  return *examples;
+}
+
+int64_t Blueprint::InputTokensOfStep(int64_t step) const {
+  return text != nullptr ? training.packing().tokens()
+                         : examples->InputTokens(batches.LengthOfStep(step));
 }
 
 std::unique_ptr<models::Schedule> Blueprint::CreateSchedule(double learning_rate) const {

@@ -14,6 +14,7 @@
 #include "proto/specification.pb.h"
 #include "worker/training/batch_schedule.h"
 #include "worker/training/examples.h"
+#include "worker/training/text_examples.h"
 
 namespace lengthwise::worker::training {
 
@@ -23,7 +24,9 @@ struct Blueprint {
     catalogue::Parameters parameters;
   };
 
+  // What this one trains on and evaluates, one of the two by the task's kind; the other is null.
   std::unique_ptr<Examples> examples;
+  std::unique_ptr<TextExamples> text;
   Choice network;
   Choice encoding;
   Choice optimizer;
@@ -35,6 +38,13 @@ struct Blueprint {
   models::EncodingContext size;
   v1::Training training;
   v1::Evaluation evaluation;
+
+  // The examples or the text.
+  ExampleSource& source() const;
+
+  // What a point of the loss curve says of the batch: the length of its inputs, or the tokens of
+  // text's sequences.
+  int64_t InputTokensOfStep(int64_t step) const;
 
   // Of a member with this learning rate.
   std::unique_ptr<models::Schedule> CreateSchedule(double learning_rate) const;

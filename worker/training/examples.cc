@@ -1,5 +1,6 @@
 #include "worker/training/examples.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <utility>
@@ -14,6 +15,18 @@ std::vector<uint32_t> RowsFrom(int64_t first, int64_t count) {
   std::vector<uint32_t> rows(static_cast<size_t>(count));
   std::iota(rows.begin(), rows.end(), static_cast<uint32_t>(first));
   return rows;
+}
+
+int64_t ExampleSource::LongestTraining(const v1::Training& training) const {
+  int64_t longest = 0;
+  for (int64_t n = training.lengths().min(); n <= training.lengths().max(); ++n) {
+    longest = std::max(longest, SequenceTokens(n));
+  }
+  return longest;
+}
+
+double ExampleSource::ExamplesOfStep(const v1::Training& training) const {
+  return training.batch_size();
 }
 
 std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
@@ -33,7 +46,7 @@ std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
     case tasks::TaskKind::kText:
       break;
   }
-  std::abort();  // no network learns text yet, and so the blueprint refused it
+  std::abort();  // text has its own (text_examples.h)
 }
 
 }  // namespace lengthwise::worker::training

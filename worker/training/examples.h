@@ -1,9 +1,9 @@
-// What a task is to a network, whatever its kind: sequences of tokens or numbers, of which the
-// network's last outputs are compared with classes or numbers. No LibTorch.
+// What a task is to a run, whatever its kind; and to a network that reads sequences of tokens or
+// numbers, of which its last outputs are compared with classes or numbers. No LibTorch.
 //
 // A new kind of task is an interface below tasks::Task, a class like those in
-// transduction_examples.h, puzzle_examples.h and regression_examples.h, and a case in
-// CreateExamples.
+// transduction_examples.h, puzzle_examples.h, regression_examples.h and text_examples.h, and a case
+// in CreateExamples.
 #ifndef LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
 #define LENGTHWISE_WORKER_TRAINING_EXAMPLES_H_
 
@@ -71,12 +71,37 @@ struct GivenSequence {
   std::vector<double> numbers;  // [T]
 };
 
-// `n` is a value of the task's axis (tasks::TaskEntry::axis): the length of a string, the number of
-// vectors of a puzzle, the scale of numbers. Immutable but for Prepare; then any thread may call.
-class Examples {
+// What a run asks of every task. `n` is a value of the task's axis (tasks::TaskEntry::axis): the
+// length of a string, the number of vectors of a puzzle, the scale of numbers, the digits of an
+// operand. Immutable but for Prepare; then any thread may call.
+class ExampleSource {
  public:
-  virtual ~Examples() = default;
+  virtual ~ExampleSource() = default;
 
+  // Of an example at `n`: tokens that the task gives, and tokens in all (T).
+  virtual int64_t InputTokens(int64_t n) const = 0;
+  virtual int64_t SequenceTokens(int64_t n) const = 0;
+
+  // Makes what a trial of this data seed trains on, where that is a set of its own. Before its
+  // training samples are asked for.
+  virtual absl::Status Prepare(uint64_t data_seed) { return absl::OkStatus(); }
+
+  // Of `asked` evaluation sequences, how many there are at `n`.
+  virtual int64_t EvaluationSequences(int64_t n, int64_t asked) const { return asked; }
+
+  // The sequence of an input of the user's: INVALID_ARGUMENT, naming what is accepted, where the
+  // task has none of that size, or a token is not the task's. Tokens that no sample has in this
+  // order are accepted: what a model makes of them may be just what is asked.
+  virtual absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const = 0;
+
+  // Tokens of the longest sequence that training shows, and examples that a step has on average.
+  virtual int64_t LongestTraining(const v1::Training& training) const;
+  virtual double ExamplesOfStep(const v1::Training& training) const;
+};
+
+// Those that a network reads whole.
+class Examples : public ExampleSource {
+ public:
   virtual Targets targets() const { return Targets::kClasses; }
   // A number is right by rounding when its nearest multiple of this is the target.
   virtual double rounding_unit() const { return 1; }
@@ -88,37 +113,22 @@ class Examples {
   virtual bool has_blank() const { return false; }
   virtual int64_t output_columns() const = 0;
 
-  // Of an example at `n`: tokens that the task gives, outputs that are compared, and tokens in all
-  // (T), which may count some for the outputs.
-  virtual int64_t InputTokens(int64_t n) const = 0;
+  // Outputs that are compared; SequenceTokens may count some for them.
   virtual int64_t OutputTokens(int64_t n) const = 0;
-  virtual int64_t SequenceTokens(int64_t n) const = 0;
-
-  // Makes what a trial of this data seed trains on, where that is a set of its own. Before its
-  // training samples are asked for.
-  virtual absl::Status Prepare(uint64_t data_seed) { return absl::OkStatus(); }
 
   // Appends training samples to `batch`, whose rows so far (none, or other members') are of the
   // same `n`.
   virtual void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const = 0;
 
-  // Of `asked` evaluation sequences, how many there are at `n`.
-  virtual int64_t EvaluationSequences(int64_t n, int64_t asked) const { return asked; }
-
-  // How many of them, from sequence `first` on, have as many tokens as that one.
+  // How many evaluation sequences, from sequence `first` on, have as many tokens as that one.
   virtual int64_t RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const {
     return EvaluationSequences(n, asked) - first;
   }
 
   virtual void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const = 0;
-
-  // The sequence of an input of the user's: INVALID_ARGUMENT, naming what is accepted, where the
-  // task has none of that size, or a token is not the task's. Tokens that no sample has in this
-  // order are accepted: what a model makes of them may be just what is asked.
-  virtual absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const = 0;
 };
 
-// Takes the task over. `lengths` are training.lengths.
+// Takes the task over, which is not text (text_examples.h). `lengths` are training.lengths.
 std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
                                          const v1::LengthRange& lengths);
 

@@ -15,9 +15,9 @@ double SequenceWork(int64_t tokens, int64_t d_model) {
 }
 
 double EvaluationWork(const Blueprint& blueprint, int64_t n) {
-  return SequenceWork(blueprint.examples->SequenceTokens(n), blueprint.size.d_model) *
+  return SequenceWork(blueprint.source().SequenceTokens(n), blueprint.size.d_model) *
          static_cast<double>(
-             blueprint.examples->EvaluationSequences(n, blueprint.evaluation.sequences()));
+             blueprint.source().EvaluationSequences(n, blueprint.evaluation.sequences()));
 }
 
 double EvaluationWork(const Blueprint& blueprint) {
@@ -30,9 +30,10 @@ double MeanStepWork(const Blueprint& blueprint) {
   const v1::LengthRange& lengths = blueprint.training.lengths();
   double work = 0;
   for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
-    work += SequenceWork(blueprint.examples->SequenceTokens(n), blueprint.size.d_model);
+    work += SequenceWork(blueprint.source().SequenceTokens(n), blueprint.size.d_model);
   }
-  return 3 * work * blueprint.training.batch_size() / (lengths.max() - lengths.min() + 1);
+  return 3 * work * blueprint.source().ExamplesOfStep(blueprint.training) /
+         (lengths.max() - lengths.min() + 1);
 }
 
 TrainingLeft EstimateTrainingLeft(const v1::Training& training, int64_t step, double seconds,

@@ -9,13 +9,14 @@
 #include "models/encodings/positions.h"
 #include "models/layers/dropout.h"
 #include "models/networks/network.h"
-#include "models/optimizers/optimizer.h"
 #include "models/parameters/arena.h"
 #include "random/stream.h"
 #include "tasks/data_set.h"
 #include "worker/evaluation/evaluator.h"
 #include "worker/evaluation/projection.h"
 #include "worker/training/batch_tensors.h"
+#include "worker/training/language_pack_model.h"
+#include "worker/training/pack_parameters.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -24,40 +25,24 @@ namespace {
 constexpr int64_t kCpuEvaluationBytes = int64_t{256} << 20;
 constexpr int64_t kCudaEvaluationBytes = int64_t{4} << 30;
 
-template <typename T>
-checkpoints::TrialRows<T> Rows(at::Tensor& parameters, at::Tensor& first, at::Tensor& second) {
-  const auto span = [](at::Tensor& row) {
-    return absl::Span<T>(row.mutable_data_ptr<std::remove_const_t<T>>(),
-                         static_cast<size_t>(row.numel()));
-  };
-  return {span(parameters), span(first), span(second)};
-}
-
 class TensorPackModel : public PackModel {
  public:
   TensorPackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members, bool together,
-                  at::Device device, std::unique_ptr<models::ParameterLayout> layout,
-                  std::unique_ptr<models::Network> network,
-                  std::unique_ptr<models::Optimizer> optimizer)
+                  at::Device device, std::unique_ptr<models::Network> network,
+                  std::unique_ptr<PackParameters> parameters)
       : blueprint_(blueprint),
         members_(members.begin(), members.end()),
         together_(together),
         device_(device),
-        layout_(std::move(layout)),
         network_(std::move(network)),
-        optimizer_(std::move(optimizer)),
         positions_(blueprint.encoding.parameters, blueprint.size.blocks),
-        arena_(*layout_, static_cast<int64_t>(members.size()),
-               blueprint.training.precision() == "float64" ? at::kDouble : at::kFloat, device),
+        parameters_(std::move(parameters)),
+        arena_(parameters_->arena()),
         evaluator_(*blueprint.examples, *network_, positions_,
                    {.seed = blueprint.evaluation.seed(),
                     .heads = blueprint.size.heads,
                     .d_model = blueprint.size.d_model,
-                    .memory_bytes = together ? kCudaEvaluationBytes : kCpuEvaluationBytes}) {
-    for (size_t i = 0; i < members_.size(); ++i) {
-      arena_.Initialize(static_cast<int64_t>(i), members_[i].weight_seed);
-    }
-  }
+                    .memory_bytes = together ? kCudaEvaluationBytes : kCpuEvaluationBytes}) {}
 
   std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const override {
     std::vector<MemberRange> ranges;
@@ -128,36 +113,12 @@ class TensorPackModel : public PackModel {
   }
 
   std::string Save(int64_t member, const checkpoints::CheckpointHeader& header) override {
-    const auto host_row = [&](const at::Tensor& arena) {
-      return arena.select(0, member).to(at::kCPU).contiguous();
-    };
-    at::Tensor parameters = host_row(arena_.parameters());
-    at::Tensor first = host_row(arena_.first_moments());
-    at::Tensor second = host_row(arena_.second_moments());
-    if (parameters.scalar_type() == at::kDouble) {
-      return checkpoints::WriteTrialCheckpoint<double>(
-          *layout_, header, Rows<const double>(parameters, first, second));
-    }
-    return checkpoints::WriteTrialCheckpoint<float>(*layout_, header,
-                                                    Rows<const float>(parameters, first, second));
+    return parameters_->Save(member, header);
   }
 
   absl::StatusOr<checkpoints::CheckpointHeader> Load(int64_t member, absl::string_view bytes,
                                                      absl::string_view fingerprint) override {
-    const auto options = arena_.parameters().options().device(at::kCPU);
-    at::Tensor parameters = at::zeros({layout_->row_size()}, options);
-    at::Tensor first = at::zeros({layout_->row_size()}, options);
-    at::Tensor second = at::zeros({layout_->row_size()}, options);
-    auto header = parameters.scalar_type() == at::kDouble
-                      ? checkpoints::ReadTrialCheckpoint<double>(
-                            bytes, *layout_, fingerprint, Rows<double>(parameters, first, second))
-                      : checkpoints::ReadTrialCheckpoint<float>(
-                            bytes, *layout_, fingerprint, Rows<float>(parameters, first, second));
-    if (!header.ok()) return header.status();
-    arena_.parameters().select(0, member).copy_(parameters);
-    arena_.first_moments().select(0, member).copy_(first);
-    arena_.second_moments().select(0, member).copy_(second);
-    return header;
+    return parameters_->Load(member, bytes, fingerprint);
   }
 
  private:
@@ -196,8 +157,6 @@ class TensorPackModel : public PackModel {
         ToTensors(batch.samples, count, device_, arena_.parameters().scalar_type());
     const at::Tensor positions = to_device(
         batch.positions, {count, positions_.draws(), batch.samples.tokens_per_row}, at::kLong);
-    std::vector<double> host_rates(learning_rates.begin(), learning_rates.end());
-    const at::Tensor rates = to_device(host_rates, {count}, at::kDouble);
 
     const models::ParameterSet parameters = arena_.Members(range.first, count);
     models::DropoutNumbers dropout = {.purpose = random::Purpose::kDropout,
@@ -213,9 +172,7 @@ class TensorPackModel : public PackModel {
     measures.losses.sum().backward();
 
     const c10::NoGradGuard no_gradients;
-    const at::Tensor norms =
-        models::ClipGradients(arena_, range.first, count, blueprint_.training.clip_norm());
-    optimizer_->Step(arena_, range.first, count, step, rates);
+    const at::Tensor norms = parameters_->Step(step, range, learning_rates);
 
     const at::Tensor measured = at::stack({measures.losses.detach().to(at::kDouble),
                                            measures.accuracies, norms.to(at::kDouble)})
@@ -232,11 +189,10 @@ class TensorPackModel : public PackModel {
   const std::vector<MemberSeeds> members_;
   const bool together_;
   const at::Device device_;
-  const std::unique_ptr<models::ParameterLayout> layout_;
   const std::unique_ptr<models::Network> network_;
-  const std::unique_ptr<models::Optimizer> optimizer_;
   const models::PositionPolicy positions_;
-  models::ParameterArena arena_;
+  const std::unique_ptr<PackParameters> parameters_;
+  models::ParameterArena& arena_;
   const evaluation::Evaluator evaluator_;
   double data_seconds_ = 0;
 };
@@ -246,6 +202,7 @@ class TensorPackModel : public PackModel {
 absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blueprint,
                                                            absl::Span<const MemberSeeds> members,
                                                            const Device& device) {
+  if (blueprint.text != nullptr) return CreateLanguagePackModel(blueprint, members, device);
   auto layout = std::make_unique<models::ParameterLayout>();
   auto network = models::CreateNetwork(blueprint.network.name, blueprint.network.parameters,
                                        blueprint.encoding.name, blueprint.encoding.parameters,
@@ -256,15 +213,11 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blue
                                         .longest_sequence = blueprint.size.longest_sequence},
                                        *layout);
   if (!network.ok()) return network.status();
-  auto optimizer =
-      models::CreateOptimizer(blueprint.optimizer.name, blueprint.optimizer.parameters);
-  if (!optimizer.ok()) return optimizer.status();
-  const at::Device place = device.cuda
-                               ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device.index))
-                               : at::Device(at::kCPU);
+  const at::Device place = DeviceOf(device);
+  auto parameters = PackParameters::Create(std::move(layout), blueprint, members, place);
+  if (!parameters.ok()) return parameters.status();
   return std::make_unique<TensorPackModel>(blueprint, members, device.members_together, place,
-                                           std::move(layout), *std::move(network),
-                                           *std::move(optimizer));
+                                           *std::move(network), *std::move(parameters));
 }
 
 }  // namespace lengthwise::worker::training

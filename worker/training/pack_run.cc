@@ -65,7 +65,7 @@ bool PackRun::Build() {
   std::vector<MemberSeeds> seeds;
   for (Member& member : members_) {
     const v1::TrialSpecification& specification = member.leased->specification();
-    if (const absl::Status prepared = blueprint_.examples->Prepare(specification.data_seed());
+    if (const absl::Status prepared = blueprint_.source().Prepare(specification.data_seed());
         !prepared.ok()) {
       FailUnfinished(v1::Outcome::FAILED_PERMANENTLY, prepared.message());
       return false;
@@ -247,14 +247,13 @@ void PackRun::TakeMeasurement(Member& member, int64_t step, const StepMeasuremen
 }
 
 void PackRun::AddPoint(Member& member) {
-  const int64_t length =
-      blueprint_.examples->InputTokens(blueprint_.batches.LengthOfStep(member.step));
-  member.reporter.AddPoint({.step = member.step,
-                            .loss = member.newest.loss,
-                            .accuracy = member.newest.accuracy,
-                            .gradient_norm = member.newest.gradient_norm,
-                            .length = static_cast<int32_t>(length)},
-                           Clock::now());
+  member.reporter.AddPoint(
+      {.step = member.step,
+       .loss = member.newest.loss,
+       .accuracy = member.newest.accuracy,
+       .gradient_norm = member.newest.gradient_norm,
+       .length = static_cast<int32_t>(blueprint_.InputTokensOfStep(member.step))},
+      Clock::now());
 }
 
 void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies) {

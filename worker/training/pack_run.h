@@ -98,6 +98,8 @@ class PackRun {
     v1::LengthAccuracies accuracies;
     std::vector<v1::SequenceScores> sequence_scores;
     v1::NoiseAccuracies noise_accuracies;
+    // Of the answers to text, one a length.
+    std::vector<v1::AnswerErrors> answer_errors;
   };
   using KeepGoing = std::function<bool()>;
   // Add to the results of the range's members; false where `keep_going` said no.

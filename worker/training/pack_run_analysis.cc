@@ -21,7 +21,7 @@ int64_t LayerBytes(const Blueprint& blueprint, int64_t tokens) {
 }
 int64_t ProjectionBytes(const Blueprint& blueprint, int64_t length) {
   return static_cast<int64_t>(sizeof(float)) * 2 * (blueprint.size.blocks + 1) *
-         blueprint.evaluation.projection().sequences() * blueprint.examples->InputTokens(length);
+         blueprint.evaluation.projection().sequences() * blueprint.source().InputTokens(length);
 }
 
 std::string TooLarge(int64_t bytes) {
@@ -73,7 +73,7 @@ void PackRun::EmitMap(Member& member, v1::AttentionMap map) {
 void PackRun::EmitAttention(int64_t index) {
   Member& seen = member(index);
   for (const int32_t length : blueprint_.evaluation.attention_lengths()) {
-    const int64_t bytes = LayerBytes(blueprint_, blueprint_.examples->SequenceTokens(length));
+    const int64_t bytes = LayerBytes(blueprint_, blueprint_.source().SequenceTokens(length));
     if (bytes > kMaxBytes) {
       Warn(seen,
            absl::StrCat("no attention map at length ", length, ": of a layer ", TooLarge(bytes)));
@@ -97,7 +97,7 @@ void PackRun::EmitAttentionOfInput(int64_t index, int32_t number) {
   const auto refuse = [&](absl::string_view why) {
     Warn(seen, absl::StrCat("no attention map of input ", number, ": ", why));
   };
-  const absl::StatusOr<GivenSequence> given = blueprint_.examples->Given(tokens);
+  const absl::StatusOr<GivenSequence> given = blueprint_.source().Given(tokens);
   if (!given.ok()) return refuse(given.status().message());
   const int64_t bytes = LayerBytes(blueprint_, static_cast<int64_t>(given->tokens.size()));
   if (bytes > kMaxBytes) return refuse(absl::StrCat("of a layer ", TooLarge(bytes)));

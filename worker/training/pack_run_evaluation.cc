@@ -18,11 +18,15 @@ void AddScore(int32_t length, const evaluation::LengthScore& score,
   accuracies.add_lengths(length);
   accuracies.add_accuracies(score.accuracy);
   accuracies.add_losses(score.loss);
-  for (size_t i = 0; i < score.metrics.size(); ++i) {
-    if (static_cast<int>(i) == accuracies.metrics_size()) {
-      accuracies.add_metrics()->set_name(score.metrics[i].first);
+  for (const auto& [name, value] : score.metrics) {
+    auto& metrics = *accuracies.mutable_metrics();
+    auto metric = std::find_if(metrics.begin(), metrics.end(),
+                               [&](const auto& known) { return known.name() == name; });
+    if (metric == metrics.end()) {
+      metrics.Add()->set_name(name);
+      metric = metrics.end() - 1;
     }
-    accuracies.mutable_metrics(static_cast<int>(i))->add_values(score.metrics[i].second);
+    metric->add_values(value);
   }
 }
 
@@ -96,8 +100,12 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
     if (!scores.has_value()) return directive;
     for (size_t i = 0; i < scores->size(); ++i) {
       AddScore(length, (*scores)[i], results[i].accuracies);
-      if (!evaluation.sequence_scores()) continue;
-      results[i].sequence_scores.push_back(EachSequence(length, (*scores)[i]));
+      if (evaluation.sequence_scores()) {
+        results[i].sequence_scores.push_back(EachSequence(length, (*scores)[i]));
+      }
+      if ((*scores)[i].errors.has_value()) {
+        results[i].answer_errors.push_back(*(*scores)[i].errors);
+      }
     }
 
     work += EvaluationWork(blueprint_, length) * static_cast<double>(range.count);
@@ -177,6 +185,11 @@ void PackRun::Conclude(int64_t index, FinalEvaluation result) {
     v1::Event noise;
     *noise.mutable_noise_accuracies() = std::move(result.noise_accuracies);
     concluded.reporter.Emit(concluded.step, std::move(noise));
+  }
+  for (v1::AnswerErrors& errors : result.answer_errors) {
+    v1::Event of_length;
+    *of_length.mutable_answer_errors() = std::move(errors);
+    concluded.reporter.Emit(concluded.step, std::move(of_length));
   }
   EmitAttention(index);
   EmitProjections(index);

@@ -46,6 +46,27 @@ v1::TrialSpecification TinyTrial(uint64_t seed) {
   return trial;
 }
 
+v1::TrialSpecification TinyTextTrial(uint64_t seed) {
+  v1::TrialSpecification trial = TinyTrial(seed);
+  trial.mutable_task()->set_name("decimal_addition");
+  trial.mutable_network()->set_name("causal_decoder");
+  v1::Training& training = *trial.mutable_training();
+  training.set_batch_size(4);
+  training.mutable_lengths()->set_max(3);
+  training.mutable_packing()->set_tokens(64);
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  evaluation.clear_lengths();
+  evaluation.clear_interval_lengths();
+  for (const int32_t digits : {2, 4}) {
+    evaluation.add_lengths(digits);
+    evaluation.add_interval_lengths(digits);
+  }
+  evaluation.set_seen_up_to(3);
+  evaluation.clear_attention_lengths();
+  evaluation.add_attention_lengths(2);
+  return trial;
+}
+
 v1::Lease LeaseOf(const std::vector<v1::TrialSpecification>& specifications) {
   v1::Lease lease;
   lease.set_lease_id("test-lease");

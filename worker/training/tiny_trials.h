@@ -15,6 +15,10 @@ namespace lengthwise::worker::training {
 // an attention map.
 v1::TrialSpecification TinyTrial(uint64_t seed = 0);
 
+// The same for text: additions of up to 3 digits in 4 sequences of 64 tokens a step, by one block
+// of width 16 that continues text; then 2 (seen) and 4 digits.
+v1::TrialSpecification TinyTextTrial(uint64_t seed = 0);
+
 // A lease of first attempts of these trials.
 v1::Lease LeaseOf(const std::vector<v1::TrialSpecification>& specifications);
 

@@ -1,0 +1,73 @@
+#include "models/encodings/fire.h"
+
+#include <cmath>
+
+#include "ATen/ops/log1p.h"
+#include "ATen/ops/maximum.h"
+#include "ATen/ops/relu.h"
+#include "models/encodings/additive.h"
+
+namespace lengthwise::models {
+namespace {
+
+constexpr double kEpsilon = 1e-6;
+
+// torch.nn.Linear's.
+Initializer OfLinear(int64_t fan_in) {
+  return {.kind = Initializer::Kind::kUniform, .value = 1 / std::sqrt(static_cast<double>(fan_in))};
+}
+
+class Fire : public AdditiveEncoding {
+ public:
+  Fire(const catalogue::Parameters& parameters, const EncodingShape& shape, ParameterLayout& layout)
+      : threshold_(parameters.Double("threshold")),
+        width_(parameters.Int("width")),
+        causal_(shape.causal),
+        c_(layout.Add("encoding.c", {1},
+                      {.kind = Initializer::Kind::kConstant, .value = parameters.Double("c")})),
+        multiplier_(
+            layout.Add("encoding.threshold_multiplier", {1}, {.kind = Initializer::Kind::kOnes})),
+        up_(layout.Add("encoding.up", {1, width_}, OfLinear(1))),
+        up_bias_(layout.Add("encoding.up_bias", {width_}, OfLinear(1))),
+        down_(layout.Add("encoding.down", {width_, shape.heads}, OfLinear(width_))),
+        down_bias_(layout.Add("encoding.down_bias", {shape.heads}, OfLinear(width_))) {}
+
+ protected:
+  at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
+                  int64_t count) const override {
+    const at::ScalarType type = parameters[c_].scalar_type();
+    const at::Tensor c = parameters[c_].unsqueeze(2);  // [P, 1, 1]
+    const auto psi = [&](const at::Tensor& x) { return at::log1p(x.mul(c).abs()); };
+    const at::Tensor threshold = parameters[multiplier_].unsqueeze(2).mul(threshold_).abs();
+    at::Tensor farthest = positions.narrow(1, first, count).unsqueeze(2);  // [P, count, 1]
+    if (!causal_) farthest = at::maximum(farthest, positions.unsqueeze(1));
+    const at::Tensor share = psi(Distances(positions, first, count).to(type))
+                                 .div(psi(at::maximum(farthest.to(type), threshold)).add(kEpsilon));
+    // [P, count, n, width]; then [P, count * n, H]
+    const at::Tensor hidden = at::relu(share.unsqueeze(3)
+                                           .mul(parameters[up_].unsqueeze(1))
+                                           .add(parameters[up_bias_].unsqueeze(1).unsqueeze(1)));
+    return hidden.flatten(1, 2)
+        .matmul(parameters[down_])
+        .add(parameters[down_bias_].unsqueeze(1))
+        .transpose(1, 2)
+        .unflatten(2, {count, positions.size(1)});
+  }
+
+  int64_t NumbersPerPair() const override { return 2 * width_; }
+
+ private:
+  double threshold_;
+  int64_t width_;
+  bool causal_;
+  ParameterId c_, multiplier_, up_, up_bias_, down_, down_bias_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoding> CreateFire(const catalogue::Parameters& parameters,
+                                     const EncodingShape& shape, ParameterLayout& layout) {
+  return std::make_unique<Fire>(parameters, shape, layout);
+}
+
+}  // namespace lengthwise::models

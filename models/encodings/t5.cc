@@ -1,0 +1,73 @@
+#include "models/encodings/t5.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ATen/ops/tensor.h"
+#include "models/encodings/additive.h"
+#include "models/layers/layers.h"
+
+namespace lengthwise::models {
+namespace {
+
+class T5 : public AdditiveEncoding {
+ public:
+  T5(const catalogue::Parameters& parameters, const EncodingShape& shape, ParameterLayout& layout)
+      : heads_(shape.heads),
+        causal_(shape.causal),
+        each_way_(parameters.Int("buckets") / (shape.causal ? 1 : 2)),
+        table_(layout.Add("encoding.table", {parameters.Int("buckets"), shape.heads},
+                          {.kind = Initializer::Kind::kNormal,
+                           .stddev = 1 / std::sqrt(static_cast<double>(shape.d_model))})) {
+    const int64_t max_distance = parameters.Int("max_distance");
+    for (int64_t distance = 0; distance <= max_distance; ++distance) {
+      buckets_.push_back(T5Bucket(distance, each_way_, max_distance));
+    }
+  }
+
+ protected:
+  at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
+                  int64_t count) const override {
+    const int64_t members = positions.size(0), n = positions.size(1);
+    const at::Tensor behind =
+        positions.unsqueeze(1).sub(positions.narrow(1, first, count).unsqueeze(2));
+    // A key behind the query counts as near as can be where attention is causal: it is not seen.
+    const at::Tensor distances = causal_ ? behind.neg().clamp_min(0) : behind.abs();
+    at::Tensor buckets =
+        at::tensor(buckets_, positions.options())
+            .index_select(0,
+                          distances.clamp_max(static_cast<int64_t>(buckets_.size()) - 1).flatten())
+            .view({members, count, n});
+    if (!causal_) buckets = buckets.add(behind.gt(0), each_way_);
+    return Embed(buckets, parameters[table_]).permute({0, 3, 1, 2});
+  }
+
+  int64_t NumbersPerPair() const override { return 2 * heads_; }
+
+ private:
+  int64_t heads_;
+  bool causal_;
+  int64_t each_way_;
+  // Of the distances 0 .. max_distance.
+  std::vector<int64_t> buckets_;
+  ParameterId table_;
+};
+
+}  // namespace
+
+int64_t T5Bucket(int64_t distance, int64_t buckets, int64_t max_distance) {
+  const int64_t exact = buckets / 2;
+  if (distance < exact) return distance;
+  const double share = std::log(static_cast<double>(distance) / static_cast<double>(exact)) /
+                       std::log(static_cast<double>(max_distance) / static_cast<double>(exact));
+  return std::min(exact + static_cast<int64_t>(share * static_cast<double>(buckets - exact)),
+                  buckets - 1);
+}
+
+std::unique_ptr<Encoding> CreateT5(const catalogue::Parameters& parameters,
+                                   const EncodingShape& shape, ParameterLayout& layout) {
+  return std::make_unique<T5>(parameters, shape, layout);
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,23 @@
+// gelu(gate) * value, in one pass over memory each way.
+#ifndef LENGTHWISE_MODELS_KERNELS_GATED_GELU_H_
+#define LENGTHWISE_MODELS_KERNELS_GATED_GELU_H_
+
+#include <cstdint>
+
+#include "models/kernels/parallel_for.h"
+
+namespace lengthwise::kernels {
+
+// y [rows, width] = gelu(gate) * value of x [rows, 2 width], whose rows are the gate and then the
+// value; gelu(g) = g Phi(g), Phi the normal distribution (Hendrycks and Gimpel 2016), to 1e-7 of
+// the largest magnitude.
+void GatedGelu(int64_t rows, int64_t width, const float* x, float* y,
+               const ParallelFor& parallel_for);
+
+// The gradient of x from that of y.
+void GatedGeluBackward(int64_t rows, int64_t width, const float* x, const float* y_gradient,
+                       float* x_gradient, const ParallelFor& parallel_for);
+
+}  // namespace lengthwise::kernels
+
+#endif  // LENGTHWISE_MODELS_KERNELS_GATED_GELU_H_

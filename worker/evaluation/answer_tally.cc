@@ -1,0 +1,39 @@
+#include "worker/evaluation/answer_tally.h"
+
+namespace lengthwise::worker::evaluation {
+namespace {
+
+void CountAt(int64_t place, google::protobuf::RepeatedField<int32_t>& counts) {
+  while (counts.size() <= place) counts.Add(0);
+  counts.Set(static_cast<int>(place), counts.Get(static_cast<int>(place)) + 1);
+}
+
+}  // namespace
+
+void AnswerTally::Add(const tasks::AnswerComparison& comparison) {
+  errors_.set_answers(errors_.answers() + 1);
+  if (comparison.is_exact) ++exact_;
+  if (comparison.has_right_digits) ++right_digits_;
+  for (const int32_t place : comparison.wrong_digits) {
+    CountAt(place, *errors_.mutable_wrong_by_place());
+  }
+  CountAt(static_cast<int64_t>(comparison.wrong_digits.size()),
+          *errors_.mutable_answers_by_wrong_digits());
+  if (!comparison.first_wrong_has_carry.has_value()) return;
+  if (*comparison.first_wrong_has_carry) {
+    errors_.set_first_wrong_with_carry(errors_.first_wrong_with_carry() + 1);
+  } else {
+    errors_.set_first_wrong_without_carry(errors_.first_wrong_without_carry() + 1);
+  }
+}
+
+LengthScore AnswerTally::Score(double loss) const {
+  const double answers = errors_.answers() > 0 ? errors_.answers() : 1;
+  return {.accuracy = static_cast<double>(exact_) / answers,
+          .loss = loss,
+          .sequences = errors_.answers(),
+          .metrics = {{kDigitsAccuracy, static_cast<double>(right_digits_) / answers}},
+          .errors = errors_};
+}
+
+}  // namespace lengthwise::worker::evaluation

@@ -1,0 +1,40 @@
+#include "worker/evaluation/answer_tally.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::worker::evaluation {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(AnswerTallyTest, CountsRightAnswersAndWhereOthersAreWrong) {
+  AnswerTally tally(3);
+  tally.Add({.is_exact = true, .has_right_digits = true});
+  tally.Add({.is_exact = false, .has_right_digits = true});  // a wrong hint
+  tally.Add({.wrong_digits = {2}, .first_wrong_has_carry = true});
+  tally.Add({.wrong_digits = {0, 2, 3}, .first_wrong_has_carry = false});
+  tally.Add({.wrong_digits = {2}, .first_wrong_has_carry = true});
+  const LengthScore score = tally.Score(0.5);
+  EXPECT_DOUBLE_EQ(score.accuracy, 1.0 / 5);
+  EXPECT_DOUBLE_EQ(score.metrics.at("digits_accuracy"), 2.0 / 5);
+  EXPECT_EQ(score.loss, 0.5);
+  EXPECT_EQ(score.sequences, 5);
+  EXPECT_EQ(score.errors->length(), 3);
+  EXPECT_EQ(score.errors->answers(), 5);
+  EXPECT_THAT(score.errors->wrong_by_place(), ElementsAre(1, 0, 3, 1));
+  EXPECT_THAT(score.errors->answers_by_wrong_digits(), ElementsAre(2, 2, 0, 1));
+  EXPECT_EQ(score.errors->first_wrong_with_carry(), 2);
+  EXPECT_EQ(score.errors->first_wrong_without_carry(), 1);
+}
+
+TEST(AnswerTallyTest, OfNoAnswersIsNothing) {
+  const LengthScore score = AnswerTally(3).Score(0);
+  EXPECT_EQ(score.accuracy, 0);
+  EXPECT_EQ(score.sequences, 0);
+  EXPECT_THAT(score.errors->answers_by_wrong_digits(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::evaluation

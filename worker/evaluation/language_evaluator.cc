@@ -1,0 +1,153 @@
+#include "worker/evaluation/language_evaluator.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "ATen/ATen.h"
+#include "ATen/core/Reduction.h"
+#include "c10/core/GradMode.h"
+#include "random/stream.h"
+#include "worker/evaluation/answer_tally.h"
+#include "worker/evaluation/attention_map.h"
+#include "worker/evaluation/to_device.h"
+
+namespace lengthwise::worker::evaluation {
+namespace {
+
+using training::TextPass;
+
+const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
+
+}  // namespace
+
+models::ExampleGroups ToExampleGroups(const TextPass& pass, at::Device device) {
+  models::ExampleGroups groups;
+  groups.tokens =
+      ToDevice(pass.tokens, {1, static_cast<int64_t>(pass.tokens.size())}, at::kLong, device);
+  for (const TextPass::Group& group : pass.groups) {
+    groups.groups.push_back({.examples = group.examples, .length = group.length});
+  }
+  return groups;
+}
+
+at::Tensor TargetsOf(const TextPass& pass, at::Device device) {
+  return ToDevice(pass.targets, {static_cast<int64_t>(pass.targets.size())}, at::kLong, device);
+}
+
+at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
+  const at::ScalarType type = logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return at::nll_loss(at::log_softmax(logits.select(0, 0), -1, type), targets, {},
+                      at::Reduction::Sum, tasks::kNoTarget);
+}
+
+at::Tensor LanguageEvaluator::Positions(int64_t size, at::Device device) const {
+  const int64_t tokens = text_.SequenceTokens(size);
+  return ToDevice(positions_.DrawBatch(options_.seed, random::Purpose::kEvaluationPositions,
+                                       static_cast<uint64_t>(size), tokens),
+                  {1, positions_.draws(), tokens}, at::kLong, device);
+}
+
+std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(
+    const models::ParameterSet& parameters, int64_t size,
+    absl::Span<const tasks::TextExample> questions, const std::function<bool()>& keep_going) const {
+  const c10::NoGradGuard no_gradients;
+  const at::Device device = Sample(parameters).device();
+  const at::Tensor positions = Positions(size, device);
+  const auto count = static_cast<int64_t>(questions.size());
+  const auto prompt = static_cast<int64_t>(questions.empty() ? 0 : questions[0].prompt);
+  std::vector<int64_t> next;
+  for (const tasks::TextExample& question : questions) {
+    next.insert(next.end(), question.Prompt().begin(), question.Prompt().end());
+  }
+  std::vector<std::vector<int32_t>> answers(questions.size());
+  size_t unfinished = questions.size();
+  const std::unique_ptr<models::DecodingCache> cache =
+      model_.StartDecoding(parameters, count, positions);
+  // The last token that there is room for is not shown to the model.
+  for (int64_t seen = 0; unfinished > 0 && seen + 1 < positions.size(2);) {
+    if (!keep_going()) return std::nullopt;
+    const int64_t shown = seen == 0 ? prompt : 1;
+    const at::Tensor written =
+        model_.Decode(parameters, ToDevice(next, {1, count, shown}, at::kLong, device), *cache)
+            .argmax(-1)
+            .cpu();
+    seen += shown;
+    const int64_t* tokens = written.const_data_ptr<int64_t>();
+    next.assign(tokens, tokens + count);
+    for (size_t i = 0; i < answers.size(); ++i) {
+      std::vector<int32_t>& answer = answers[i];
+      if (!answer.empty() && answer.back() == text_.task().end_token()) continue;
+      answer.push_back(static_cast<int32_t>(next[i]));
+      if (answer.back() == text_.task().end_token()) --unfinished;
+    }
+  }
+  return answers;
+}
+
+std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& parameters,
+                                                   int64_t size,
+                                                   absl::Span<const tasks::TextExample> questions,
+                                                   const std::function<bool()>& keep_going) const {
+  const c10::NoGradGuard no_gradients;
+  const at::Device device = Sample(parameters).device();
+  const at::Tensor positions = Positions(size, device);
+  std::vector<training::TextPiece> pieces;
+  for (const tasks::TextExample& question : questions) {
+    pieces.push_back(training::TextExamples::AnswerPiece(question));
+  }
+  double sum = 0;
+  for (const TextPass& pass : training::MakePasses(std::move(pieces))) {
+    if (!keep_going()) return std::nullopt;
+    const at::Tensor logits =
+        model_.Forward(parameters, ToExampleGroups(pass, device), positions, nullptr, nullptr);
+    sum += SumCrossEntropy(logits, TargetsOf(pass, device)).to(at::kDouble).item<double>();
+  }
+  return sum;
+}
+
+std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& parameters,
+                                                    int64_t size, int64_t questions,
+                                                    const std::function<bool()>& keep_going) const {
+  const int64_t bytes = options_.blocks * 2 * options_.d_model * text_.SequenceTokens(size) *
+                        static_cast<int64_t>(Sample(parameters).element_size());
+  const int64_t chunk = std::max<int64_t>(1, options_.memory_bytes / std::max<int64_t>(1, bytes));
+  AnswerTally tally(size);
+  double loss = 0;
+  int64_t tokens = 0;
+  for (int64_t first = 0; first < questions; first += chunk) {
+    std::vector<tasks::TextExample> asked;
+    for (int64_t i = first; i < std::min(first + chunk, questions); ++i) {
+      asked.push_back(text_.Question(options_.seed, size, i));
+    }
+    const auto answers = Answer(parameters, size, asked, keep_going);
+    if (!answers.has_value()) return std::nullopt;
+    const std::optional<double> losses = SumLosses(parameters, size, asked, keep_going);
+    if (!losses.has_value()) return std::nullopt;
+    loss += *losses;
+    for (size_t i = 0; i < asked.size(); ++i) {
+      tally.Add(text_.task().Compare(asked[i], (*answers)[i]));
+      tokens += static_cast<int64_t>(asked[i].Answer().size());
+    }
+  }
+  return tally.Score(tokens == 0 ? 0 : loss / static_cast<double>(tokens));
+}
+
+v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet& parameters,
+                                                     int64_t size, int64_t sequence) const {
+  const c10::NoGradGuard no_gradients;
+  const at::Device device = Sample(parameters).device();
+  const at::Tensor positions = Positions(size, device);
+  const tasks::TextExample question = text_.Question(options_.seed, size, sequence);
+  const std::vector<TextPass> passes =
+      training::MakePasses({training::TextExamples::AnswerPiece(question)});
+  models::Capture capture;
+  (void)model_.Forward(parameters, ToExampleGroups(passes[0], device), positions, nullptr,
+                       &capture);
+  v1::AttentionMap map =
+      MakeAttentionMap({.length = size, .tokens = passes[0].tokens}, positions, capture);
+  map.set_sequence(static_cast<int32_t>(sequence));
+  return map;
+}
+
+}  // namespace lengthwise::worker::evaluation

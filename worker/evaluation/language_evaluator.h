@@ -1,0 +1,84 @@
+// How well language models answer: they continue questions greedily, and what they write is
+// compared with the right answers.
+#ifndef LENGTHWISE_WORKER_EVALUATION_LANGUAGE_EVALUATOR_H_
+#define LENGTHWISE_WORKER_EVALUATION_LANGUAGE_EVALUATOR_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "ATen/core/Tensor.h"
+#include "absl/types/span.h"
+#include "models/encodings/positions.h"
+#include "models/networks/language_model.h"
+#include "models/parameters/arena.h"
+#include "proto/event.pb.h"
+#include "tasks/text.h"
+#include "worker/evaluation/length_score.h"
+#include "worker/training/text_examples.h"
+
+namespace lengthwise::worker::evaluation {
+
+// Questions and positions are functions of the evaluation's seed and the size alone: all models see
+// the same, at every evaluation, and the positions drawn for a size serve all its questions, from
+// the first token to the last of the answer. Keeps references to its arguments.
+class LanguageEvaluator {
+ public:
+  struct Options {
+    // Of questions and positions.
+    uint64_t seed = 0;
+    // Size of the network, for the estimate of memory.
+    int64_t blocks = 0;
+    int64_t d_model = 0;
+    // What keys and values of the questions that are answered at once may take, bytes.
+    int64_t memory_bytes = int64_t{1} << 30;
+  };
+
+  LanguageEvaluator(const training::TextExamples& text, const models::LanguageModel& model,
+                    const models::PositionPolicy& positions, const Options& options)
+      : text_(text), model_(model), positions_(positions), options_(options) {}
+
+  // Scores the model, a set of one member, on the first `questions` questions of `size`.
+  // `keep_going` is asked before each token; when it says no, nothing is returned.
+  std::optional<LengthScore> Score(const models::ParameterSet& parameters, int64_t size,
+                                   int64_t questions,
+                                   const std::function<bool()>& keep_going) const;
+
+  // What the model writes after each prompt, up to and with its first end token or as far as there
+  // is room; nothing where `keep_going` said no. The prompts are of questions of `size`.
+  std::optional<std::vector<std::vector<int32_t>>> Answer(
+      const models::ParameterSet& parameters, int64_t size,
+      absl::Span<const tasks::TextExample> questions,
+      const std::function<bool()>& keep_going) const;
+
+  // Attention probabilities on question `sequence` (from 0) of `size` and its right answer, with
+  // the positions of the first block.
+  v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters, int64_t size,
+                                    int64_t sequence) const;
+
+ private:
+  // int64 [1, S, T]
+  at::Tensor Positions(int64_t size, at::Device device) const;
+  // Of the right answers' tokens: the sum over all of them.
+  std::optional<double> SumLosses(const models::ParameterSet& parameters, int64_t size,
+                                  absl::Span<const tasks::TextExample> questions,
+                                  const std::function<bool()>& keep_going) const;
+
+  const training::TextExamples& text_;
+  const models::LanguageModel& model_;
+  const models::PositionPolicy& positions_;
+  const Options options_;
+};
+
+// A pass as the model takes it, for one member.
+models::ExampleGroups ToExampleGroups(const training::TextPass& pass, at::Device device);
+// Its targets, int64 [N].
+at::Tensor TargetsOf(const training::TextPass& pass, at::Device device);
+// Sum of the soft-max cross-entropy over the targets that count, in the type of the parameters or
+// single precision; `logits` are [1, N, V].
+at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets);
+
+}  // namespace lengthwise::worker::evaluation
+
+#endif  // LENGTHWISE_WORKER_EVALUATION_LANGUAGE_EVALUATOR_H_

@@ -1,0 +1,208 @@
+#include "worker/evaluation/language_evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ATen/ATen.h"
+#include "c10/core/GradMode.h"
+#include "catalogue/entry.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "models/encodings/catalogue.h"
+#include "models/networks/catalogue.h"
+#include "models/parameters/layout.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::worker::evaluation {
+namespace {
+
+using ::testing::ElementsAre;
+using training::TextExamples;
+using Answers = std::vector<std::vector<int32_t>>;
+
+constexpr int64_t kDigits = 3;
+constexpr int64_t kQuestions = 20;
+constexpr uint64_t kSeed = 6;
+
+const auto kGoOn = [] { return true; };
+
+std::unique_ptr<TextExamples> Additions() {
+  v1::Training training;
+  training.mutable_packing()->set_tokens(64);
+  return std::make_unique<TextExamples>(
+      std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(
+          tasks::CreateTask("decimal_addition", {}).value().release())),
+      training);
+}
+
+std::vector<tasks::TextExample> Questions(const TextExamples& text) {
+  std::vector<tasks::TextExample> questions;
+  for (int64_t i = 0; i < kQuestions; ++i) questions.push_back(text.Question(kSeed, kDigits, i));
+  return questions;
+}
+
+// Writes what it is told to, wherever it has seen nothing but the beginning of it.
+class ScriptedModel : public models::LanguageModel {
+ public:
+  ScriptedModel(int64_t vocabulary, std::vector<std::vector<int32_t>> texts)
+      : vocabulary_(vocabulary), texts_(std::move(texts)) {}
+
+  at::Tensor Forward(const models::ParameterSet&, const models::ExampleGroups& examples,
+                     const at::Tensor&, const models::DropoutNumbers*,
+                     models::Capture*) const override {
+    // Every token is as likely.
+    return at::zeros({1, examples.tokens.size(1), vocabulary_});
+  }
+  std::unique_ptr<models::DecodingCache> StartDecoding(const models::ParameterSet&,
+                                                       int64_t sequences,
+                                                       const at::Tensor&) const override {
+    auto seen = std::make_unique<Seen>();
+    seen->texts.resize(static_cast<size_t>(sequences));
+    return seen;
+  }
+  at::Tensor Decode(const models::ParameterSet&, const at::Tensor& tokens,
+                    models::DecodingCache& cache) const override {
+    at::Tensor logits = at::zeros({1, tokens.size(1), vocabulary_});
+    for (int64_t b = 0; b < tokens.size(1); ++b) {
+      std::vector<int32_t>& seen = static_cast<Seen&>(cache).texts[static_cast<size_t>(b)];
+      for (int64_t i = 0; i < tokens.size(2); ++i) {
+        seen.push_back(
+            static_cast<int32_t>(tokens.select(0, 0).select(0, b).select(0, i).item<int64_t>()));
+      }
+      for (const std::vector<int32_t>& text : texts_) {
+        if (text.size() > seen.size() && std::equal(seen.begin(), seen.end(), text.begin())) {
+          logits.select(0, 0).select(0, b).select(0, text[seen.size()]).fill_(1);
+        }
+      }
+    }
+    return logits;
+  }
+
+ private:
+  struct Seen : models::DecodingCache {
+    std::vector<std::vector<int32_t>> texts;
+  };
+  const int64_t vocabulary_;
+  const std::vector<std::vector<int32_t>> texts_;
+};
+
+class LanguageEvaluatorTest : public testing::Test {
+ protected:
+  LanguageEvaluatorTest() {
+    std::vector<catalogue::Problem> problems;
+    catalogue::Parameters network, encoding;
+    network.Set("blocks", int64_t{2});
+    network.Set("heads", int64_t{2});
+    network.Set("d_model", int64_t{16});
+    encoding.Set("randomized", true);
+    encoding.Set("max_position", int64_t{100});
+    for (const models::NetworkEntry* entry : models::NetworkEntries()) {
+      if (entry->name == "causal_decoder") {
+        network = catalogue::Resolve(*entry, network, "", problems);
+      }
+    }
+    for (const models::EncodingEntry* entry : models::EncodingEntries()) {
+      if (entry->name == "rope") encoding = catalogue::Resolve(*entry, encoding, "", problems);
+    }
+    EXPECT_TRUE(problems.empty());
+    model_ = models::CreateLanguageModel("causal_decoder", network, "rope", encoding,
+                                         {.vocabulary = text_->task().vocabulary(),
+                                          .longest_sequence = text_->SequenceTokens(kDigits)},
+                                         layout_)
+                 .value();
+    arena_ = std::make_unique<models::ParameterArena>(layout_, 1, at::kDouble, at::kCPU);
+    arena_->Initialize(0, 3);
+    // Sharper than it begins, so that it writes more than one token.
+    arena_->parameters().mul_(3);
+    positions_ = std::make_unique<models::PositionPolicy>(encoding);
+  }
+
+  LanguageEvaluator Evaluator(const models::LanguageModel& model,
+                              int64_t memory_bytes = int64_t{1} << 30) const {
+    return LanguageEvaluator(
+        *text_, model, *positions_,
+        {.seed = kSeed, .blocks = 2, .d_model = 16, .memory_bytes = memory_bytes});
+  }
+  models::ParameterSet Parameters() const { return arena_->Members(0, 1); }
+
+  const std::unique_ptr<TextExamples> text_ = Additions();
+  models::ParameterLayout layout_;
+  std::unique_ptr<models::LanguageModel> model_;
+  std::unique_ptr<models::ParameterArena> arena_;
+  std::unique_ptr<models::PositionPolicy> positions_;
+};
+
+TEST_F(LanguageEvaluatorTest, AnAnswerIsWhatTheWholeTextIsContinuedWithTokenByToken) {
+  const std::vector<tasks::TextExample> questions = Questions(*text_);
+  const Answers answers =
+      Evaluator(*model_).Answer(Parameters(), kDigits, questions, kGoOn).value();
+  const c10::NoGradGuard no_gradients;
+  const int64_t room = text_->SequenceTokens(kDigits);
+  std::vector<int64_t> positions = positions_->DrawBatch(
+      kSeed, random::Purpose::kEvaluationPositions, static_cast<uint64_t>(kDigits), room);
+  const at::Tensor drawn = at::tensor(positions, at::kLong).view({1, 1, room});
+  for (size_t i = 0; i < questions.size(); ++i) {
+    std::vector<int64_t> text(questions[i].Prompt().begin(), questions[i].Prompt().end());
+    std::vector<int32_t> expected;
+    while (static_cast<int64_t>(text.size()) < room) {
+      const auto length = static_cast<int64_t>(text.size());
+      const at::Tensor logits = model_->Forward(
+          Parameters(),
+          {.tokens = at::tensor(text, at::kLong).view({1, length}), .groups = {{1, length}}}, drawn,
+          nullptr, nullptr);
+      text.push_back(logits.select(0, 0).select(0, length - 1).argmax().item<int64_t>());
+      expected.push_back(static_cast<int32_t>(text.back()));
+      if (expected.back() == text_->task().end_token()) break;
+    }
+    EXPECT_EQ(answers[i], expected) << i;
+    // In a batch and alone.
+    EXPECT_EQ(Evaluator(*model_).Answer(Parameters(), kDigits, {questions[i]}, kGoOn).value()[0],
+              expected);
+  }
+}
+
+TEST_F(LanguageEvaluatorTest, ChunksChangeNothing) {
+  const LengthScore whole = Evaluator(*model_).Score(Parameters(), kDigits, 30, kGoOn).value();
+  const LengthScore parts =
+      Evaluator(*model_, /*memory_bytes=*/40'000).Score(Parameters(), kDigits, 30, kGoOn).value();
+  EXPECT_EQ(parts.accuracy, whole.accuracy);
+  EXPECT_NEAR(parts.loss, whole.loss, 1e-12);
+  EXPECT_EQ(parts.errors->ShortDebugString(), whole.errors->ShortDebugString());
+  EXPECT_GT(whole.loss, 0);
+}
+
+TEST_F(LanguageEvaluatorTest, CountsAnswersThatAreRightToTheLastToken) {
+  std::vector<std::vector<int32_t>> texts;
+  for (tasks::TextExample& question : Questions(*text_)) texts.push_back(question.tokens);
+  // Answers are hint, digit, hint, digit, ..., end. One with a wrong hint, one with its last digit
+  // wrong, one that goes on instead of ending.
+  const size_t last = texts[0].size() - 2;
+  texts[3][last - 1] = texts[3][last - 1] == 20 ? 21 : 20;
+  texts[5][last] = (texts[5][last] + 1) % 10;
+  texts[7].back() = 0;
+  const ScriptedModel model(text_->task().vocabulary(), texts);
+  const LengthScore score =
+      Evaluator(model).Score(Parameters(), kDigits, kQuestions, kGoOn).value();
+  EXPECT_DOUBLE_EQ(score.accuracy, 17.0 / 20);
+  EXPECT_EQ(score.sequences, 20);
+  // Wrong hints do not make digits wrong; one digit too many does.
+  EXPECT_DOUBLE_EQ(score.metrics.at("digits_accuracy"), 18.0 / 20);
+  EXPECT_THAT(score.errors->wrong_by_place(), ElementsAre(0, 0, 0, 1));
+  EXPECT_NEAR(score.loss, std::log(117.0), 1e-6) << "all tokens are as likely";
+}
+
+TEST_F(LanguageEvaluatorTest, StopsBeforeTheNextToken) {
+  for (int allowed = 0; allowed < 5; ++allowed) {
+    int asked = 0;
+    const auto keep_going = [&] { return ++asked <= allowed; };
+    EXPECT_FALSE(Evaluator(*model_).Score(Parameters(), kDigits, 30, keep_going).has_value());
+    EXPECT_EQ(asked, allowed + 1);
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::evaluation

@@ -1,0 +1,150 @@
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/ATen.h"
+#include "gtest/gtest.h"
+#include "models/encodings/positions.h"
+#include "models/networks/language_model.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+#include "random/stream.h"
+#include "tasks/text.h"
+#include "worker/training/pack_model.h"
+#include "worker/training/text_examples.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+constexpr MemberSeeds kMember = {.weight_seed = 1, .data_seed = 2};
+
+std::unique_ptr<PackModel> Create(const Blueprint& blueprint,
+                                  const std::vector<MemberSeeds>& members = {kMember}) {
+  const Device device = OpenDevice("cpu", 1).value();
+  PrepareThread(device);
+  auto model = CreatePackModel(blueprint, members, device);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
+
+// Loss and gradient norm of a step by a model that is shown one example after another, each whole
+// and alone, and never a packed sequence.
+struct Expected {
+  double loss = 0;
+  double accuracy = 0;
+  double gradient_norm = 0;
+};
+
+Expected OneByOne(const Blueprint& blueprint, int64_t step) {
+  models::ParameterLayout layout;
+  const tasks::TextTask& task = blueprint.text->task();
+  const auto model =
+      models::CreateLanguageModel(
+          blueprint.network.name, blueprint.network.parameters, blueprint.encoding.name,
+          blueprint.encoding.parameters,
+          {.vocabulary = task.vocabulary(), .longest_sequence = blueprint.size.longest_sequence},
+          layout)
+          .value();
+  models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  arena.Initialize(0, kMember.weight_seed);
+  arena.ZeroGradients();
+
+  // The step's examples and the positions of the longest.
+  const v1::Training& training = blueprint.training;
+  const tasks::TextData data = {.seed = kMember.data_seed,
+                                .smallest_size = training.lengths().min(),
+                                .largest_size = training.lengths().max()};
+  std::vector<std::vector<int64_t>> examples;
+  int64_t used = 0, sequences = 0, longest = 0, targets = 0;
+  for (uint32_t i = 0;; ++i) {
+    const tasks::TextExample example =
+        tasks::TrainingExample(task, data, static_cast<uint64_t>(step), i);
+    const auto length = static_cast<int64_t>(example.tokens.size());
+    if (used + length > training.packing().tokens()) {
+      used = 0;
+      if (++sequences == training.batch_size()) break;
+    }
+    used += length;
+    longest = std::max(longest, length);
+    targets += length - 1;
+    examples.emplace_back(example.tokens.begin(), example.tokens.end());
+  }
+  std::vector<int64_t> positions =
+      models::PositionPolicy(blueprint.encoding.parameters)
+          .DrawBatch(kMember.data_seed, random::Purpose::kTrainingPositions,
+                     static_cast<uint64_t>(step), longest);
+
+  Expected expected;
+  for (std::vector<int64_t>& example : examples) {
+    const auto length = static_cast<int64_t>(example.size());
+    const at::Tensor tokens = at::tensor(example, at::kLong).view({1, length});
+    const at::Tensor logits =
+        model
+            ->Forward(arena.Members(0, 1), {.tokens = tokens, .groups = {{1, length}}},
+                      at::tensor(positions, at::kLong).view({1, 1, longest}), nullptr, nullptr)
+            .select(0, 0)
+            .narrow(0, 0, length - 1);
+    const at::Tensor next = tokens.select(0, 0).narrow(0, 1, length - 1);
+    const at::Tensor loss =
+        at::log_softmax(logits, -1).gather(-1, next.unsqueeze(-1)).sum().neg().div(targets);
+    loss.backward();
+    expected.loss += loss.item<double>();
+    expected.accuracy += static_cast<double>(logits.argmax(-1).eq(next).sum().item<int64_t>()) /
+                         static_cast<double>(targets);
+  }
+  expected.gradient_norm = arena.gradients().norm().item<double>();
+  return expected;
+}
+
+TEST(LanguagePackModelTest, AStepIsThatOfItsExamplesOneByOne) {
+  v1::TrialSpecification trial = TinyTextTrial();
+  trial.mutable_training()->set_precision("float64");
+  // More than one pass.
+  trial.mutable_training()->set_batch_size(180);
+  const Blueprint blueprint = MakeBlueprint(trial).value();
+  ASSERT_GT(blueprint.text->TrainingPasses(kMember.data_seed, 1).size(), 1u);
+  const Expected expected = OneByOne(blueprint, 1);
+  const StepMeasurement measured = Create(blueprint)->TrainStep(1, {0}, {1e-3})[0];
+  EXPECT_NEAR(measured.loss / expected.loss, 1, 1e-6) << "as exact as its type";
+  EXPECT_NEAR(measured.gradient_norm / expected.gradient_norm, 1, 1e-6);
+  EXPECT_FLOAT_EQ(measured.accuracy, static_cast<float>(expected.accuracy));
+}
+
+TEST(LanguagePackModelTest, LearnsAndAPackIsItsMembers) {
+  const Blueprint blueprint = MakeBlueprint(TinyTextTrial()).value();
+  const auto pack = Create(blueprint, {{1, 2}, {3, 2}, {1, 4}});
+  const auto alone = Create(blueprint, {{1, 4}});
+  std::vector<StepMeasurement> first, last;
+  for (int64_t step = 1; step <= 30; ++step) {
+    last = pack->TrainStep(step, {0, 1, 2}, {1e-2, 1e-2, 1e-2});
+    if (step == 1) first = last;
+    EXPECT_EQ(alone->TrainStep(step, {0}, {1e-2})[0].loss, last[2].loss) << step;
+  }
+  for (size_t i = 0; i < 3; ++i) {
+    // 117 tokens, none better than others before the first step.
+    EXPECT_NEAR(first[i].loss, std::log(117.0), 1.0);
+    EXPECT_LT(last[i].loss, 0.8 * first[i].loss);
+  }
+  EXPECT_NE(first[0].loss, first[1].loss) << "other weights";
+  EXPECT_NE(first[0].loss, first[2].loss) << "other data";
+  const checkpoints::CheckpointHeader header = {
+      .step = 30, .program_version = "0", .fingerprint = "f"};
+  EXPECT_EQ(pack->Save(2, header), alone->Save(0, header));
+}
+
+TEST(LanguagePackModelTest, TokensMayAttendAcrossExamples) {
+  v1::TrialSpecification trial = TinyTextTrial();
+  trial.mutable_training()->mutable_packing()->set_attend_across(true);
+  const Blueprint blueprint = MakeBlueprint(trial).value();
+  EXPECT_EQ(blueprint.size.longest_sequence, 64);
+  const float across = Create(blueprint)->TrainStep(1, {0}, {1e-3})[0].loss;
+  const float within =
+      Create(MakeBlueprint(TinyTextTrial()).value())->TrainStep(1, {0}, {1e-3})[0].loss;
+  EXPECT_NE(across, within);
+  EXPECT_NEAR(across, within, 1.0);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,100 @@
+// The runner with text.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/training/pack_runner_fixture.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using training::LeaseOf;
+using training::TinyTextTrial;
+using Directive = PackSession::Directive;
+
+TEST(PackRunnerTextTest, EmitsEveryFactInOrder) {
+  RecordingSession session;
+  RunLease(LeaseOf({TinyTextTrial()}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  const std::vector<std::string> outline = Outline(session.events(0));
+  EXPECT_THAT(std::vector<std::string>(outline.end() - 6, outline.end()),
+              ElementsAre("checkpoint 40", "final 40", "errors 40", "errors 40", "attention 40",
+                          "outcome 40"));
+  const std::vector<v1::Event>& events = session.events(0);
+  for (const v1::Event& event : events) {
+    for (const int32_t length : event.training_points().lengths()) {
+      EXPECT_EQ(length, 64) << "tokens of a sequence";
+    }
+    if (!event.has_length_accuracies()) continue;
+    const v1::LengthAccuracies& accuracies = event.length_accuracies();
+    EXPECT_THAT(accuracies.lengths(), ElementsAre(2, 4));
+    EXPECT_EQ(accuracies.sequences(), accuracies.final() ? 16 : 4);
+    ASSERT_EQ(accuracies.metrics_size(), 1);
+    EXPECT_EQ(accuracies.metrics(0).name(), "digits_accuracy");
+    ASSERT_EQ(accuracies.metrics(0).values_size(), 2);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_GE(accuracies.metrics(0).values(i), accuracies.accuracies(i));
+      EXPECT_GT(accuracies.losses(i), 0);
+    }
+  }
+  const v1::AnswerErrors& errors = events[events.size() - 3].answer_errors();
+  EXPECT_EQ(errors.length(), 4);
+  EXPECT_EQ(errors.answers(), 16);
+  EXPECT_LE(errors.wrong_by_place_size(), 5);
+  int answers = 0;
+  for (const int32_t count : errors.answers_by_wrong_digits()) answers += count;
+  EXPECT_EQ(answers, 16);
+
+  // "<h>a<h>a<h>a+<h>b<h>b<h>b=<h>c<h>c<h>c<eos>"
+  const v1::AttentionMap& map = events[events.size() - 2].attention_map();
+  EXPECT_EQ(map.length(), 2);
+  EXPECT_EQ(map.tokens_size(), 21);
+  EXPECT_EQ(map.positions_size(), 21);
+  EXPECT_EQ(map.probabilities().size(), 2 * 21 * 21 * sizeof(float));
+}
+
+// A lease is lost at points all over the run: between steps, while answers are written in the
+// evaluations during training, and in the last one.
+TEST(PackRunnerTextTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+  const v1::TrialSpecification trial = TinyTextTrial(1);
+  RecordingSession undisturbed;
+  RunLease(LeaseOf({trial}), undisturbed);
+  ASSERT_GT(undisturbed.asked(), 80) << "asked before every token";
+  for (int64_t lost_at = 5; lost_at < undisturbed.asked(); lost_at += 13) {
+    v1::Lease lease = LeaseOf({trial});
+    RecordingSession session;
+    session.directive = [=](int64_t, int64_t asked) {
+      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
+    };
+    RunLease(lease, session);
+    EXPECT_LE(session.asked(), lost_at + 2) << "stops at once";
+    session.directive = nullptr;
+    session.Rewind(lease);
+    RunLease(lease, session);
+    EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+  }
+}
+
+TEST(PackRunnerTextTest, APackIsBitForBitItsMembers) {
+  const std::vector<v1::TrialSpecification> trials = {TinyTextTrial(1), TinyTextTrial(2)};
+  RecordingSession session;
+  RunLease(LeaseOf(trials), session);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(session.History(i), HistoryAlone(trials[i])) << i;
+}
+
+TEST(PackRunnerTextTest, RefusesWhatHasNoExamples) {
+  v1::TrialSpecification trial = TinyTextTrial();
+  trial.mutable_evaluation()->add_lengths(102);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("1 to 101 digits with index hints"));
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

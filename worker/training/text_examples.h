@@ -1,0 +1,78 @@
+// Text: what a step trains a language model on, and what evaluation asks it (tasks/text.h). In the
+// place of a length stands the size of a question. No LibTorch.
+#ifndef LENGTHWISE_WORKER_TRAINING_TEXT_EXAMPLES_H_
+#define LENGTHWISE_WORKER_TRAINING_TEXT_EXAMPLES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "proto/specification.pb.h"
+#include "tasks/packing.h"
+#include "tasks/text.h"
+#include "worker/training/examples.h"
+
+namespace lengthwise::worker::training {
+
+// What goes through a language model at once: examples in groups of equal length, one group behind
+// the other, each [examples, length] row-major.
+struct TextPass {
+  struct Group {
+    int64_t examples = 0;
+    int64_t length = 0;
+  };
+  std::vector<int64_t> tokens;   // [N]
+  std::vector<int64_t> targets;  // [N]; the token to be predicted, or tasks::kNoTarget
+  std::vector<Group> groups;     // by ascending length
+
+  int64_t examples() const;
+  int64_t Counted() const;  // targets
+};
+
+// Tokens and targets of one example.
+struct TextPiece {
+  std::vector<int64_t> tokens;
+  std::vector<int64_t> targets;
+};
+
+// Tokens of a pass at most, or one example where that has more. Gradients are added up pass by
+// pass, and sums are rounded: this is the same on every device, so that a trial is. It is small
+// enough that a pass of 268M parameters fits beside them, and large enough to fill a GPU.
+inline constexpr int64_t kPassTokens = 8192;
+
+// The pieces by ascending length, those of one length in their order, in passes that are filled one
+// after another.
+std::vector<TextPass> MakePasses(std::vector<TextPiece> pieces);
+
+class TextExamples : public ExampleSource {
+ public:
+  // `training` has a packing.
+  TextExamples(std::unique_ptr<tasks::TextTask> task, const v1::Training& training);
+
+  const tasks::TextTask& task() const { return *task_; }
+
+  int64_t InputTokens(int64_t n) const override { return task_->LongestExample(n); }
+  int64_t SequenceTokens(int64_t n) const override { return tasks::LongestContinued(*task_, n); }
+  int64_t LongestTraining(const v1::Training& training) const override;
+  double ExamplesOfStep(const v1::Training& training) const override;
+  // Always INVALID_ARGUMENT.
+  absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const override;
+
+  // The examples of a step, as packing has it (tasks::PackTrainingBatch), each on its own or, where
+  // tokens attend across examples, each sequence as one.
+  std::vector<TextPass> TrainingPasses(uint64_t data_seed, int64_t step) const;
+
+  // Question `number` of `n` in evaluations with this seed.
+  tasks::TextExample Question(uint64_t seed, int64_t n, int64_t number) const;
+
+  // The example with the tokens of its answer as targets.
+  static TextPiece AnswerPiece(const tasks::TextExample& example);
+
+ private:
+  const std::unique_ptr<tasks::TextTask> task_;
+  const v1::Training training_;
+};
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_TEXT_EXAMPLES_H_
