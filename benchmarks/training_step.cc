@@ -4,23 +4,22 @@
 //   bazel run -c opt //benchmarks:training_step -- --encoding relative --length 40 --threads 2
 //
 // benchmarks/compare_training_step.py runs it and PyTorch alternately.
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <vector>
 
-#include "ATen/ops/empty.h"
-#include "ATen/ops/mm.h"
-#include "ATen/ops/rand.h"
 #include "CLI/CLI.hpp"
+#include "benchmarks/measuring.h"
 #include "worker/training/pack_model.h"
 
 namespace lengthwise::worker::training {
 namespace {
+
+using benchmarks::CpuSeconds;
+using benchmarks::Median;
+using benchmarks::PeakBytes;
+using benchmarks::WallSeconds;
 
 struct Options {
   std::string encoding = "relative";
@@ -57,50 +56,6 @@ v1::TrialSpecification Trial(const Options& options) {
   return trial;
 }
 
-double WallSeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-int64_t PeakBytes() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-// Fastest of a few repetitions, in seconds.
-template <typename Body>
-double Fastest(const Body& body) {
-  double best = 1e9;
-  for (int i = 0; i < 7; ++i) {
-    const double start = WallSeconds();
-    body();
-    best = std::min(best, WallSeconds() - start);
-  }
-  return best;
-}
-
-// What the machine can do on the same threads: a large product, the step's largest product, a copy.
-int MeasureRoofline() {
-  const at::Tensor a = at::rand({2048, 2048}), rows = at::rand({10240, 64}),
-                   up = at::rand({64, 256});
-  const double large = 2.0 * 2048 * 2048 * 2048 / Fastest([&] { at::mm(a, a); });
-  const double feed_forward = 2.0 * 10240 * 64 * 256 / Fastest([&] { at::mm(rows, up); });
-  const at::Tensor from = at::rand({64 << 20}), to = at::empty({64 << 20});
-  const double copied = 2.0 * 4 * (64 << 20) / Fastest([&] { to.copy_(from); });
-  std::printf(
-      "{\"large_product_flop_per_second\": %.4g, \"10240x64x256_flop_per_second\": %.4g, "
-      "\"copy_bytes_per_second\": %.4g}\n",
-      large, feed_forward, copied);
-  return 0;
-}
-
 int Measure(const Options& options) {
   const auto device = OpenDevice("cpu", options.threads);
   if (!device.ok()) {
@@ -108,7 +63,10 @@ int Measure(const Options& options) {
     return 1;
   }
   PrepareThread(*device);
-  if (options.roofline) return MeasureRoofline();
+  if (options.roofline) {
+    benchmarks::PrintRoofline(10240, 64, 256);
+    return 0;
+  }
   const auto blueprint = MakeBlueprint(Trial(options));
   if (!blueprint.ok()) {
     std::fprintf(stderr, "%s\n", blueprint.status().ToString().c_str());

@@ -1,0 +1,51 @@
+// A language model with initial weights, to be timed.
+#ifndef LENGTHWISE_BENCHMARKS_LANGUAGE_MODEL_DECODER_H_
+#define LENGTHWISE_BENCHMARKS_LANGUAGE_MODEL_DECODER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/types/span.h"
+#include "catalogue/entry.h"
+#include "models/networks/language_model.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+
+namespace lengthwise::benchmarks {
+
+// Decimal addition's.
+inline constexpr int64_t kVocabulary = 116;
+
+// Of the paper's sizes by number of parameters (Zhou et al. 2024, Table E.1).
+struct DecoderSize {
+  int64_t blocks = 6, heads = 8, d_model = 512;
+};
+
+// "1M" (2 blocks of d_model 192), "2M", "5M", "25M" or "268M".
+DecoderSize SizeOf(const std::string& name);
+
+// The defaults of the entry of this name, with what is given.
+template <typename Entry>
+catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, const std::string& name,
+                               const catalogue::Parameters& given) {
+  std::vector<catalogue::Problem> problems;
+  for (const Entry* entry : entries) {
+    if (entry->name == name) return catalogue::Resolve(*entry, given, name, problems);
+  }
+  return {};
+}
+
+struct Decoder {
+  // Positions are plain, or drawn from 2,048 where the encoding takes them and `randomized`.
+  Decoder(const DecoderSize& size, const std::string& encoding, bool randomized, int64_t tokens);
+
+  models::ParameterLayout layout;
+  std::unique_ptr<models::LanguageModel> model;
+  std::unique_ptr<models::ParameterArena> arena;
+  at::Tensor positions;  // [1, S, tokens]
+};
+
+}  // namespace lengthwise::benchmarks
+
+#endif  // LENGTHWISE_BENCHMARKS_LANGUAGE_MODEL_DECODER_H_
