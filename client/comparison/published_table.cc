@@ -96,7 +96,8 @@ PublishedTable Read(absl::string_view name, const json& file) {
   table.protocol = comparison.at("protocol");
   table.quantity = ReadChoice<Quantity>(comparison, "quantity",
                                         {{"unseen_accuracy", Quantity::kUnseenAccuracy},
-                                         {"training_hours", Quantity::kTrainingHours}});
+                                         {"training_hours", Quantity::kTrainingHours},
+                                         {"attention_cosine", Quantity::kAttentionCosine}});
   for (const json& column : file.at("columns")) {
     table.columns.push_back(ReadColumn(column, comparison));
   }

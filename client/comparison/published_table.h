@@ -32,6 +32,9 @@ enum class Quantity {
   kUnseenAccuracy,
   // Hours of training for the paper's number of steps. Less is better.
   kTrainingHours,
+  // Cosine similarity of attention maps to those of a reference encoding, 0 to 1. Not of an
+  // experiment's summary: `lengthwise analyze attention` compares with it.
+  kAttentionCosine,
 };
 
 struct PublishedColumn {
