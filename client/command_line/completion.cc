@@ -95,6 +95,7 @@ ValueKind KindOf(const std::string& full_name, const OptionDescription& option) 
       {"task", ValueKind::kTask},
       {"--task", ValueKind::kTask},
       {"--encoding", ValueKind::kEncoding},
+      {"--reference", ValueKind::kEncoding},
       {"--network", ValueKind::kNetwork},
       {"--figure", ValueKind::kFigure},
       {"--compare", ValueKind::kPublishedTable},

@@ -19,6 +19,7 @@ struct AttentionOptions {
   std::string trial;
   std::string input;
   int length = 0;
+  int sequence = 0;
   int layer = 0;
   int head = 0;
   LocalWorkers workers;
@@ -68,6 +69,7 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
   for (const v1::AttentionMap& map : maps) {
     nlohmann::ordered_json object = {
         {"length", map.length()},
+        {"sequence", map.sequence() + 1},
         {"tokens", std::vector<int32_t>(map.tokens().begin(), map.tokens().end())},
         {"positions", std::vector<int64_t>(map.positions().begin(), map.positions().end())}};
     const AttentionProbabilities probabilities(map);
@@ -93,15 +95,16 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
 
 // Long maps are millions of numbers: written as they are made.
 void WriteCsv(const std::vector<v1::AttentionMap>& maps, std::ostream& out) {
-  out << "length,layer,head,query,key,probability\n";
+  out << "length,sequence,layer,head,query,key,probability\n";
   for (const v1::AttentionMap& map : maps) {
     const AttentionProbabilities probabilities(map);
     for (int layer = 0; layer < map.layers(); ++layer) {
       for (int head = 0; head < map.heads(); ++head) {
         for (int query = 0; query < map.tokens_size(); ++query) {
           for (int key = 0; key < map.tokens_size(); ++key) {
-            out << map.length() << "," << layer + 1 << "," << head + 1 << "," << query << "," << key
-                << "," << probabilities.At(layer, head, query, key) << "\n";
+            out << map.length() << "," << map.sequence() + 1 << "," << layer + 1 << "," << head + 1
+                << "," << query << "," << key << "," << probabilities.At(layer, head, query, key)
+                << "\n";
           }
         }
       }
@@ -136,10 +139,17 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
                   ? (*connection)->QueryAttentionMaps(trial->name(), options.length)
                   : MapsOfInput(program, **connection, options, input, *trial);
   if (!maps.ok()) return maps.status();
+  // To look at, one of each length is enough.
+  const int sequence = options.sequence == 0 && program.output_is_table() ? 1 : options.sequence;
+  if (sequence > 0) {
+    std::erase_if(*maps,
+                  [&](const v1::AttentionMap& map) { return map.sequence() + 1 != sequence; });
+  }
   if (maps->empty()) {
     return absl::NotFoundError(
         absl::StrCat(ShortName(trial->name()), " has no attention maps",
                      options.length > 0 ? absl::StrCat(" of length ", options.length) : "",
+                     sequence > 1 ? absl::StrCat(" of sequence ", sequence) : "",
                      "; record them with evaluation.attention_lengths, with `lengthwise evaluate ",
                      options.trial, " --attention_lengths LIST`, or give an --input"));
   }
@@ -182,6 +192,12 @@ void AddAttention(CLI::App& app, Program& program) {
   command->add_option("--length", options->length, "Only recorded maps of this length")
       ->check(CLI::NonNegativeNumber)
       ->type_name("N");
+  command
+      ->add_option("--sequence", options->sequence,
+                   "Of the sequences recorded of a length this one, from 1; default the first, in "
+                   "json and csv all")
+      ->check(CLI::PositiveNumber)
+      ->type_name("S");
   command->add_option("--layer", options->layer, "One layer, from 1; default all")
       ->check(CLI::NonNegativeNumber)
       ->type_name("L");

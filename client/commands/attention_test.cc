@@ -30,11 +30,40 @@ TEST_F(CommandsTest, ShowsRecordedAttention) {
   EXPECT_EQ(Run({"attention", "e-1/0"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("│██  │\n├░░▓▓┤\n"));
   EXPECT_EQ(Run({"attention", "e-1/0", "--output", "csv"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr("\n1,1,1,1,0,0.25\n"));
+  EXPECT_THAT(out_, HasSubstr("\n1,1,1,1,1,0,0.25\n"));
   EXPECT_EQ(Run({"attention", "e-1/0", "--output", "json"}), kSuccess);
   EXPECT_EQ(nlohmann::json::parse(out_)["maps"][0]["probabilities"][0][0][1][1], 0.75);
   EXPECT_EQ(Run({"attention", "e-1/0", "--layer", "2"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--layer: got 2, the network has 1 layers"));
+}
+
+TEST_F(CommandsTest, OfSeveralSequencesTheFirstIsShownUnlessOneIsChosen) {
+  server_.AddExperiment("e-1", {"none"});
+  for (int sequence = 0; sequence < 3; ++sequence) {
+    v1::AttentionMap map = TwoTokens(0);
+    map.set_sequence(sequence);
+    map.set_tokens(0, sequence);
+    server_.AddAttentionMap("experiments/e-1/trials/bucket_sort-none", map);
+  }
+  const auto tokens = [&] {
+    std::vector<int> first;
+    const nlohmann::json written = nlohmann::json::parse(out_);
+    for (const auto& map : written["maps"]) {
+      EXPECT_EQ(map["sequence"], map["tokens"][0].get<int>() + 1);
+      first.push_back(map["tokens"][0]);
+    }
+    return first;
+  };
+  EXPECT_EQ(Run({"attention", "e-1/0", "--output", "json"}), kSuccess);
+  EXPECT_THAT(tokens(), testing::ElementsAre(0, 1, 2));
+  EXPECT_EQ(Run({"attention", "e-1/0", "--output", "json", "--sequence", "3"}), kSuccess);
+  EXPECT_THAT(tokens(), testing::ElementsAre(2));
+  EXPECT_EQ(Run({"attention", "e-1/0"}), kSuccess);
+  const std::string first = out_;
+  EXPECT_EQ(Run({"attention", "e-1/0", "--sequence", "1"}), kSuccess);
+  EXPECT_EQ(out_, first);
+  EXPECT_EQ(Run({"attention", "e-1/0", "--sequence", "4"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("no attention maps of sequence 4"));
 }
 
 TEST_F(CommandsTest, ShowsAttentionForTheUsersOwnInput) {

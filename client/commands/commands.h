@@ -19,6 +19,7 @@ void AddReport(CLI::App& app, Program& program);
 void AddExport(CLI::App& app, Program& program);
 void AddCompare(CLI::App& app, Program& program);
 void AddAttention(CLI::App& app, Program& program);
+void AddAnalyze(CLI::App& app, Program& program);
 void AddEvaluate(CLI::App& app, Program& program);
 void AddExtend(CLI::App& app, Program& program);
 void AddList(CLI::App& app, Program& program);
@@ -38,13 +39,14 @@ void AddMan(CLI::App& app, Program& program);
 
 // In the order of the help.
 inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
-    AddRun,      AddValidate, AddSample,  AddCatalogueCommands,
-    AddSubmit,   AddWatch,    AddResults, AddPlot,
-    AddReport,   AddExport,   AddCompare, AddAttention,
-    AddEvaluate, AddExtend,   AddList,    AddShow,
-    AddLogs,     AddCancel,   AddRetry,   AddDelete,
-    AddWorkers,  AddStorage,  AddBackup,  AddAuth,
-    AddConfig,   AddDoctor,   AddMan,     AddCompletion,
+    AddRun,        AddValidate, AddSample,  AddCatalogueCommands,
+    AddSubmit,     AddWatch,    AddResults, AddPlot,
+    AddReport,     AddExport,   AddCompare, AddAnalyze,
+    AddAttention,  AddEvaluate, AddExtend,  AddList,
+    AddShow,       AddLogs,     AddCancel,  AddRetry,
+    AddDelete,     AddWorkers,  AddStorage, AddBackup,
+    AddAuth,       AddConfig,   AddDoctor,  AddMan,
+    AddCompletion,
 };
 
 }  // namespace lengthwise::client

@@ -18,7 +18,11 @@ struct EvaluateOptions {
   std::optional<int32_t> sequences;
   std::optional<uint64_t> seed;
   std::string attention_lengths;
+  std::optional<int32_t> attention_sequences;
   std::string projection_lengths;
+  bool sequence_scores = false;
+  std::vector<double> embedding_noise;
+  std::optional<int64_t> training_examples;
   LocalWorkers workers;
   bool detach = false;
 };
@@ -30,6 +34,15 @@ absl::Status FillEvaluation(const EvaluateOptions& options, v1::Evaluation& eval
   if (!options.projection_lengths.empty()) {
     status.Update(ReadNumbers("--projection_lengths", options.projection_lengths,
                               *evaluation.mutable_projection()->mutable_lengths()));
+  }
+  if (options.attention_sequences.has_value()) {
+    evaluation.set_attention_sequences(*options.attention_sequences);
+  }
+  if (options.sequence_scores) evaluation.set_sequence_scores(true);
+  evaluation.mutable_embedding_noise()->Add(options.embedding_noise.begin(),
+                                            options.embedding_noise.end());
+  if (options.training_examples.has_value()) {
+    evaluation.set_training_examples(*options.training_examples);
   }
   if (options.sequences.has_value()) evaluation.set_sequences(*options.sequences);
   if (options.seed.has_value()) evaluation.set_seed(*options.seed);
@@ -78,7 +91,8 @@ void AddEvaluate(CLI::App& app, Program& program) {
       app, "evaluate", "Evaluates a trained model again, on other lengths", kServerGroup,
       "lengthwise evaluate table1-1/0 --lengths 41..500 --sequences 500\n"
       "lengthwise evaluate quickstart/1 --lengths 61..100 --data_dir "
-      "~/.local/share/lengthwise/runs",
+      "~/.local/share/lengthwise/runs\n"
+      "lengthwise evaluate table2-1/0 --attention_lengths 1..3 --attention_sequences 36",
       [&program, options] { return Evaluate(program, *options); });
   command->add_option("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial")
       ->required()
@@ -95,6 +109,23 @@ void AddEvaluate(CLI::App& app, Program& program) {
       ->add_option("--attention_lengths", options->attention_lengths,
                    "Also record attention maps at these lengths")
       ->type_name("LIST");
+  command
+      ->add_option("--attention_sequences", options->attention_sequences,
+                   "Of how many sequences of each of these lengths; default 1")
+      ->type_name("N");
+  command->add_flag("--sequence_scores", options->sequence_scores,
+                    "Also record the score of every single sequence");
+  command
+      ->add_option("--embedding_noise", options->embedding_noise,
+                   "Evaluate again with noise of these standard deviations on the embeddings of "
+                   "tokens: 0.02,0.04,0.1")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  command
+      ->add_option("--training_examples", options->training_examples,
+                   "Also score so many examples of the trial's own data set")
+      ->type_name("N");
   command
       ->add_option("--projection_lengths", options->projection_lengths,
                    "Also record projections of activations at these lengths")

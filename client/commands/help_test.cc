@@ -18,7 +18,7 @@ TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
         "schedules", "protocols", "submit",  "watch",      "results",   "compare",  "attention",
         "evaluate",  "extend",    "list",    "show",       "cancel",    "retry",    "delete",
         "workers",   "logs",      "storage", "backup",     "auth",      "config",   "plot",
-        "report",    "doctor",    "man",     "completion", "export"}) {
+        "report",    "doctor",    "man",     "completion", "export",    "analyze"}) {
     EXPECT_THAT(out_, HasSubstr("\n  " + command + " "));
     std::ostringstream out;
     Program program(out, out);

@@ -54,6 +54,14 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
        kUsage,
        "say what to do: create-token, list-tokens, revoke-token or whoami; see `lengthwise auth "
        "--help`"},
+      {{"analyze"},
+       kUsage,
+       "say what to do: attention, encodings, noise, humans or t_test; see `lengthwise analyze "
+       "--help`"},
+      {{"analyze", "attention", "e-1"},
+       kUsage,
+       "--reference is missing: The encoding whose maps the others are compared with; see "
+       "`lengthwise analyze attention --help`"},
       {{"sample", "bucket_sort", "--lenght", "4"},
        kUsage,
        "unknown option \"--lenght\"; did you mean \"--length\"?; see `lengthwise sample --help`"},
@@ -110,8 +118,9 @@ TEST_F(MistakesTest, OfNames) {
       {{"plot", "e", "--figure", "los"}, kUsage, "unknown figure \"los\"; did you mean \"loss\"?"},
       {{"plot", "e"},
        kUsage,
-       "say what to draw: --figure accuracy_by_length|accuracy_over_time|attention|length_sweep|"
-       "loss|projection"},
+       "say what to draw: --figure accuracy_by_length|accuracy_over_time|attention|"
+       "attention_similarity|encoding_distance|length_sweep|"
+       "loss|noise|projection"},
       {{"show", "f-1"}, kFailure, "there is no experiment \"f-1\"; did you mean \"e-1\"?"},
       {{"logs", "e-1/7"},
        kFailure,

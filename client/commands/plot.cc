@@ -7,6 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "catalogue/suggestion.h"
+#include "client/analysis/analysis_figures.h"
+#include "client/analysis/recorded_scores.h"
+#include "client/analysis/trial_sets.h"
 #include "client/commands/commands.h"
 #include "client/commands/figure_names.h"
 #include "client/plotting/accuracy_by_length.h"
@@ -32,6 +35,7 @@ struct PlotOptions {
   TrialFilter filter;
   AttentionChoice attention;
   std::string parameter;
+  std::string reference;
   std::string out;
   std::string title;
   PictureSize size;
@@ -47,7 +51,39 @@ struct FigureKind {
   bool needs_intervals = false;
   absl::Status (*fetch)(Connection&, const PlotOptions&, Experiments&) = nullptr;
   absl::StatusOr<Figure> (*make)(const Experiments&, const PlotOptions&) = nullptr;
+  // Or by queries of its own, of an analysis.
+  absl::StatusOr<Figure> (*analyze)(Connection&, const PlotOptions&, const Experiments&) = nullptr;
 };
+
+absl::StatusOr<Figure> NoisePicture(Connection& connection, const PlotOptions&,
+                                    const Experiments& experiments) {
+  auto scores = FetchRecordedScores(connection, experiments);
+  if (!scores.ok()) return scores.status();
+  const std::vector<TrialSet> sets = SetsOfTrials(experiments);
+  auto curves = MakeNoiseCurves(experiments, sets, *scores);
+  if (!curves.ok()) return curves.status();
+  return NoiseFigure(*curves, experiments);
+}
+
+absl::StatusOr<Figure> AttentionSimilarityPicture(Connection& connection,
+                                                  const PlotOptions& options,
+                                                  const Experiments& experiments) {
+  const std::vector<TrialSet> sets = SetsOfTrials(experiments);
+  auto comparison =
+      CompareAttention(connection, sets, options.reference, AttentionMeasure::kCosine);
+  if (!comparison.ok()) return comparison.status();
+  return AttentionSimilarityFigure(*comparison, options.reference, experiments);
+}
+
+absl::StatusOr<Figure> EncodingDistancePicture(Connection& connection, const PlotOptions& options,
+                                               const Experiments& experiments) {
+  auto reference = FixedEncoding::Find(options.reference, experiments);
+  if (!reference.ok()) return reference.status();
+  const std::vector<TrialSet> sets = SetsOfTrials(experiments);
+  auto distances = MeasureEncodings(connection, sets, *reference);
+  if (!distances.ok()) return distances.status();
+  return EncodingDistanceFigure(*distances, options.reference, experiments);
+}
 
 const std::map<std::string, FigureKind>& FigureKinds() {
   static const auto& kinds = *new std::map<std::string, FigureKind>{
@@ -58,6 +94,9 @@ const std::map<std::string, FigureKind>& FigureKinds() {
        {.needs_intervals = true,
         .make = [](const Experiments& experiments,
                    const PlotOptions&) { return AccuracyOverTimeFigure(experiments); }}},
+      {"attention_similarity", {.analyze = AttentionSimilarityPicture}},
+      {"encoding_distance", {.analyze = EncodingDistancePicture}},
+      {"noise", {.analyze = NoisePicture}},
       {"attention",
        {.fetch =
             [](Connection& connection, const PlotOptions& options, Experiments& experiments) {
@@ -118,6 +157,15 @@ absl::Status Check(const PlotOptions& options) {
     return absl::InvalidArgumentError(
         "--layer, --head and --length are for the figure attention alone");
   }
+  const bool compares =
+      options.figure == "attention_similarity" || options.figure == "encoding_distance";
+  if (compares == options.reference.empty()) {
+    return absl::InvalidArgumentError(
+        compares
+            ? absl::StrCat("the figure ", options.figure,
+                           " needs --reference, the encoding that the others are compared with")
+            : "--reference is for the figures attention_similarity and encoding_distance");
+  }
   if (!options.parameter.empty() && options.figure != "length_sweep") {
     return absl::InvalidArgumentError("--parameter is for the figure length_sweep alone");
   }
@@ -144,7 +192,8 @@ absl::StatusOr<int> Plot(Program& program, const PlotOptions& options) {
       return status;
     }
   }
-  auto figure = kind.make(*experiments, options);
+  auto figure = kind.analyze != nullptr ? kind.analyze(**connection, options, *experiments)
+                                        : kind.make(*experiments, options);
   if (!figure.ok()) return figure.status();
   if (!options.title.empty()) figure->title = options.title;
 
@@ -205,6 +254,9 @@ void AddPlot(CLI::App& app, Program& program) {
       "  projection           activations in two dimensions; needs evaluation.projection\n"
       "  length_sweep         accuracy by a parameter of the encodings, such as max_position\n"
       "  accuracy_over_time   accuracy over training's wall clock; needs evaluation.every_steps\n"
+      "  noise                accuracy under noise; needs evaluation.embedding_noise\n"
+      "  attention_similarity accuracy by the likeness of attention to --reference's\n"
+      "  encoding_distance    accuracy by the distance of learned tables from --reference's\n"
       "\n"
       "Lines are means over seeds, with a band from the lowest to the highest, at the learning\n"
       "rate that is best on lengths not seen in training. Pictures are drawn by gnuplot (Debian's\n"
@@ -253,9 +305,18 @@ void AddPlot(CLI::App& app, Program& program) {
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   command
+      ->add_option("--sequence", options->attention.sequence,
+                   "attention: of the sequences of a length this one, from 1; default the first")
+      ->check(CLI::PositiveNumber)
+      ->type_name("S");
+  command
       ->add_option("--parameter", options->parameter,
                    "length_sweep: the parameter of the encodings; default: the one that differs")
       ->type_name("NAME");
+  command
+      ->add_option("--reference", options->reference,
+                   "attention_similarity, encoding_distance: the encoding to compare with")
+      ->type_name("ENCODING");
   command->add_option("--title", options->title, "Instead of the picture's own")->type_name("TEXT");
   command->add_option("--width", options->size.width, "Of the picture; default: what suits it")
       ->type_name("PIXELS");

@@ -86,7 +86,10 @@ TEST_F(CommandsTest, EvaluatesAStoredModel) {
   v1::WatchExperimentResponse response;
   response.set_caught_up(true);
   server_.AddWatchScript({{response}, grpc::Status::OK});
-  EXPECT_EQ(Run({"evaluate", "e-1/0", "--lengths", "41..43", "--sequences", "7"}), kSuccess);
+  EXPECT_EQ(Run({"evaluate", "e-1/0", "--lengths", "41..43", "--sequences", "7",
+                 "--attention_lengths", "1..3", "--attention_sequences", "36", "--sequence_scores",
+                 "--embedding_noise", "0.02,0.1", "--training_examples", "80"}),
+            kSuccess);
   EXPECT_THAT(out_, HasSubstr("Evaluating bucket_sort-none again as e_evaluation-1\n"));
   EXPECT_THAT(out_, HasSubstr("50.0"));
   const auto requests = server_.evaluate_requests();
@@ -95,6 +98,11 @@ TEST_F(CommandsTest, EvaluatesAStoredModel) {
   EXPECT_THAT(requests[0].evaluation().lengths(), testing::ElementsAre(41, 42, 43));
   EXPECT_EQ(requests[0].evaluation().sequences(), 7);
   EXPECT_FALSE(requests[0].evaluation().has_seed());
+  EXPECT_THAT(requests[0].evaluation().attention_lengths(), testing::ElementsAre(1, 2, 3));
+  EXPECT_EQ(requests[0].evaluation().attention_sequences(), 36);
+  EXPECT_TRUE(requests[0].evaluation().sequence_scores());
+  EXPECT_THAT(requests[0].evaluation().embedding_noise(), testing::ElementsAre(0.02, 0.1));
+  EXPECT_EQ(requests[0].evaluation().training_examples(), 80);
 }
 
 }  // namespace

@@ -141,6 +141,13 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
   const std::vector<PublishedRow>& rows = comparison.table.rows;
   const std::vector<PublishedColumn>& columns = comparison.table.columns;
   const Quantity quantity = comparison.table.quantity;
+  if (quantity == Quantity::kAttentionCosine) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(comparison.table.key,
+                     " is about attention maps; `lengthwise analyze attention EXPERIMENT "
+                     "--reference ENCODING --compare ",
+                     comparison.table.key, "` compares with it"));
+  }
   double factor = quantity == Quantity::kLoss ? 1 : 100;  // per cent
   if (quantity == Quantity::kTrainingHours) {
     const absl::StatusOr<double> hours = HoursPerSecond(specification, comparison);

@@ -48,16 +48,15 @@ Records ComparisonRecords(const Comparison& comparison) {
       const ComparisonCell& cell = comparison.cells[row][column];
       const bool run = cell.measured.has_value();
       const bool printed = cell.published.has_value();
-      records.rows.push_back({table.rows[row].task, table.rows[row].level,
-                              table.rows[row].permutation_invariant,
-                              table.rows[row].random_accuracy, table.columns[column].key,
-                              run ? Value(cell.measured->value) : Value(),
-                              run ? OrNothing(cell.measured->deviation) : Value(),
-                              int64_t{run ? cell.measured->trials : 0},
-                              printed ? Value(cell.published->value) : Value(),
-                              printed ? OrNothing(cell.published->deviation) : Value(),
-                              OrNothing(cell.Difference(table.quantity)),
-                              cell.best_measured, cell.best_published});
+      records.rows.push_back(
+          {table.rows[row].task, table.rows[row].level, table.rows[row].permutation_invariant,
+           table.rows[row].random_accuracy, table.columns[column].key,
+           run ? Value(cell.measured->value) : Value(),
+           run ? OrNothing(cell.measured->deviation) : Value(),
+           int64_t{run ? cell.measured->trials : 0},
+           printed ? Value(cell.published->value) : Value(),
+           printed ? OrNothing(cell.published->deviation) : Value(),
+           OrNothing(cell.Difference(table.quantity)), cell.best_measured, cell.best_published});
     }
   }
   return records;

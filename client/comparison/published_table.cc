@@ -140,7 +140,8 @@ PublishedTable Read(absl::string_view name, const json& file) {
   table.quantity = ReadChoice<Quantity>(comparison, "quantity",
                                         {{"unseen_accuracy", Quantity::kUnseenAccuracy},
                                          {"training_hours", Quantity::kTrainingHours},
-                                         {"loss", Quantity::kLoss}});
+                                         {"loss", Quantity::kLoss},
+                                         {"attention_cosine", Quantity::kAttentionCosine}});
   for (const json& column : file.at("columns")) {
     table.columns.push_back(ReadColumn(column, comparison));
   }

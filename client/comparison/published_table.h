@@ -37,6 +37,9 @@ enum class Quantity {
   kTrainingHours,
   // The loss at a column's length. Less is better.
   kLoss,
+  // Cosine similarity of attention maps to those of a reference encoding, 0 to 1. Not of an
+  // experiment's summary: `lengthwise analyze attention` compares with it.
+  kAttentionCosine,
 };
 
 // Values that a component's parameters must have.

@@ -35,9 +35,11 @@ TEST(PublishedTableTest, TheProgramCarriesTheTablesOfThePaper) {
   std::vector<std::string> keys;
   for (const PublishedTable& table : *tables) keys.push_back(table.key);
   EXPECT_THAT(
-      keys, ElementsAre("lst_pe_init/table_1", "lst_pe_init/table_2", "lst_pe_init/table_5",
-                        "lst_pe_init/table_6", "randomized_pe/table_1", "randomized_pe/table_2",
-                        "randomized_pe/table_3", "randomized_pe/table_4", "randomized_pe/table_5"));
+      keys,
+      ElementsAre("lst_pe_init/table_1", "lst_pe_init/table_2", "lst_pe_init/table_3",
+                  "lst_pe_init/table_4_adam", "lst_pe_init/table_4_sgd", "lst_pe_init/table_5",
+                  "lst_pe_init/table_6", "randomized_pe/table_1", "randomized_pe/table_2",
+                  "randomized_pe/table_3", "randomized_pe/table_4", "randomized_pe/table_5"));
 }
 
 // The paper, Table 1: missing duplicate, relative 54.0, randomized relative 100.0; Table 4: bucket
@@ -105,6 +107,24 @@ TEST(PublishedTableTest, LearnedEncodingsDifferInTheDeviationThatTheyStartFrom) 
   EXPECT_THAT(ColumnsOf(*table, Encoding("learned", {{"trained", false}})), ElementsAre("random"));
   EXPECT_THAT(ColumnsOf(*table, Encoding("none", {{"causal", true}})), ElementsAre("c_nope"));
   EXPECT_THAT(ColumnsOf(*table, Encoding("none", {})), ElementsAre("nope"));
+}
+
+// The paper, Table 3: 0.600 0.722 0.016; Table 4, 0.010: Adam 0.588 and 0.186, SGD 0.885 and 0.101.
+TEST(PublishedTableTest, AttentionMapsAndVerySmallTablesHaveTheirOwn) {
+  const auto maps = FindPublishedTable("lst_pe_init/table_3");
+  ASSERT_TRUE(maps.ok()) << maps.status();
+  EXPECT_EQ(maps->quantity, Quantity::kAttentionCosine);
+  ASSERT_EQ(maps->columns.size(), 20);
+  EXPECT_EQ(maps->columns[5].key, "learn_0.6");
+  EXPECT_EQ(maps->cells.at({0, 5}).value, 0.722);
+  EXPECT_EQ(maps->cells.at({0, 5}).deviation, 0.016);
+  const auto adam = FindPublishedTable("lst_pe_init/table_4_adam");
+  const auto sgd = FindPublishedTable("lst_pe_init/table_4_sgd");
+  ASSERT_TRUE(adam.ok() && sgd.ok());
+  EXPECT_EQ(adam->cells.at({0, 0}).value, 58.8);
+  EXPECT_EQ(adam->cells.at({0, 0}).deviation, 18.6);
+  EXPECT_EQ(sgd->cells.at({0, 0}).value, 88.5);
+  EXPECT_EQ(sgd->cells.at({0, 0}).deviation, 10.1);
 }
 
 TEST(PublishedTableTest, AWrongKeyIsToldWithTheNearest) {

@@ -66,9 +66,9 @@ absl::Status AddEvaluations(const std::vector<TrialHistory::Evaluation>& evaluat
 
 absl::Status AddAttention(const v1::AttentionMap& map, NpzFile& npz) {
   if (absl::Status status = AttentionProbabilities::Check(map); !status.ok()) return status;
-  const std::string name = map.input_number() > 0
-                               ? absl::StrCat("attention_input_", map.input_number())
-                               : absl::StrCat("attention_length_", map.length());
+  std::string name = map.input_number() > 0 ? absl::StrCat("attention_input_", map.input_number())
+                                            : absl::StrCat("attention_length_", map.length());
+  if (map.sequence() > 0) absl::StrAppend(&name, "_sequence_", map.sequence() + 1);
   const int64_t tokens = map.tokens_size();
   absl::Status status =
       npz.AddFloats(name, {map.layers(), map.heads(), tokens, tokens}, map.probabilities());

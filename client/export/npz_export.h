@@ -4,6 +4,7 @@
 //   interval_steps [E], interval_lengths [K], interval_accuracies [E, K]
 //   attention_length_N [layers, heads, tokens, tokens], rows are queries, of a sample of length N,
 //   with attention_length_N_tokens [tokens] and attention_length_N_positions [tokens];
+//   attention_length_N_sequence_S of further sequences of the length, S from 2;
 //   attention_input_K likewise, of the K-th of evaluation.attention_inputs
 //   projection_length_N [depths, sequences, tokens, 2] and
 //   projection_length_N_explained_variance [depths, 2]

@@ -44,12 +44,12 @@ int FirstOutput(const v1::AttentionMap& map) {
 }
 
 // The maximum over heads [first, last) of one layer, and over the tokens of a cell.
-HeatMap MakeHeatMap(const v1::AttentionMap& map, const std::vector<float>& values, int layer,
-                    int first_head, int last_head) {
+HeatMap MakeHeatMap(const v1::AttentionMap& map, const std::vector<float>& values, bool has_outputs,
+                    int layer, int first_head, int last_head) {
   const int tokens = map.tokens_size();
   HeatMap result;
   result.tokens = tokens;
-  result.first_output = FirstOutput(map);
+  result.first_output = has_outputs ? FirstOutput(map) : tokens;
   result.tokens_per_cell = (tokens + kMostCells - 1) / kMostCells;
   result.size = (tokens + result.tokens_per_cell - 1) / result.tokens_per_cell;
   result.values.assign(static_cast<size_t>(result.size) * result.size, 0);
@@ -97,8 +97,9 @@ struct Row {
 
 std::string RowTitle(const Row& row, bool with_task) {
   return absl::StrCat(with_task ? TaskTitle(*row.group->task) + ": " : "", row.group->name, "\n",
-                      row.map->input_number() > 0 ? absl::StrCat("input ", row.map->input_number())
-                                                  : absl::StrCat("length ", row.map->length()));
+                      row.map->input_number() > 0
+                          ? absl::StrCat("input ", row.map->input_number())
+                          : absl::StrCat(AxisName(*row.group->task), " ", row.map->length()));
 }
 
 }  // namespace
@@ -122,8 +123,14 @@ absl::StatusOr<Figure> AttentionFigure(const std::vector<PlotExperiment>& experi
     const auto maps = group->experiment->attention_maps.find(trial->name());
     if (maps == group->experiment->attention_maps.end()) continue;
     for (const v1::AttentionMap& map : maps->second) {
-      if (choice.length == 0 || map.length() == choice.length) rows.push_back({group, trial, &map});
+      if (choice.length != 0 && map.length() != choice.length) continue;
+      if (map.sequence() + 1 == choice.sequence) rows.push_back({group, trial, &map});
     }
+  }
+  if (rows.empty() && choice.sequence > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there are no attention maps of sequence ", choice.sequence,
+                     "; evaluation.attention_sequences says how many of a length are recorded"));
   }
   if (rows.empty()) {
     if (choice.length == 0 || lengths.empty()) return NoMaps(experiments);
@@ -164,15 +171,18 @@ absl::StatusOr<Figure> AttentionFigure(const std::vector<PlotExperiment>& experi
     absl::StrAppend(&figure.title, ", ", TaskTitle(*rows[0].group->task));
   }
   int pooled = 1;
+  bool lines = false;
   for (const Row& row : rows) {
     const absl::StatusOr<std::vector<float>> values =
         Probabilities(*row.map, ShortName(row.trial->name()));
     if (!values.ok()) return values.status();
     const bool first_row = figure.panels.empty();
+    const bool has_outputs = HasOutputTokens(*row.group->task);
+    lines |= has_outputs;
     const auto add = [&](const std::string& title, int layer, int first_head, int last_head) {
       Panel& panel = figure.panels.emplace_back();
       if (first_row) panel.title = title;
-      panel.map = MakeHeatMap(*row.map, *values, layer, first_head, last_head);
+      panel.map = MakeHeatMap(*row.map, *values, has_outputs, layer, first_head, last_head);
       pooled = std::max(pooled, panel.map->tokens_per_cell);
       for (const float value : panel.map->values) {
         figure.map_maximum = std::max<double>(figure.map_maximum, value);
@@ -196,7 +206,8 @@ absl::StatusOr<Figure> AttentionFigure(const std::vector<PlotExperiment>& experi
   }
   // Soft-max gives 1 at most; a scale that ends a little below would only look odd.
   if (figure.map_maximum > 0.9 || figure.map_maximum <= 0) figure.map_maximum = 1;
-  figure.caption = "White lines: where the input ends and the output begins.";
+  std::vector<std::string> remarks;
+  if (lines) remarks.push_back("White lines: where the input ends and the output begins.");
   bool chosen = false;
   for (const Row& row : rows) {
     size_t trials = 0;
@@ -204,15 +215,15 @@ absl::StatusOr<Figure> AttentionFigure(const std::vector<PlotExperiment>& experi
     chosen |= trials > 1;
   }
   if (chosen) {
-    absl::StrAppend(
-        &figure.caption,
-        " Of each encoding the trial with the highest mean accuracy on lengths not seen "
-        "in training.");
+    remarks.push_back(
+        "Of each encoding the trial with the highest mean accuracy on lengths not seen in "
+        "training.");
   }
   if (pooled > 1) {
-    absl::StrAppend(&figure.caption, " Long maps: each dot is the largest value of up to ", pooled,
-                    " x ", pooled, " tokens.");
+    remarks.push_back(absl::StrCat("Long maps: each dot is the largest value of up to ", pooled,
+                                   " x ", pooled, " tokens."));
   }
+  figure.caption = absl::StrJoin(remarks, " ");
   return figure;
 }
 

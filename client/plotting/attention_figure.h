@@ -17,12 +17,14 @@ struct AttentionChoice {
   int head = 0;
   // Input length of the maps; 0 for all that were recorded.
   int length = 0;
+  // Which of the sequences of a length, from 1.
+  int sequence = 1;
 };
 
 // Reads `attention_maps` and, to choose among trials, `accuracies`: of each group the best trial on
 // unseen lengths that has maps. Rows: groups and their lengths (or inputs); columns: layers, or
 // heads. FAILED_PRECONDITION: there are no such maps, and which field records them;
-// INVALID_ARGUMENT: no such layer, head or length, or more rows than a page has room for.
+// INVALID_ARGUMENT: no such layer, head, length or sequence, or more rows than a page has room for.
 absl::StatusOr<Figure> AttentionFigure(const std::vector<PlotExperiment>& experiments,
                                        const AttentionChoice& choice);
 

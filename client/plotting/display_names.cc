@@ -59,6 +59,16 @@ std::string AccuracyTitle(const v1::Component& task) {
   return entry != nullptr ? entry->accuracy_title : tasks::TaskEntry().accuracy_title;
 }
 
+std::string AxisName(const v1::Component& task) {
+  const auto* entry = tasks::FindTask(task.name());
+  return entry != nullptr ? entry->axis : tasks::TaskEntry().axis;
+}
+
+bool HasOutputTokens(const v1::Component& task) {
+  const auto* entry = tasks::FindTask(task.name());
+  return entry == nullptr || entry->kind == tasks::TaskKind::kTransduction;
+}
+
 std::string EncodingTitle(const v1::Component& encoding) {
   const auto* entry = FindEncoding(encoding.name());
   const std::string label = Label(encoding);

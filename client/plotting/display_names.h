@@ -15,8 +15,13 @@ namespace lengthwise::client {
 std::string TaskTitle(const v1::Component& task);
 std::string EncodingTitle(const v1::Component& encoding);
 
-// What its lengths are, as an axis is called: "input length", "number of vectors".
+// What its lengths are, as an axis is called: "input length", "number of vectors"; and in a word:
+// "length", "vectors".
 std::string AxisTitle(const v1::Component& task);
+std::string AxisName(const v1::Component& task);
+
+// Whether its sequences have tokens for the outputs behind those of the input.
+bool HasOutputTokens(const v1::Component& task);
 
 // "length", "scale": one of what AxisTitle names; absent where that is the length of training, too.
 std::optional<std::string> OwnAxis(const v1::Component& task);

@@ -100,6 +100,35 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
   return result;
 }
 
+void AddTrainingAccuracies(const std::vector<v1::Trial>& trials,
+                           const v1::QueryLengthAccuraciesResponse& accuracies,
+                           AccuracySummary& summary) {
+  std::map<std::string, double> by_name;
+  for (const auto& evaluation : accuracies.evaluations()) {
+    const v1::LengthAccuracies& measured = evaluation.accuracies();
+    if (measured.final() && measured.has_training_accuracy()) {
+      by_name[evaluation.trial()] = measured.training_accuracy();
+    }
+  }
+  for (AccuracyRow& row : summary.rows) {
+    double sum = 0;
+    int count = 0;
+    for (const v1::Trial& trial : trials) {
+      const v1::TrialSpecification& specification = trial.specification();
+      const auto found = by_name.find(trial.name());
+      if (found == by_name.end() || Label(specification.task()) != row.task ||
+          Label(specification.network()) != row.network ||
+          Label(specification.encoding()) != row.encoding ||
+          specification.learning_rate() != row.learning_rate) {
+        continue;
+      }
+      sum += found->second;
+      ++count;
+    }
+    if (count > 0) row.training = sum / count;
+  }
+}
+
 Records AccuracyRecords(const std::vector<v1::Trial>& trials,
                         const v1::QueryLengthAccuraciesResponse& accuracies) {
   Records records;
@@ -118,6 +147,10 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
   records.columns.insert(records.columns.end(), metrics.begin(), metrics.end());
   std::map<std::string, const v1::Trial*> by_name;
   for (const v1::Trial& trial : trials) by_name[trial.name()] = &trial;
+  const bool training = std::any_of(
+      accuracies.evaluations().begin(), accuracies.evaluations().end(),
+      [](const auto& evaluation) { return evaluation.accuracies().has_training_accuracy(); });
+  if (training) records.columns.push_back("training_accuracy");
   for (const auto& evaluation : accuracies.evaluations()) {
     const auto found = by_name.find(evaluation.trial());
     if (found == by_name.end()) continue;
@@ -137,6 +170,10 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
       for (const std::string& metric : metrics) {
         records.rows.back().push_back(MetricValue(measured, metric, i));
       }
+      if (!training) continue;
+      // What is no number is no value in records.
+      records.rows.back().emplace_back(
+          measured.has_training_accuracy() ? measured.training_accuracy() : kNone);
     }
   }
   return records;

@@ -4,6 +4,7 @@
 #define LENGTHWISE_CLIENT_RENDERING_ACCURACY_SUMMARY_H_
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,6 +33,9 @@ struct AccuracyRow {
   // Standard deviation over the trials of their mean accuracies over the unseen lengths;
   // not-a-number for fewer than two, and of losses.
   double unseen_deviation = 0;
+  // Mean over the trials of the accuracy on examples of their own data sets; not-a-number where
+  // none scored any (evaluation.training_examples).
+  double training = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct AccuracySummary {
@@ -62,6 +66,11 @@ std::string Caption(const AccuracySummary& summary);
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
                           const v1::SummarizeExperimentResponse& summary);
 
+// Fills the rows' training accuracies from the trials' final evaluations.
+void AddTrainingAccuracies(const std::vector<v1::Trial>& trials,
+                           const v1::QueryLengthAccuraciesResponse& accuracies,
+                           AccuracySummary& summary);
+
 // A score as tables print it: per cent, or a loss with three digits.
 std::string FormatScore(const AccuracySummary& summary, double score);
 
@@ -79,7 +88,7 @@ std::string Sparkline(const std::vector<double>& values);
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 
 // Every trial and length, nothing averaged; also the evaluations during training where `accuracies`
-// has them.
+// has them. Where a trial has a training accuracy, the last column has them.
 Records AccuracyRecords(const std::vector<v1::Trial>& trials,
                         const v1::QueryLengthAccuraciesResponse& accuracies);
 

@@ -148,6 +148,31 @@ TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
       "true,1,true,1,0.5,500\n");
 }
 
+TEST(AccuracySummaryTest, TrainingAccuraciesAreAveragedWhereTheyWereMeasured) {
+  v1::SummarizeExperimentResponse cells;
+  AddCell(cells, "sin_cos", 2, {1, 1, 0.5});
+  AddCell(cells, "randomized", 1, {1, 1, 1});
+  AccuracySummary summary = Summarize(Specification(), cells);
+  const std::string before = MakeAccuracyTable(summary, 100).Render(100, Palette(false));
+  EXPECT_EQ(before.find("training set"), std::string::npos);
+  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("sin_cos", 1),
+                                         MakeTrial("randomized", 0)};
+  v1::QueryLengthAccuraciesResponse response;
+  for (const v1::Trial& trial : trials) AddFinal(response, trial, {1.0});
+  response.mutable_evaluations(0)->mutable_accuracies()->set_training_accuracy(1);
+  response.mutable_evaluations(1)->mutable_accuracies()->set_training_accuracy(0.5);
+  AddTrainingAccuracies(trials, response, summary);
+  EXPECT_EQ(summary.rows[0].training, 0.75);
+  EXPECT_TRUE(std::isnan(summary.rows[1].training));
+  const std::string table = MakeAccuracyTable(summary, 100).Render(100, Palette(false));
+  EXPECT_NE(table.find("training set"), std::string::npos) << table;
+  EXPECT_NE(table.find("75.0"), std::string::npos) << table;
+  std::ostringstream out;
+  WriteCsv(AccuracyRecords(trials, response), out);
+  EXPECT_NE(out.str().find("sequences,training_accuracy\n"), std::string::npos);
+  EXPECT_NE(out.str().find("500,0.5\n"), std::string::npos) << out.str();
+}
+
 TEST(AccuracySummaryTest, TheChartShowsTheBestWhenThereAreTooMany) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "a", 1, {1.0, 1.0, 0.3});

@@ -40,6 +40,8 @@ struct Labels {
   bool network = false;
   bool learning_rate = false;
   bool trials = false;
+  // Whether a row has a training accuracy.
+  bool training = false;
 };
 
 Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
@@ -49,6 +51,7 @@ Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
     labels.network |= row.network != rows[0].network;
     labels.learning_rate |= row.learning_rate != rows[0].learning_rate;
     labels.trials |= row.trials > 1;
+    labels.training |= !std::isnan(row.training);
   }
   return labels;
 }
@@ -142,6 +145,10 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
   columns.push_back({.header = "encoding", .shrinks_to = 12});
   if (labels.learning_rate) columns.push_back({.header = "rate", .align = Table::Align::kRight});
   if (labels.trials) columns.push_back({.header = "trials", .align = Table::Align::kRight});
+  if (labels.training) {
+    columns.push_back(
+        {.header = "training set", .align = Table::Align::kRight, .rule_before = true});
+  }
 
   // What the names and means leave for groups of lengths, seven columns each ("16–20" and two
   // spaces; the longest names of groups decide).
@@ -150,7 +157,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     names = std::max<int>(names, (labels.task ? row.task.size() + 2 : 0) +
                                      (labels.network ? row.network.size() + 2 : 0) +
                                      row.encoding.size() + (labels.learning_rate ? 9 : 0) +
-                                     (labels.trials ? 8 : 0));
+                                     (labels.trials ? 8 : 0) + (labels.training ? 15 : 0));
   }
   const int longest = summary.lengths.empty() ? 1 : summary.lengths.back();
   // "1.23e-05"
@@ -219,6 +226,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     cells.emplace_back(row.encoding);
     if (labels.learning_rate) cells.emplace_back(FormatExact(row.learning_rate));
     if (labels.trials) cells.emplace_back(absl::StrCat(row.trials));
+    if (labels.training) cells.emplace_back(FormatPercent(row.training));
     for (const AccuracyColumn& column : accuracy_columns) {
       if (column.mean == nullptr) {
         cells.emplace_back(FormatScore(summary, GroupMean(row, *column.lengths, column.group)));

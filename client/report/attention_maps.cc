@@ -52,6 +52,7 @@ absl::StatusOr<AttentionMapsForViewer> MakeAttentionMaps(
     const std::vector<v1::AttentionMap>* const recorded = FindMaps(experiments, trial->name());
     if (recorded == nullptr) continue;
     for (const v1::AttentionMap& map : *recorded) {
+      if (map.sequence() > 0) continue;  // one of a length is enough to look at
       if (absl::Status status = AttentionProbabilities::Check(map); !status.ok()) return status;
       const auto size = static_cast<int64_t>(map.probabilities().size() / sizeof(float));
       if (bytes + size > max_bytes) {

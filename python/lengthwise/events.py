@@ -127,6 +127,8 @@ class AttentionMap:
     length: int
     # The sequence was one of evaluation.attention_inputs, and which, from 1; 0 for a sample of the task.
     input_number: int
+    # Which evaluation sequence of the length it is, from 0.
+    sequence: int
     tokens: NDArray[numpy.int32]
     positions: NDArray[numpy.int64]
     # [layers, heads, tokens, tokens]; rows are queries.
@@ -247,6 +249,7 @@ def to_attention_maps(parts: Iterable[event_pb2.AttentionMap]) -> list[Attention
             AttentionMap(
                 length=part.length,
                 input_number=part.input_number,
+                sequence=part.sequence,
                 tokens=numpy.array(part.tokens, numpy.int32),
                 positions=numpy.array(part.positions, numpy.int64),
                 probabilities=probabilities,

@@ -1,0 +1,154 @@
+#include "client/analysis/analysis_figures.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/analysis/trial_sets.h"
+#include "client/plotting/display_names.h"
+#include "client/plotting/task_panels.h"
+#include "statistics/summary.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr char kAccuracy[] = "accuracy on what was not seen in training";
+
+const v1::Component& TaskOf(const TrialSet& set) {
+  return set.trials.front()->specification().task();
+}
+
+// "learn_0.2", with what else tells the set from `others` of its task.
+std::string NameOf(const TrialSet& set, const std::vector<const TrialSet*>& others) {
+  bool networks = false, rates = false;
+  for (const TrialSet* other : others) {
+    if (other->task != set.task) continue;
+    networks |= other->network != set.network;
+    rates |= other->learning_rate != set.learning_rate;
+  }
+  return absl::StrCat(networks ? absl::StrCat(set.network, ", ") : "",
+                      EncodingTitle(set.trials.front()->specification().encoding()),
+                      rates ? absl::StrCat(", ", set.learning_rate) : "");
+}
+
+// One panel a task, in the order in which they come.
+class Panels {
+ public:
+  explicit Panels(std::vector<const TrialSet*> sets) : sets_(std::move(sets)) {}
+
+  // Series of one name have one style in all panels.
+  void Add(const TrialSet& set, Series series) {
+    series.name = NameOf(set, sets_);
+    const auto known = std::find(names_.begin(), names_.end(), series.name);
+    const auto number = static_cast<int>(known - names_.begin());
+    if (known == names_.end()) names_.push_back(series.name);
+    series.style = {.color = number, .marker = number};
+    auto place = std::find(tasks_.begin(), tasks_.end(), set.task);
+    if (place == tasks_.end()) {
+      place = tasks_.insert(tasks_.end(), set.task);
+      Panel& panel = panels_.emplace_back();
+      panel.title = TaskTitle(TaskOf(set));
+      if (auto guess = GuessReference(TaskOf(set))) panel.references.push_back(*std::move(guess));
+    }
+    panels_[static_cast<size_t>(place - tasks_.begin())].series.push_back(std::move(series));
+  }
+
+  void MoveTo(Figure& figure) {
+    figure.columns = PanelColumns(panels_.size());
+    figure.panels = std::move(panels_);
+  }
+
+ private:
+  std::vector<const TrialSet*> sets_;
+  std::vector<std::string> names_;
+  std::vector<std::string> tasks_;
+  std::vector<Panel> panels_;
+};
+
+}  // namespace
+
+Figure NoiseFigure(const std::vector<NoiseCurve>& curves,
+                   const std::vector<PlotExperiment>& experiments) {
+  Figure figure{.kind = "noise",
+                .title = absl::StrCat("Accuracy under noise: ", ExperimentNames(experiments)),
+                .x = {.label = "standard deviation of the noise on the embeddings of tokens"},
+                .y = AccuracyAxis("accuracy, mean over all lengths")};
+  std::vector<const TrialSet*> sets;
+  for (const NoiseCurve& curve : curves) sets.push_back(curve.set);
+  Panels panels(std::move(sets));
+  size_t most = 1;
+  for (const NoiseCurve& curve : curves) {
+    Series series;
+    for (const auto& [deviation, accuracies] : curve.accuracies) {
+      const auto [low, high] = std::minmax_element(accuracies.begin(), accuracies.end());
+      series.points.push_back({deviation, statistics::Mean(accuracies), *low, *high});
+      most = std::max(most, accuracies.size());
+    }
+    panels.Add(*curve.set, std::move(series));
+  }
+  panels.MoveTo(figure);
+  if (most > 1) {
+    figure.caption = absl::StrCat("Lines: the mean of up to ", most, " models.");
+    figure.band_caption = "Bands: from the lowest to the highest.";
+  }
+  return figure;
+}
+
+Figure AttentionSimilarityFigure(const AttentionComparison& comparison,
+                                 const std::string& reference,
+                                 const std::vector<PlotExperiment>& experiments) {
+  Figure figure{
+      .kind = "attention_similarity",
+      .title = absl::StrCat("Attention beside ", reference, ": ", ExperimentNames(experiments)),
+      .x = {.label = absl::StrCat("cosine of attention maps to those of ", reference)},
+      .y = AccuracyAxis(kAccuracy)};
+  const std::map<std::string, double> accuracies = Accuracies(experiments);
+  std::vector<const TrialSet*> sets;
+  for (const AttentionSimilarity& row : comparison.rows) sets.push_back(row.set);
+  Panels panels(std::move(sets));
+  for (const AttentionSimilarity& row : comparison.rows) {
+    if (row.set->encoding == reference) continue;
+    Series series{.kind = Series::Kind::kScatter};
+    for (const auto& [trial, cosine] : row.means) {
+      const auto accuracy = accuracies.find(trial->name());
+      if (accuracy == accuracies.end()) continue;
+      series.points.push_back({cosine, accuracy->second, accuracy->second, accuracy->second});
+    }
+    if (!series.points.empty()) panels.Add(*row.set, std::move(series));
+  }
+  panels.MoveTo(figure);
+  figure.caption = absl::StrCat("Points: models; the mean over those of ", reference, ", ",
+                                comparison.sequences, " sequences and all layers.");
+  return figure;
+}
+
+Figure EncodingDistanceFigure(const EncodingDistances& distances, const std::string& reference,
+                              const std::vector<PlotExperiment>& experiments) {
+  Figure figure{.kind = "encoding_distance",
+                .title = absl::StrCat("Learned tables beside ", reference, ": ",
+                                      ExperimentNames(experiments)),
+                .x = {.label = absl::StrCat("orthogonal Procrustes distance of the first table to ",
+                                            reference)},
+                .y = AccuracyAxis(kAccuracy)};
+  const std::map<std::string, double> accuracies = Accuracies(experiments);
+  std::vector<const TrialSet*> sets;
+  for (const EncodingDistance& model : distances.models) sets.push_back(model.set);
+  Panels panels(std::move(sets));
+  for (size_t i = 0; i < distances.models.size();) {
+    const TrialSet& set = *distances.models[i].set;
+    Series series{.kind = Series::Kind::kScatter};
+    for (; i < distances.models.size() && distances.models[i].set == &set; ++i) {
+      const auto accuracy = accuracies.find(distances.models[i].trial->name());
+      if (accuracy == accuracies.end()) continue;
+      series.points.push_back({distances.models[i].blocks.front(), accuracy->second,
+                               accuracy->second, accuracy->second});
+    }
+    if (!series.points.empty()) panels.Add(set, std::move(series));
+  }
+  panels.MoveTo(figure);
+  figure.caption = "Points: models.";
+  return figure;
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,100 @@
+#include "client/analysis/analysis_figures.h"
+
+#include "client/analysis/trial_sets.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AnalysisFiguresTest : public testing::Test {
+ protected:
+  // Two models of "small", one of "large" and one of "ground", with final accuracies.
+  AnalysisFiguresTest() {
+    PlotExperiment& experiment = experiments_.emplace_back();
+    experiment.name = "e-1";
+    Add(experiment, "small", 1, 0.9);
+    Add(experiment, "small", 2, 0.7);
+    Add(experiment, "large", 1, 0.3);
+    Add(experiment, "ground", 1, 1.0);
+    sets_ = SetsOfTrials(experiments_);
+  }
+
+  static void Add(PlotExperiment& experiment, const std::string& encoding, uint64_t seed,
+                  double accuracy) {
+    v1::Trial& trial = experiment.trials.emplace_back();
+    trial.set_name("experiments/e-1/trials/" + encoding + std::to_string(seed));
+    trial.set_state(v1::SUCCEEDED);
+    v1::TrialSpecification& specification = *trial.mutable_specification();
+    specification.mutable_task()->set_name("latin_square");
+    specification.mutable_encoding()->set_name("learned");
+    specification.mutable_encoding()->set_label(encoding);
+    specification.set_weight_seed(seed);
+    auto& evaluation = *experiment.accuracies.add_evaluations();
+    evaluation.set_trial(trial.name());
+    evaluation.mutable_accuracies()->set_final(true);
+    evaluation.mutable_accuracies()->add_lengths(1);
+    evaluation.mutable_accuracies()->add_accuracies(accuracy);
+  }
+
+  std::vector<PlotExperiment> experiments_;
+  std::vector<TrialSet> sets_;
+};
+
+TEST_F(AnalysisFiguresTest, NoiseIsALineForEachEncodingWithABand) {
+  const Figure figure =
+      NoiseFigure({{.set = &sets_[0], .accuracies = {{0, {0.9, 0.7}}, {0.1, {0.5, 0.4}}}},
+                   {.set = &sets_[1], .accuracies = {{0, {0.3}}, {0.1, {0.3}}}}},
+                  experiments_);
+  ASSERT_EQ(figure.panels.size(), 1);
+  const std::vector<Series>& series = figure.panels[0].series;
+  ASSERT_EQ(series.size(), 2);
+  EXPECT_EQ(series[0].name, "small");
+  ASSERT_EQ(series[0].points.size(), 2);
+  EXPECT_EQ(series[0].points[1].x, 0.1);
+  EXPECT_DOUBLE_EQ(series[0].points[1].y, 0.45);
+  EXPECT_EQ(series[0].points[1].low, 0.4);
+  EXPECT_EQ(series[0].points[1].high, 0.5);
+  EXPECT_FALSE(series[0].style == series[1].style);
+  EXPECT_EQ(figure.panels[0].title, "Latin Square Task");
+  ASSERT_EQ(figure.panels[0].references.size(), 1);
+  EXPECT_EQ(figure.panels[0].references[0].y, 0.25) << "four symbols to guess from";
+  EXPECT_THAT(figure.caption, HasSubstr("up to 2 models"));
+}
+
+TEST_F(AnalysisFiguresTest, DistancesAreAPointForEachModel) {
+  EncodingDistances distances;
+  distances.models = {{.set = &sets_[0], .trial = sets_[0].trials[0], .blocks = {1, 9}},
+                      {.set = &sets_[0], .trial = sets_[0].trials[1], .blocks = {2, 9}},
+                      {.set = &sets_[1], .trial = sets_[1].trials[0], .blocks = {5, 9}}};
+  const Figure figure = EncodingDistanceFigure(distances, "2d_fixed", experiments_);
+  const std::vector<Series>& series = figure.panels.at(0).series;
+  ASSERT_EQ(series.size(), 2);
+  EXPECT_EQ(series[0].kind, Series::Kind::kScatter);
+  ASSERT_EQ(series[0].points.size(), 2);
+  EXPECT_EQ(series[0].points[1].x, 2);
+  EXPECT_EQ(series[0].points[1].y, 0.7);
+  EXPECT_EQ(series[1].points[0].x, 5);
+  EXPECT_THAT(figure.x.label, HasSubstr("2d_fixed"));
+}
+
+TEST_F(AnalysisFiguresTest, TheReferenceIsNotComparedWithItselfInThePicture) {
+  AttentionComparison comparison{.sequences = 108, .layers = 4};
+  for (const TrialSet& set : sets_) {
+    AttentionSimilarity& row = comparison.rows.emplace_back();
+    row.set = &set;
+    for (const v1::Trial* trial : set.trials) row.means.emplace_back(trial, 0.8);
+  }
+  const Figure figure = AttentionSimilarityFigure(comparison, "ground", experiments_);
+  const std::vector<Series>& series = figure.panels.at(0).series;
+  ASSERT_EQ(series.size(), 2);
+  EXPECT_EQ(series[0].points.size(), 2);
+  EXPECT_EQ(series[1].name, "large");
+  EXPECT_EQ(series[1].points[0].x, 0.8);
+  EXPECT_EQ(series[1].points[0].y, 0.3);
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,119 @@
+#include "client/analysis/human_comparison.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/connection/names.h"
+#include "specification/component_parameters.h"
+#include "tasks/catalogue.h"
+#include "tasks/latin_square/puzzle_file.h"
+#include "tasks/puzzles.h"
+
+namespace lengthwise::client {
+namespace {
+
+// The validation puzzles of each condition (from 1), in the order in which they are evaluated.
+using PuzzlesByCondition = std::map<int32_t, std::vector<std::string>>;
+
+absl::StatusOr<PuzzlesByCondition> ValidationPuzzles(const v1::Trial& trial) {
+  const v1::Component& component = trial.specification().task();
+  const auto task = tasks::CreateTask(component.name(), specification::ParametersOf(component));
+  if (!task.ok()) return task.status();
+  if ((*task)->kind() != tasks::TaskKind::kPuzzle) {
+    return absl::FailedPreconditionError(absl::StrCat(ShortName(trial.name()), " learns ",
+                                                      component.name(), ", which has no puzzles"));
+  }
+  const auto& puzzles = static_cast<const tasks::PuzzleTask&>(**task);
+  const auto data = puzzles.Data(trial.specification().data_seed());
+  if (!data.ok()) {
+    return absl::Status(
+        data.status().code(),
+        absl::StrCat("the validation puzzles of ", ShortName(trial.name()),
+                     " cannot be made here as the worker made them: ", data.status().message()));
+  }
+  const tasks::PuzzleSet& validation = data->validation;
+  const auto cells = static_cast<size_t>(puzzles.cells());
+  PuzzlesByCondition by_condition;
+  for (size_t i = 0; i < static_cast<size_t>(validation.size()); ++i) {
+    by_condition[validation.conditions[i] + 1].push_back(
+        puzzles.Format(absl::MakeSpan(validation.tokens).subspan(i * cells, cells)));
+  }
+  return by_condition;
+}
+
+}  // namespace
+
+absl::StatusOr<HumanAccuracies> ReadHumanAccuracies(const std::string& path) {
+  const auto puzzles = tasks::latin_square::ReadPuzzleFile(path);
+  if (!puzzles.ok()) return puzzles.status();
+  HumanAccuracies accuracies;
+  for (const tasks::latin_square::FiledPuzzle& puzzle : *puzzles) {
+    if (!puzzle.human_accuracy.has_value()) continue;
+    accuracies[tasks::latin_square::FormatPuzzle(puzzle.solved.puzzle)] = *puzzle.human_accuracy;
+  }
+  if (!accuracies.empty()) return accuracies;
+  return absl::InvalidArgumentError(
+      absl::StrCat(path,
+                   " has no puzzle with a \"human_accuracy\"; it needs {\"puzzles\": [{\"puzzle\": "
+                   "\"0040405210200030\", \"human_accuracy\": 0.975}, ...]}"));
+}
+
+absl::StatusOr<std::vector<HumanComparison>> CompareWithHumans(const std::vector<TrialSet>& sets,
+                                                               const RecordedScores& scores,
+                                                               const HumanAccuracies& humans) {
+  // Trials of one task have the same validation puzzles, whatever their seeds.
+  std::map<std::string, PuzzlesByCondition> puzzles_of_task;
+  std::vector<HumanComparison> rows;
+  int64_t common = 0;
+  for (const TrialSet& set : sets) {
+    HumanComparison row{.set = &set};
+    std::map<std::string, std::pair<double, int>> solved;  // by puzzle: sum and number
+    for (const v1::Trial* trial : set.trials) {
+      const auto recorded = scores.sequences.find(trial->name());
+      if (recorded == scores.sequences.end()) continue;
+      if (puzzles_of_task.count(set.task) == 0) {
+        auto puzzles = ValidationPuzzles(*trial);
+        if (!puzzles.ok()) return puzzles.status();
+        puzzles_of_task[set.task] = *std::move(puzzles);
+      }
+      ++row.models;
+      for (const auto& [condition, of_condition] : recorded->second) {
+        const std::vector<std::string>& puzzles = puzzles_of_task[set.task][condition];
+        const size_t count =
+            std::min(puzzles.size(), static_cast<size_t>(of_condition.accuracies_size()));
+        for (size_t i = 0; i < count; ++i) {
+          const auto human = humans.find(puzzles[i]);
+          if (human == humans.end()) continue;
+          auto& [sum, number] = solved[puzzles[i]];
+          if (number == 0) {
+            row.puzzles.push_back(puzzles[i]);
+            row.human_accuracies.push_back(human->second);
+          }
+          sum += of_condition.accuracies(static_cast<int>(i));
+          ++number;
+        }
+      }
+    }
+    for (const std::string& puzzle : row.puzzles) {
+      row.model_accuracies.push_back(solved[puzzle].first / solved[puzzle].second);
+    }
+    common += static_cast<int64_t>(row.puzzles.size());
+    if (row.models > 0) rows.push_back(std::move(row));
+  }
+  if (rows.empty()) {
+    return absl::FailedPreconditionError(
+        "no trial has scores of single puzzles; set evaluation.sequence_scores, or evaluate stored "
+        "models with `lengthwise evaluate TRIAL --sequence_scores`");
+  }
+  if (common == 0) {
+    return absl::FailedPreconditionError(
+        "none of the validation puzzles is in the file of people's answers; validate on these: "
+        "`tasks: {name: latin_square, validation_file: NAME}`, with the file in the worker's "
+        "LENGTHWISE_PUZZLE_DIR");
+  }
+  return rows;
+}
+
+}  // namespace lengthwise::client
