@@ -73,6 +73,8 @@ SeedStatistic ValueOf(const SummaryCell& cell, Quantity quantity, const Publishe
       return cell.unseen_accuracy();
     case Quantity::kTrainingHours:
       return cell.training_seconds();
+    case Quantity::kAttentionCosine:
+      return {};  // not of a summary
     case Quantity::kLoss:
       break;
   }
