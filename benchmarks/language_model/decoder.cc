@@ -16,8 +16,8 @@ DecoderSize SizeOf(const std::string& name) {
 }
 
 Decoder::Decoder(const DecoderSize& size, const std::string& encoding, bool randomized,
-                 int64_t tokens) {
-  catalogue::Parameters network, options;
+                 int64_t tokens, catalogue::Parameters network) {
+  catalogue::Parameters options;
   network.Set("blocks", size.blocks);
   network.Set("heads", size.heads);
   network.Set("d_model", size.d_model);

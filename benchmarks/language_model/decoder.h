@@ -38,7 +38,9 @@ catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, const std
 
 struct Decoder {
   // Positions are plain, or drawn from 2,048 where the encoding takes them and `randomized`.
-  Decoder(const DecoderSize& size, const std::string& encoding, bool randomized, int64_t tokens);
+  // `network` may set parameters beside the size.
+  Decoder(const DecoderSize& size, const std::string& encoding, bool randomized, int64_t tokens,
+          catalogue::Parameters network = {});
 
   models::ParameterLayout layout;
   std::unique_ptr<models::LanguageModel> model;

@@ -30,6 +30,7 @@ struct Options {
   int tokens = 2048;
   int steps = 5;
   int threads = 2;
+  bool recompute = false;
   bool roofline = false;
 };
 
@@ -45,8 +46,9 @@ int Measure(const Options& options) {
     PrintRoofline(options.tokens, size.d_model, 4 * size.d_model);
     return 0;
   }
-  const Decoder decoder(size, options.encoding, /*randomized=*/false, options.length);
-  catalogue::Parameters given;
+  catalogue::Parameters network, given;
+  network.Set("recompute_activations", options.recompute);
+  const Decoder decoder(size, options.encoding, /*randomized=*/false, options.length, network);
   given.Set("decayed", std::string("matrices"));
   const auto optimizer =
       models::CreateOptimizer("adamw", Resolved(models::OptimizerEntries(), "adamw", given))
@@ -98,6 +100,7 @@ int Main(int argc, char** argv) {
   app.add_option("--tokens", options.tokens, "of a step")->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);
+  app.add_flag("--recompute", options.recompute, "activations, in the backward pass");
   app.add_flag("--roofline", options.roofline, "measure products and a copy instead");
   CLI11_PARSE(app, argc, argv);
   return Measure(options);

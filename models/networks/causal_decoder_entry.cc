@@ -1,27 +1,9 @@
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "models/networks/causal_decoder.h"
+#include "models/networks/transformer_entry.h"
 
 namespace lengthwise::models {
-namespace {
-
-void Check(const catalogue::Parameters& parameters, absl::string_view path,
-           std::vector<catalogue::Problem>& problems) {
-  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
-  if (d_model % heads == 0) return;
-  problems.push_back({.field = absl::StrCat(path, ".heads"),
-                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
-                                                  "; use a divisor of it")});
-}
-
-EncodingContext Context(const catalogue::Parameters& parameters) {
-  return {.d_model = parameters.Int("d_model"),
-          .heads = parameters.Int("heads"),
-          .blocks = parameters.Int("blocks")};
-}
-
-}  // namespace
 
 const NetworkEntry& CausalDecoderEntry() {
   static const NetworkEntry& entry = *new NetworkEntry{
@@ -29,8 +11,7 @@ const NetworkEntry& CausalDecoderEntry() {
        .title = "Transformer decoder",
        .documentation =
            "A causal Transformer with RMS norms before and after its layers, gated feed-forward "
-           "layers and no biases, which continues text (decimal addition, section 3 and Table "
-           "E.1). "
+           "layers and no biases, which continues text (decimal addition, Table E.1). "
            "The default is the paper's model of 25M parameters; 2M, 5M and 268M are blocks 2, 4 "
            "and 16 with d_model 256, 256 and 1024 and heads 4, 4 and 16.",
        .parameters =
@@ -83,8 +64,8 @@ const NetworkEntry& CausalDecoderEntry() {
                  "again, for large models and batches: a third more work, a fraction of the "
                  "memory, the same gradients."}}},
       /*task_kinds=*/{tasks::TaskKind::kText},
-      Check,
-      Context};
+      CheckHeads,
+      TransformerContext};
   return entry;
 }
 

@@ -2,28 +2,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/networks/encoder.h"
+#include "models/networks/transformer_entry.h"
 
 namespace lengthwise::models {
 namespace {
 
 void Check(const catalogue::Parameters& parameters, absl::string_view path,
            std::vector<catalogue::Problem>& problems) {
-  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
-  if (d_model % heads != 0) {
-    problems.push_back({.field = absl::StrCat(std::string(path), ".heads"),
-                        .description = absl::StrCat(heads, " heads do not divide d_model = ",
-                                                    d_model, "; use a divisor of it")});
-  }
+  CheckHeads(parameters, path, problems);
   if (parameters.Bool("dropout_at_evaluation") && parameters.Double("dropout") == 0) {
     problems.push_back({.field = absl::StrCat(std::string(path), ".dropout_at_evaluation"),
                         .description = "there is no dropout; set dropout, or leave it out"});
   }
-}
-
-EncodingContext Context(const catalogue::Parameters& parameters) {
-  return {.d_model = parameters.Int("d_model"),
-          .heads = parameters.Int("heads"),
-          .blocks = parameters.Int("blocks")};
 }
 
 }  // namespace
@@ -85,7 +75,7 @@ const NetworkEntry& EncoderEntry() {
                        .maximum = 1024}}},
       /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
       Check,
-      Context};
+      TransformerContext};
   return entry;
 }
 

@@ -1,27 +1,9 @@
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "models/networks/layerwise_encoder.h"
+#include "models/networks/transformer_entry.h"
 
 namespace lengthwise::models {
-namespace {
-
-void Check(const catalogue::Parameters& parameters, absl::string_view path,
-           std::vector<catalogue::Problem>& problems) {
-  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
-  if (d_model % heads == 0) return;
-  problems.push_back({.field = absl::StrCat(path, ".heads"),
-                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
-                                                  "; use a divisor of it")});
-}
-
-EncodingContext Context(const catalogue::Parameters& parameters) {
-  return {.d_model = parameters.Int("d_model"),
-          .heads = parameters.Int("heads"),
-          .blocks = parameters.Int("blocks")};
-}
-
-}  // namespace
 
 const NetworkEntry& LayerwiseEncoderEntry() {
   static const NetworkEntry& entry = *new NetworkEntry{
@@ -83,8 +65,8 @@ const NetworkEntry& LayerwiseEncoderEntry() {
              .minimum = 0,
              .maximum = 0.99}}},
       /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
-      Check,
-      Context};
+      CheckHeads,
+      TransformerContext};
   return entry;
 }
 
