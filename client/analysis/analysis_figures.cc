@@ -1,6 +1,7 @@
 #include "client/analysis/analysis_figures.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -66,6 +67,22 @@ class Panels {
   std::vector<Panel> panels_;
 };
 
+// Room at both ends, so that no point lies on the frame.
+void WidenX(Figure& figure) {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  for (const Panel& panel : figure.panels) {
+    for (const Series& series : panel.series) {
+      for (const SeriesPoint& point : series.points) {
+        low = std::min(low, point.x);
+        high = std::max(high, point.x);
+      }
+    }
+  }
+  if (!(low < high)) return;
+  const double margin = 0.05 * (high - low);
+  figure.x.range = {low - margin, high + margin};
+}
+
 }  // namespace
 
 Figure NoiseFigure(const std::vector<NoiseCurve>& curves,
@@ -118,6 +135,7 @@ Figure AttentionSimilarityFigure(const AttentionComparison& comparison,
     if (!series.points.empty()) panels.Add(*row.set, std::move(series));
   }
   panels.MoveTo(figure);
+  WidenX(figure);
   figure.caption = absl::StrCat("Points: models; the mean over those of ", reference, ", ",
                                 comparison.sequences, " sequences and all layers.");
   return figure;
@@ -147,6 +165,7 @@ Figure EncodingDistanceFigure(const EncodingDistances& distances, const std::str
     if (!series.points.empty()) panels.Add(set, std::move(series));
   }
   panels.MoveTo(figure);
+  WidenX(figure);
   figure.caption = "Points: models.";
   return figure;
 }

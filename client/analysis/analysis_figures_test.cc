@@ -78,6 +78,9 @@ TEST_F(AnalysisFiguresTest, DistancesAreAPointForEachModel) {
   EXPECT_EQ(series[0].points[1].y, 0.7);
   EXPECT_EQ(series[1].points[0].x, 5);
   EXPECT_THAT(figure.x.label, HasSubstr("2d_fixed"));
+  ASSERT_TRUE(figure.x.range.has_value());
+  EXPECT_DOUBLE_EQ(figure.x.range->first, 0.8) << "a twentieth beyond the points";
+  EXPECT_DOUBLE_EQ(figure.x.range->second, 5.2);
 }
 
 TEST_F(AnalysisFiguresTest, TheReferenceIsNotComparedWithItselfInThePicture) {

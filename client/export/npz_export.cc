@@ -46,6 +46,10 @@ absl::Status AddEvaluations(const std::vector<TrialHistory::Evaluation>& evaluat
       if (status.ok() && measured.losses_size() == count) {
         status = npz.Add("final_losses", {count}, As<double>(measured.losses()));
       }
+      if (status.ok() && measured.has_training_accuracy()) {
+        status = npz.Add("training_set_accuracy", {1},
+                         std::vector<double>{measured.training_accuracy()});
+      }
       if (!status.ok()) return status;
       continue;
     }
@@ -61,6 +65,30 @@ absl::Status AddEvaluations(const std::vector<TrialHistory::Evaluation>& evaluat
   absl::Status status = npz.Add("interval_steps", {rows}, steps);
   if (status.ok()) status = npz.Add("interval_lengths", {columns}, lengths);
   if (status.ok()) status = npz.Add("interval_accuracies", {rows, columns}, accuracies);
+  return status;
+}
+
+absl::Status AddScores(const TrialHistory& history, NpzFile& npz) {
+  absl::Status status;
+  for (const auto& [length, scores] : history.sequence_scores) {
+    status = npz.Add(absl::StrCat("sequence_accuracies_", length), {scores.accuracies_size()},
+                     As<float>(scores.accuracies()));
+    if (status.ok()) {
+      status = npz.Add(absl::StrCat("sequence_losses_", length), {scores.losses_size()},
+                       As<float>(scores.losses()));
+    }
+    if (!status.ok()) return status;
+  }
+  const v1::NoiseAccuracies& noise = history.noise_accuracies;
+  const int64_t count = noise.deviations_size();
+  if (count == 0) return absl::OkStatus();
+  status = npz.Add("noise_deviations", {count}, As<double>(noise.deviations()));
+  if (status.ok()) {
+    status = npz.Add("noise_accuracies", {noise.accuracies_size()}, As<double>(noise.accuracies()));
+  }
+  if (status.ok()) {
+    status = npz.Add("noise_losses", {noise.losses_size()}, As<double>(noise.losses()));
+  }
   return status;
 }
 
@@ -112,6 +140,7 @@ absl::Status NpzExporter::AddTrial(const v1::Trial& trial) {
   NpzFile npz(**file);
   absl::Status status = AddLosses(history->points, npz);
   if (status.ok()) status = AddEvaluations(history->evaluations, npz);
+  if (status.ok()) status = AddScores(*history, npz);
   for (const v1::AttentionMap& map : *maps) {
     if (status.ok()) status = AddAttention(map, npz);
   }

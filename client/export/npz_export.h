@@ -2,6 +2,9 @@
 //   loss_steps [S], losses [S], training_accuracies [S], gradient_norms [S], training_lengths [S]
 //   final_lengths [L], final_accuracies [L], final_losses [L]
 //   interval_steps [E], interval_lengths [K], interval_accuracies [E, K]
+//   training_set_accuracy [1], of the final evaluation
+//   sequence_accuracies_N [sequences], sequence_losses_N [sequences], of length N
+//   noise_deviations [D], noise_accuracies [D], noise_losses [D]
 //   attention_length_N [layers, heads, tokens, tokens], rows are queries, of a sample of length N,
 //   with attention_length_N_tokens [tokens] and attention_length_N_positions [tokens];
 //   attention_length_N_sequence_S of further sequences of the length, S from 2;

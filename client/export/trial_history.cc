@@ -25,6 +25,10 @@ absl::StatusOr<TrialHistory> FetchHistory(Connection& connection, const std::str
       }
       history.evaluations.push_back({event.step(), Seconds(event.time()), measured});
     }
+    if (event.has_sequence_scores()) {
+      history.sequence_scores[event.sequence_scores().length()] = event.sequence_scores();
+    }
+    if (event.has_noise_accuracies()) history.noise_accuracies = event.noise_accuracies();
     if (!event.has_training_points()) continue;
     const v1::TrainingPoints& points = event.training_points();
     const int count = points.steps_size();

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_CLIENT_EXPORT_TRIAL_HISTORY_H_
 #define LENGTHWISE_CLIENT_EXPORT_TRIAL_HISTORY_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct TrialHistory {
   std::vector<double> times;
   // Those during training in their order, and the full one at the end.
   std::vector<Evaluation> evaluations;
+  // Of single sequences of the final evaluation, by length, and of that evaluation under noise;
+  // empty where they were not asked for.
+  std::map<int32_t, v1::SequenceScores> sequence_scores;
+  v1::NoiseAccuracies noise_accuracies;
 };
 
 // Of the trial's name. Errors are the server's; DATA_LOSS for columns of different lengths.

@@ -18,7 +18,14 @@ namespace {
 // Markers on a line; more would hide it.
 constexpr size_t kMarkersOnLine = 10;
 
+// Of a cloud, points are small and let others through; of fewer each is to be seen.
+constexpr size_t kFewPoints = 50;
+
 std::string ScatterLook(const Series& series) {
+  if (!series.faint && series.points.size() <= kFewPoints) {
+    return absl::StrFormat("pt %d ps 1.10 lc rgb %s", PointType(series.style),
+                           Color(series.style, 40));
+  }
   return absl::StrFormat("pt %d ps %.2f lc rgb %s", PointType(series.style),
                          series.faint ? 0.8 : 0.45, Color(series.style, series.faint ? 110 : 90));
 }

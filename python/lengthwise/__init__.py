@@ -17,6 +17,7 @@ from lengthwise.events import (
     Outcome,
     Progress,
     Projection,
+    SequenceScores,
     StateChange,
     TrainingPoints,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Outcome",
     "Progress",
     "Projection",
+    "SequenceScores",
     "StateChange",
     "TrainingPoints",
     "Trial",

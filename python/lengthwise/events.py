@@ -147,6 +147,14 @@ class Projection:
     explained_variance: NDArray[numpy.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class SequenceScores:
+    """Of each evaluation sequence of a length, in their order."""
+
+    accuracies: NDArray[numpy.float32]
+    losses: NDArray[numpy.float32]
+
+
 def _score(accuracy: float) -> float | None:
     return None if accuracy < 0 else accuracy
 
@@ -266,4 +274,10 @@ def to_projection(projection: event_pb2.Projection) -> Projection:
             projection.depths, projection.sequences, projection.tokens, 2
         ),
         explained_variance=numpy.array(projection.explained_variance, numpy.float64).reshape(-1, 2),
+    )
+
+
+def to_sequence_scores(scores: event_pb2.SequenceScores) -> SequenceScores:
+    return SequenceScores(
+        accuracies=numpy.array(scores.accuracies, numpy.float32), losses=numpy.array(scores.losses, numpy.float32)
     )

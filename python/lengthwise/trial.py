@@ -185,6 +185,29 @@ class Trial:
             )
         ]
 
+    def sequence_scores(self) -> dict[int, events.SequenceScores]:
+        """By input length, where evaluation.sequence_scores asked for them."""
+        return {
+            event.sequence_scores.length: events.to_sequence_scores(event.sequence_scores)
+            for event in self._analyses()
+            if event.HasField("sequence_scores")
+        }
+
+    def noise_accuracies(self) -> dict[float, float]:
+        """By the standard deviation of evaluation.embedding_noise."""
+        return {
+            deviation: accuracy
+            for event in self._analyses()
+            for deviation, accuracy in zip(event.noise_accuracies.deviations, event.noise_accuracies.accuracies)
+        }
+
+    def _analyses(self) -> Iterator[event_pb2.Event]:
+        return self._connection.stream(
+            "ExperimentService/QueryAnalyses",
+            experiment_service_pb2.QueryAnalysesRequest(name=self.name),
+            event_pb2.Event,
+        )
+
     def model(self) -> dict[str, NDArray[Any]]:
         """The weights of the newest stored model by their names, without the "parameters/" in front.
 

@@ -116,6 +116,11 @@ class ClientTest(unittest.TestCase):
             (projection,) = trial.projections()
             numpy.testing.assert_array_equal(projection.coordinates, numbers.projection())
             numpy.testing.assert_array_equal(projection.explained_variance, [[0.5, 0.25], [0.75, 0.125]])
+            scores = trial.sequence_scores()
+            self.assertEqual(set(scores), {6})
+            numpy.testing.assert_array_equal(scores[6].accuracies, [1, 0.5])
+            numpy.testing.assert_array_equal(scores[6].losses, [0.25, 2])
+            self.assertEqual(trial.noise_accuracies(), {0.1: 0.75})
             model = trial.model()
             self.assertEqual(set(model), set(numbers.weights()))
             for name, value in numbers.weights().items():

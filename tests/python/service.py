@@ -209,6 +209,13 @@ class Worker:
                 event_pb2.Event(step=200, training_points=rest),
                 event_pb2.Event(step=200, checkpoint=checkpoint),
                 event_pb2.Event(step=200, length_accuracies=self._accuracies(numbers, 200, numbers.LENGTHS)),
+                event_pb2.Event(
+                    step=200, sequence_scores=event_pb2.SequenceScores(length=6, accuracies=[1, 0.5], losses=[0.25, 2])
+                ),
+                event_pb2.Event(
+                    step=200,
+                    noise_accuracies=event_pb2.NoiseAccuracies(deviations=[0.1], accuracies=[0.75], losses=[0.5]),
+                ),
                 *[event_pb2.Event(step=200, attention_map=part) for part in parts],
                 event_pb2.Event(
                     step=200,
@@ -227,7 +234,7 @@ class Worker:
             seen_accuracy=numpy.mean([numbers.accuracy(2), numbers.accuracy(4)]),
             unseen_accuracy=numpy.mean([numbers.accuracy(6), numbers.accuracy(8)]),
         )  # fmt: skip
-        self._send(lease, leased, 10, [event_pb2.Event(step=200, outcome=outcome)])
+        self._send(lease, leased, 12, [event_pb2.Event(step=200, outcome=outcome)])
 
     @staticmethod
     def index_of(leased) -> int:
