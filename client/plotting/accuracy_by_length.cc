@@ -30,7 +30,10 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
                 .title = absl::StrCat("Accuracy by length: ", ExperimentNames(experiments)),
                 .x = {.label = "input length"},
                 .y = AccuracyAxis("token accuracy")};
-  for (const v1::Component* task : TasksOf(groups)) figure.x.label = AxisTitle(*task);
+  for (const v1::Component* task : TasksOf(groups)) {
+    figure.x.label = AxisTitle(*task);
+    figure.y.label = AccuracyTitle(*task);
+  }
   if (figure.x.label != "input length") {
     figure.title = absl::StrCat("Accuracy by ", figure.x.label, ": ", ExperimentNames(experiments));
   }

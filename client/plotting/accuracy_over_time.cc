@@ -108,6 +108,9 @@ absl::StatusOr<Figure> AccuracyOverTimeFigure(const std::vector<PlotExperiment>&
       .kind = "accuracy_over_time",
       .title = absl::StrCat("Accuracy over training time: ", ExperimentNames(experiments)),
       .y = AccuracyAxis("token accuracy on lengths not seen")};
+  for (const TrialGroup& group : groups) {
+    figure.y.label = absl::StrCat(AccuracyTitle(*group.task), " on lengths not seen");
+  }
   Averaging averaging;
   double longest = 0;
   for (const v1::Component* task : TasksOf(groups)) {

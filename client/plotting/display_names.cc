@@ -38,6 +38,11 @@ std::string AxisTitle(const v1::Component& task) {
   return entry != nullptr ? entry->axis_title : tasks::TaskEntry().axis_title;
 }
 
+std::string AccuracyTitle(const v1::Component& task) {
+  const auto* entry = tasks::FindTask(task.name());
+  return entry != nullptr ? entry->accuracy_title : tasks::TaskEntry().accuracy_title;
+}
+
 std::string EncodingTitle(const v1::Component& encoding) {
   const auto* entry = FindEncoding(encoding.name());
   const std::string label = Label(encoding);

@@ -18,6 +18,9 @@ std::string EncodingTitle(const v1::Component& encoding);
 // What its lengths are, as an axis is called: "input length", "number of vectors".
 std::string AxisTitle(const v1::Component& task);
 
+// What its accuracy is, as an axis is called: "token accuracy", "exact match".
+std::string AccuracyTitle(const v1::Component& task);
+
 // Token accuracy of guessing, 0 to 1; absent for a task with other parameters than the paper's, of
 // which it is not known.
 std::optional<double> RandomAccuracy(const v1::Component& task);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/rendering/component_label.h"
 #include "client/rendering/numbers.h"
@@ -14,15 +15,29 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
+Value MetricAt(const v1::LengthAccuracies& measured, const std::string& name, int index) {
+  for (const auto& metric : measured.metrics()) {
+    if (metric.name() == name && index < metric.values_size()) return metric.values(index);
+  }
+  return {};
+}
+
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return text;
+}
+
 }  // namespace
 
 std::string Caption(const AccuracySummary& summary) {
-  return absl::StrCat(
-      "Token accuracy by ", summary.axis_title, ", per cent (", FormatCount(summary.sequences),
-      " sequences per ", summary.axis == "length" ? summary.axis : summary.axis_title,
-      summary.seen_up_to > 0 ? absl::StrCat("; trained on lengths up to ", summary.seen_up_to)
-                             : "; none of them seen in training",
-      ")");
+  const bool is_length = summary.axis == "length";
+  const std::string seen =
+      summary.seen_up_to == 0 ? "none of them seen in training"
+      : is_length             ? absl::StrCat("trained on lengths up to ", summary.seen_up_to)
+                  : absl::StrCat("trained on up to ", summary.seen_up_to, " ", summary.axis);
+  return absl::StrCat(Capitalized(summary.accuracy_title), " by ", summary.axis_title,
+                      ", per cent (", FormatCount(summary.sequences), " sequences per ",
+                      is_length ? summary.axis : summary.axis_title, "; ", seen, ")");
 }
 
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
@@ -34,6 +49,7 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
   if (task != nullptr) {
     result.axis = task->axis;
     result.axis_title = task->axis_title;
+    result.accuracy_title = task->accuracy_title;
   }
   result.seen_up_to = specification.evaluation().seen_up_to();
   result.sequences = specification.evaluation().sequences();
@@ -72,6 +88,11 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
   records.columns = {"trial",       "task",      "network", "encoding", "learning_rate",
                      "weight_seed", "data_seed", "step",    "final",    "length",
                      "seen",        "accuracy",  "loss",    "sequences"};
+  std::set<std::string> metrics;
+  for (const auto& evaluation : accuracies.evaluations()) {
+    for (const auto& metric : evaluation.accuracies().metrics()) metrics.insert(metric.name());
+  }
+  records.columns.insert(records.columns.end(), metrics.begin(), metrics.end());
   std::map<std::string, const v1::Trial*> by_name;
   for (const v1::Trial& trial : trials) by_name[trial.name()] = &trial;
   for (const auto& evaluation : accuracies.evaluations()) {
@@ -90,6 +111,9 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
            i < measured.accuracies_size() ? Value(measured.accuracies(i)) : Value(),
            i < measured.losses_size() ? Value(measured.losses(i)) : Value(),
            int64_t{measured.sequences()}});
+      for (const std::string& metric : metrics) {
+        records.rows.back().push_back(MetricAt(measured, metric, i));
+      }
     }
   }
   return records;

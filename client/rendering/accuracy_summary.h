@@ -36,9 +36,11 @@ struct AccuracyRow {
 struct AccuracySummary {
   // In the order of the grid. Only trials that succeeded count.
   std::vector<AccuracyRow> rows;
-  // What the lengths are: TaskEntry::axis and axis_title of the experiment's tasks.
+  // What the lengths are, and the accuracies: TaskEntry::axis, axis_title and accuracy_title of the
+  // experiment's tasks.
   std::string axis = "length";
   std::string axis_title = "input length";
+  std::string accuracy_title = "token accuracy";
   // The longest length seen in training; 0 where none is.
   int32_t seen_up_to = 0;
   // Evaluated lengths, ascending.
@@ -70,7 +72,7 @@ std::string Sparkline(const std::vector<double>& values);
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 
 // Every trial and length, nothing averaged; also the evaluations during training where `accuracies`
-// has them.
+// has them. Behind the usual columns one for each LengthAccuracies.metrics that any of them has.
 Records AccuracyRecords(const std::vector<v1::Trial>& trials,
                         const v1::QueryLengthAccuraciesResponse& accuracies);
 
