@@ -391,6 +391,23 @@ evaluation: {lengths: 1..3}
 
 TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   const std::map<std::string, size_t> trials = {
+      {"decimal_addition/figure1.yaml", 10},
+      {"decimal_addition/figure11.yaml", 3 * 5},
+      {"decimal_addition/figure12_to_10.yaml", 2 * 4 * 5},
+      {"decimal_addition/figure12_to_20.yaml", 2 * 4 * 5},
+      {"decimal_addition/figure12_to_30.yaml", 2 * 4 * 5},
+      {"decimal_addition/figure12_to_40.yaml", 2 * 4 * 5},
+      {"decimal_addition/figure3.yaml", 4 * 10},
+      {"decimal_addition/figure4.yaml", 4 * 10},
+      {"decimal_addition/figure5.yaml", 4 * 10},
+      {"decimal_addition/figure7.yaml", 4 * 10},
+      {"decimal_addition/figure8.yaml", 2 * 10},
+      {"decimal_addition/figure_f15.yaml", 2 * 5},
+      {"decimal_addition/figure_f17.yaml", 3 * 5},
+      {"decimal_addition/figure_f18.yaml", 3 * 5},
+      {"decimal_addition/figure_f8.yaml", 4 * 5},
+      {"decimal_addition/statement_5m.yaml", 5},
+      {"decimal_addition/quick/formats.yaml", 2 * 2 * 2 * 2},
       {"latin_square/analyses.yaml", 27 * 15},
       {"latin_square/learned_distances_on_strings.yaml", 15 * 4 * 3},
       {"latin_square/quick/table2.yaml", 3},

@@ -118,8 +118,9 @@ TEST_F(MistakesTest, OfNames) {
       {{"plot", "e", "--figure", "los"}, kUsage, "unknown figure \"los\"; did you mean \"loss\"?"},
       {{"plot", "e"},
        kUsage,
-       "say what to draw: --figure accuracy_by_length|accuracy_over_time|attention|"
-       "attention_similarity|encoding_distance|length_sweep|"
+       "say what to draw: --figure "
+       "accuracy_by_length|accuracy_of_trials|accuracy_over_time|attention|"
+       "attention_similarity|encoding_distance|error_counts|error_places|length_sweep|"
        "loss|noise|projection"},
       {{"show", "f-1"}, kFailure, "there is no experiment \"f-1\"; did you mean \"e-1\"?"},
       {{"logs", "e-1/7"},

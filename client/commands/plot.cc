@@ -13,7 +13,9 @@
 #include "client/commands/commands.h"
 #include "client/commands/figure_names.h"
 #include "client/plotting/accuracy_by_length.h"
+#include "client/plotting/accuracy_of_trials.h"
 #include "client/plotting/accuracy_over_time.h"
+#include "client/plotting/answer_errors.h"
 #include "client/plotting/attention_figure.h"
 #include "client/plotting/gnuplot.h"
 #include "client/plotting/length_sweep.h"
@@ -90,6 +92,9 @@ const std::map<std::string, FigureKind>& FigureKinds() {
       {"accuracy_by_length",
        {.make = [](const Experiments& experiments,
                    const PlotOptions&) { return AccuracyByLengthFigure(experiments); }}},
+      {"accuracy_of_trials",
+       {.make = [](const Experiments& experiments,
+                   const PlotOptions&) { return AccuracyOfTrialsFigure(experiments); }}},
       {"accuracy_over_time",
        {.needs_intervals = true,
         .make = [](const Experiments& experiments,
@@ -106,6 +111,16 @@ const std::map<std::string, FigureKind>& FigureKinds() {
             [](const Experiments& experiments, const PlotOptions& options) {
               return AttentionFigure(experiments, options.attention);
             }}},
+      {"error_counts",
+       {.fetch = [](Connection& connection, const PlotOptions&,
+                    Experiments& experiments) { return FetchAnalyses(connection, experiments); },
+        .make = [](const Experiments& experiments,
+                   const PlotOptions&) { return ErrorCountsFigure(experiments); }}},
+      {"error_places",
+       {.fetch = [](Connection& connection, const PlotOptions&,
+                    Experiments& experiments) { return FetchAnalyses(connection, experiments); },
+        .make = [](const Experiments& experiments,
+                   const PlotOptions&) { return ErrorPlacesFigure(experiments); }}},
       {"length_sweep",
        {.make =
             [](const Experiments& experiments, const PlotOptions& options) {
@@ -249,6 +264,9 @@ void AddPlot(CLI::App& app, Program& program) {
       "\n"
       "Figures:\n"
       "  accuracy_by_length   accuracy at each length after training, a panel a task\n"
+      "  accuracy_of_trials   the same of every single trial, to see what seeds make of it\n"
+      "  error_places         where digits of answers are wrong; of text\n"
+      "  error_counts         how many digits of wrong answers are wrong; of text\n"
       "  loss                 training loss over the steps\n"
       "  attention            which token looks at which; needs evaluation.attention_lengths\n"
       "  projection           activations in two dimensions; needs evaluation.projection\n"

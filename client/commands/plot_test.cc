@@ -116,8 +116,9 @@ std::pair<int, int> SizeOf(const std::string& png) {
 TEST_F(PlotTest, HelpListsTheFiguresWithExamples) {
   EXPECT_EQ(Run({"plot", "--help"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("Examples:\n  lengthwise plot "));
-  for (const std::string figure : {"accuracy_by_length", "loss", "attention", "projection",
-                                   "length_sweep", "accuracy_over_time"}) {
+  for (const std::string figure :
+       {"accuracy_by_length", "loss", "attention", "projection", "length_sweep",
+        "accuracy_over_time", "accuracy_of_trials", "error_places", "error_counts"}) {
     EXPECT_THAT(out_, HasSubstr("\n    " + figure + " "));
   }
   EXPECT_EQ(Run({"--help"}), kSuccess);
@@ -176,6 +177,7 @@ TEST_F(PlotTest, DrawsAPanelATaskAndALineAnEncoding) {
   const std::string png = Draw({"e-1", "--figure", "accuracy_by_length"});
   EXPECT_GT(SizeOf(png).first, 1000);
   Draw({"e-1", "--figure", "accuracy_by_length", "--task", "reverse_string", "--width", "800"});
+  Draw({"e-1", "--figure", "accuracy_of_trials", "--task", "reverse_string"});
 }
 
 TEST_F(PlotTest, TheAskedSizeAndBothFormatsAndTheScript) {

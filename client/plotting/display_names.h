@@ -32,6 +32,9 @@ bool ComparedByLoss(const v1::Component& task);
 std::string LossTitle(const v1::Component& task);
 std::string AccuracyTitle(const v1::Component& task);
 
+// What its accuracy is, as an axis is called: "token accuracy", "exact match".
+std::string AccuracyTitle(const v1::Component& task);
+
 // Token accuracy of guessing, 0 to 1; absent for a task with other parameters than the paper's, of
 // which it is not known.
 std::optional<double> RandomAccuracy(const v1::Component& task);

@@ -35,7 +35,7 @@ struct Series {
   std::string name;
   Kind kind = Kind::kLine;
   SeriesStyle style;
-  // Faint series lie behind the others.
+  // Faint series lie behind the others; faint lines are thin and without markers.
   bool faint = false;
   // Lines: ascending x.
   std::vector<SeriesPoint> points;

@@ -133,6 +133,11 @@ std::string CurvePanel(const Figure& figure, size_t index, const FigureLayout& l
               absl::StrCat(data, " using 1:2 with points ", ScatterLook(series), " notitle"));
       continue;
     }
+    if (series.faint) {
+      faint.push_back(absl::StrCat(data, " using 1:2 with lines lc rgb ", Color(series.style, 90),
+                                   " lw 1 notitle"));
+      continue;
+    }
     if (HasBand(series)) {
       bands.push_back(absl::StrCat(data, " using 1:3:4 with filledcurves fc rgb ",
                                    Color(series.style, 210), " fs solid noborder notitle"));

@@ -111,6 +111,9 @@ absl::StatusOr<Figure> LengthSweepFigure(const std::vector<PlotExperiment>& expe
                          ? "number of positions drawn from, L (max_position)"
                          : parameter},
       .y = AccuracyAxis("token accuracy on lengths not seen")};
+  for (const Line& line : lines) {
+    figure.y.label = absl::StrCat(AccuracyTitle(*line.first->task), " on lengths not seen");
+  }
   Panel panel;
   std::map<double, std::string> guesses;
   std::vector<Series> highest;

@@ -109,6 +109,12 @@ void AddTo(std::vector<PlotExperiment>& experiments, const std::string& name,
   experiment->accuracies.MergeFrom(accuracies);
 }
 
+// One trial's name asks for it alone.
+std::string QueryName(const PlotExperiment& experiment) {
+  return experiment.trials.size() == 1 ? experiment.trials[0].name()
+                                       : absl::StrCat("experiments/", experiment.name);
+}
+
 PlotExperiment& Owner(const v1::Trial& trial, std::vector<PlotExperiment>& experiments) {
   return *std::find_if(experiments.begin(), experiments.end(), [&](const PlotExperiment& one) {
     return absl::StartsWith(trial.name(), absl::StrCat("experiments/", one.name, "/"));
@@ -148,11 +154,7 @@ absl::StatusOr<std::vector<PlotExperiment>> FetchExperiments(Connection& connect
 
 absl::Status FetchLosses(Connection& connection, std::vector<PlotExperiment>& experiments) {
   for (PlotExperiment& experiment : experiments) {
-    // One trial's name asks for it alone.
-    const std::string query = experiment.trials.size() == 1
-                                  ? experiment.trials[0].name()
-                                  : absl::StrCat("experiments/", experiment.name);
-    auto losses = connection.QueryLossCurves(query, kLossPoints);
+    auto losses = connection.QueryLossCurves(QueryName(experiment), kLossPoints);
     if (!losses.ok()) return losses.status();
     experiment.losses = *std::move(losses);
   }
@@ -174,6 +176,15 @@ absl::Status FetchProjections(Connection& connection, std::vector<PlotExperiment
     auto projections = connection.QueryProjections(trial->name());
     if (!projections.ok()) return projections.status();
     Owner(*trial, experiments).projections[trial->name()] = *std::move(projections);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FetchAnalyses(Connection& connection, std::vector<PlotExperiment>& experiments) {
+  for (PlotExperiment& experiment : experiments) {
+    auto analyses = connection.QueryAnalyses(QueryName(experiment));
+    if (!analyses.ok()) return analyses.status();
+    experiment.analyses = *std::move(analyses);
   }
   return absl::OkStatus();
 }

@@ -38,6 +38,7 @@ absl::Status FetchLosses(Connection& connection, std::vector<PlotExperiment>& ex
 absl::Status FetchAttention(Connection& connection, int length,
                             std::vector<PlotExperiment>& experiments);
 absl::Status FetchProjections(Connection& connection, std::vector<PlotExperiment>& experiments);
+absl::Status FetchAnalyses(Connection& connection, std::vector<PlotExperiment>& experiments);
 
 }  // namespace lengthwise::client
 

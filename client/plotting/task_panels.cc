@@ -121,7 +121,8 @@ void SetLossAxis(Figure& figure) {
 
 std::optional<Reference> GuessReference(const v1::Component& task) {
   const std::optional<double> accuracy = RandomAccuracy(task);
-  if (!accuracy.has_value()) return std::nullopt;
+  // Where no guess is right there is no line to be above.
+  if (!accuracy.has_value() || *accuracy == 0) return std::nullopt;
   return Reference{*accuracy, absl::StrFormat("random guess %.3g %%", *accuracy * 100)};
 }
 

@@ -38,7 +38,7 @@ class SeedCurves {
   std::vector<std::map<double, double>> curves_;
 };
 
-// "random guess 20 %"; none for a task whose guessing accuracy is not known.
+// "random guess 20 %"; none for a task whose guessing accuracy is not known or nothing.
 std::optional<Reference> GuessReference(const v1::Component& task);
 
 // The lengths of training, if all trials of the task in these groups have the same.

@@ -60,7 +60,7 @@ absl::StatusOr<std::string> RenderFigure(const Figure& figure, int width, const 
       figure.x.ticks == Axis::Ticks::kNone) {
     return absl::InvalidArgumentError(
         absl::StrCat("a terminal cannot show the figure ", figure.kind,
-                     "; it can show accuracy_by_length, accuracy_over_time and loss"));
+                     "; it can show those of accuracies, errors and loss"));
   }
   std::string text = absl::StrCat(palette(Paint::kBold, figure.title), "\n");
   for (const Panel& panel : figure.panels) {

@@ -24,6 +24,8 @@ struct PlotExperiment {
   // By the trial's full name.
   std::map<std::string, std::vector<v1::AttentionMap>> attention_maps;
   std::map<std::string, std::vector<v1::Projection>> projections;
+  // Connection::QueryAnalyses.
+  std::vector<v1::Event> analyses;
 };
 
 // Trials that differ in nothing but seeds.

@@ -25,21 +25,29 @@ Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name,
   return {};
 }
 
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return text;
+}
+
+// "trained on lengths up to 20", "trained on up to 5 digits".
+std::string WhatIsSeen(const AccuracySummary& summary) {
+  const int32_t most = summary.seen_up_to;
+  if (most == 0) return "none of them seen in training";
+  const bool is_one = summary.axis == "length" || summary.axis == "scale";
+  if (!is_one) return absl::StrCat("trained on up to ", most, " ", summary.axis);
+  if (most == 1) return absl::StrCat("trained on ", summary.axis, " 1");
+  return absl::StrCat("trained on ", summary.axis, "s up to ", most);
+}
+
 }  // namespace
 
 std::string Caption(const AccuracySummary& summary) {
-  std::string title = summary.score_title;
-  title[0] = absl::ascii_toupper(static_cast<unsigned char>(title[0]));
-  return absl::StrCat(
-      title, " by ", summary.axis_title,
-      summary.is_loss ? ", median over trials (" : ", per cent (", FormatCount(summary.sequences),
-      " sequences per ",
-      summary.axis == "length" || summary.axis == "scale" ? summary.axis : summary.axis_title,
-      summary.seen_up_to == 0 ? "; none of them seen in training"
-      : summary.seen_up_to > 1
-          ? absl::StrCat("; trained on ", summary.axis, "s up to ", summary.seen_up_to)
-          : absl::StrCat("; trained on ", summary.axis, " 1"),
-      ")");
+  const bool is_one = summary.axis == "length" || summary.axis == "scale";
+  return absl::StrCat(Capitalized(summary.score_title), " by ", summary.axis_title,
+                      summary.is_loss ? ", median over trials (" : ", per cent (",
+                      FormatCount(summary.sequences), " sequences per ",
+                      is_one ? summary.axis : summary.axis_title, "; ", WhatIsSeen(summary), ")");
 }
 
 std::string FormatScore(const AccuracySummary& summary, double score) {
@@ -135,14 +143,9 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
   records.columns = {"trial",       "task",      "network", "encoding", "learning_rate",
                      "weight_seed", "data_seed", "step",    "final",    "length",
                      "seen",        "accuracy",  "loss",    "sequences"};
-  // Measures that some kinds of task have.
-  std::vector<std::string> metrics;
+  std::set<std::string> metrics;
   for (const auto& evaluation : accuracies.evaluations()) {
-    for (const v1::LengthAccuracies::Metric& metric : evaluation.accuracies().metrics()) {
-      if (std::find(metrics.begin(), metrics.end(), metric.name()) == metrics.end()) {
-        metrics.push_back(metric.name());
-      }
-    }
+    for (const auto& metric : evaluation.accuracies().metrics()) metrics.insert(metric.name());
   }
   records.columns.insert(records.columns.end(), metrics.begin(), metrics.end());
   std::map<std::string, const v1::Trial*> by_name;

@@ -41,7 +41,8 @@ struct AccuracyRow {
 struct AccuracySummary {
   // In the order of the grid. Only trials that succeeded count.
   std::vector<AccuracyRow> rows;
-  // What the lengths are: TaskEntry::axis and axis_title of the experiment's tasks.
+  // What the lengths are, and the accuracies: TaskEntry::axis, axis_title and accuracy_title of the
+  // experiment's tasks.
   std::string axis = "length";
   std::string axis_title = "input length";
   // Whether scores are losses (TaskEntry::compared_by_loss), of which lower ones are better, and
@@ -88,7 +89,8 @@ std::string Sparkline(const std::vector<double>& values);
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 
 // Every trial and length, nothing averaged; also the evaluations during training where `accuracies`
-// has them. Where a trial has a training accuracy, the last column has them.
+// has them. Behind the usual columns one for each LengthAccuracies.metrics that any of them has
+// and, where a trial has one, its training accuracy.
 Records AccuracyRecords(const std::vector<v1::Trial>& trials,
                         const v1::QueryLengthAccuraciesResponse& accuracies);
 

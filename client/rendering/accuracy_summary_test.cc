@@ -173,6 +173,35 @@ TEST(AccuracySummaryTest, TrainingAccuraciesAreAveragedWhereTheyWereMeasured) {
   EXPECT_NE(out.str().find("500,0.5\n"), std::string::npos) << out.str();
 }
 
+TEST(AccuracySummaryTest, RecordsHaveTheTasksOtherMeasures) {
+  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 3)};
+  v1::QueryLengthAccuraciesResponse response;
+  AddFinal(response, trials[0], {1.0, 0.5});
+  AddFinal(response, trials[1], {1.0});
+  auto& metric = *response.mutable_evaluations(0)->mutable_accuracies()->add_metrics();
+  metric.set_name("digits_accuracy");
+  metric.add_values(1.0);
+  metric.add_values(0.75);
+  const Records records = AccuracyRecords(trials, response);
+  EXPECT_EQ(records.columns.back(), "digits_accuracy");
+  ASSERT_EQ(records.rows.size(), 3u);
+  EXPECT_EQ(std::get<double>(records.rows[1].back()), 0.75);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(records.rows[2].back()));
+}
+
+TEST(AccuracySummaryTest, TheCaptionSaysWhatIsMeasured) {
+  v1::ExperimentSpecification specification = Specification();
+  specification.add_tasks()->set_name("bucket_sort");
+  const v1::SummarizeExperimentResponse response;
+  EXPECT_EQ(Caption(Summarize(specification, response)),
+            "Token accuracy by input length, per cent (500 sequences per length; trained on "
+            "lengths up to 2)");
+  specification.mutable_tasks(0)->set_name("decimal_addition");
+  EXPECT_EQ(Caption(Summarize(specification, response)),
+            "Exact match by number of digits, per cent (500 sequences per number of digits; "
+            "trained on up to 2 digits)");
+}
+
 TEST(AccuracySummaryTest, TheChartShowsTheBestWhenThereAreTooMany) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "a", 1, {1.0, 1.0, 0.3});

@@ -15,9 +15,11 @@ const ProtocolEntry& DecimalAddition() {
 tasks: decimal_addition
 networks: {name: causal_decoder, blocks: 6, heads: 8, d_model: 512, d_ff: 2048}
 encodings:
+  - {name: fire}
   - {name: rope}
-  - {name: rope, randomized: true, max_position: 2048}
+  - {name: kerple_log}
   - {name: none}
+  - {name: fire, randomized: true, max_position: 2048}
 learning_rates: 3e-4
 seeds: 0..9
 training:
