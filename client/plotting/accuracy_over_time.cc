@@ -109,8 +109,9 @@ absl::StatusOr<Figure> AccuracyOverTimeFigure(const std::vector<PlotExperiment>&
       .title = absl::StrCat("Accuracy over training time: ", ExperimentNames(experiments)),
       .y = AccuracyAxis("token accuracy on lengths not seen")};
   for (const v1::Component* task : TasksOf(groups)) {
-    figure.y.label =
-        absl::StrCat(AccuracyTitle(*task), " on ", OwnAxis(*task).value_or("length"), "s not seen");
+    figure.y.label = absl::StrCat(AccuracyTitle(*task), OwnAxis(*task).has_value()
+                                                            ? " on what training did not show"
+                                                            : " on lengths not seen");
   }
   Averaging averaging;
   double longest = 0;

@@ -1,25 +1,15 @@
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "models/networks/graph_network.h"
+#include "models/networks/transformer_entry.h"
 
 namespace lengthwise::models {
 namespace {
 
-void Check(const catalogue::Parameters& parameters, absl::string_view path,
-           std::vector<catalogue::Problem>& problems) {
-  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
-  if (d_model % heads == 0) return;
-  problems.push_back({.field = absl::StrCat(path, ".heads"),
-                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
-                                                  "; use a divisor of it")});
-}
-
 EncodingContext Context(const catalogue::Parameters& parameters) {
-  return {.d_model = parameters.Int("d_model"),
-          .heads = parameters.Int("heads"),
-          .blocks = parameters.Int("blocks"),
-          .as_vectors = true};
+  EncodingContext context = TransformerContext(parameters);
+  context.as_vectors = true;
+  return context;
 }
 
 }  // namespace
@@ -58,7 +48,7 @@ const NetworkEntry& GraphNetworkEntry() {
                        .minimum = 1,
                        .maximum = 8192}}},
       /*task_kinds=*/{tasks::TaskKind::kRegression},
-      Check,
+      CheckHeads,
       Context};
   return entry;
 }

@@ -1,27 +1,16 @@
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "models/networks/positional_attention.h"
+#include "models/networks/transformer_entry.h"
 
 namespace lengthwise::models {
 namespace {
 
-void Check(const catalogue::Parameters& parameters, absl::string_view path,
-           std::vector<catalogue::Problem>& problems) {
-  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
-  if (d_model % heads == 0) return;
-  problems.push_back({.field = absl::StrCat(path, ".heads"),
-                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
-                                                  "; use a divisor of it")});
-}
-
 EncodingContext Context(const catalogue::Parameters& parameters) {
   const bool by_input = parameters.String("attention_by") == "input";
-  const int64_t d_model = parameters.Int("d_model"), heads = parameters.Int("heads");
-  return {.d_model = d_model,
-          .heads = heads,
-          .blocks = parameters.Int("blocks"),
-          .as_vectors = !by_input || parameters.Bool("input_positions")};
+  EncodingContext context = TransformerContext(parameters);
+  context.as_vectors = !by_input || parameters.Bool("input_positions");
+  return context;
 }
 
 }  // namespace
@@ -78,7 +67,7 @@ const NetworkEntry& PositionalAttentionEntry() {
                               "the feed-forward layers read, as in equation (1); the released code "
                               "has it behind."}}},
       /*task_kinds=*/{tasks::TaskKind::kRegression},
-      Check,
+      CheckHeads,
       Context};
   return entry;
 }
