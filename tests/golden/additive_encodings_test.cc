@@ -44,7 +44,8 @@ TEST(AdditiveEncodingsTest, FireIsTheFormula) {
                            {{"threshold", reference.at("init_L").get<double>()}, {"width", width}},
                            Causal(heads), dtype);
       fire.Set("encoding.c", Float64Values(json::array({reference.at("c")})));
-      fire.Set("encoding.threshold_multiplier", Float64Values(json::array({reference.at("L_multiplier")})));
+      fire.Set("encoding.threshold_multiplier",
+               Float64Values(json::array({reference.at("L_multiplier")})));
       fire.Set("encoding.up", Float64Values(reference.at("W1")));
       fire.Set("encoding.up_bias", Float64Values(reference.at("b1")));
       fire.Set("encoding.down", Float64Values(reference.at("W2")).view({heads, width}).t());
