@@ -5,8 +5,8 @@
 namespace lengthwise::models {
 namespace {
 
-// Feature `i` of d of a position (sinusoids.h): frequency f has its sine and cosine side by side, or
-// all sines come before all cosines.
+// Feature `i` of d of a position (sinusoids.h): frequency f has its sine and cosine side by side,
+// or all sines come before all cosines.
 double Sinusoid(int64_t position, int64_t i, int64_t d, bool interleaved) {
   const int64_t frequency = interleaved ? i / 2 : i % (d / 2);
   const bool is_sine = interleaved ? i % 2 == 0 : i < d / 2;
