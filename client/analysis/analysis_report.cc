@@ -20,9 +20,11 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> AccuraciesOf(const TrialSet& set, const TrialAccuracies& accuracies) {
   std::vector<double> values;
+  std::set<Seeds> counted;
   for (const v1::Trial* trial : set.trials) {
     const auto found = accuracies.find(trial->name());
-    if (found != accuracies.end()) values.push_back(found->second);
+    if (found == accuracies.end() || !counted.insert(SeedsOf(*trial)).second) continue;
+    values.push_back(found->second);
   }
   return values;
 }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -102,10 +103,13 @@ absl::StatusOr<AttentionComparison> CompareAttention(Connection& connection,
   std::map<const TrialSet*, std::map<const v1::Trial*, Maps>> references;
   for (const TrialSet& set : sets) {
     if (set.encoding != reference) continue;
+    std::set<Seeds> counted;
     for (const v1::Trial* trial : set.trials) {
+      if (counted.count(SeedsOf(*trial)) > 0) continue;
       auto maps = FetchMaps(connection, *trial);
       if (!maps.ok()) return maps.status();
       if (maps->sequences.empty()) continue;
+      counted.insert(SeedsOf(*trial));
       const auto& [place, is_new] = references[&set].emplace(trial, *std::move(maps));
       if (absl::Status status =
               CheckAlike(place->second, references[&set].begin()->second, *trial, reference);
@@ -122,7 +126,9 @@ absl::StatusOr<AttentionComparison> CompareAttention(Connection& connection,
     AttentionSimilarity row{.set = &set};
     const TrialSet* const partner = ReferenceOf(set, reference, sets);
     const auto others = references.find(partner);
+    std::set<Seeds> counted;
     for (const v1::Trial* trial : set.trials) {
+      if (counted.count(SeedsOf(*trial)) > 0) continue;
       std::optional<Maps> own;
       if (const auto kept = references.find(&set); kept != references.end()) {
         const auto found = kept->second.find(trial);
@@ -133,6 +139,7 @@ absl::StatusOr<AttentionComparison> CompareAttention(Connection& connection,
         if (!maps->sequences.empty()) own = *std::move(maps);
       }
       if (!own.has_value()) continue;
+      counted.insert(SeedsOf(*trial));
       ++row.models;
       comparison.sequences = static_cast<int64_t>(own->sequences.size());
       comparison.layers = own->layers;

@@ -1,6 +1,7 @@
 #include "client/analysis/encoding_distance.h"
 
 #include <cstring>
+#include <set>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -111,7 +112,9 @@ absl::StatusOr<EncodingDistances> MeasureEncodings(Connection& connection,
       distances.without_tables.push_back(set.encoding);
       continue;
     }
+    std::set<Seeds> counted;
     for (const v1::Trial* trial : set.trials) {
+      if (!counted.insert(SeedsOf(*trial)).second) continue;
       auto tables = DownloadTables(connection, trial->name());
       if (!tables.ok()) return tables.status();
       EncodingDistance distance{.set = &set, .trial = trial};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +32,8 @@ absl::StatusOr<PuzzlesByCondition> ValidationPuzzles(const v1::Trial& trial) {
     return absl::Status(
         data.status().code(),
         absl::StrCat("the validation puzzles of ", ShortName(trial.name()),
-                     " cannot be made here as the worker made them: ", data.status().message()));
+                     " cannot be made here as the worker made them: ", data.status().message(),
+                     "; files of puzzles must be within this command's reach, too"));
   }
   const tasks::PuzzleSet& validation = data->validation;
   const auto cells = static_cast<size_t>(puzzles.cells());
@@ -70,9 +72,11 @@ absl::StatusOr<std::vector<HumanComparison>> CompareWithHumans(const std::vector
   for (const TrialSet& set : sets) {
     HumanComparison row{.set = &set};
     std::map<std::string, std::pair<double, int>> solved;  // by puzzle: sum and number
+    std::set<Seeds> counted;
     for (const v1::Trial* trial : set.trials) {
       const auto recorded = scores.sequences.find(trial->name());
       if (recorded == scores.sequences.end()) continue;
+      if (!counted.insert(SeedsOf(*trial)).second) continue;
       if (puzzles_of_task.count(set.task) == 0) {
         auto puzzles = ValidationPuzzles(*trial);
         if (!puzzles.ok()) return puzzles.status();

@@ -1,5 +1,6 @@
 #include "client/analysis/noise_curves.h"
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,9 +15,10 @@ absl::StatusOr<std::vector<NoiseCurve>> MakeNoiseCurves(
   std::vector<NoiseCurve> curves;
   for (const TrialSet& set : sets) {
     NoiseCurve curve{.set = &set};
+    std::set<Seeds> counted;
     for (const v1::Trial* trial : set.trials) {
       const auto found = scores.noise.find(trial->name());
-      if (found == scores.noise.end()) continue;
+      if (found == scores.noise.end() || !counted.insert(SeedsOf(*trial)).second) continue;
       const v1::NoiseAccuracies& noise = found->second;
       for (int i = 0; i < noise.deviations_size(); ++i) {
         curve.accuracies[noise.deviations(i)].push_back(noise.accuracies(i));

@@ -25,8 +25,9 @@ struct TrialSet {
   std::vector<const v1::Trial*> trials;
 };
 
-// Whatever experiments the trials are of: those that evaluate stored models again count as the
-// trials that they evaluate. In the order of the experiments and their grids.
+// Whatever experiments the trials are of. A model that was evaluated again is there twice: analyses
+// count the first trial of its seeds that has what they need. In the order of the experiments and
+// their grids.
 std::vector<TrialSet> SetsOfTrials(const std::vector<PlotExperiment>& experiments);
 
 // The set of the encoding `reference` with the task, network and learning rate of `set`; null where

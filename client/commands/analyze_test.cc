@@ -309,6 +309,17 @@ TEST_F(AnalyzeTest, SeveralExperimentsAreAnalyzedAsOne) {
   EXPECT_EQ(rows.count("small"), 1u);
 }
 
+TEST_F(AnalyzeTest, AModelThatWasEvaluatedAgainCountsOnce) {
+  Add({{"small", 1, "learned", 0.9}}, "a-1");
+  Add({{"small", 1, "learned", 0.9}}, "a_evaluation-1");
+  server_.AddAnalysis(Noise(Name("small1", "a_evaluation-1"), {0.1}, {0.5}));
+  EXPECT_EQ(Rows({"noise", "a-1", "a_evaluation-1"}).at("small")["models"], 1);
+  server_.AddAnalysis(Noise(Name("small1", "a-1"), {0.1}, {0.25}));
+  const auto rows = Rows({"noise", "a-1", "a_evaluation-1"});
+  EXPECT_EQ(rows.at("small")["models"], 1);
+  EXPECT_EQ(rows.at("small")["accuracy"], 0.25) << "that of the experiment that is named first";
+}
+
 TEST_F(AnalyzeTest, WhatHasNotSucceededIsNotAnalyzed) {
   server_.AddExperiment("e-1", {"none"});
   EXPECT_EQ(Run({"analyze", "noise", "e-1"}), kFailure);
