@@ -172,9 +172,8 @@ TEST(AccuracySummaryTest, TheCaptionSaysWhatIsMeasured) {
             "Token accuracy by input length, per cent (500 sequences per length; trained on "
             "lengths up to 2)");
   specification.mutable_tasks(0)->set_name("decimal_addition");
-  EXPECT_EQ(
-      Caption(Summarize(specification, response)),
-      "Exact match by number of digits, per cent (500 sequences per number of digits; "
+  EXPECT_EQ(Caption(Summarize(specification, response)),
+            "Exact match by number of digits, per cent (500 sequences per number of digits; "
             "trained on up to 2 digits)");
 }
 
