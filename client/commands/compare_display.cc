@@ -9,7 +9,8 @@ namespace lengthwise::client {
 absl::Status PrintComparison(Program& program, Connection& connection,
                              const v1::Experiment& experiment, PublishedTable table,
                              bool whole_table) {
-  auto summary = connection.SummarizeExperiment(experiment.name(), /*omit_lengths=*/true);
+  auto summary = connection.SummarizeExperiment(experiment.name(),
+                                                /*omit_lengths=*/table.quantity != Quantity::kLoss);
   if (!summary.ok()) return summary.status();
   auto differences = DifferencesFromProtocol(experiment.specification(), table.protocol);
   if (!differences.ok()) return differences.status();

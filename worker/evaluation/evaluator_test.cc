@@ -46,10 +46,11 @@ class Oracle : public models::Network {
  public:
   explicit Oracle(double certainty) : certainty_(certainty) {}
 
-  at::Tensor Forward(const models::ParameterSet& parameters, const at::Tensor& tokens,
+  at::Tensor Forward(const models::ParameterSet& parameters, const models::NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
                      const models::DropoutNumbers* dropout,
                      models::Capture* capture) const override {
+    const at::Tensor& tokens = input.tokens;
     EXPECT_FALSE(dropout->training());
     EXPECT_FALSE(c10::GradMode::is_enabled());
     chunks.push_back(tokens.size(1));
@@ -244,7 +245,7 @@ TEST_F(EvaluatorTest, AttentionIsThatOfTheSequenceAskedFor) {
   EXPECT_FLOAT_EQ(probabilities[3 * 8 * 8], 1.25);
 
   training::Batch batch;
-  examples_.AppendEvaluation(5, 4, 7, 1, batch);
+  examples_.AppendEvaluation({.seed = 5, .n = 4, .asked = 8, .first = 7, .count = 1}, batch);
   const v1::AttentionMap later = evaluator.CaptureAttention(arena_->Members(1, 1), 4, 7);
   EXPECT_EQ(later.sequence(), 7);
   EXPECT_THAT(later.tokens(), ElementsAreArray(batch.tokens));

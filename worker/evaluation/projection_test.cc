@@ -22,11 +22,12 @@ using ::testing::ElementsAre;
 
 class TokenAndPlace : public models::Network {
  public:
-  at::Tensor Forward(const models::ParameterSet& parameters, const at::Tensor& tokens,
+  at::Tensor Forward(const models::ParameterSet& parameters, const models::NetworkInput& input,
                      const at::Tensor& positions, int64_t output_length,
                      const models::DropoutNumbers* dropout,
                      models::Capture* capture) const override {
     EXPECT_FALSE(capture->keep_attention);
+    const at::Tensor& tokens = input.tokens;
     const at::Tensor places = at::arange(tokens.size(2)).mul(3).expand_as(tokens);
     const at::Tensor entering = at::stack({tokens, places}, -1).to(at::kFloat);
     capture->depths = {entering, entering.flip(-1).mul(2)};

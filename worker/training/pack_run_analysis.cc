@@ -80,7 +80,7 @@ void PackRun::EmitAttention(int64_t index) {
       continue;
     }
     // Trials of before there could be several say nothing of it.
-    const int64_t sequences = blueprint_.examples->EvaluationSequences(
+    const int64_t sequences = blueprint_.source().EvaluationSequences(
         length, std::max(1, blueprint_.evaluation.attention_sequences()));
     for (int64_t sequence = 0; sequence < sequences; ++sequence) {
       EmitMap(seen, model_->CaptureAttention(index, length, sequence));

@@ -50,7 +50,7 @@ v1::TrialSpecification Sums(const std::string& attention_by = "positions", uint6
   return trial;
 }
 
-std::vector<v1::Event> Run(const v1::TrialSpecification& trial) {
+std::vector<v1::Event> RunAlone(const v1::TrialSpecification& trial) {
   RecordingSession session;
   RunLease(LeaseOf({trial}), session);
   return session.events(0);
@@ -67,7 +67,7 @@ const v1::LengthAccuracies& Final(const std::vector<v1::Event>& events) {
 }
 
 TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
-  const std::vector<v1::Event> events = Run(Sums());
+  const std::vector<v1::Event> events = RunAlone(Sums());
   EXPECT_EQ(events.back().outcome().kind(), v1::Outcome::COMPLETED);
   const v1::LengthAccuracies& evaluation = Final(events);
   EXPECT_THAT(evaluation.lengths(), ElementsAre(1, 3));
@@ -78,7 +78,7 @@ TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
 }
 
 TEST(RegressionTest, TheMapSaysWhichNumbersTheModelSaw) {
-  for (const v1::Event& event : Run(Sums())) {
+  for (const v1::Event& event : RunAlone(Sums())) {
     if (!event.has_attention_map()) continue;
     const v1::AttentionMap& map = event.attention_map();
     EXPECT_EQ(map.length(), 2);
@@ -114,7 +114,7 @@ TEST(RegressionTest, PositionalAttentionLearnsSumsThatHoldBeyondTheScaleOfTraini
     trial.set_learning_rate(3e-3);
     trial.mutable_evaluation()->set_every_steps(0);
     trial.mutable_evaluation()->set_sequences(200);
-    const v1::LengthAccuracies evaluation = Final(Run(trial));
+    const v1::LengthAccuracies evaluation = Final(RunAlone(trial));
     return std::vector<double>(evaluation.losses().begin(), evaluation.losses().end());
   };
   const std::vector<double> positional = errors("positions"), standard = errors("input");
