@@ -259,8 +259,8 @@ at::Tensor Logits(const std::string& name, const catalogue::Parameters& paramete
   ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
   arena.Initialize(0, 1);
   const at::Tensor ones = at::ones({1, 4, 5}, at::kLong);
-  return (*network)->Forward(arena.Members(0, 1), ones, at::arange(5, at::kLong).view({1, 1, 5}), 2,
-                             numbers, nullptr);
+  return (*network)->Forward(arena.Members(0, 1), {.tokens = ones},
+                             at::arange(5, at::kLong).view({1, 1, 5}), 2, numbers, nullptr);
 }
 
 TEST(NetworkTest, EmbeddingsGetTheNoiseThatIsAskedFor) {
