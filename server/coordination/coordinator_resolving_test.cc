@@ -134,6 +134,7 @@ TEST_F(CoordinatorResolvingTest, AnEvaluationIsTheTrialWithItsEvaluationChanged)
   expected.mutable_evaluation()->add_lengths(30);
   expected.mutable_evaluation()->clear_attention_lengths();
   expected.mutable_evaluation()->add_attention_lengths(4);
+  expected.mutable_evaluation()->set_attention_sequences(1);
   const auto trial =
       coordinator_->GetTrial(created->experiment().name() + "/trials/" + created->trial_ids(0));
   EXPECT_EQ(trial->specification().DebugString(), expected.DebugString());
