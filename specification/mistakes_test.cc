@@ -121,13 +121,12 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
   EXPECT_EQ(
       message("encodings: none"),
       "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
-      "reads beside its input; use one of sin_cos, one_hot, binary\n"
-      "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
       "reads beside its input; use one of sin_cos, one_hot, binary");
   EXPECT_EQ(message("networks: encoder"),
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
             "encodings[0]: \"one_hot\" only gives vectors for positions, which the network has no "
-            "use for; use one of none, sin_cos, learned, relative, alibi, rope, shaw, sin_cos_2d");
+            "use for; use one of none, sin_cos, learned, relative, alibi, rope, shaw, sin_cos_2d, "
+            "fire, kerple_log, t5");
 }
 
 TEST(MistakesTest, TextHasSizesThatItsTaskHasExamplesOfAndSequencesThatHoldThem) {
