@@ -151,13 +151,15 @@ TEST(PositionalAttentionTest, WeightsDoNotDependOnTheNumbers) {
   EXPECT_FALSE(at::equal(weights(standard, Example()), weights(standard, Example().mul(9))));
 }
 
+// On a complete graph a convolution takes the mean of what all nodes say, so that its first round
+// forgets who said it.
 TEST(PositionalAttentionTest, WithoutPositionsTheOrderOfTheNumbersIsLost) {
   for (const Architecture& architecture : Architectures()) {
     Model model(architecture);
     const at::Tensor output = model(Example()).flatten();
     const at::Tensor turned = model(Example().flip(2)).flatten().flip(0);
     EXPECT_EQ(output.sub(turned).abs().max().item<double>() < 1e-12,
-              architecture.name == "no_positions")
+              architecture.name == "no_positions" || architecture.name == "gcn_complete")
         << architecture.name;
   }
 }
@@ -174,7 +176,7 @@ TEST(GraphNetworkTest, NodesOfAStarHearFromTheScratchpadAlone) {
     (void)model(other, 0, &second);
     const at::Tensor changed =
         first.depths.at(1).sub(second.depths.at(1)).abs().sum(3).flatten().gt(0);
-    EXPECT_TRUE(at::equal(changed, at::tensor({false, true, false, false, true})))
+    EXPECT_TRUE(at::equal(changed, at::tensor(std::vector<int64_t>{0, 1, 0, 0, 1}).to(at::kBool)))
         << architecture.name;
   }
 }
