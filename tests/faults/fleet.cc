@@ -32,6 +32,12 @@ std::unique_ptr<platform::ChildProcess> Start(std::vector<std::string> arguments
   return *std::move(process);
 }
 
+// Of a file; nothing where there is none.
+std::string Contents(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 bool Ended(v1::TrialState state) {
   return state == v1::SUCCEEDED || state == v1::FAILED || state == v1::CANCELLED;
 }
@@ -49,18 +55,27 @@ Fleet::Fleet(Options options) : options_(std::move(options)) {
 
 bool Fleet::StartServer(const Environment& environment) {
   const std::string ready_file = options_.directory + "/ready";
+  const std::string log = options_.directory + "/server.log";
   std::filesystem::remove(ready_file);
-  server_ =
-      Start({options_.server_program, "--listen", address_.empty() ? "127.0.0.1:0" : address_,
-             "--metrics_listen", "127.0.0.1:0", "--data_dir", data_directory(), "--ready_file",
-             ready_file, "--heartbeat_interval", absl::FormatDuration(options_.heartbeat_interval),
-             "--lease_duration", absl::FormatDuration(options_.lease_duration)},
-            environment, options_.directory + "/server.log");
   const absl::Time deadline = absl::Now() + kPatience;
   while (!std::filesystem::exists(ready_file)) {
+    const size_t logged = Contents(log).size();
+    server_ = Start(
+        {options_.server_program, "--listen", address_.empty() ? "127.0.0.1:0" : address_,
+         "--metrics_listen", "127.0.0.1:0", "--data_dir", data_directory(), "--ready_file",
+         ready_file, "--heartbeat_interval", absl::FormatDuration(options_.heartbeat_interval),
+         "--lease_duration", absl::FormatDuration(options_.lease_duration)},
+        environment, log);
     // WaitFor returns early only when the process has ended.
-    if (server_->WaitFor(absl::Milliseconds(5)).has_value()) return false;
-    if (absl::Now() > deadline) Fail("the server does not get ready; see its log in " + ready_file);
+    bool has_ended = false;
+    while (!has_ended && !std::filesystem::exists(ready_file)) {
+      has_ended = server_->WaitFor(absl::Milliseconds(5)).has_value();
+      if (absl::Now() > deadline) Fail("the server does not get ready; see its log, " + log);
+    }
+    if (!has_ended) break;
+    // While no server had the port, a connection of somebody else's may have been given it.
+    if (Contents(log).find("cannot listen on", logged) == std::string::npos) return false;
+    absl::SleepFor(absl::Milliseconds(100));
   }
   if (address_.empty()) {
     std::ifstream ready(ready_file);
