@@ -11,8 +11,8 @@ namespace lengthwise::specification {
 
 // What must be resolved: `trial` of `experiment`, with the fields of its evaluation and projection
 // that `changes` sets, each as a whole, but for those about evaluations during training; attention
-// maps, projections and other analyses only where `changes` asks for them. Called "<the experiment's
-// name>_evaluation", with the name cut so that all has at most 40 characters.
+// maps, projections and other analyses only where `changes` asks for them. Called "<the
+// experiment's name>_evaluation", with the name cut so that all has at most 40 characters.
 v1::ExperimentSpecification ReevaluationSpecification(const v1::ExperimentSpecification& experiment,
                                                       const v1::TrialSpecification& trial,
                                                       const v1::Evaluation& changes);

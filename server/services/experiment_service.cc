@@ -296,9 +296,8 @@ grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
   if (!admission.ok())
     return new RefusedStream<grpc::ServerWriteReactor<v1::Event>>(admission.status());
   return streams_.Keep(
-      StreamAll<v1::Event>(
-          [this, request = *request] { return Analyses(coordinator_, request); }, transfers_,
-          streams_),
+      StreamAll<v1::Event>([this, request = *request] { return Analyses(coordinator_, request); },
+                           transfers_, streams_),
       *std::move(admission));
 }
 

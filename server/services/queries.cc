@@ -132,9 +132,9 @@ absl::StatusOr<std::vector<v1::Event>> Analyses(Coordinator& coordinator,
     return status;
   }
   std::vector<v1::Event> events;
-  for (const int kind : {v1::Event::kSequenceScoresFieldNumber,
-                         v1::Event::kNoiseAccuraciesFieldNumber,
-                         v1::Event::kAnswerErrorsFieldNumber}) {
+  for (const int kind :
+       {v1::Event::kSequenceScoresFieldNumber, v1::Event::kNoiseAccuraciesFieldNumber,
+        v1::Event::kAnswerErrorsFieldNumber}) {
     const absl::Status status = coordinator.ForEachEvent(
         request.name(), kind, [&](const v1::Event& event) { events.push_back(event); });
     if (!status.ok()) return status;
