@@ -42,11 +42,7 @@ const NetworkEntry& GraphNetworkEntry() {
                        .documentation = "Heads of graph attention; a divisor of d_model.",
                        .minimum = 1,
                        .maximum = 256},
-                      {.name = "d_model",
-                       .default_value = int64_t{64},
-                       .documentation = "Features of a token.",
-                       .minimum = 1,
-                       .maximum = 8192}}},
+                      WidthParameter(64)}},
       /*task_kinds=*/{tasks::TaskKind::kRegression},
       CheckHeads,
       Context};

@@ -4,6 +4,22 @@
 
 namespace lengthwise::models {
 
+catalogue::ParameterEntry HeadsParameter(int64_t default_value) {
+  return {.name = "heads",
+          .default_value = default_value,
+          .documentation = "Attention heads; a divisor of d_model.",
+          .minimum = 1,
+          .maximum = 256};
+}
+
+catalogue::ParameterEntry WidthParameter(int64_t default_value) {
+  return {.name = "d_model",
+          .default_value = default_value,
+          .documentation = "Features of a token.",
+          .minimum = 1,
+          .maximum = 8192};
+}
+
 void CheckHeads(const catalogue::Parameters& parameters, absl::string_view path,
                 std::vector<catalogue::Problem>& problems) {
   const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");

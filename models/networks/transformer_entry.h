@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_MODELS_NETWORKS_TRANSFORMER_ENTRY_H_
 #define LENGTHWISE_MODELS_NETWORKS_TRANSFORMER_ENTRY_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -10,6 +11,10 @@
 #include "models/encodings/catalogue.h"
 
 namespace lengthwise::models {
+
+// The parameters "heads" and "d_model" with these defaults.
+catalogue::ParameterEntry HeadsParameter(int64_t default_value);
+catalogue::ParameterEntry WidthParameter(int64_t default_value);
 
 // A NetworkEntry::check: appends a problem unless the heads divide d_model.
 void CheckHeads(const catalogue::Parameters& parameters, absl::string_view path,
