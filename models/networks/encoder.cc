@@ -7,6 +7,7 @@
 #include "ATen/ops/cat.h"
 #include "absl/strings/str_cat.h"
 #include "models/attention/attention.h"
+#include "models/attention/fused.h"
 #include "models/attention/geometric.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/embedding_noise.h"
@@ -100,6 +101,10 @@ class Encoder : public Network {
     }
     return Linear(h.narrow(2, h.size(2) - output_length, output_length), parameters[output_],
                   parameters[output_bias_]);
+  }
+
+  bool HoldsLogits(const at::Tensor& sample) const override {
+    return !geometric_.empty() || !CanFuse(sample);
   }
 
  private:

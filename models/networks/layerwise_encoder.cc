@@ -11,6 +11,7 @@
 #include "ATen/ops/zeros_like.h"
 #include "absl/strings/str_cat.h"
 #include "models/attention/attention.h"
+#include "models/attention/fused.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/dropout.h"
 #include "models/layers/embedding_noise.h"
@@ -104,6 +105,8 @@ class LayerwiseEncoder : public Network {
     }
     return output_(parameters, h.narrow(2, h.size(2) - output_length, output_length));
   }
+
+  bool HoldsLogits(const at::Tensor& sample) const override { return !CanFuse(sample); }
 
  private:
   at::Tensor AddEncoding(const at::Tensor& h, const at::Tensor& term, uint32_t block,

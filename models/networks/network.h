@@ -53,6 +53,10 @@ class Network {
   virtual at::Tensor Forward(const ParameterSet& parameters, const NetworkInput& input,
                              const at::Tensor& positions, int64_t output_length,
                              const DropoutNumbers* dropout, Capture* capture) const = 0;
+
+  // Whether a forward pass without gradients and without a capture of attention, on parameters like
+  // `sample` (their device and type), holds logits [B, H, n, n] at once: what memory it takes.
+  virtual bool HoldsLogits(const at::Tensor& /*sample*/) const { return true; }
 };
 
 // What a network is built for.

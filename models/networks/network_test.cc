@@ -1,6 +1,7 @@
 #include "models/networks/network.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "ATen/ops/ones.h"
 #include "ATen/ops/stack.h"
 #include "ATen/ops/tensor.h"
+#include "c10/core/Allocator.h"
+#include "c10/core/GradMode.h"
+#include "c10/util/ThreadLocalDebugInfo.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
@@ -277,6 +281,55 @@ TEST(NetworkTest, EmbeddingsGetTheNoiseThatIsAskedFor) {
     EXPECT_LT(little, 1e-3) << name;
     numbers.embedding_noise = 0.1;
     EXPECT_FALSE(at::equal(logits()[0][0], logits()[0][1])) << name;
+  }
+}
+
+// Notes the largest tensor that is made on this thread while it is in force.
+class LargestTensor : public c10::MemoryReportingInfoBase {
+ public:
+  void reportMemoryUsage(void* /*data*/, int64_t bytes, size_t /*allocated*/, size_t /*reserved*/,
+                         c10::Device /*device*/) override {
+    bytes_ = std::max(bytes_, bytes);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  int64_t bytes_ = 0;
+};
+
+TEST(NetworkTest, SaysWhetherItHoldsTheLogitsOfAllPairsOfTokens) {
+  constexpr int64_t kSequences = 2, kTokens = 200;
+  catalogue::Parameters geometric;
+  geometric.Set("attention", std::string("geometric"));
+  struct {
+    std::string network;
+    catalogue::Parameters parameters;
+    at::ScalarType dtype;
+  } cases[] = {{"encoder", Small("encoder"), at::kFloat},
+               {"encoder", Small("encoder"), at::kDouble},
+               {"encoder", Small("encoder", geometric), at::kFloat},
+               {"layerwise_encoder", Small("layerwise_encoder"), at::kFloat},
+               {"layerwise_encoder", Small("layerwise_encoder"), at::kDouble}};
+  for (const auto& [name, parameters, dtype] : cases) {
+    ParameterLayout layout;
+    const auto network = *CreateNetwork(name, parameters, "relative",
+                                        EncodingParameters("relative", false), {3, 2}, layout);
+    ParameterArena arena(layout, 1, dtype, at::kCPU);
+    arena.Initialize(0, 1);
+    const auto largest = std::make_shared<LargestTensor>();
+    {
+      const c10::NoGradGuard no_gradients;
+      const c10::DebugInfoGuard guard(c10::DebugInfoKind::PROFILER_STATE, largest);
+      (void)network->Forward(
+          arena.Members(0, 1), {.tokens = at::ones({1, kSequences, kTokens}, at::kLong)},
+          at::arange(kTokens, at::kLong).view({1, 1, kTokens}), 2, nullptr, nullptr);
+    }
+    const at::Tensor sample = arena.Members(0, 1)[0];
+    const int64_t logits =
+        kSequences * /*heads=*/2 * kTokens * kTokens * static_cast<int64_t>(sample.element_size());
+    EXPECT_EQ(network->HoldsLogits(sample), largest->bytes() >= logits)
+        << name << " " << dtype << " makes a tensor of " << largest->bytes() << " bytes";
   }
 }
 

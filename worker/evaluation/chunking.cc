@@ -14,7 +14,7 @@ constexpr int64_t kActivationCopies = 4;
 }  // namespace
 
 int64_t BytesPerSequence(const SequenceSize& size) {
-  const int64_t logits = size.heads * size.tokens * size.tokens;
+  const int64_t logits = size.holds_logits ? size.heads * size.tokens * size.tokens : 0;
   const int64_t activations = 4 * size.d_model * size.tokens;
   return size.bytes_per_number * (kLogitCopies * logits + kActivationCopies * activations);
 }

@@ -14,11 +14,13 @@ struct SequenceSize {
   int64_t d_model = 0;
   // Of the parameters' type.
   int64_t bytes_per_number = 4;
+  // models::Network::HoldsLogits.
+  bool holds_logits = true;
 };
 
 // An estimate of what a forward pass without gradients holds at once for a sequence: a few copies
-// of one layer's attention logits [heads, tokens, tokens] and of activations [tokens, 4 d_model]; a
-// layer's are freed before the next's.
+// of activations [tokens, 4 d_model] and, where they are held, of one layer's attention logits
+// [heads, tokens, tokens]; a layer's are freed before the next's.
 int64_t BytesPerSequence(const SequenceSize& size);
 
 // Sequences whose estimate fits into `memory_bytes` for `members` models at once; at least 1.

@@ -16,6 +16,16 @@ TEST(ChunkingTest, AttentionOfLongSequencesDominates) {
             2 * BytesPerSequence(size));
 }
 
+TEST(ChunkingTest, MemoryGrowsWithTheLengthAloneWhereLogitsAreNotHeld) {
+  const SequenceSize size = {.tokens = 1500, .heads = 8, .d_model = 64, .holds_logits = false};
+  SequenceSize twice = size;
+  twice.tokens = 3000;
+  EXPECT_EQ(BytesPerSequence(twice), 2 * BytesPerSequence(size));
+  // The feed-forward's hidden layer alone is 1.5 MB.
+  EXPECT_GE(BytesPerSequence(size), 1500 * 256 * 4);
+  EXPECT_GE(SequencesPerChunk(size, 1, 256 * kMebibyte), 20);
+}
+
 TEST(ChunkingTest, AChunkStaysBelowTheMemory) {
   for (const int64_t tokens : {2, 40, 200, 1000}) {
     for (const int64_t members : {1, 3}) {

@@ -46,7 +46,8 @@ int64_t Evaluator::Chunk(const models::ParameterSet& parameters, int64_t tokens)
       {.tokens = tokens,
        .heads = options_.heads,
        .d_model = options_.d_model,
-       .bytes_per_number = static_cast<int64_t>(Sample(parameters).element_size())},
+       .bytes_per_number = static_cast<int64_t>(Sample(parameters).element_size()),
+       .holds_logits = network_.HoldsLogits(Sample(parameters))},
       parameters.members(), options_.memory_bytes);
 }
 
