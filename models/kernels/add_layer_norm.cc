@@ -147,8 +147,8 @@ void AddLayerNormBackward(const RowsShape& shape, const float* x, const float* r
      shape.width, gradients.sum + place, scales.data() + rows.number * shape.width,
      offsets.data() + rows.number * shape.width);
   });
-  chunks.Sum(scales, gradients.scale);
-  chunks.Sum(offsets, gradients.offset);
+  chunks.Sum(scales, shape.width, gradients.scale);
+  chunks.Sum(offsets, shape.width, gradients.offset);
 }
 
 }  // namespace lengthwise::kernels

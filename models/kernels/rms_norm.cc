@@ -113,7 +113,7 @@ void RmsNormBackward(const RowsShape& shape, const float* x, const float* r, con
     (x + place, r + rows.first, scale + rows.member * shape.width, y_gradient + place, rows.count,
      shape.width, x_gradient + place, scales.data() + rows.number * shape.width);
   });
-  chunks.Sum(scales, scale_gradient);
+  chunks.Sum(scales, shape.width, scale_gradient);
 }
 
 }  // namespace lengthwise::kernels

@@ -28,8 +28,11 @@ struct RowChunk {
 
 class RowChunks {
  public:
-  explicit RowChunks(const RowsShape& shape)
-      : shape_(shape), chunks_((shape.rows + kRows - 1) / kRows) {}
+  // Few rows for what goes once through them; many where each chunk has large sums.
+  static constexpr int64_t kFewRows = 256, kManyRows = 1024;
+
+  explicit RowChunks(const RowsShape& shape, int64_t rows = kFewRows)
+      : shape_(shape), rows_(rows), chunks_((shape.rows + rows - 1) / rows) {}
 
   int64_t count() const { return shape_.members * chunks_; }
 
@@ -38,31 +41,30 @@ class RowChunks {
   void ForEach(const ParallelFor& parallel_for, const Body& body) const {
     parallel_for(count(), [&](int64_t begin, int64_t end) {
       for (int64_t number = begin; number < end; ++number) {
-        const int64_t member = number / chunks_, row = number % chunks_ * kRows;
+        const int64_t member = number / chunks_, row = number % chunks_ * rows_;
         body(RowChunk{.number = number,
                       .member = member,
                       .first = member * shape_.rows + row,
-                      .count = std::min(kRows, shape_.rows - row)});
+                      .count = std::min(rows_, shape_.rows - row)});
       }
     });
   }
 
   // Adds `parts` [count(), width], one a chunk, up in their order: `sums` [P, width].
-  void Sum(const std::vector<float>& parts, float* sums) const {
+  void Sum(const std::vector<float>& parts, int64_t width, float* sums) const {
     for (int64_t member = 0; member < shape_.members; ++member) {
-      float* to = sums + member * shape_.width;
-      std::fill_n(to, shape_.width, 0.0F);
+      float* to = sums + member * width;
+      std::fill_n(to, width, 0.0F);
       for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
-        const float* part = parts.data() + (member * chunks_ + chunk) * shape_.width;
-        for (int64_t c = 0; c < shape_.width; ++c) to[c] += part[c];
+        const float* part = parts.data() + (member * chunks_ + chunk) * width;
+        for (int64_t c = 0; c < width; ++c) to[c] += part[c];
       }
     }
   }
 
  private:
-  static constexpr int64_t kRows = 256;
-
   RowsShape shape_;
+  int64_t rows_;    // of a chunk
   int64_t chunks_;  // of a member
 };
 

@@ -34,6 +34,12 @@ Tensors FeedForwardInputs(int64_t members, int64_t width) {
           Numbers({members, width}, 3), Numbers({members, width, 6}, 5), Numbers({members, 6}, 6)};
 }
 
+// Not around 0, or the weights' gradients would be sums that cancel.
+Tensors LinearInputs(int64_t members, int64_t inputs, int64_t outputs) {
+  return {Numbers({members, 111, 11, inputs}, 1).add(0.5), Numbers({members, inputs, outputs}, 2),
+          Numbers({members, outputs}, 3)};
+}
+
 Tensors AddLayerNormInputs(int64_t members, int64_t width) {
   return {Numbers({members, 37, 11, width}, 1), Numbers({members, 37, 11, width}, 5).mul(3).add(1),
           Numbers({members, width}, 2), Numbers({members, width}, 3)};
@@ -62,6 +68,8 @@ at::Tensor PlainGatedFeedForward(const Tensors& x) {
   const auto parts = Linear(x[0], x[1]).chunk(2, -1);
   return Linear(at::gelu(parts[0]).mul(parts[1]), x[2]);
 }
+at::Tensor WithBias(const Tensors& x) { return Linear(x[0], x[1], x[2]); }
+at::Tensor WithoutBias(const Tensors& x) { return Linear(x[0], x[1]); }
 at::Tensor FusedFeedForward(const Tensors& x) {
   return FeedForward(x[0], {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]});
 }
@@ -110,6 +118,37 @@ void ExpectPackIsItsMembers(const Tensors& pack, const Function& function) {
     for (const at::Tensor& tensor : pack) member.push_back(tensor.narrow(0, p, 1));
     EXPECT_TRUE(at::equal(function(member), together.narrow(0, p, 1))) << "member " << p;
   }
+}
+
+TEST(LinearTest, AgreesWithPlainOperatorsInDouble) {
+  for (const int64_t members : {1, 3}) {
+    for (const int64_t inputs : {1, 6, 64, 131}) {
+      for (const int64_t outputs : {1, 7, 64, 192}) {
+        Tensors given = LinearInputs(members, inputs, outputs);
+        const std::string what = std::to_string(members) + " members, " + std::to_string(inputs) +
+                                 " to " + std::to_string(outputs);
+        ExpectClose(Differentiate(given, at::kFloat, WithBias),
+                    Differentiate(given, at::kDouble, WithBias), what);
+        given.pop_back();
+        ExpectClose(Differentiate(given, at::kFloat, WithoutBias),
+                    Differentiate(given, at::kDouble, WithoutBias), what + ", no bias");
+      }
+    }
+  }
+}
+
+TEST(LinearTest, TwoThreadsGiveTheBitsOfOne) { ExpectSameBits(LinearInputs(1, 64, 192), WithBias); }
+
+TEST(LinearTest, APackGivesTheBitsOfItsMembers) {
+  ExpectPackIsItsMembers(LinearInputs(3, 64, 192), WithBias);
+}
+
+TEST(LinearTest, ARowHasTheSameBitsWhicheverRowsAreWithIt) {
+  const Tensors all = LinearInputs(1, 64, 192);
+  const at::Tensor expected = WithBias(all);
+  Tensors some = all;
+  some[0] = all[0].narrow(1, 7, 5);
+  EXPECT_TRUE(at::equal(WithBias(some), expected.narrow(1, 7, 5)));
 }
 
 TEST(FeedForwardTest, AgreesWithPlainOperatorsInDouble) {

@@ -7,6 +7,7 @@
 #include "ATen/ops/embedding.h"
 #include "ATen/ops/layer_norm.h"
 #include "ATen/ops/mm.h"
+#include "models/layers/fused_linear.h"
 
 namespace lengthwise::models {
 namespace {
@@ -17,6 +18,7 @@ at::Tensor PerFeature(const at::Tensor& parameter) { return parameter.unsqueeze(
 }  // namespace
 
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight) {
+  if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, at::Tensor());
   const int64_t members = features.size(0), rows = features.size(1), columns = features.size(2);
   const at::Tensor product = members == 1 ? at::mm(features.flatten(0, 2), weight.squeeze(0))
                                           : at::bmm(features.flatten(1, 2), weight);
@@ -24,6 +26,7 @@ at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight) {
 }
 
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at::Tensor& bias) {
+  if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, bias);
   const int64_t members = features.size(0), rows = features.size(1), columns = features.size(2);
   const at::Tensor sum = members == 1
                              ? at::addmm(bias.squeeze(0), features.flatten(0, 2), weight.squeeze(0))

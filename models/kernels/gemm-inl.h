@@ -1,0 +1,266 @@
+// Products of matrices for the instruction set that is being compiled (hwy/foreach_target.h): of
+// thousands of rows by a few dozen or hundred columns, as the layers of small networks have them.
+//
+// Every number of a product is one sum, in the order of the inner index. So its bits do not depend
+// on the rows that are computed with it.
+#if defined(LENGTHWISE_MODELS_KERNELS_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LENGTHWISE_MODELS_KERNELS_GEMM_INL_H_
+#undef LENGTHWISE_MODELS_KERNELS_GEMM_INL_H_
+#else
+#define LENGTHWISE_MODELS_KERNELS_GEMM_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "hwy/highway.h"
+#include "models/kernels/scratch.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace lengthwise::kernels {
+namespace HWY_NAMESPACE {
+namespace gemm {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::CappedTag<float, 16>;
+using FloatVector = hn::Vec<Floats>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
+
+// Sums in registers at once: kTileRows rows of kPanelVectors vectors, for 32 or 16 registers.
+constexpr int64_t kTileRows = 6;
+constexpr int64_t kPanelVectors = kLanes == 16 ? 4 : 2;
+constexpr int64_t kPanel = kPanelVectors * kLanes;
+
+// Rows by rows or columns by columns.
+struct Matrix {
+  const float* data;
+  int64_t row;
+  int64_t column;
+
+  const float* At(int64_t r, int64_t c) const { return data + r * row + c * column; }
+};
+
+HWY_INLINE int64_t Panels(int64_t columns) { return (columns + kPanel - 1) / kPanel; }
+// Numbers that Pack writes.
+HWY_INLINE int64_t PackedSize(int64_t rows, int64_t columns) {
+  return rows * Panels(columns) * kPanel;
+}
+
+// `from` [rows, columns] as panels [rows, kPanel], one behind the other, the last one padded with
+// zeros.
+inline void Pack(const Matrix& from, int64_t rows, int64_t columns, float* HWY_RESTRICT to) {
+  for (int64_t first = 0; first < columns; first += kPanel) {
+    const int64_t count = std::min(kPanel, columns - first);
+    for (int64_t r = 0; r < rows; ++r, to += kPanel) {
+      const float* HWY_RESTRICT row = from.At(r, first);
+      if (from.column == 1) {
+        std::copy_n(row, count, to);
+      } else {
+        for (int64_t c = 0; c < count; ++c) to[c] = row[c * from.column];
+      }
+      std::fill(to + count, to + kPanel, 0.0F);
+    }
+  }
+}
+
+struct Size {
+  int64_t rows;
+  int64_t columns;
+};
+
+// The matrices [rows, columns] of all members, each PackedSize(rows, columns) behind the one
+// before.
+inline const float* PackMembers(const float* matrices, const Size& size, int64_t members,
+                                Scratch& scratch) {
+  const int64_t packed = PackedSize(size.rows, size.columns);
+  float* to = scratch.Zeros(members * packed);
+  for (int64_t p = 0; p < members; ++p) {
+    Pack({matrices + p * size.rows * size.columns, size.columns, 1}, size.rows, size.columns,
+         to + p * packed);
+  }
+  return to;
+}
+
+// The same of their transposes: PackedSize(columns, rows).
+inline const float* PackTransposedMembers(const float* matrices, const Size& size, int64_t members,
+                                          Scratch& scratch) {
+  const int64_t packed = PackedSize(size.columns, size.rows);
+  float* to = scratch.Zeros(members * packed);
+  for (int64_t p = 0; p < members; ++p) {
+    Pack({matrices + p * size.rows * size.columns, 1, size.columns}, size.columns, size.rows,
+         to + p * packed);
+  }
+  return to;
+}
+
+// What is stored of a finished sum: `row` and `column` are its place in the product.
+struct AsItIs {
+  HWY_INLINE FloatVector operator()(FloatVector sum, int64_t, int64_t) const { return sum; }
+  HWY_INLINE float operator()(float sum, int64_t, int64_t) const { return sum; }
+};
+
+struct PlusBias {
+  const float* bias;
+  HWY_INLINE FloatVector operator()(FloatVector sum, int64_t, int64_t column) const {
+    return hn::Add(sum, hn::LoadU(Floats(), bias + column));
+  }
+  HWY_INLINE float operator()(float sum, int64_t, int64_t column) const {
+    return sum + bias[column];
+  }
+};
+
+// max(sum + bias, 0)
+struct PlusBiasRelu {
+  const float* bias;
+  HWY_INLINE FloatVector operator()(FloatVector sum, int64_t, int64_t column) const {
+    const Floats d;
+    return hn::Max(hn::Add(sum, hn::LoadU(d, bias + column)), hn::Zero(d));
+  }
+  HWY_INLINE float operator()(float sum, int64_t, int64_t column) const {
+    return std::max(sum + bias[column], 0.0F);
+  }
+};
+
+// The sum where `active` [rows, columns] is positive, otherwise 0.
+struct WhereActive {
+  const float* active;
+  int64_t stride;
+  HWY_INLINE FloatVector operator()(FloatVector sum, int64_t row, int64_t column) const {
+    const Floats d;
+    const auto on = hn::Gt(hn::LoadU(d, active + row * stride + column), hn::Zero(d));
+    return hn::IfThenElseZero(on, sum);
+  }
+  HWY_INLINE float operator()(float sum, int64_t row, int64_t column) const {
+    return active[row * stride + column] > 0 ? sum : 0;
+  }
+};
+
+// The sums of kRows rows of `a` and a packed panel; with kAdd they go on from what `to` holds.
+// finish(sum, row, column) is stored, for rows and columns from these on.
+template <int kRows, bool kAdd, typename Finish>
+HWY_INLINE void Tile(const Matrix& a, int64_t inner, const float* HWY_RESTRICT panel,
+                     const Finish& finish, int64_t row, int64_t column, float* HWY_RESTRICT to,
+                     int64_t stride) {
+  const Floats d;
+  FloatVector sums[kRows][kPanelVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kPanelVectors; ++v) {
+      sums[r][v] = kAdd ? hn::LoadU(d, to + r * stride + v * kLanes) : hn::Zero(d);
+    }
+  }
+  const float* HWY_RESTRICT x = a.data;
+  for (int64_t k = 0; k < inner; ++k, panel += kPanel, x += a.column) {
+    FloatVector b[kPanelVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kPanelVectors; ++v) b[v] = hn::Load(d, panel + v * kLanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const auto factor = hn::Set(d, x[r * a.row]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kPanelVectors; ++v) sums[r][v] = hn::MulAdd(factor, b[v], sums[r][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kPanelVectors; ++v) {
+      hn::StoreU(finish(sums[r][v], row + r, column + v * kLanes), d, to + r * stride + v * kLanes);
+    }
+  }
+}
+
+// As above for up to kPanel columns.
+template <int kRows, bool kAdd, typename Finish>
+HWY_NOINLINE void Part(const Matrix& a, int64_t inner, const float* panel, const Finish& finish,
+                       int64_t row, int64_t column, int64_t columns, float* to, int64_t stride) {
+  if (columns >= kPanel) {
+    Tile<kRows, kAdd>(a, inner, panel, finish, row, column, to, stride);
+    return;
+  }
+  HWY_ALIGN float sums[kRows * kPanel] = {};
+  if (kAdd) {
+    for (int64_t r = 0; r < kRows; ++r) std::copy_n(to + r * stride, columns, sums + r * kPanel);
+  }
+  Tile<kRows, kAdd>(a, inner, panel, AsItIs(), 0, 0, sums, kPanel);
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      to[r * stride + c] = finish(sums[r * kPanel + c], row + r, column + c);
+    }
+  }
+}
+
+// to [rows, columns] = finish(a [rows, inner] b [inner, columns]), or with kAdd, finish(to + a b);
+// `packed` is b.
+template <bool kAdd, typename Finish>
+void Multiply(const Matrix& a, int64_t rows, int64_t inner, const float* packed, int64_t columns,
+              const Finish& finish, float* to, int64_t stride) {
+  for (int64_t c = 0; c < columns; c += kPanel, packed += inner * kPanel) {
+    const int64_t width = columns - c;
+    const auto part = [&](auto count, int64_t r) {
+      Part<decltype(count)::value, kAdd>({a.At(r, 0), a.row, a.column}, inner, packed, finish, r, c,
+                                         width, to + r * stride + c, stride);
+    };
+    int64_t r = 0;
+    for (; r + kTileRows <= rows; r += kTileRows) {
+      part(std::integral_constant<int, kTileRows>(), r);
+    }
+    static_assert(kTileRows == 6);
+    switch (rows - r) {
+      case 5:
+        part(std::integral_constant<int, 5>(), r);
+        break;
+      case 4:
+        part(std::integral_constant<int, 4>(), r);
+        break;
+      case 3:
+        part(std::integral_constant<int, 3>(), r);
+        break;
+      case 2:
+        part(std::integral_constant<int, 2>(), r);
+        break;
+      case 1:
+        part(std::integral_constant<int, 1>(), r);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+// Rows whose panel stays in the nearest cache while sums over them are made.
+constexpr int64_t kSummedRows = 128;
+
+// to [columns of a, columns of b] += a^T b over `rows` rows, both contiguous. `packed` is memory of
+// PackedSize(kSummedRows, columns of b).
+inline void AddTransposedProduct(const float* a, int64_t a_columns, const float* b,
+                                 int64_t b_columns, int64_t rows, float* packed, float* to) {
+  for (int64_t first = 0; first < rows; first += kSummedRows) {
+    const int64_t count = std::min(kSummedRows, rows - first);
+    Pack({b + first * b_columns, b_columns, 1}, count, b_columns, packed);
+    Multiply</*kAdd=*/true>({a + first * a_columns, 1, a_columns}, a_columns, count, packed,
+                            b_columns, AsItIs(), to, b_columns);
+  }
+}
+
+// sums [columns] += the rows of `a`, one after the other.
+inline void AddRows(const float* a, int64_t rows, int64_t columns, float* HWY_RESTRICT sums) {
+  const Floats d;
+  for (int64_t r = 0; r < rows; ++r, a += columns) {
+    int64_t c = 0;
+    for (; c + kLanes <= columns; c += kLanes) {
+      hn::StoreU(hn::Add(hn::LoadU(d, sums + c), hn::LoadU(d, a + c)), d, sums + c);
+    }
+    for (; c < columns; ++c) sums[c] += a[c];
+  }
+}
+
+}  // namespace gemm
+}  // namespace HWY_NAMESPACE
+}  // namespace lengthwise::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
