@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "ATen/Parallel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -53,7 +54,7 @@ TEST(OnThreadsTest, AThreadThatIsHeldUpLeavesTheRestToTheOthers) {
 
 TEST(OnThreadsTest, WithinAnotherLoopItStaysOnItsThread) {
   at::set_num_threads(2);
-  at::parallel_for(0, 2, 1, [](int64_t, int64_t) {
+  OnThreads(2, [](int64_t, int64_t) {
     const std::thread::id outer = std::this_thread::get_id();
     OnThreads(10, [&](int64_t, int64_t) { EXPECT_EQ(std::this_thread::get_id(), outer); });
   });
