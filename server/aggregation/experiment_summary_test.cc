@@ -141,7 +141,8 @@ TEST(ExperimentSummaryTest, SumsUpTheTrainingAccuracyOfTheTrialsThatMeasuredIt) 
     accuracies.set_training_accuracy(0.5 * index);  // 0.5, 1 and what no accuracy can be
     summary.Succeed(index, accuracies, Trained(10, 1000));
   }
-  const v1::SummarizeExperimentResponse::Statistic training = summary.Summarize(true).cells(0).training_accuracy();
+  const v1::SummarizeExperimentResponse::Statistic training =
+      summary.Summarize(true).cells(0).training_accuracy();
   EXPECT_EQ(training.trials(), 3);
   EXPECT_NEAR(training.mean(), 2.5 / 3, 1e-15);
   EXPECT_NEAR(training.deviation(), std::sqrt(1.0 / 12), 1e-15);
