@@ -33,14 +33,7 @@ absl::Status PrintResults(Program& program, Connection& connection,
   }
   auto cells = connection.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false);
   if (!cells.ok()) return cells.status();
-  AccuracySummary summary = Summarize(experiment.specification(), *cells);
-  if (experiment.specification().evaluation().training_examples() > 0) {
-    auto trials = connection.ListTrials(experiment.name(), "");
-    if (!trials.ok()) return trials.status();
-    auto accuracies = connection.QueryLengthAccuracies(experiment.name(), false);
-    if (!accuracies.ok()) return accuracies.status();
-    AddTrainingAccuracies(*trials, *accuracies, summary);
-  }
+  const AccuracySummary summary = Summarize(experiment.specification(), *cells);
   if (program.output == "markdown" || program.output == "latex") {
     const Table table = MakeAccuracyTable(summary, program.width());
     out << (program.output == "latex" ? table.RenderLatex() : table.RenderMarkdown());

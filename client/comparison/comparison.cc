@@ -71,6 +71,8 @@ SeedStatistic ValueOf(const SummaryCell& cell, Quantity quantity, const Publishe
   switch (quantity) {
     case Quantity::kUnseenAccuracy:
       return cell.unseen_accuracy();
+    case Quantity::kTrainingAccuracy:
+      return cell.training_accuracy();
     case Quantity::kTrainingHours:
       return cell.training_seconds();
     case Quantity::kAttentionCosine:
@@ -171,7 +173,8 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
           continue;
         }
         found = true;
-        const SeedStatistic value = Scaled(ValueOf(cell, quantity, columns[column]), factor);
+        const SeedStatistic value =
+            Scaled(ValueOf(cell, comparison.table.QuantityOf(row), columns[column]), factor);
         counted = std::max(counted, value.trials());
         values[row][column].push_back(value);
       }
@@ -196,7 +199,8 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
       if (published != comparison.table.cells.end()) cells[column].published = published->second;
     }
     // Losses of a row are those of ever larger scales: the first would always be the best.
-    if (quantity == Quantity::kLoss) {
+    if (quantity == Quantity::kLoss ||
+        comparison.table.QuantityOf(row) == Quantity::kTrainingAccuracy) {
       comparison.cells.push_back(std::move(cells));
       continue;
     }

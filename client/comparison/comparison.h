@@ -22,7 +22,7 @@ struct ComparisonCell {
   std::optional<Measurement> measured;
   std::optional<PublishedValue> published;
   // The best of its row as it is printed; several share it, none has it where the row has a single
-  // value.
+  // value, losses or training accuracies.
   bool best_measured = false;
   bool best_published = false;
 

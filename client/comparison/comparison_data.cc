@@ -30,6 +30,7 @@ Json ToJson(const Value& value) {
 Records ComparisonRecords(const Comparison& comparison) {
   Records records;
   records.columns = {"task",
+                     "quantity",
                      "level",
                      "permutation_invariant",
                      "random_accuracy",
@@ -49,9 +50,9 @@ Records ComparisonRecords(const Comparison& comparison) {
       const bool run = cell.measured.has_value();
       const bool printed = cell.published.has_value();
       records.rows.push_back(
-          {table.rows[row].task, table.rows[row].level, table.rows[row].permutation_invariant,
-           table.rows[row].random_accuracy, table.columns[column].key,
-           run ? Value(cell.measured->value) : Value(),
+          {table.rows[row].task, QuantityName(table.QuantityOf(row)), table.rows[row].level,
+           table.rows[row].permutation_invariant, table.rows[row].random_accuracy,
+           table.columns[column].key, run ? Value(cell.measured->value) : Value(),
            run ? OrNothing(cell.measured->deviation) : Value(),
            int64_t{run ? cell.measured->trials : 0},
            printed ? Value(cell.published->value) : Value(),

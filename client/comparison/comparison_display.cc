@@ -62,11 +62,32 @@ std::string TaskTitle(const PublishedRow& row) {
   return absl::StrCat(row.label, row.permutation_invariant ? " †" : "");
 }
 
+// Whether the tasks shown have levels of the Chomsky hierarchy.
+bool HasLevels(const PublishedTable& table, const Indices& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [&table](size_t row) { return !table.rows[row].level.empty(); });
+}
+
+// The columns that say what a row is: the level, where there is one, and the task.
+std::vector<Table::Column> RowColumns(const PublishedTable& table, const Indices& rows) {
+  std::vector<Table::Column> heads;
+  if (HasLevels(table, rows)) heads.push_back({.header = "level"});
+  heads.push_back({.header = "task", .shrinks_to = 12});
+  return heads;
+}
+
 // The level only where it differs from the row above.
 std::string LevelTitle(const PublishedTable& table, const Indices& rows, size_t i) {
   return i > 0 && table.rows[rows[i]].level == table.rows[rows[i - 1]].level
              ? ""
              : table.rows[rows[i]].level;
+}
+
+std::vector<Table::Cell> RowCells(const PublishedTable& table, const Indices& rows, size_t i) {
+  std::vector<Table::Cell> cells;
+  if (HasLevels(table, rows)) cells.emplace_back(LevelTitle(table, rows, i));
+  cells.emplace_back(TaskTitle(table.rows[rows[i]]));
+  return cells;
 }
 
 void AddLevelRule(const PublishedTable& table, const Indices& rows, size_t i, Table& rendered) {
@@ -77,7 +98,7 @@ void AddLevelRule(const PublishedTable& table, const Indices& rows, size_t i, Ta
 Table SideBySide(const Comparison& comparison, const Indices& rows, const Indices& columns,
                  bool stars) {
   const PublishedTable& table = comparison.table;
-  std::vector<Table::Column> heads = {{.header = "level"}, {.header = "task", .shrinks_to = 12}};
+  std::vector<Table::Column> heads = RowColumns(table, rows);
   std::vector<Table::Group> groups;
   for (const size_t column : columns) {
     groups.push_back({table.columns[column].label, heads.size(), heads.size() + 2});
@@ -90,7 +111,7 @@ Table SideBySide(const Comparison& comparison, const Indices& rows, const Indice
   for (Table::Group& group : groups) rendered.AddGroup(std::move(group));
   for (size_t i = 0; i < rows.size(); ++i) {
     AddLevelRule(table, rows, i, rendered);
-    std::vector<Table::Cell> cells = {LevelTitle(table, rows, i), TaskTitle(table.rows[rows[i]])};
+    std::vector<Table::Cell> cells = RowCells(table, rows, i);
     for (const size_t column : columns) {
       const ComparisonCell& cell = comparison.cells[rows[i]][column];
       // Numbers stay below each other where one of them has a star.
@@ -134,13 +155,13 @@ std::vector<Indices> Blocks(const Comparison& comparison, const Indices& rows,
 
 Table OneCellEach(const Comparison& comparison, const Indices& rows, const Indices& columns) {
   const PublishedTable& table = comparison.table;
-  std::vector<Table::Column> heads = {{.header = "level"}, {.header = "task"}};
+  std::vector<Table::Column> heads = RowColumns(table, rows);
   for (const size_t column : columns) {
     heads.push_back({.header = table.columns[column].label, .align = Table::Align::kRight});
   }
   Table rendered(std::move(heads));
   for (size_t i = 0; i < rows.size(); ++i) {
-    std::vector<Table::Cell> cells = {LevelTitle(table, rows, i), TaskTitle(table.rows[rows[i]])};
+    std::vector<Table::Cell> cells = RowCells(table, rows, i);
     for (const size_t column : columns) {
       const ComparisonCell& cell = comparison.cells[rows[i]][column];
       std::vector<std::string> parts = {FormatValue(cell.measured, table.quantity),

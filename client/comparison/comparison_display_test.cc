@@ -49,8 +49,19 @@ TEST(ComparisonDisplayTest, TheTerminalShowsBothNumbersAndTheirDifference) {
                 "R      Even Pairs    │       50.3   50.4   −0.1 │ 87.8*  60.0 ± 1.5*  +27.8\n"
                 "─────────────────────┼──────────────────────────┼──────────────────────────\n"
                 "CS     Bucket Sort † │ 27.2 ± 0.2               │        30.0 ± 2.0\n"));
-  EXPECT_THAT(out.str(), HasSubstr("3 of 6 cells run; tasks not run: Odds First"));
+  EXPECT_THAT(out.str(), HasSubstr("3 of 6 cells run; rows not run: Odds First"));
   EXPECT_THAT(out.str(), HasSubstr("steps 10 (paper: 20)"));
+}
+
+TEST(ComparisonDisplayTest, TasksWithoutLevelsHaveNoColumnForThem) {
+  ComparisonDocument document = Document();
+  for (PublishedRow& row : document.comparison.table.rows) row.level = "";
+  std::ostringstream terminal, markdown;
+  WriteTerminal(document, 100, Palette(false), terminal);
+  EXPECT_THAT(terminal.str(), HasSubstr("\ntask          │ "));
+  EXPECT_THAT(terminal.str(), HasSubstr("\nEven Pairs    │ "));
+  WriteMarkdown(document, markdown);
+  EXPECT_THAT(markdown.str(), HasSubstr("| Even Pairs | 50.3 / 50.4 / −0.1 |"));
 }
 
 TEST(ComparisonDisplayTest, ANarrowTerminalGetsAsManyTablesAsItTakes) {

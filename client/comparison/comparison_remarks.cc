@@ -26,7 +26,7 @@ std::string NotRun(const ComparisonDocument& document) {
   std::string text =
       absl::StrCat(comparison.cells_run, " of ", comparison.cell_count, " cells run");
   if (!rows.empty()) {
-    absl::StrAppend(&text, "; tasks not run: ", absl::StrJoin(rows, ", "));
+    absl::StrAppend(&text, "; rows not run: ", absl::StrJoin(rows, ", "));
   }
   if (!columns.empty()) {
     absl::StrAppend(&text, "; columns not run: ", absl::StrJoin(columns, ", "));
@@ -69,6 +69,11 @@ std::string WhatIsMeasured(const Comparison& comparison) {
   std::string value = "a trial's mean accuracy over the lengths not seen in training";
   if (comparison.table.quantity == Quantity::kLoss) {
     value = "a trial's mean squared error at each scale";
+  }
+  for (const PublishedRow& row : comparison.table.rows) {
+    if (row.quantity != Quantity::kTrainingAccuracy) continue;
+    absl::StrAppend(&value, ", and its accuracy on examples of its own data set");
+    break;
   }
   if (comparison.table.quantity == Quantity::kTrainingHours) {
     value = absl::StrCat("hours of a trial's training, scaled from ", FormatCount(comparison.steps),

@@ -140,6 +140,28 @@ TEST(ComparisonTest, CountsWhatItLeavesOut) {
   EXPECT_FALSE(comparison.cells[0][0].measured.has_value());
 }
 
+TEST(ComparisonTest, ARowMayBeOfTrainingAccuraciesAndHasNoBest) {
+  PublishedTable table = Table();
+  table.rows[1] = {.task = "even_pairs",
+                   .label = "Even Pairs, training set",
+                   .quantity = Quantity::kTrainingAccuracy};
+  SummaryBuilder summary;
+  for (const char* encoding : {"none", "random"}) {
+    auto& training = *summary.Add("even_pairs", encoding, 3, 0.5, 0.6).mutable_training_accuracy();
+    training.set_trials(2);
+    training.set_mean(0.75);
+    training.set_max(encoding == std::string("none") ? 0.875 : 1);
+  }
+  const Comparison comparison = summary.Beside(table);
+  EXPECT_EQ(comparison.cells[0][1].measured->value, 60);
+  EXPECT_EQ(comparison.cells[1][1].measured->value, 100);
+  EXPECT_EQ(comparison.cells[1][1].measured->trials, 2);
+  EXPECT_EQ(comparison.cells[1][0].Difference(comparison.table.QuantityOf(1)), 63.8);
+  EXPECT_TRUE(comparison.cells[0][0].best_measured);
+  EXPECT_FALSE(comparison.cells[1][1].best_measured);
+  EXPECT_EQ(comparison.counted, 6);
+}
+
 TEST(ComparisonTest, AMeanIsTakenAtTheBestLearningRate) {
   PublishedTable table = Table();
   table.columns[1].statistic = Statistic::kMeanAtBestRate;

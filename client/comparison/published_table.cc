@@ -91,6 +91,16 @@ Statistic ReadStatistic(const json& object) {
                                 {"median", Statistic::kMedian}});
 }
 
+const std::map<std::string, Quantity>& Quantities() {
+  static const auto& quantities =
+      *new std::map<std::string, Quantity>{{"unseen_accuracy", Quantity::kUnseenAccuracy},
+                                           {"training_accuracy", Quantity::kTrainingAccuracy},
+                                           {"training_hours", Quantity::kTrainingHours},
+                                           {"loss", Quantity::kLoss},
+                                           {"attention_cosine", Quantity::kAttentionCosine}};
+  return quantities;
+}
+
 // `comparison` has what all columns share.
 PublishedColumn ReadColumn(const json& object, const json& comparison) {
   PublishedColumn column{
@@ -112,6 +122,7 @@ PublishedRow ReadRow(const json& object) {
   if (object.contains("network")) {
     ReadComponent(object.at("network"), row.network, row.network_parameters);
   }
+  if (object.contains("quantity")) row.quantity = ReadChoice(object, "quantity", Quantities());
   return row;
 }
 
@@ -137,11 +148,7 @@ PublishedTable Read(absl::string_view name, const json& file) {
   table.aggregation = file.at("aggregation");
   const json& comparison = file.at("comparison");
   table.protocol = comparison.at("protocol");
-  table.quantity = ReadChoice<Quantity>(comparison, "quantity",
-                                        {{"unseen_accuracy", Quantity::kUnseenAccuracy},
-                                         {"training_hours", Quantity::kTrainingHours},
-                                         {"loss", Quantity::kLoss},
-                                         {"attention_cosine", Quantity::kAttentionCosine}});
+  table.quantity = ReadChoice(comparison, "quantity", Quantities());
   for (const json& column : file.at("columns")) {
     table.columns.push_back(ReadColumn(column, comparison));
   }
@@ -180,6 +187,13 @@ bool PublishedRow::Matches(const v1::Component& given_task,
         return found != given_network.parameters().end() ? Equals(found->second, wanted)
                                                          : IsDefault(network, name, wanted);
       });
+}
+
+std::string QuantityName(Quantity quantity) {
+  for (const auto& [name, value] : Quantities()) {
+    if (value == quantity) return name;
+  }
+  return "";
 }
 
 absl::StatusOr<PublishedTable> ParsePublishedTable(absl::string_view name, absl::string_view text) {

@@ -33,6 +33,9 @@ enum class Statistic {
 enum class Quantity {
   // A trial's mean accuracy over the lengths not seen in training, per cent. More is better.
   kUnseenAccuracy,
+  // A trial's accuracy on examples of its own data set, per cent. How well it learned, and no
+  // contest: nothing is marked as the best.
+  kTrainingAccuracy,
   // Hours of training for the paper's number of steps. Less is better.
   kTrainingHours,
   // The loss at a column's length. Less is better.
@@ -74,6 +77,8 @@ struct PublishedRow {
   std::string level;  // in the Chomsky hierarchy: "R", "DCF" or "CS"
   bool permutation_invariant = false;
   double random_accuracy = 0;  // per cent
+  // Instead of the table's.
+  std::optional<Quantity> quantity;
 
   // Whether trials of such a task and network belong to this row. A parameter that the network does
   // not have counts as the catalogue's default.
@@ -99,7 +104,12 @@ struct PublishedTable {
   // By indices of row and column. A cell that the paper leaves empty is absent.
   std::map<std::pair<size_t, size_t>, PublishedValue> cells;
   std::vector<std::string> notes;
+
+  Quantity QuantityOf(size_t row) const { return rows[row].quantity.value_or(quantity); }
 };
+
+// As files name it: "unseen_accuracy".
+std::string QuantityName(Quantity quantity);
 
 // INVALID_ARGUMENT for JSON of another form, with the file's name and what is wrong.
 absl::StatusOr<PublishedTable> ParsePublishedTable(absl::string_view name, absl::string_view json);

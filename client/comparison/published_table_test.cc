@@ -120,6 +120,13 @@ TEST(PublishedTableTest, LearnedEncodingsDifferInTheDeviationThatTheyStartFrom) 
   EXPECT_EQ(table->rows[0].task, "latin_square");
   EXPECT_EQ(table->cells.at({0, 1}).value, 95.6);
   EXPECT_EQ(table->cells.at({0, 1}).deviation, 3.9);
+  // "learn-0.2 ... 1.000 0.000" and "nope 0.334 0.020 0.509 0.002": training accuracies.
+  EXPECT_EQ(table->rows[1].task, "latin_square");
+  EXPECT_EQ(table->QuantityOf(0), Quantity::kUnseenAccuracy);
+  EXPECT_EQ(table->QuantityOf(1), Quantity::kTrainingAccuracy);
+  EXPECT_EQ(table->cells.at({1, 1}).value, 100.0);
+  EXPECT_EQ(table->cells.at({1, 6}).value, 50.9);
+  EXPECT_EQ(table->cells.at({1, 6}).deviation, 0.2);
   v1::Component learned = Encoding("learned", {{"trained", true}});
   (*learned.mutable_parameters())["stddev"].set_number_value(0.2);
   EXPECT_THAT(ColumnsOf(*table, learned), ElementsAre("learn_0.2"));

@@ -187,6 +187,8 @@ TEST_F(ExportTest, LatexIsOfExperimentsThatHaveResults) {
   cell.mutable_trials()->set_succeeded(2);
   cell.mutable_unseen_accuracy()->set_trials(2);
   cell.mutable_unseen_accuracy()->set_mean(0.25);
+  cell.mutable_training_accuracy()->set_trials(2);
+  cell.mutable_training_accuracy()->set_mean(0.75);
   cell.add_lengths(2);
   cell.add_lengths(4);
   cell.add_mean_accuracies(0.5);
@@ -196,6 +198,8 @@ TEST_F(ExportTest, LatexIsOfExperimentsThatHaveResults) {
   ASSERT_TRUE(Export("e-1", "latex", "e.tex").ok());
   EXPECT_THAT(platform::ReadFile(Path("e.tex")).value(),
               AllOf(HasSubstr("\\begin{table}"), HasSubstr("\\toprule"), HasSubstr("50.0"),
+                    HasSubstr("training set"), HasSubstr("75.0"),
+                    HasSubstr("\\caption{e-1: Token accuracy by input length, per cent ("),
                     HasSubstr("\\label{tab:e-1}")));
   const absl::Status trial = Export("e-1/0", "latex", "t.tex").status();
   EXPECT_TRUE(absl::IsInvalidArgument(trial));

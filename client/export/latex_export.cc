@@ -9,7 +9,6 @@
 #include "client/comparison/published_table.h"
 #include "client/connection/names.h"
 #include "client/rendering/accuracy_summary.h"
-#include "client/rendering/numbers.h"
 #include "client/rendering/table.h"
 
 namespace lengthwise::client {
@@ -21,9 +20,7 @@ constexpr int kPageColumns = 110;
 std::string AccuracyTable(const v1::Experiment& experiment, const AccuracySummary& summary) {
   return absl::StrCat(
       "\\begin{table}\n\\centering\n", MakeAccuracyTable(summary, kPageColumns).RenderLatex(),
-      "\\caption{Token accuracy by input ", "length, per cent, in the experiment ",
-      EscapeLatex(ShortName(experiment.name())), ": ", FormatCount(summary.sequences),
-      " sequences per length; trained on lengths up to ", summary.seen_up_to,
+      "\\caption{", EscapeLatex(ShortName(experiment.name())), ": ", EscapeLatex(Caption(summary)),
       ".}\n\\label{tab:", ShortName(experiment.name()), "}\n\\end{table}\n");
 }
 

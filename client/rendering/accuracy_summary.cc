@@ -72,6 +72,9 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
   const auto mean_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
     return statistic.trials() > 0 ? statistic.mean() : kNone;
   };
+  const auto deviation_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
+    return statistic.trials() < 2 ? kNone : statistic.deviation();
+  };
   const auto median_of = [](const v1::SummarizeExperimentResponse::Quantiles& quantiles) {
     return quantiles.trials() > 0 ? quantiles.median() : kNone;
   };
@@ -88,9 +91,9 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
                     .trials = trials.succeeded(),
                     .seen = mean_of(cell.seen_accuracy()),
                     .unseen = mean_of(cell.unseen_accuracy()),
-                    .unseen_deviation = cell.unseen_accuracy().trials() < 2
-                                            ? kNone
-                                            : cell.unseen_accuracy().deviation()};
+                    .unseen_deviation = deviation_of(cell.unseen_accuracy()),
+                    .training = mean_of(cell.training_accuracy()),
+                    .training_deviation = deviation_of(cell.training_accuracy())};
     const int scores = result.is_loss ? cell.losses_size() : cell.mean_accuracies_size();
     for (int i = 0; i < std::min(cell.lengths_size(), scores); ++i) {
       lengths.insert(cell.lengths(i));
@@ -106,35 +109,6 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
   }
   result.lengths.assign(lengths.begin(), lengths.end());
   return result;
-}
-
-void AddTrainingAccuracies(const std::vector<v1::Trial>& trials,
-                           const v1::QueryLengthAccuraciesResponse& accuracies,
-                           AccuracySummary& summary) {
-  std::map<std::string, double> by_name;
-  for (const auto& evaluation : accuracies.evaluations()) {
-    const v1::LengthAccuracies& measured = evaluation.accuracies();
-    if (measured.final() && measured.has_training_accuracy()) {
-      by_name[evaluation.trial()] = measured.training_accuracy();
-    }
-  }
-  for (AccuracyRow& row : summary.rows) {
-    double sum = 0;
-    int count = 0;
-    for (const v1::Trial& trial : trials) {
-      const v1::TrialSpecification& specification = trial.specification();
-      const auto found = by_name.find(trial.name());
-      if (found == by_name.end() || Label(specification.task()) != row.task ||
-          Label(specification.network()) != row.network ||
-          Label(specification.encoding()) != row.encoding ||
-          specification.learning_rate() != row.learning_rate) {
-        continue;
-      }
-      sum += found->second;
-      ++count;
-    }
-    if (count > 0) row.training = sum / count;
-  }
 }
 
 Records AccuracyRecords(const std::vector<v1::Trial>& trials,

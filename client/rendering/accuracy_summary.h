@@ -4,7 +4,6 @@
 #define LENGTHWISE_CLIENT_RENDERING_ACCURACY_SUMMARY_H_
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -33,9 +32,10 @@ struct AccuracyRow {
   // Standard deviation over the trials of their mean accuracies over the unseen lengths;
   // not-a-number for fewer than two, and of losses.
   double unseen_deviation = 0;
-  // Mean over the trials of the accuracy on examples of their own data sets; not-a-number where
-  // none scored any (evaluation.training_examples).
-  double training = std::numeric_limits<double>::quiet_NaN();
+  // Mean and standard deviation over the trials of the accuracy on examples of their own data sets;
+  // not-a-number where none, or fewer than two, scored any (evaluation.training_examples).
+  double training = 0;
+  double training_deviation = 0;
 };
 
 struct AccuracySummary {
@@ -67,16 +67,12 @@ std::string Caption(const AccuracySummary& summary);
 AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
                           const v1::SummarizeExperimentResponse& summary);
 
-// Fills the rows' training accuracies from the trials' final evaluations.
-void AddTrainingAccuracies(const std::vector<v1::Trial>& trials,
-                           const v1::QueryLengthAccuraciesResponse& accuracies,
-                           AccuracySummary& summary);
-
 // A score as tables print it: per cent, or a loss with three digits.
 std::string FormatScore(const AccuracySummary& summary, double score);
 
 // Scores; as many lengths (or groups of them, averaged) as fit `width`, at least one seen and one
-// unseen group. The best mean of a task is marked. Columns that tell no rows apart are left out.
+// unseen group. The best mean of a task is marked. Columns that tell no rows apart are left out;
+// the encoding's stays where it is the only one.
 // With sparklines each row's shape over the lengths stands behind its numbers, where there is room
 // for both.
 Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_sparklines = false);

@@ -3,10 +3,14 @@
 #include <cmath>
 #include <sstream>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1::Trial MakeTrial(const std::string& encoding, uint64_t seed) {
   v1::Trial trial;
@@ -148,29 +152,47 @@ TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
       "true,1,true,1,0.5,500\n");
 }
 
-TEST(AccuracySummaryTest, TrainingAccuraciesAreAveragedWhereTheyWereMeasured) {
+TEST(AccuracySummaryTest, TrainingAccuraciesStandBeforeTheOthersWhereTheyWereMeasured) {
   v1::SummarizeExperimentResponse cells;
-  AddCell(cells, "sin_cos", 2, {1, 1, 0.5});
+  auto& measured = AddCell(cells, "sin_cos", 2, {1, 1, 0.5});
   AddCell(cells, "randomized", 1, {1, 1, 1});
-  AccuracySummary summary = Summarize(Specification(), cells);
-  const std::string before = MakeAccuracyTable(summary, 100).Render(100, Palette(false));
-  EXPECT_EQ(before.find("training set"), std::string::npos);
-  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("sin_cos", 1),
-                                         MakeTrial("randomized", 0)};
-  v1::QueryLengthAccuraciesResponse response;
-  for (const v1::Trial& trial : trials) AddFinal(response, trial, {1.0});
-  response.mutable_evaluations(0)->mutable_accuracies()->set_training_accuracy(1);
-  response.mutable_evaluations(1)->mutable_accuracies()->set_training_accuracy(0.5);
-  AddTrainingAccuracies(trials, response, summary);
+  EXPECT_THAT(MakeAccuracyTable(Summarize(Specification(), cells), 100).Render(100, Palette(false)),
+              Not(HasSubstr("training set")));
+  SetStatistic(0.75, 1, *measured.mutable_training_accuracy());
+  EXPECT_THAT(
+      MakeAccuracyTable(Summarize(Specification(), cells), 100).Render(100, Palette(false)),
+      HasSubstr("│ training set │     1"));
+  SetStatistic(0.75, 2, *measured.mutable_training_accuracy());
+  measured.mutable_training_accuracy()->set_deviation(0.125);
+  const AccuracySummary summary = Summarize(Specification(), cells);
   EXPECT_EQ(summary.rows[0].training, 0.75);
   EXPECT_TRUE(std::isnan(summary.rows[1].training));
   const std::string table = MakeAccuracyTable(summary, 100).Render(100, Palette(false));
-  EXPECT_NE(table.find("training set"), std::string::npos) << table;
-  EXPECT_NE(table.find("75.0"), std::string::npos) << table;
+  EXPECT_THAT(table, HasSubstr("│ training set     ± │"));
+  EXPECT_THAT(table, HasSubstr("│         75.0  12.5 │"));
+  EXPECT_THAT(table, HasSubstr("│            –     – │"));
+}
+
+TEST(AccuracySummaryTest, RecordsHaveTrainingAccuraciesWhereTheyWereMeasured) {
+  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 0)};
+  v1::QueryLengthAccuraciesResponse response;
+  for (const v1::Trial& trial : trials) AddFinal(response, trial, {1.0});
+  response.mutable_evaluations(0)->mutable_accuracies()->set_training_accuracy(0.5);
   std::ostringstream out;
   WriteCsv(AccuracyRecords(trials, response), out);
-  EXPECT_NE(out.str().find("sequences,training_accuracy\n"), std::string::npos);
-  EXPECT_NE(out.str().find("500,0.5\n"), std::string::npos) << out.str();
+  EXPECT_THAT(out.str(), HasSubstr("sequences,training_accuracy\n"));
+  EXPECT_THAT(out.str(), HasSubstr("500,0.5\n"));
+  EXPECT_THAT(out.str(), HasSubstr("500,\n"));
+}
+
+TEST(AccuracySummaryTest, AnEncodingThatAllRowsShareTakesNoRoomWhereTasksTellThemApart) {
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "none", 1, {1.0, 0.9, 0.2});
+  AddCell(response, "none", 1, {0.9, 0.8, 0.8}).set_task("odds_first");
+  const std::string table =
+      MakeAccuracyTable(Summarize(Specification(), response), 80).Render(80, Palette(false));
+  EXPECT_THAT(table, Not(HasSubstr("encoding")));
+  EXPECT_THAT(table, HasSubstr("odds_first"));
 }
 
 TEST(AccuracySummaryTest, RecordsHaveTheTasksOtherMeasures) {

@@ -38,10 +38,12 @@ std::string GroupName(const std::vector<int32_t>& lengths, LengthGroup group) {
 struct Labels {
   bool task = false;
   bool network = false;
+  bool encoding = false;
   bool learning_rate = false;
   bool trials = false;
-  // Whether a row has a training accuracy.
+  // Whether a row has a training accuracy, and the deviation of one.
   bool training = false;
+  bool training_deviation = false;
 };
 
 Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
@@ -49,10 +51,14 @@ Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
   for (const AccuracyRow& row : rows) {
     labels.task |= row.task != rows[0].task;
     labels.network |= row.network != rows[0].network;
+    labels.encoding |= row.encoding != rows[0].encoding;
     labels.learning_rate |= row.learning_rate != rows[0].learning_rate;
     labels.trials |= row.trials > 1;
     labels.training |= !std::isnan(row.training);
+    labels.training_deviation |= !std::isnan(row.training_deviation);
   }
+  // A row needs a name.
+  labels.encoding |= !labels.task && !labels.network && !labels.learning_rate;
   return labels;
 }
 
@@ -142,22 +148,27 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
   std::vector<Table::Column> columns;
   if (labels.task) columns.push_back({.header = "task", .shrinks_to = 8});
   if (labels.network) columns.push_back({.header = "network", .shrinks_to = 8});
-  columns.push_back({.header = "encoding", .shrinks_to = 12});
+  if (labels.encoding) columns.push_back({.header = "encoding", .shrinks_to = 12});
   if (labels.learning_rate) columns.push_back({.header = "rate", .align = Table::Align::kRight});
   if (labels.trials) columns.push_back({.header = "trials", .align = Table::Align::kRight});
   if (labels.training) {
     columns.push_back(
         {.header = "training set", .align = Table::Align::kRight, .rule_before = true});
   }
+  if (labels.training_deviation) {
+    columns.push_back({.header = "±", .align = Table::Align::kRight});
+  }
 
   // What the names and means leave for groups of lengths, seven columns each ("16–20" and two
   // spaces; the longest names of groups decide).
   int names = 0;
   for (const AccuracyRow& row : summary.rows) {
-    names = std::max<int>(names, (labels.task ? row.task.size() + 2 : 0) +
-                                     (labels.network ? row.network.size() + 2 : 0) +
-                                     row.encoding.size() + (labels.learning_rate ? 9 : 0) +
-                                     (labels.trials ? 8 : 0) + (labels.training ? 15 : 0));
+    names =
+        std::max<int>(names, (labels.task ? row.task.size() + 2 : 0) +
+                                 (labels.network ? row.network.size() + 2 : 0) +
+                                 (labels.encoding ? row.encoding.size() : 0) +
+                                 (labels.learning_rate ? 9 : 0) + (labels.trials ? 8 : 0) +
+                                 (labels.training ? 15 : 0) + (labels.training_deviation ? 6 : 0));
   }
   const int longest = summary.lengths.empty() ? 1 : summary.lengths.back();
   // "1.23e-05"
@@ -223,10 +234,11 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     std::vector<Table::Cell> cells;
     if (labels.task) cells.emplace_back(row.task);
     if (labels.network) cells.emplace_back(row.network);
-    cells.emplace_back(row.encoding);
+    if (labels.encoding) cells.emplace_back(row.encoding);
     if (labels.learning_rate) cells.emplace_back(FormatExact(row.learning_rate));
     if (labels.trials) cells.emplace_back(absl::StrCat(row.trials));
     if (labels.training) cells.emplace_back(FormatPercent(row.training));
+    if (labels.training_deviation) cells.emplace_back(FormatPercent(row.training_deviation));
     for (const AccuracyColumn& column : accuracy_columns) {
       if (column.mean == nullptr) {
         cells.emplace_back(FormatScore(summary, GroupMean(row, *column.lengths, column.group)));

@@ -68,6 +68,8 @@ class LengthAccuracies(Fact):
     losses: NDArray[numpy.float64]
     sequences: int
     training_seconds: float
+    # On examples of the trial's own data set; None unless evaluation.training_examples asks for it.
+    training_accuracy: float | None
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
             losses=numpy.array(measured.losses, numpy.float64),
             sequences=measured.sequences,
             training_seconds=measured.training_seconds,
+            training_accuracy=measured.training_accuracy if measured.HasField("training_accuracy") else None,
         )
     if kind == "checkpoint":
         return Checkpoint(

@@ -22,6 +22,8 @@ TRIALS = [
     "create_time", "start_time", "end_time",
 ]  # fmt: skip
 
+SUMMED_UP = ["unseen_accuracy", "seen_accuracy", "training_accuracy"]
+
 T = TypeVar("T")
 
 
@@ -112,7 +114,8 @@ def summary(response: experiment_service_pb2.SummarizeExperimentResponse) -> pan
             "cancelled": cell.trials.cancelled,
             "unended": cell.trials.queued + cell.trials.running,
         }
-        for name, statistic in (("unseen_accuracy", cell.unseen_accuracy), ("seen_accuracy", cell.seen_accuracy)):
+        for name in SUMMED_UP:
+            statistic = getattr(cell, name)
             has = statistic.trials > 0
             row[name] = statistic.mean if has else None
             row[f"{name}_deviation"] = statistic.deviation if statistic.trials > 1 else None
@@ -123,7 +126,7 @@ def summary(response: experiment_service_pb2.SummarizeExperimentResponse) -> pan
         row["best_trial"] = cell.best_trial
         rows.append(row)
     columns = ["task", "network", "encoding", "learning_rate", "succeeded", "failed", "cancelled", "unended"]
-    for name in ("unseen_accuracy", "seen_accuracy"):
+    for name in SUMMED_UP:
         columns += [name, f"{name}_deviation", f"{name}_min", f"{name}_max"]
     columns += ["training_seconds", "steps_per_second", "best_trial"]
     return pandas.DataFrame(rows, columns=columns)

@@ -131,6 +131,9 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
   }
   member->seen_accuracy = seen.Value();
   member->unseen_accuracy = unseen.Value();
+  if (accuracies.has_training_accuracy()) {
+    member->training_accuracy = Clamped(accuracies.training_accuracy());
+  }
   const double seconds = outcome.training_seconds();
   if (!(seconds > 0)) return;  // an evaluation of a stored model trains nothing
   // Older programs told no steps, and made all.
@@ -157,7 +160,7 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
   answer.set_network(std::get<1>(cell.key));
   answer.set_encoding(std::get<2>(cell.key));
   answer.set_learning_rate(std::get<3>(cell.key));
-  std::vector<double> unseen, seen, seconds, rates;
+  std::vector<double> unseen, seen, training, seconds, rates;
   const Member* best_unseen = nullptr;
   const Member* best_seen = nullptr;
   const auto take = [](const std::optional<double>& value, std::vector<double>& values) {
@@ -168,6 +171,7 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
     Count(member.state, *answer.mutable_trials());
     take(member.unseen_accuracy, unseen);
     take(member.seen_accuracy, seen);
+    take(member.training_accuracy, training);
     take(member.training_seconds, seconds);
     take(member.steps_per_second, rates);
     // An empty value is below every other.
@@ -180,6 +184,7 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
   }
   Fill(unseen, *answer.mutable_unseen_accuracy());
   Fill(seen, *answer.mutable_seen_accuracy());
+  if (!training.empty()) Fill(training, *answer.mutable_training_accuracy());
   Fill(seconds, *answer.mutable_training_seconds());
   Fill(rates, *answer.mutable_steps_per_second());
   if (const Member* best = best_unseen ? best_unseen : best_seen; best != nullptr) {

@@ -67,6 +67,7 @@ class ExperimentSummary {
     // Of a trial that succeeded, where it has them.
     std::optional<double> unseen_accuracy;
     std::optional<double> seen_accuracy;
+    std::optional<double> training_accuracy;
     std::optional<double> training_seconds;
     std::optional<double> steps_per_second;
     // Final losses by length, of a trial that is compared by them.

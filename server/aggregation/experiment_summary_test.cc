@@ -131,6 +131,25 @@ TEST(ExperimentSummaryTest, WithoutUnseenLengthsTheSeenOnesDecideAndOfEqualsTheF
   EXPECT_EQ(cell.best_trial(), "t1");
 }
 
+TEST(ExperimentSummaryTest, SumsUpTheTrainingAccuracyOfTheTrialsThatMeasuredIt) {
+  ExperimentSummary summary;
+  for (int32_t index = 0; index < 4; ++index) summary.Add(TrialAt(index));
+  v1::LengthAccuracies accuracies = Accuracies({1, 1, 0.5});
+  summary.Succeed(0, accuracies, Trained(10, 1000));
+  EXPECT_FALSE(summary.Summarize(false).cells(0).has_training_accuracy());
+  for (int32_t index = 1; index < 4; ++index) {
+    accuracies.set_training_accuracy(0.5 * index);  // 0.5, 1 and what no accuracy can be
+    summary.Succeed(index, accuracies, Trained(10, 1000));
+  }
+  const v1::SummarizeExperimentResponse::Statistic training =
+      summary.Summarize(true).cells(0).training_accuracy();
+  EXPECT_EQ(training.trials(), 3);
+  EXPECT_NEAR(training.mean(), 2.5 / 3, 1e-15);
+  EXPECT_NEAR(training.deviation(), std::sqrt(1.0 / 12), 1e-15);
+  EXPECT_EQ(training.min(), 0.5);
+  EXPECT_EQ(training.max(), 1);
+}
+
 TEST(ExperimentSummaryTest, OlderProgramsToldNoStepsAndEvaluationsTakeNoTraining) {
   ExperimentSummary summary;
   for (int32_t index = 0; index < 3; ++index) summary.Add(TrialAt(index));

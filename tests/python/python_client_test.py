@@ -179,6 +179,8 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(of_first[1].text, "hello")
         numpy.testing.assert_array_equal(of_first[2].steps, [50, 100])
         self.assertEqual(of_first[2].losses[0], numpy.float32(Numbers(0).loss(50)))
+        self.assertIsNone(of_first[3].training_accuracy)
+        self.assertEqual(of_first[6].training_accuracy, 0.875)
         self.assertEqual(of_first[7].kind, "COMPLETED")
         later = experiment.watch(start_position=positions[-3])
         self.assertEqual([event.position for event in later], positions[-3:])
