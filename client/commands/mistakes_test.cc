@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -182,6 +183,17 @@ TEST_F(MistakesTest, OfFiles) {
                  kFailure,
                  "cannot write /nowhere/e.html: No such file or directory; make its directory, or "
                  "name another file"});
+  ExpectOneLine({{"plot", "e", "--figure", "loss", "-o", "/nowhere/e.svg"},
+                 kFailure,
+                 "cannot write /nowhere/e.svg: No such file or directory; make its directory, or "
+                 "name another file"});
+  const std::string directory = testing::TempDir() + "/nowhere";
+  ExpectOneLine({{"results", "e", "--data_dir", directory},
+                 kFailure,
+                 absl::StrCat("there is no directory ", directory,
+                              "; name the --data_dir of a `lengthwise run`, or leave it out to ask "
+                              "a server")});
+  EXPECT_FALSE(std::filesystem::exists(directory));
   // A file system with no room.
   ExpectOneLine({{"report", "e", "-o", "/dev/full"},
                  kFailure,
@@ -189,6 +201,27 @@ TEST_F(MistakesTest, OfFiles) {
   ExpectOneLine({{"plot", "e", "--figure", "loss", "-o", "e.pdf"},
                  kUsage,
                  "--out is \"e.pdf\"; its name must end with .svg or .png"});
+}
+
+// What goes to a file that has no room is not taken for written.
+TEST_F(MistakesTest, OfRedirection) {
+  const std::vector<std::vector<std::string>> typed = {{"results", "e"},
+                                                       {"results", "e", "--output", "csv"},
+                                                       {"list", "--output", "json"},
+                                                       {"tasks"},
+                                                       {"--version"},
+                                                       {"results", "--help"}};
+  for (const std::vector<std::string>& arguments : typed) {
+    std::ofstream out("/dev/full");
+    std::ostringstream err;
+    Program program(out, err);
+    program.server = server_.address();
+    EXPECT_EQ(Main(arguments, program), kFailure) << absl::StrJoin(arguments, " ");
+    EXPECT_EQ(err.str(),
+              "lengthwise: cannot write all of the output: No space left on device; free some "
+              "space\n")
+        << absl::StrJoin(arguments, " ");
+  }
 }
 
 TEST_F(MistakesTest, OfWhatIsInstalled) {

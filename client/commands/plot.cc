@@ -23,6 +23,7 @@
 #include "client/plotting/plot_data.h"
 #include "client/plotting/projection_figure.h"
 #include "client/plotting/terminal_figure.h"
+#include "client/rendering/user_file.h"
 #include "client/terminal/browser.h"
 
 namespace lengthwise::client {
@@ -159,6 +160,10 @@ absl::Status Check(const PlotOptions& options) {
   }
   if (!options.out.empty()) {
     if (absl::Status status = FormatOf(options.out).status(); !status.ok()) return status;
+  }
+  for (const std::string& path : {options.out, options.script}) {
+    if (path.empty()) continue;
+    if (absl::Status status = CheckWritable(path); !status.ok()) return status;
   }
   for (const int pixels : {options.size.width, options.size.height}) {
     if (pixels != 0 && (pixels < kLeastPixels || pixels > kMostPixels)) {

@@ -1,7 +1,10 @@
 #include "client/commands/program.h"
 
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +13,7 @@
 #include "client/command_line/mistake.h"
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
+#include "platform/files.h"
 #include "platform/version.h"
 
 namespace lengthwise::client {
@@ -45,6 +49,13 @@ int Program::width() const { return is_terminal ? terminal_size().width : 110; }
 absl::StatusOr<Connection*> Program::Connect() {
   if (connection_ != nullptr) return connection_.get();
   if (!data_dir.empty()) {
+    // A private server would make it, and say that it is empty.
+    std::error_code error;
+    if (!std::filesystem::exists(data_dir, error)) {
+      return absl::NotFoundError(absl::StrCat(
+          "there is no directory ", data_dir,
+          "; name the --data_dir of a `lengthwise run`, or leave it out to ask a server"));
+    }
     auto service = PrivateService::Start({.data_dir = data_dir});
     if (!service.ok()) return service.status();
     private_service_ = *std::move(service);
@@ -149,7 +160,9 @@ void DefineCommandLine(CLI::App& app, Program& program) {
   for (const auto add : kCommands) add(app, program);
 }
 
-int Main(const std::vector<std::string>& arguments, Program& program) {
+namespace {
+
+int Execute(const std::vector<std::string>& arguments, Program& program) {
   CLI::App app(
       "Trains and evaluates models on one question: does what was learned on short inputs "
       "hold on long ones?",
@@ -183,6 +196,25 @@ int Main(const std::vector<std::string>& arguments, Program& program) {
     return kUsage;
   }
   return program.Run();
+}
+
+// The exit code is no success where not all of the output could be written, as on a full disk.
+int FinishOutput(Program& program, int code) {
+  if (program.out().flush().good()) return code;
+  // Why, is known of a write that has just failed: the end of a line that is not whole is tried.
+  program.out().clear();
+  errno = 0;
+  program.out() << "\n" << std::flush;
+  const int why = errno == 0 ? EIO : errno;
+  const absl::Status status = platform::FileError(why, "write", "all of the output");
+  program.err() << "lengthwise: " << std::string(status.message()) << "\n";
+  return code == kSuccess ? kFailure : code;
+}
+
+}  // namespace
+
+int Main(const std::vector<std::string>& arguments, Program& program) {
+  return FinishOutput(program, Execute(arguments, program));
 }
 
 }  // namespace lengthwise::client

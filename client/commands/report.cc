@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
-#include "client/plotting/gnuplot.h"
+#include "client/rendering/user_file.h"
 #include "client/terminal/browser.h"
 
 namespace lengthwise::client {
@@ -22,6 +22,9 @@ struct ReportCommandOptions {
 };
 
 absl::StatusOr<int> Report(Program& program, const ReportCommandOptions& options) {
+  if (!options.out.empty()) {
+    if (absl::Status status = CheckWritable(options.out); !status.ok()) return status;
+  }
   auto connection = program.Connect();
   if (!connection.ok()) return connection.status();
   const auto data = FetchReport(**connection, options.experiment, options.tables);

@@ -28,7 +28,8 @@ absl::Status PrintResults(Program& program, Connection& connection,
     if (!trials.ok()) return trials.status();
     auto accuracies = connection.QueryLengthAccuracies(experiment.name(), with_intervals);
     if (!accuracies.ok()) return accuracies.status();
-    program.Write(AccuracyRecords(*trials, *accuracies));
+    const bool csv = program.output == "csv";
+    WriteAccuracies(*trials, *accuracies, csv ? RecordFormat::kCsv : RecordFormat::kJson, out);
     return absl::OkStatus();
   }
   auto cells = connection.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false);

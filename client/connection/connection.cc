@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
@@ -176,6 +177,33 @@ struct Connection::Stubs {
     });
     if (!status.ok()) return status;
     return response;
+  }
+
+  // A query of all trials of `request.name`, or of each trial apart where one answer has no room.
+  template <typename Request, typename Response>
+  static absl::StatusOr<Response> WholeOrByTrial(
+      Connection& connection,
+      grpc::Status (v1::ExperimentService::Stub::*method)(grpc::ClientContext*, const Request&,
+                                                          Response*),
+      Request request) {
+    v1::ExperimentService::Stub& stub = *connection.stubs_->experiments;
+    const absl::Duration timeout = connection.options_.create_timeout;
+    auto whole = Call(stub, method, request, connection, timeout);
+    // A server that is busy says when to come again.
+    const bool too_large = absl::IsResourceExhausted(whole.status()) &&
+                           RetryDelay(whole.status()) == absl::ZeroDuration() &&
+                           !absl::StrContains(request.name(), "/trials/");
+    if (!too_large) return whole;
+    const auto trials = connection.ListTrials(request.name(), "");
+    if (!trials.ok()) return trials.status();
+    Response all;
+    for (const v1::Trial& trial : *trials) {
+      request.set_name(trial.name());
+      auto part = Call(stub, method, request, connection, timeout);
+      if (!part.ok()) return part.status();
+      all.MergeFrom(*part);
+    }
+    return all;
   }
 
   // Events of a watch up to now.
@@ -423,8 +451,8 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> Connection::QueryLengthAccurac
   v1::QueryLengthAccuraciesRequest request;
   request.set_name(name);
   request.set_include_intervals(include_intervals);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::QueryLengthAccuracies,
-                     request, *this, options_.create_timeout);
+  return Stubs::WholeOrByTrial(*this, &v1::ExperimentService::Stub::QueryLengthAccuracies,
+                               std::move(request));
 }
 
 absl::StatusOr<v1::QueryLossCurvesResponse> Connection::QueryLossCurves(const std::string& name,
@@ -432,8 +460,8 @@ absl::StatusOr<v1::QueryLossCurvesResponse> Connection::QueryLossCurves(const st
   v1::QueryLossCurvesRequest request;
   request.set_name(name);
   request.set_max_points(max_points);
-  return Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::QueryLossCurves, request,
-                     *this, options_.create_timeout);
+  return Stubs::WholeOrByTrial(*this, &v1::ExperimentService::Stub::QueryLossCurves,
+                               std::move(request));
 }
 
 absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/connection/fake_server.h"
@@ -47,6 +48,49 @@ TEST(ConnectionTest, ReadsAllPages) {
   ASSERT_TRUE(trials.ok()) << trials.status();
   ASSERT_EQ(trials->size(), 3u);
   EXPECT_EQ((*trials)[2].name(), "experiments/e-1/trials/bucket_sort-relative");
+}
+
+// Has no room in an answer for more than one trial.
+class FullServer final : public FakeServer {
+ public:
+  FullServer() { AddExperiment("e-1", {"none", "sin_cos"}); }
+
+ private:
+  using Context = grpc::ServerContext;
+  template <typename Request>
+  static grpc::Status Answer(const Request& request) {
+    if (absl::StrContains(request.name(), "/trials/")) return grpc::Status::OK;
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the answer is larger than 64 bytes"};
+  }
+  grpc::Status QueryLengthAccuracies(Context*, const v1::QueryLengthAccuraciesRequest* request,
+                                     v1::QueryLengthAccuraciesResponse* response) override {
+    auto& evaluation = *response->add_evaluations();
+    evaluation.set_trial(request->name());
+    evaluation.mutable_accuracies()->set_final(!request->include_intervals());
+    return Answer(*request);
+  }
+  grpc::Status QueryLossCurves(Context*, const v1::QueryLossCurvesRequest* request,
+                               v1::QueryLossCurvesResponse* response) override {
+    auto& curve = *response->add_curves();
+    curve.set_trial(request->name());
+    curve.mutable_points()->add_steps(request->max_points());
+    return Answer(*request);
+  }
+};
+
+TEST(ConnectionTest, WhatIsTooLargeForOneAnswerIsAskedForTrialByTrial) {
+  FullServer server;
+  Connection connection(server.address());
+  const auto accuracies = connection.QueryLengthAccuracies("experiments/e-1", true);
+  ASSERT_TRUE(accuracies.ok()) << accuracies.status();
+  ASSERT_EQ(accuracies->evaluations_size(), 2);
+  EXPECT_EQ(accuracies->evaluations(0).trial(), "experiments/e-1/trials/bucket_sort-none");
+  EXPECT_EQ(accuracies->evaluations(1).trial(), "experiments/e-1/trials/bucket_sort-sin_cos");
+  EXPECT_FALSE(accuracies->evaluations(1).accuracies().final());
+  const auto losses = connection.QueryLossCurves("experiments/e-1", 50);
+  ASSERT_TRUE(losses.ok()) << losses.status();
+  ASSERT_EQ(losses->curves_size(), 2);
+  EXPECT_EQ(losses->curves(1).points().steps(0), 50);
 }
 
 // Refuses the first calls for a while, as a server does whose caller makes too many.

@@ -15,6 +15,10 @@ inline constexpr double kTitleText = 18;
 inline constexpr double kText = 14;
 inline constexpr double kSmallText = 12;
 
+// Of dashed lines, in pixels.
+inline constexpr double kDash = 12;
+inline constexpr double kDashGap = 6;
+
 // Pixels, from the upper left corner of the picture.
 struct Rectangle {
   double left = 0;
@@ -46,7 +50,9 @@ struct LegendEntry {
   double x = 0;
   double y = 0;
 };
-inline constexpr double kLegendSample = 36;
+// Three dashes of a dashed line and the gaps between them: the marker covers the dash in the
+// middle.
+inline constexpr double kLegendSample = 3 * kDash + 2 * kDashGap;
 
 struct FigureLayout {
   int width = 0;

@@ -112,5 +112,10 @@ TEST(FigureLayoutTest, SaysWhatAFigureThatDoesNotFitNeeds) {
               HasSubstr("leave --width and --height out"));
 }
 
+TEST(FigureLayoutTest, TheLegendShowsAGapOfADashedLineBesideItsMarker) {
+  constexpr double kMarkerRadius = 6;  // of gnuplot's circle at size 0.9
+  EXPECT_LE(kDash + kDashGap, kLegendSample / 2 - kMarkerRadius);
+}
+
 }  // namespace
 }  // namespace lengthwise::client

@@ -2,13 +2,13 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/rendering/user_file.h"
 #include "platform/child_process.h"
 #include "platform/files.h"
 
@@ -52,20 +52,6 @@ absl::Status RunGnuplot(const GnuplotOptions& options, const std::string& script
 }
 
 }  // namespace
-
-// Not as platform/files.h does it for the programs' own files: with the permissions that the user
-// gives to new files, and through links.
-absl::Status WriteForUser(const std::string& path, absl::string_view text) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (file.good()) return absl::OkStatus();
-  const absl::Status status = platform::FileError(errno, "write", path);
-  if (!absl::IsNotFound(status)) return Unwritten(status);
-  return absl::FailedPreconditionError(
-      absl::StrCat(status.message(), "; make its directory, or name another file"));
-}
 
 absl::StatusOr<std::vector<std::string>> DrawToMemory(const Figure& figure, const PictureSize& size,
                                                       const std::vector<PictureFormat>& formats,

@@ -35,9 +35,6 @@ absl::StatusOr<std::vector<std::string>> DrawToMemory(const Figure& figure, cons
                                                       const std::vector<PictureFormat>& formats,
                                                       const GnuplotOptions& options = {});
 
-// Writes a file that the user asked for. FAILED_PRECONDITION: it cannot be written, and why.
-absl::Status WriteForUser(const std::string& path, absl::string_view text);
-
 }  // namespace lengthwise::client
 
 #endif  // LENGTHWISE_CLIENT_PLOTTING_GNUPLOT_H_

@@ -30,7 +30,8 @@ int PointType(const SeriesStyle& style) {
 }
 
 std::string LineLook(const SeriesStyle& style) {
-  return absl::StrCat("lc rgb ", Color(style), " lw 2 dt ", style.dashed ? "(12,6)" : "solid");
+  const std::string dashes = absl::StrCat("(", kDash, ",", kDashGap, ")");
+  return absl::StrCat("lc rgb ", Color(style), " lw 2 dt ", style.dashed ? dashes : "solid");
 }
 
 std::string FontOption(double size) { return absl::StrFormat("font ',%.4g'", size); }

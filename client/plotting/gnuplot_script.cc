@@ -1,9 +1,12 @@
 #include "client/plotting/gnuplot_script.h"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/plotting/figure_layout.h"
 #include "client/plotting/gnuplot_looks.h"
@@ -69,6 +72,9 @@ std::string TextPlot(const FigureLayout& layout) {
                           text.align == PlacedText::Align::kCenter ? "center" : "left",
                           text.upright ? "rotate by 90" : "norotate", FontOption(text.size), kInk);
   }
+  // Samples of lines are drawn as data: of arrows of one colour, gnuplot gives an SVG one path,
+  // which is dashed or not.
+  std::vector<std::string> lines;
   for (const LegendEntry& entry : layout.legend) {
     const double end = entry.x + kLegendSample;
     const std::string at =
@@ -84,7 +90,10 @@ std::string TextPlot(const FigureLayout& layout) {
       const Series& series = *entry.series;
       const bool line = series.kind == Series::Kind::kLine;
       if (line) {
-        absl::StrAppend(&script, "set arrow from ", at, " nohead ", LineLook(series.style), "\n");
+        const std::string data = absl::StrCat("$legend", lines.size() + 1);
+        absl::StrAppendFormat(&script, "%s << EOD\n%.1f %.1f\n%.1f %.1f\nEOD\n", data, entry.x,
+                              entry.y, end, entry.y);
+        lines.push_back(absl::StrCat(data, " with lines ", LineLook(series.style), " notitle"));
       }
       absl::StrAppendFormat(&script, "set label '' at %.1f,%.1f point pt %d ps %.2g lc rgb %s\n",
                             (entry.x + end) / 2, entry.y, PointType(series.style), line ? 0.9 : 0.8,
@@ -93,9 +102,10 @@ std::string TextPlot(const FigureLayout& layout) {
     absl::StrAppendFormat(&script, "set label %s at %.1f,%.1f left norotate %s tc rgb '%s'\n",
                           GnuplotString(entry.name), end + 6, entry.y, FontOption(kText), kInk);
   }
-  absl::StrAppend(&script,
-                  "plot NaN notitle\nunset label; unset arrow; unset object; set border 3 lc rgb '",
-                  kInk, "' lw 1\n");
+  if (lines.empty()) lines.push_back("NaN notitle");
+  absl::StrAppend(&script, "plot ", absl::StrJoin(lines, ", \\\n     "),
+                  "\nunset label; unset arrow; unset object; set border 3 lc rgb '", kInk,
+                  "' lw 1\n");
   return script;
 }
 

@@ -90,6 +90,21 @@ TEST(GnuplotTest, MakesAnSvgThatParsesAndSaysWhatTheFigureSays) {
   }
 }
 
+// A curve and its sample in the legend, also beside those of a solid one of the same colour.
+TEST(GnuplotTest, DashedLinesAreDashedInTheLegend) {
+  const std::string path = TestDirectory() + "/figure.svg";
+  Figure figure = Accuracies(1);
+  figure.panels[0].references.clear();
+  ASSERT_TRUE(DrawPictures(figure, {}, {{PictureFormat::kSvg, path}}).ok());
+  const std::string svg = platform::ReadFile(path).value();
+  int dashed = 0;
+  for (size_t at = svg.find("stroke-dasharray="); at != std::string::npos;
+       at = svg.find("stroke-dasharray=", at + 1)) {
+    ++dashed;
+  }
+  EXPECT_EQ(dashed, 2);
+}
+
 TEST(GnuplotTest, MakesAPngOfTheAskedSizeThatIsNotBlank) {
   const std::string path = TestDirectory() + "/figure.png";
   ASSERT_TRUE(DrawPictures(Accuracies(3), {640, 480}, {{PictureFormat::kPng, path}}).ok());
@@ -146,7 +161,7 @@ TEST(GnuplotTest, TheKeptScriptDrawsThePicturesAgain) {
                                      {PictureFormat::kPng, directory + "/it's.png"}});
   ASSERT_TRUE(script.ok());
   const std::string path = directory + "/figure.gp";
-  ASSERT_TRUE(WriteForUser(path, *script).ok());
+  ASSERT_TRUE(platform::WriteFileAtomically(path, *script).ok());
   auto gnuplot = platform::ChildProcess::Start({.arguments = {"gnuplot", path}});
   ASSERT_TRUE(gnuplot.ok());
   const auto exit = (*gnuplot)->WaitFor(absl::Seconds(60));

@@ -111,49 +111,55 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
   return result;
 }
 
-Records AccuracyRecords(const std::vector<v1::Trial>& trials,
-                        const v1::QueryLengthAccuraciesResponse& accuracies) {
-  Records records;
-  records.columns = {"trial",       "task",      "network", "encoding", "learning_rate",
-                     "weight_seed", "data_seed", "step",    "final",    "length",
-                     "seen",        "accuracy",  "loss",    "sequences"};
+void WriteAccuracies(const std::vector<v1::Trial>& trials,
+                     const v1::QueryLengthAccuraciesResponse& accuracies, RecordFormat format,
+                     std::ostream& out) {
+  std::vector<std::string> columns = {
+      "trial", "task",  "network", "encoding", "learning_rate", "weight_seed", "data_seed",
+      "step",  "final", "length",  "seen",     "accuracy",      "loss",        "sequences"};
   std::set<std::string> metrics;
+  bool training = false;
   for (const auto& evaluation : accuracies.evaluations()) {
     for (const auto& metric : evaluation.accuracies().metrics()) metrics.insert(metric.name());
+    training = training || evaluation.accuracies().has_training_accuracy();
   }
-  records.columns.insert(records.columns.end(), metrics.begin(), metrics.end());
+  columns.insert(columns.end(), metrics.begin(), metrics.end());
+  if (training) columns.push_back("training_accuracy");
+  RecordWriter writer(format, std::move(columns), out);
   std::map<std::string, const v1::Trial*> by_name;
   for (const v1::Trial& trial : trials) by_name[trial.name()] = &trial;
-  const bool training = std::any_of(
-      accuracies.evaluations().begin(), accuracies.evaluations().end(),
-      [](const auto& evaluation) { return evaluation.accuracies().has_training_accuracy(); });
-  if (training) records.columns.push_back("training_accuracy");
   for (const auto& evaluation : accuracies.evaluations()) {
     const auto found = by_name.find(evaluation.trial());
     if (found == by_name.end()) continue;
     const v1::TrialSpecification& specification = found->second->specification();
     const v1::LengthAccuracies& measured = evaluation.accuracies();
+    // The same in all rows of an evaluation.
+    const std::vector<Value> start = {evaluation.trial(),
+                                      Label(specification.task()),
+                                      Label(specification.network()),
+                                      Label(specification.encoding()),
+                                      specification.learning_rate(),
+                                      static_cast<int64_t>(specification.weight_seed()),
+                                      static_cast<int64_t>(specification.data_seed()),
+                                      evaluation.step(),
+                                      measured.final()};
+    std::vector<Value> row = start;
     for (int i = 0; i < measured.lengths_size(); ++i) {
-      records.rows.push_back(
-          {evaluation.trial(), Label(specification.task()), Label(specification.network()),
-           Label(specification.encoding()), specification.learning_rate(),
-           static_cast<int64_t>(specification.weight_seed()),
-           static_cast<int64_t>(specification.data_seed()), evaluation.step(), measured.final(),
-           int64_t{measured.lengths(i)},
-           measured.lengths(i) <= specification.evaluation().seen_up_to(),
-           i < measured.accuracies_size() ? Value(measured.accuracies(i)) : Value(),
-           i < measured.losses_size() ? Value(measured.losses(i)) : Value(),
-           int64_t{measured.sequences()}});
-      for (const std::string& metric : metrics) {
-        records.rows.back().push_back(MetricValue(measured, metric, i));
+      row.resize(start.size());
+      row.emplace_back(int64_t{measured.lengths(i)});
+      row.emplace_back(measured.lengths(i) <= specification.evaluation().seen_up_to());
+      row.push_back(i < measured.accuracies_size() ? Value(measured.accuracies(i)) : Value());
+      row.push_back(i < measured.losses_size() ? Value(measured.losses(i)) : Value());
+      row.emplace_back(int64_t{measured.sequences()});
+      for (const std::string& metric : metrics) row.push_back(MetricValue(measured, metric, i));
+      if (training) {
+        // What is no number is no value in records.
+        row.emplace_back(measured.has_training_accuracy() ? measured.training_accuracy() : kNone);
       }
-      if (!training) continue;
-      // What is no number is no value in records.
-      records.rows.back().emplace_back(
-          measured.has_training_accuracy() ? measured.training_accuracy() : kNone);
+      writer.Write(row);
     }
   }
-  return records;
+  writer.Finish();
 }
 
 }  // namespace lengthwise::client

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/rendering/chart.h"
-#include "client/rendering/records.h"
+#include "client/rendering/record_writer.h"
 #include "client/rendering/table.h"
 #include "proto/experiment_service.pb.h"
 
@@ -84,11 +84,12 @@ std::string Sparkline(const std::vector<double>& values);
 // have a logarithmic scale.
 Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 
-// Every trial and length, nothing averaged; also the evaluations during training where `accuracies`
-// has them. Behind the usual columns one for each LengthAccuracies.metrics that any of them has
-// and, where a trial has one, its training accuracy.
-Records AccuracyRecords(const std::vector<v1::Trial>& trials,
-                        const v1::QueryLengthAccuraciesResponse& accuracies);
+// Writes every trial and length, nothing averaged; also the evaluations during training where
+// `accuracies` has them. Behind the usual columns one for each LengthAccuracies.metrics that any of
+// them has and, where a trial has one, its training accuracy.
+void WriteAccuracies(const std::vector<v1::Trial>& trials,
+                     const v1::QueryLengthAccuraciesResponse& accuracies, RecordFormat format,
+                     std::ostream& out);
 
 // A range of a list of lengths: indices [begin, end).
 struct LengthGroup {

@@ -1,10 +1,12 @@
 // What the documents say is what happens: runs the commands that they show (run_documented.py says
 // which), and compares what is printed.
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "platform/child_process.h"
@@ -31,12 +33,18 @@ TEST_P(DocumentationTest, ItsCommandsDoWhatItSays) {
   EXPECT_TRUE(exit->ok()) << said;
 }
 
+// "experiments/README.md" is experiments.
+std::string NameOf(const testing::TestParamInfo<const char*>& document) {
+  const std::string folder = std::filesystem::path(document.param).parent_path();
+  return folder.empty() ? "readme" : absl::StrReplaceAll(folder, {{"/", "_"}});
+}
+
 INSTANTIATE_TEST_SUITE_P(Documents, DocumentationTest,
-                         testing::Values("README.md", "experiments/README.md"),
-                         [](const testing::TestParamInfo<const char*>& document) {
-                           return std::string(document.param) == "README.md" ? "readme"
-                                                                             : "experiments";
-                         });
+                         testing::Values("README.md", "deploy/README.md", "experiments/README.md",
+                                         "experiments/decimal_addition/README.md",
+                                         "experiments/published/README.md",
+                                         "experiments/randomized_positional_encodings/README.md"),
+                         NameOf);
 
 }  // namespace
 }  // namespace lengthwise

@@ -7,12 +7,15 @@ A block is run where a comment, which readers do not see, stands before it:
 
   <!-- runs -->                      every line is a command and must end with 0
   <!-- runs, ends with 0 2 -->       the first must end with 0, the others with 2
-  <!-- runs after `COMMAND` -->      COMMAND is run before, and is not shown
+  <!-- runs after `COMMAND` -->      COMMAND is run before, and is not shown; there may be several
+  <!-- runs, other numbers -->       what is printed has other numbers than the document, and columns of other widths
+  <!-- runs, within 60 s -->         each command is run until it prints what it should, for so long
 
 Where lines of a block begin with "$ ", they are the commands, and the others are what they print, to the letter; "..." on a
-line of its own stands for any lines. Servers and workers are started in the background; their addresses take the place of
-127.0.0.1:7070 and 127.0.0.1:9464. Everything happens in an empty directory with experiments/ and tests/documentation/files/*.
-The quick/ specifications are cut to a few steps.
+line of its own stands for any lines. Servers, workers and Prometheus are started in the background; their addresses take the
+place of 127.0.0.1:7070 (API), 127.0.0.1:9464 (metrics) and 127.0.0.1:9090 (Prometheus). Everything happens in an empty
+directory with deploy/, experiments/ and tests/documentation/files/*. The quick/ specifications are cut to a few steps, the
+others beside them are evaluated more often, and Prometheus scrapes each second.
 """
 
 import argparse
@@ -28,6 +31,8 @@ import time
 
 BLOCK = re.compile(r"^<!-- runs(?P<how>[^>]*?)-->\n```[a-z]*\n(?P<text>.*?)^```$", re.M | re.S)
 FENCE = re.compile(r"^```", re.M)
+BACKGROUND = re.compile(r"(lengthwise_server|lengthwise_worker|prometheus)\b")
+NUMBER = re.compile(r"\d[\d.,:]*(e[-+]\d+)?")
 SECONDS = 600
 
 
@@ -46,7 +51,15 @@ class Runner:
         for path in (directory / "experiments").rglob("quick/*.yaml"):
             path.chmod(0o644)
             text = re.sub(r"\bsteps: \d+", "steps: 5", path.read_text())
+            text = re.sub(r"\bwarmup_steps: \d+", "warmup_steps: 1", text)
             path.write_text(re.sub(r"\bsequences: \d+", "sequences: 4", text))
+        for path in (directory / "experiments").glob("*.yaml"):
+            path.chmod(0o644)
+            path.write_text(re.sub(r"\bevery_steps: \d+", "every_steps: 5", path.read_text()))
+        shutil.copytree(root / "deploy", directory / "deploy")
+        for path in (directory / "deploy").rglob("*.yml"):
+            path.chmod(0o644)
+            path.write_text(re.sub(r"^  (scrape|evaluation)_interval: \d+s", r"  \1_interval: 1s", path.read_text(), flags=re.M))
         for path in (root / "tests/documentation/files").iterdir():
             shutil.copy(path, directory)
         self.environment = dict(
@@ -60,46 +73,64 @@ class Runner:
         )
 
     def start(self, command):
-        """A server or a worker; of a server waits until it serves."""
-        command = command.split(" #")[0]
+        """A server, a worker or Prometheus; of those that serve waits until they do."""
+        command = command.split(" #")[0].rstrip(" &")
         ready = self.directory / f"ready{len(self.background)}"
+        log = self.directory / f"background{len(self.background)}.log"
         if command.startswith("lengthwise_server"):
             command = re.sub(r" --listen \S+", "", command)
             command += f" --listen 127.0.0.1:0 --metrics_listen 127.0.0.1:0 --ready_file {ready}"
-        log = open(self.directory / f"background{len(self.background)}.log", "wb")
-        process = subprocess.Popen(["bash", "-c", "exec " + self.local(command)], cwd=self.directory, env=self.environment,
-                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if command.startswith("prometheus"):
+            command = re.sub(r"(--web.listen-address=)\S+", r"\g<1>127.0.0.1:0", command)
+            for path in (self.directory / "deploy/prometheus").glob("*.yml"):
+                path.write_text(self.local(path.read_text()))
+        with open(log, "wb") as file:
+            process = subprocess.Popen(["bash", "-c", "exec " + self.local(command)], cwd=self.directory,
+                                       env=self.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
         self.background.append(process)
-        if not command.startswith("lengthwise_server"):
+        if command.startswith("lengthwise_worker"):
             return
         deadline = time.time() + SECONDS
-        while not ready.exists() and process.poll() is None and time.time() < deadline:
+        while process.poll() is None and time.time() < deadline:
+            if ready.exists():
+                self.addresses["127.0.0.1:7070"], self.addresses["127.0.0.1:9464"] = ready.read_text().split()[:2]
+                self.environment["LENGTHWISE_SERVER"] = self.addresses["127.0.0.1:7070"]
+                return
+            said = log.read_text()
+            if "Server is ready to receive web requests" in said:
+                self.addresses["127.0.0.1:9090"] = re.search(r'msg="Listening on" address=(\S+)', said)[1]
+                return
             time.sleep(0.02)
-        if not ready.exists():
-            self.failures.append(f"{command}: {pathlib.Path(log.name).read_text()}")
-            return
-        api, metrics = ready.read_text().split()[:2]
-        self.addresses = {"127.0.0.1:7070": api, "127.0.0.1:9464": metrics}
-        self.environment["LENGTHWISE_SERVER"] = api
+        self.failures.append(f"{command}: {log.read_text()}")
 
-    def local(self, command):
+    def local(self, text):
         for documented, real in self.addresses.items():
-            command = command.replace(documented, real)
-        return command
+            text = text.replace(documented, real)
+        return text
 
-    def run(self, command, code, expected):
+    def documented(self, text):
+        for documented, real in self.addresses.items():
+            text = text.replace(real, documented)
+        return text
+
+    def run(self, command, code, expected, other_numbers=False, seconds=0):
         self.commands += 1
-        if re.match(r"lengthwise_(server|worker)\b", command):
+        if BACKGROUND.match(command):
             return self.start(command)
         began = time.time()
-        done = subprocess.run(["bash", "-c", self.local(command)], cwd=self.directory, env=self.environment,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
-                              check=False)
-        printed = done.stdout.decode("utf-8", "replace")
+        while True:
+            done = subprocess.run(["bash", "-c", self.local(command)], cwd=self.directory, env=self.environment,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
+                                  check=False)
+            printed = self.documented(done.stdout.decode("utf-8", "replace"))
+            as_said = expected is None or same(expected, printed, other_numbers)
+            if (done.returncode == code and as_said) or time.time() > began + seconds:
+                break
+            time.sleep(0.2)
         print(f"{time.time() - began:6.1f} s  {command}", flush=True)
         if done.returncode != code:
             self.failures.append(f"$ {command}\nended with {done.returncode} instead of {code}:\n{printed}")
-        elif expected is not None and not same(expected, printed):
+        elif not as_said:
             self.failures.append(f"$ {command}\nis documented to print\n{expected}\nand prints\n{printed}")
 
     def stop(self):
@@ -112,7 +143,14 @@ class Runner:
                 process.kill()
 
 
-def same(expected, printed):
+def without_numbers(text):
+    """Nor the widths of columns, which are those of their numbers."""
+    return re.sub(r" +", " ", re.sub(r"─+", "─", NUMBER.sub("0", text)))
+
+
+def same(expected, printed, other_numbers):
+    if other_numbers:
+        expected, printed = without_numbers(expected), without_numbers(printed)
     pattern = "\n".join(r"(?:.*\n)*?.*" if line.strip() == "..." else re.escape(line.rstrip())
                         for line in expected.strip("\n").split("\n"))
     return re.fullmatch(pattern, "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))) is not None
@@ -148,10 +186,11 @@ def main():
             for block in blocks:
                 how = block["how"]
                 codes = [int(code) for code in (re.search(r"ends with ([\d ]+)", how) or ["", "0"])[1].split()]
-                for hidden in re.findall(r"after `([^`]+)`", how):
+                for hidden in re.findall(r"after\s+`([^`]+)`", how):
                     runner.run(hidden, 0, None)
+                seconds = int((re.search(r"within (\d+) s", how) or ["", "0"])[1])
                 for index, (command, printed) in enumerate(commands_of(block["text"])):
-                    runner.run(command, codes[min(index, len(codes) - 1)], printed)
+                    runner.run(command, codes[min(index, len(codes) - 1)], printed, "other numbers" in how, seconds)
         finally:
             runner.stop()
     for failure in runner.failures:
