@@ -21,7 +21,7 @@ at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
 
 // Some rows at a time where no gradient is asked for and the encoding's terms of all would be
 // large.
-at::Tensor AttendOnCpu(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
+at::Tensor AttendFused(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
                        int64_t heads, const at::Tensor& positions, const at::Tensor& qkv) {
   const int64_t n = qkv.size(2);
   const int64_t rows = c10::GradMode::is_enabled() ? n : encoding.RowsAtOnce(qkv.size(0), n);
@@ -53,8 +53,8 @@ at::Tensor AttendWithConstantTerm(const at::Tensor& q, const at::Tensor& k, cons
 at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
                   int64_t heads, const at::Tensor& positions, const at::Tensor& qkv,
                   AttentionMaps* maps) {
-  if (maps == nullptr && CanFuse(qkv)) {
-    return AttendOnCpu(encoding, parameters, block, heads, positions, qkv);
+  if (maps == nullptr && CanFuse(qkv, qkv.size(3) / 3 / heads)) {
+    return AttendFused(encoding, parameters, block, heads, positions, qkv);
   }
   const std::vector<at::Tensor> parts = qkv.split(qkv.size(3) / 3, 3);
   at::Tensor q = SplitHeads(parts[0], heads);

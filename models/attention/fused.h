@@ -1,5 +1,5 @@
-// Attention that keeps no [n, n] tensor of a sequence: the CPU kernels of models/kernels as an
-// operator that LibTorch can differentiate.
+// Attention that keeps no [n, n] tensor of a sequence: the kernels of models/kernels, for the CPU
+// and for CUDA, as an operator that LibTorch can differentiate.
 #ifndef LENGTHWISE_MODELS_ATTENTION_FUSED_H_
 #define LENGTHWISE_MODELS_ATTENTION_FUSED_H_
 
@@ -10,12 +10,14 @@
 
 namespace lengthwise::models {
 
-// Whether FusedAttention takes tensors like this: float32 on the CPU.
-bool CanFuse(const at::Tensor& tensor);
+// Whether FusedAttention takes tensors like this, as heads of `head_size` numbers: float32 on the
+// CPU; where the program was built with nvcc also float32 and bfloat16 on a GPU, heads of up to 64.
+bool CanFuse(const at::Tensor& tensor, int64_t head_size);
 
 // Attention of `heads` heads over queries, keys and values [P, B, n, d], one behind the other in
 // `qkv` [P, B, n, 3 d], with an encoding's terms for all tokens: [P, B, n, d]. Differentiable in
-// `qkv` and the terms. Between the passes it keeps n numbers a sequence and head.
+// `qkv` and the terms. Between the passes it keeps n numbers a sequence and head. Sums are float32,
+// also of bfloat16. On a GPU everything is put on the stream that LibTorch uses there.
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& terms);
 
 // The same for the queries of tokens first .. first + count - 1, whose terms are given: [P, B,

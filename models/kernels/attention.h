@@ -72,11 +72,15 @@ struct AttentionTerms {
   int64_t first_query = 0;
 };
 
-struct AttentionInputs {
+// T is what queries, keys and values are of: float here, also bfloat16 on a GPU
+// (attention_cuda.h). Terms are float32.
+template <typename T>
+struct AttentionInputsOf {
   AttentionShape shape;
-  HeadVectors<const float> queries, keys, values;
+  HeadVectors<const T> queries, keys, values;
   AttentionTerms terms;
 };
+using AttentionInputs = AttentionInputsOf<float>;
 
 // Writes the output (vectors of dh for each query) and, unless null, `log_sum_exp` [P, B, H, n] of
 // the logits' rows, which AttentionBackward needs.
@@ -85,13 +89,15 @@ void AttentionForward(const AttentionInputs& inputs, const HeadVectors<float>& o
 
 // Where gradients are written (not added). Those of terms have the terms' shapes, `additive` always
 // [P, H, n, m]; null ones are not computed.
-struct AttentionGradients {
-  HeadVectors<float> queries, keys, values;
+template <typename T>
+struct AttentionGradientsOf {
+  HeadVectors<T> queries, keys, values;
   float* additive = nullptr;
   float* relative = nullptr;
   float* content_bias = nullptr;
   float* position_bias = nullptr;
 };
+using AttentionGradients = AttentionGradientsOf<float>;
 
 // From the gradient of the output, and the output and `log_sum_exp` of AttentionForward. Beside the
 // gradients it needs memory for a few sequences' keys and values in each thread, and for up to

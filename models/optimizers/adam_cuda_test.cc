@@ -2,15 +2,12 @@
 // skipped.
 #include "models/optimizers/adam_cuda.h"
 
-#include <dlfcn.h>
-
 #include <memory>
 #include <vector>
 
-#include "ATen/Context.h"
-#include "ATen/detail/CUDAHooksInterface.h"
 #include "ATen/ops/tensor.h"
 #include "gtest/gtest.h"
+#include "models/layers/cuda_for_tests.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"
 
@@ -18,12 +15,7 @@ namespace lengthwise::models {
 namespace {
 
 TEST(AdamCudaTest, MatchesThePlainOperationsForAPackWithDifferentRates) {
-  if (!HasAdamCuda()) GTEST_SKIP() << "built without nvcc";
-  // LibTorch's CUDA part registers itself when it is loaded; without a driver there is no device.
-  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr || !at::hasCUDA() ||
-      at::detail::getCUDAHooks().deviceCount() == 0) {
-    GTEST_SKIP() << "no CUDA device";
-  }
+  LENGTHWISE_SKIP_WITHOUT_CUDA(HasAdamCuda());
   ParameterLayout layout;
   // Sizes that are multiples of no block.
   layout.Add("a", {1000, 7}, {.kind = Initializer::Kind::kNormal, .stddev = 1});

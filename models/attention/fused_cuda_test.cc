@@ -1,0 +1,199 @@
+// The attention kernels on a GPU: the cases of models/kernels/attention_simt_test.cc, which run
+// there in an emulation, and the operator against that of the CPU. Skipped where there is no GPU.
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ATen/ops/arange.h"
+#include "ATen/ops/empty.h"
+#include "ATen/ops/empty_like.h"
+#include "ATen/ops/equal.h"
+#include "ATen/ops/sin.h"
+#include "ATen/ops/tensor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "models/attention/fused.h"
+#include "models/kernels/attention_cuda.h"
+#include "models/kernels/attention_problem.h"
+#include "models/kernels/bfloat16.h"
+#include "models/layers/cuda_for_tests.h"
+
+namespace lengthwise::models {
+namespace {
+
+using kernels::BFloat16;
+using kernels::Problem;
+using kernels::Results;
+using kernels::Term;
+
+const at::Device kGpu(at::kCUDA, 0);
+
+template <typename T>
+constexpr at::ScalarType kType = at::kFloat;
+template <>
+constexpr at::ScalarType kType<BFloat16> = at::kBFloat16;
+
+template <typename T>
+at::Tensor OnGpu(const std::vector<float>& numbers) {
+  return at::tensor(at::ArrayRef<float>(numbers)).to(at::kFloat).to(kType<T>).to(kGpu);
+}
+
+template <typename T>
+at::Tensor EmptyOnGpu(int64_t count) {
+  return at::empty({count}, at::TensorOptions(kGpu).dtype(kType<T>));
+}
+
+template <typename T>
+T* Data(at::Tensor& tensor) {
+  return tensor.numel() == 0 ? nullptr : static_cast<T*>(tensor.mutable_data_ptr());
+}
+
+std::vector<float> ToFloats(const at::Tensor& tensor) {
+  const at::Tensor numbers = tensor.to(at::kFloat).cpu();
+  const float* data = numbers.const_data_ptr<float>();
+  return std::vector<float>(data, data + numbers.numel());
+}
+
+// On the default stream, which is LibTorch's.
+template <typename T>
+Results<float> Compute(const Problem& problem) {
+  at::Tensor qkv = OnGpu<T>(problem.qkv), output_gradient = OnGpu<T>(problem.output_gradient);
+  at::Tensor additive = OnGpu<float>(problem.additive), relative = OnGpu<float>(problem.relative);
+  at::Tensor content_bias = OnGpu<float>(problem.content_bias),
+             position_bias = OnGpu<float>(problem.position_bias),
+             rotation = OnGpu<float>(problem.rotation);
+  kernels::AttentionTerms terms = problem.Terms();
+  terms.additive = Data<float>(additive);
+  terms.relative = Data<float>(relative);
+  terms.content_bias = Data<float>(content_bias);
+  terms.position_bias = Data<float>(position_bias);
+  terms.rotation = Data<float>(rotation);
+  const kernels::AttentionShape& shape = problem.shape;
+  const T* numbers = Data<T>(qkv);
+  const kernels::AttentionInputsOf<T> inputs = {.shape = shape,
+                                                .queries = problem.Part(numbers, 0),
+                                                .keys = problem.Part(numbers, 1),
+                                                .values = problem.Part(numbers, 2),
+                                                .terms = terms};
+  at::Tensor output = EmptyOnGpu<T>(output_gradient.numel()), qkv_gradient = at::empty_like(qkv);
+  at::Tensor additive_gradient = at::empty_like(additive),
+             relative_gradient = at::empty_like(relative),
+             content_gradient = at::empty_like(content_bias),
+             position_gradient = at::empty_like(position_bias);
+  at::Tensor log_sum_exp =
+      EmptyOnGpu<float>(shape.members * shape.sequences * shape.heads * shape.queries);
+  at::Tensor workspace = EmptyOnGpu<float>(kernels::AttentionWorkspaceCuda(shape, terms));
+  EXPECT_STREQ(kernels::AttentionForwardCuda(inputs, problem.Features(Data<T>(output)),
+                                             Data<float>(log_sum_exp), /*stream=*/nullptr),
+               nullptr);
+  const kernels::AttentionGradientsOf<T> gradients = {
+      .queries = problem.Part(Data<T>(qkv_gradient), 0),
+      .keys = problem.Part(Data<T>(qkv_gradient), 1),
+      .values = problem.Part(Data<T>(qkv_gradient), 2),
+      .additive = Data<float>(additive_gradient),
+      .relative = Data<float>(relative_gradient),
+      .content_bias = Data<float>(content_gradient),
+      .position_bias = Data<float>(position_gradient)};
+  EXPECT_STREQ(
+      kernels::AttentionBackwardCuda(inputs, problem.Features<const T>(Data<T>(output)),
+                                     problem.Features<const T>(Data<T>(output_gradient)),
+                                     Data<float>(log_sum_exp), gradients, Data<float>(workspace),
+                                     /*stream=*/nullptr),
+      nullptr);
+  Results<float> results(problem);
+  results.output = ToFloats(output);
+  results.qkv = ToFloats(qkv_gradient);
+  results.additive = ToFloats(additive_gradient);
+  results.relative = ToFloats(relative_gradient);
+  results.content_bias = ToFloats(content_gradient);
+  results.position_bias = ToFloats(position_gradient);
+  return results;
+}
+
+using ShapeAndTerm = std::tuple<int64_t, int64_t, int64_t, Term>;
+
+class AttentionCudaTest : public testing::TestWithParam<ShapeAndTerm> {};
+
+TEST_P(AttentionCudaTest, AgreesWithTheFormulaInDoubleAndRepeatsItsBits) {
+  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  const auto [n, members, head_size, term] = GetParam();
+  for (const bool causal : {false, true}) {
+    SCOPED_TRACE(causal ? "causal" : "all keys");
+    Problem problem({.members = members,
+                     .sequences = n <= 7     ? 75
+                                  : n <= 120 ? 3
+                                             : 1,
+                     .heads = n <= 120 && members == 1 ? 2 : 1,
+                     .queries = n,
+                     .keys = n,
+                     .head_size = head_size},
+                    term, causal);
+    const Results<float> results = Compute<float>(problem);
+    ExpectClose(problem, results, ComputeReference(problem));
+    ExpectSameBits(Compute<float>(problem), results);
+
+    problem.qkv = ToFloats(OnGpu<BFloat16>(problem.qkv));
+    problem.output_gradient = ToFloats(OnGpu<BFloat16>(problem.output_gradient));
+    ExpectClose(problem, Compute<BFloat16>(problem), ComputeReference(problem),
+                /*tolerance=*/1e-2);
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<ShapeAndTerm>& info) {
+  const auto [n, members, head_size, term] = info.param;
+  return absl::StrCat(Name(term), "_", n, "tokens_", members, "members_", head_size, "features");
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, AttentionCudaTest,
+                         testing::Combine(testing::Values(1, 2, 7, 80, 81, 120, 501),
+                                          testing::Values(1, 3), testing::Values(8, 16, 64),
+                                          testing::ValuesIn(kernels::kAllTerms)),
+                         NameOf);
+
+// Numbers in [-2, 2] without a pattern.
+at::Tensor Numbers(at::IntArrayRef shape, const at::Device& device) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return at::arange(count, at::kDouble)
+      .mul(12.9898)
+      .sin()
+      .mul(2)
+      .to(at::kFloat)
+      .view(shape)
+      .to(device);
+}
+
+TEST(FusedCudaTest, TheOperatorGivesOnAGpuWhatItGivesOnTheCpu) {
+  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  const auto differentiate = [](const at::Device& device) {
+    std::vector<at::Tensor> leaves = {
+        Numbers({2, 9, 13, 3 * 32}, device),   // queries, keys, values
+        Numbers({2, 4, 8, 13, 13}, device),    // R
+        Numbers({2, 4, 8}, device).mul(0.5),   // u
+        Numbers({2, 4, 8}, device).mul(-0.5),  // w
+        Numbers({1, 4, 13, 13}, device),       // A of all members
+    };
+    for (at::Tensor& leaf : leaves) leaf.requires_grad_(true);
+    EXPECT_TRUE(CanFuse(leaves[0], 8));
+    const at::Tensor output = FusedAttention(leaves[0], 4,
+                                             {.additive = leaves[4],
+                                              .relative = leaves[1],
+                                              .content_bias = leaves[2],
+                                              .position_bias = leaves[3],
+                                              .causal = true});
+    output.mul(Numbers(output.sizes(), device)).sum().backward();
+    std::vector<at::Tensor> results = {output.detach().cpu()};
+    for (const at::Tensor& leaf : leaves) results.push_back(leaf.grad().cpu());
+    return results;
+  };
+  const std::vector<at::Tensor> cpu = differentiate(at::kCPU), gpu = differentiate(kGpu);
+  for (size_t i = 0; i < cpu.size(); ++i) {
+    const double error = cpu[i].sub(gpu[i]).abs().max().item<double>();
+    EXPECT_LE(error, 2e-5 * cpu[i].abs().max().item<double>()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::models

@@ -1,0 +1,70 @@
+#include <cuda_runtime.h>
+
+#include "models/kernels/attention_cuda.h"
+#include "models/kernels/attention_launches.h"
+
+namespace lengthwise::kernels {
+namespace {
+
+class StreamLauncher {
+ public:
+  explicit StreamLauncher(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
+
+  template <typename... Parameters>
+  void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
+              const Parameters&... arguments) {
+    if (error_ != cudaSuccess) return;
+    kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads),
+             static_cast<size_t>(shared_bytes), stream_>>>(arguments...);
+    error_ = cudaGetLastError();
+  }
+
+  const char* error() const { return error_ == cudaSuccess ? nullptr : cudaGetErrorString(error_); }
+
+ private:
+  cudaStream_t stream_;
+  cudaError_t error_ = cudaSuccess;
+};
+
+}  // namespace
+
+bool HasAttentionCuda() { return true; }
+
+template <typename T>
+const char* AttentionForwardCuda(const AttentionInputsOf<T>& inputs, const HeadVectors<T>& output,
+                                 float* log_sum_exp, void* stream) {
+  StreamLauncher launcher(stream);
+  LaunchForward(launcher, inputs, output, log_sum_exp);
+  return launcher.error();
+}
+
+template <typename T>
+const char* AttentionBackwardCuda(const AttentionInputsOf<T>& inputs,
+                                  const HeadVectors<const T>& output,
+                                  const HeadVectors<const T>& output_gradient,
+                                  const float* log_sum_exp,
+                                  const AttentionGradientsOf<T>& gradients, float* workspace,
+                                  void* stream) {
+  StreamLauncher launcher(stream);
+  LaunchBackward(launcher, inputs, output, output_gradient, log_sum_exp, gradients, workspace);
+  return launcher.error();
+}
+
+int64_t AttentionWorkspaceCuda(const AttentionShape& shape, const AttentionTerms& terms) {
+  return MakeBackwardPlan(shape, terms).size;
+}
+
+template const char* AttentionForwardCuda(const AttentionInputsOf<float>&,
+                                          const HeadVectors<float>&, float*, void*);
+template const char* AttentionForwardCuda(const AttentionInputsOf<BFloat16>&,
+                                          const HeadVectors<BFloat16>&, float*, void*);
+template const char* AttentionBackwardCuda(const AttentionInputsOf<float>&,
+                                           const HeadVectors<const float>&,
+                                           const HeadVectors<const float>&, const float*,
+                                           const AttentionGradientsOf<float>&, float*, void*);
+template const char* AttentionBackwardCuda(const AttentionInputsOf<BFloat16>&,
+                                           const HeadVectors<const BFloat16>&,
+                                           const HeadVectors<const BFloat16>&, const float*,
+                                           const AttentionGradientsOf<BFloat16>&, float*, void*);
+
+}  // namespace lengthwise::kernels

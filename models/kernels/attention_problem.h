@@ -1,0 +1,101 @@
+// Random attention problems, and whether what a kernel made of one agrees with the formula in
+// double precision. For the tests of all kernels that are attention (attention.h,
+// attention_cuda.h).
+#ifndef LENGTHWISE_MODELS_KERNELS_ATTENTION_PROBLEM_H_
+#define LENGTHWISE_MODELS_KERNELS_ATTENTION_PROBLEM_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/kernels/attention.h"
+
+namespace lengthwise::kernels {
+
+// What is added to the plain formula; the last two have an additive term and a rotation beside R.
+enum class Term {
+  kNone,
+  kAdditive,
+  kRelative,
+  kToeplitz,
+  kRotation,
+  kAllWithRelative,
+  kAllWithToeplitz
+};
+
+// One at a time.
+constexpr Term kTerms[] = {Term::kNone, Term::kAdditive, Term::kRelative, Term::kToeplitz,
+                           Term::kRotation};
+
+constexpr Term kAllTerms[] = {Term::kNone,           Term::kAdditive, Term::kRelative,
+                              Term::kToeplitz,       Term::kRotation, Term::kAllWithRelative,
+                              Term::kAllWithToeplitz};
+
+std::string Name(Term term);
+
+// Queries, keys and values beside each other as [P, B, n, 3, H, dh], everything else contiguous.
+struct Problem {
+  Problem(const AttentionShape& shape, Term term, bool causal = false);
+
+  // Which: 0 queries, 1 keys, 2 values.
+  template <typename T>
+  HeadVectors<T> Part(T* data, int64_t which) const {
+    const int64_t d = shape.heads * shape.head_size;
+    return {.data = data + which * d,
+            .member = shape.sequences * shape.queries * 3 * d,
+            .sequence = shape.queries * 3 * d,
+            .head = shape.head_size,
+            .token = 3 * d};
+  }
+
+  template <typename T>
+  HeadVectors<T> Features(T* data) const {
+    const int64_t d = shape.heads * shape.head_size;
+    return {.data = data,
+            .member = shape.sequences * shape.queries * d,
+            .sequence = shape.queries * d,
+            .head = shape.head_size,
+            .token = d};
+  }
+
+  // Those of qkv as they are, and every term that there is.
+  AttentionInputs Inputs() const;
+  AttentionTerms Terms() const;
+
+  AttentionShape shape;
+  Term term;
+  bool causal;
+  // Whether `additive` is [1, H, n, m] for all members. Its gradient never is.
+  bool additive_shared = false;
+  int64_t relative_size = 0;
+  std::vector<float> qkv, output_gradient, additive, relative, content_bias, position_bias,
+      rotation;
+};
+
+// What the kernels give for a problem, or the reference's values where the type is double.
+template <typename T>
+struct Results {
+  explicit Results(const Problem& problem)
+      : output(problem.output_gradient.size()),
+        qkv(problem.qkv.size()),
+        additive(problem.additive.size() *
+                 static_cast<size_t>(problem.additive_shared ? problem.shape.members : 1)),
+        relative(problem.relative.size()),
+        content_bias(problem.content_bias.size()),
+        position_bias(problem.position_bias.size()) {}
+
+  std::vector<T> output, qkv, additive, relative, content_bias, position_bias;
+};
+
+// The values of the formula; the gradients' shapes are those of the problem's vectors.
+Results<double> ComputeReference(const Problem& problem);
+
+// Every number is within `tolerance` of the largest magnitude of its tensor.
+void ExpectClose(const Problem& problem, const Results<float>& actual,
+                 const Results<double>& expected, double tolerance = 1e-5);
+
+void ExpectSameBits(const Results<float>& a, const Results<float>& b);
+
+}  // namespace lengthwise::kernels
+
+#endif  // LENGTHWISE_MODELS_KERNELS_ATTENTION_PROBLEM_H_

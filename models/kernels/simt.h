@@ -1,0 +1,107 @@
+// The little of CUDA that this folder's device code is written in. nvcc makes CUDA of it. A C++
+// compiler makes code of it that simt_emulator.h runs on the CPU, thread by thread, so that the
+// very same kernels are tested where there is no GPU: against a reference, in any order of threads,
+// and with every access to memory checked.
+//
+// Grids and blocks have one dimension, and a block's threads are a multiple of a warp's.
+#ifndef LENGTHWISE_MODELS_KERNELS_SIMT_H_
+#define LENGTHWISE_MODELS_KERNELS_SIMT_H_
+
+#include <cstdint>
+#include <cstring>
+
+#ifdef __CUDACC__
+#define LENGTHWISE_KERNEL __global__
+#define LENGTHWISE_DEVICE __device__ __forceinline__
+#define LENGTHWISE_EVERYWHERE __host__ __device__ __forceinline__
+// Before a loop of few steps over an array that is to stay in registers.
+#define LENGTHWISE_UNROLL _Pragma("unroll")
+#else
+#define LENGTHWISE_KERNEL inline
+#define LENGTHWISE_DEVICE inline
+#define LENGTHWISE_EVERYWHERE inline
+#define LENGTHWISE_UNROLL
+#endif
+
+namespace lengthwise::kernels::simt {
+
+constexpr int kWarp = 32;
+
+// Four floats that are read at once; their address is a multiple of 16 bytes.
+struct alignas(16) Float4 {
+  float x[4];
+};
+
+#ifdef __CUDACC__
+
+LENGTHWISE_DEVICE int Thread() { return static_cast<int>(threadIdx.x); }
+LENGTHWISE_DEVICE int Threads() { return static_cast<int>(blockDim.x); }
+LENGTHWISE_DEVICE int64_t Block() { return blockIdx.x; }
+
+// Waits for all threads of the block. Every thread must come here.
+LENGTHWISE_DEVICE void Barrier() { __syncthreads(); }
+
+// Replaces each number by its sum with that of the thread whose place in the warp differs by
+// `mask`. Every thread of the warp must come here.
+template <int kCount>
+LENGTHWISE_DEVICE void AddOther(int mask, float (&numbers)[kCount]) {
+  LENGTHWISE_UNROLL
+  for (int k = 0; k < kCount; ++k) numbers[k] += __shfl_xor_sync(0xFFFFFFFFU, numbers[k], mask);
+}
+
+LENGTHWISE_DEVICE Float4 Load4(const float* numbers) {
+  return *reinterpret_cast<const Float4*>(numbers);
+}
+
+extern __shared__ Float4 shared_memory[];
+
+// The block's shared memory, array after array. Every thread takes the same arrays.
+class SharedArrays {
+ public:
+  __device__ __forceinline__ SharedArrays() : next_(shared_memory[0].x) {}
+  __device__ __forceinline__ float* Take(int count) {
+    float* array = next_;
+    next_ += (count + 3) / 4 * 4;
+    return array;
+  }
+
+ private:
+  float* next_;
+};
+
+#else
+
+// What simt_emulator.cc does for the thread that it runs at the moment.
+int Thread();
+int Threads();
+int64_t Block();
+void Barrier();
+void AddOther(int mask, float* numbers, int count);
+float* TakeSharedArray(int number, int count);
+void ReportOddAddress();
+
+inline Float4 Load4(const float* numbers) {
+  if (reinterpret_cast<uintptr_t>(numbers) % sizeof(Float4) != 0) ReportOddAddress();
+  Float4 result;
+  memcpy(&result, numbers, sizeof(result));
+  return result;
+}
+
+template <int kCount>
+void AddOther(int mask, float (&numbers)[kCount]) {
+  AddOther(mask, numbers, kCount);
+}
+
+class SharedArrays {
+ public:
+  float* Take(int count) { return TakeSharedArray(taken_++, count); }
+
+ private:
+  int taken_ = 0;
+};
+
+#endif
+
+}  // namespace lengthwise::kernels::simt
+
+#endif  // LENGTHWISE_MODELS_KERNELS_SIMT_H_

@@ -1,0 +1,26 @@
+// Whether a test can use a GPU.
+#ifndef LENGTHWISE_MODELS_LAYERS_CUDA_FOR_TESTS_H_
+#define LENGTHWISE_MODELS_LAYERS_CUDA_FOR_TESTS_H_
+
+#include <dlfcn.h>
+
+#include "ATen/Context.h"
+#include "ATen/detail/CUDAHooksInterface.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::models {
+
+// LibTorch's CUDA part registers itself when it is loaded; without a driver there is no device.
+inline bool HasCudaDevice() {
+  return dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) != nullptr && at::hasCUDA() &&
+         at::detail::getCUDAHooks().deviceCount() > 0;
+}
+
+}  // namespace lengthwise::models
+
+// `built` says whether nvcc made the kernels that a test is about.
+#define LENGTHWISE_SKIP_WITHOUT_CUDA(built)                    \
+  if (!(built)) GTEST_SKIP() << "skipped: built without nvcc"; \
+  if (!::lengthwise::models::HasCudaDevice()) GTEST_SKIP() << "skipped: no CUDA device"
+
+#endif  // LENGTHWISE_MODELS_LAYERS_CUDA_FOR_TESTS_H_
