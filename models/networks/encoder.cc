@@ -104,7 +104,7 @@ class Encoder : public Network {
   }
 
   bool HoldsLogits(const at::Tensor& sample) const override {
-    return !geometric_.empty() || !CanFuse(sample);
+    return !geometric_.empty() || !CanFuse(sample, d_model_ / heads_);
   }
 
  private:

@@ -106,7 +106,9 @@ class LayerwiseEncoder : public Network {
     return output_(parameters, h.narrow(2, h.size(2) - output_length, output_length));
   }
 
-  bool HoldsLogits(const at::Tensor& sample) const override { return !CanFuse(sample); }
+  bool HoldsLogits(const at::Tensor& sample) const override {
+    return !CanFuse(sample, d_model_ / heads_);
+  }
 
  private:
   at::Tensor AddEncoding(const at::Tensor& h, const at::Tensor& term, uint32_t block,
