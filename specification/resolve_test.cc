@@ -410,7 +410,7 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
       {"decimal_addition/quick/formats.yaml", 2 * 2 * 2 * 2},
       {"latin_square/analyses.yaml", 27 * 15},
       {"latin_square/learned_distances_on_strings.yaml", 15 * 4 * 3},
-      {"latin_square/quick/table2.yaml", 3},
+      {"latin_square/quick/table2.yaml", 9},
       {"latin_square/small_tables_on_strings.yaml", 2 * 6 * 3},
       {"latin_square/table1.yaml", 8 * 15},
       {"latin_square/table2.yaml", 20 * 15},

@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/analysis/trial_sets.h"
+#include "client/plotting/attention_figure.h"
 #include "client/plotting/display_names.h"
 #include "client/plotting/task_panels.h"
+#include "client/rendering/numbers.h"
 #include "statistics/summary.h"
 
 namespace lengthwise::client {
@@ -138,6 +140,60 @@ Figure AttentionSimilarityFigure(const AttentionComparison& comparison,
   WidenX(figure);
   figure.caption = absl::StrCat("Points: models; the mean over those of ", reference, ", ",
                                 comparison.sequences, " sequences and all layers.");
+  return figure;
+}
+
+absl::StatusOr<Figure> GroundTruthFigure(const std::vector<GroundTruthAttention>& rows,
+                                         const std::vector<PlotExperiment>& experiments) {
+  if (absl::Status status = CheckMapRows(rows.size()); !status.ok()) return status;
+  Figure figure{
+      .kind = "attention_ground_truth",
+      .title = absl::StrCat("Attention beside the ground truth: ", ExperimentNames(experiments)),
+      .x = {.label = "cell attended to"},
+      .y = {.label = "cell asked for"},
+      .columns = static_cast<int>(rows.front().layers.size()) + 1,
+      .map_maximum = 0,
+      .map_label = "attention"};
+  std::vector<const TrialSet*> sets;
+  for (const GroundTruthAttention& row : rows) sets.push_back(row.set);
+  bool tasks = false;
+  int64_t most_models = 0;
+  for (const GroundTruthAttention& row : rows) {
+    tasks |= row.set->task != rows.front().set->task;
+    most_models = std::max(most_models, row.models);
+    if (row.layers.size() != rows.front().layers.size()) {
+      return absl::InvalidArgumentError(
+          "the networks have different numbers of layers; choose one with --network");
+    }
+  }
+  const auto add = [&figure](const GroundTruthAttention& row, const std::vector<double>& values,
+                             std::string title) {
+    Panel& panel = figure.panels.emplace_back();
+    panel.title = std::move(title);
+    panel.map = HeatMap{.size = static_cast<int>(row.cells),
+                        .values = std::vector<float>(values.begin(), values.end()),
+                        .tokens = static_cast<int>(row.cells),
+                        .first_output = static_cast<int>(row.cells)};
+    for (const float value : panel.map->values) {
+      figure.map_maximum = std::max<double>(figure.map_maximum, value);
+    }
+  };
+  for (const GroundTruthAttention& row : rows) {
+    add(row, row.truth, absl::StrCat("ground truth (even: ", FormatPercent(row.all.even), " %)"));
+    for (size_t layer = 0; layer < row.layers.size(); ++layer) {
+      add(row, row.layers[layer],
+          absl::StrCat("layer ", layer + 1, ": ",
+                       FormatPercent(statistics::Mean(row.all.by_layer[layer])), " %"));
+    }
+    figure.row_titles.push_back(absl::StrCat(
+        tasks ? absl::StrCat(TaskTitle(TaskOf(*row.set)), ": ") : "", NameOf(*row.set, sets)));
+  }
+  figure.caption = absl::StrCat(
+      "Of the puzzles that ask for a cell, numbered row by row: what its token attends to, the "
+      "mean over ",
+      rows.front().all.puzzles, " puzzles", most_models > 1 ? " and the models" : "",
+      ". Ground truth: the other cells of the rows and columns that settle the answer. Per cent: "
+      "attention that goes there; even: attending to all cells alike.");
   return figure;
 }
 

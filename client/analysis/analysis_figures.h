@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "client/analysis/attention_similarity.h"
 #include "client/analysis/encoding_distance.h"
+#include "client/analysis/ground_truth_attention.h"
 #include "client/analysis/noise_curves.h"
 #include "client/plotting/figure.h"
 #include "client/plotting/trial_groups.h"
@@ -24,6 +26,12 @@ Figure NoiseFigure(const std::vector<NoiseCurve>& curves,
 Figure AttentionSimilarityFigure(const AttentionComparison& comparison,
                                  const std::string& reference,
                                  const std::vector<PlotExperiment>& experiments);
+
+// A row for each set of trials: what the cell asked for would attend to by the task's rules, and
+// what it attends to in each layer, the mean over its models. INVALID_ARGUMENT for more rows than a
+// page has room for, or networks with different numbers of layers.
+absl::StatusOr<Figure> GroundTruthFigure(const std::vector<GroundTruthAttention>& rows,
+                                         const std::vector<PlotExperiment>& experiments);
 
 // A point for each model: its accuracy by the distance of its first table from `reference`'s.
 Figure EncodingDistanceFigure(const EncodingDistances& distances, const std::string& reference,

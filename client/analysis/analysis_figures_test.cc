@@ -83,6 +83,34 @@ TEST_F(AnalysisFiguresTest, DistancesAreAPointForEachModel) {
   EXPECT_DOUBLE_EQ(figure.x.range->second, 5.2);
 }
 
+TEST_F(AnalysisFiguresTest, TheGroundTruthStandsBeforeTheLayersOfEachEncoding) {
+  std::vector<GroundTruthAttention> rows;
+  for (const size_t set : {0, 1}) {
+    GroundTruthAttention& row = rows.emplace_back();
+    row.set = &sets_[set];
+    row.models = 2;
+    row.cells = 2;
+    row.truth = {0, 1, 0, 0};
+    row.layers = {{0.5, 0.5, 0, 0}, {0.25, 0.75, 0, 0}};
+    row.all = {.puzzles = 3, .even = 0.5, .by_layer = {{0.5, 0.5}, {1, 0.5}}};
+  }
+  const auto figure = GroundTruthFigure(rows, experiments_);
+  ASSERT_TRUE(figure.ok()) << figure.status();
+  ASSERT_EQ(figure->panels.size(), 6);
+  EXPECT_EQ(figure->columns, 3);
+  EXPECT_THAT(figure->row_titles, testing::ElementsAre("small", "large"));
+  EXPECT_EQ(figure->panels[3].title, "ground truth (even: 50.0 %)");
+  EXPECT_THAT(figure->panels[3].map->values, testing::ElementsAre(0, 1, 0, 0));
+  EXPECT_EQ(figure->panels[5].title, "layer 2: 75.0 %") << "the mean over the models";
+  EXPECT_EQ(figure->panels[5].map->values[1], 0.75F);
+  EXPECT_EQ(figure->map_maximum, 1);
+  EXPECT_THAT(figure->caption, HasSubstr("the mean over 3 puzzles and the models"));
+  rows[1].layers.pop_back();
+  EXPECT_TRUE(absl::IsInvalidArgument(GroundTruthFigure(rows, experiments_).status()));
+  rows.resize(13, rows[0]);
+  EXPECT_TRUE(absl::IsInvalidArgument(GroundTruthFigure(rows, experiments_).status()));
+}
+
 TEST_F(AnalysisFiguresTest, TheReferenceIsNotComparedWithItselfInThePicture) {
   AttentionComparison comparison{.sequences = 108, .layers = 4};
   for (const TrialSet& set : sets_) {

@@ -135,6 +135,57 @@ AnalysisReport ReportAttention(const AttentionComparison& comparison, const std:
   return report;
 }
 
+AnalysisReport ReportGroundTruth(const std::vector<GroundTruthAttention>& rows,
+                                 const TrialAccuracies& accuracies) {
+  size_t layers = 0;
+  int64_t puzzles = 0;
+  for (const GroundTruthAttention& row : rows) {
+    layers = std::max(layers, row.layers.size());
+    puzzles = std::max(puzzles, row.all.puzzles);
+  }
+  // In records a row for each layer and length.
+  std::vector<AnalysisTable::Column> columns = {
+      {.name = "layer"}, {.name = "length"},          {.name = "puzzles"}, {.name = "even_share"},
+      {.name = "share"}, {.name = "share_deviation"}, {.name = "models"}};
+  const size_t in_records = columns.size();
+  columns.push_back({.header = "accuracy %"});
+  columns.push_back({.header = "even", .rule_before = true});
+  for (size_t layer = 0; layer < layers; ++layer) {
+    columns.push_back({.header = absl::StrCat("layer ", layer + 1), .rule_before = layer == 0});
+  }
+  columns.push_back({.header = "models", .rule_before = true});
+  AnalysisReport report{
+      .caption =
+          absl::StrCat("Per cent of the attention of the cell asked for that goes to the "
+                       "cells which settle it (",
+                       FormatCount(puzzles), " puzzles): mean and standard deviation over models"),
+      .table = AnalysisTable(std::move(columns))};
+  for (const GroundTruthAttention& row : rows) {
+    std::vector<AnalysisTable::Cell> cells(in_records);
+    cells.push_back(AccuracyCells(AccuraciesOf(*row.set, accuracies)).first);
+    cells.push_back(AccuracyCells({row.all.even}).first);
+    for (size_t layer = 0; layer < layers; ++layer) {
+      cells.push_back(layer < row.layers.size() ? AccuracyCells(row.all.by_layer[layer]).first
+                                                : NumberCell(kNone, 1));
+    }
+    cells.push_back(CountCell(row.models));
+    report.table.AddRow(*row.set, std::move(cells));
+    for (size_t layer = 0; layer < row.layers.size(); ++layer) {
+      for (const auto& [length, shares] : row.by_length) {
+        auto [share, deviation] = AccuracyCells(shares.by_layer[layer]);
+        report.table.AddRecord(
+            *row.set, {CountCell(static_cast<int64_t>(layer) + 1), CountCell(length),
+                       CountCell(shares.puzzles), NumberCell(shares.even, 3), std::move(share),
+                       std::move(deviation), CountCell(row.models)});
+      }
+    }
+  }
+  report.remarks.push_back(
+      "even: what attending to all cells alike would give. The cells that settle a puzzle are those "
+      "of the rows and columns that the rules of its task relate.");
+  return report;
+}
+
 AnalysisReport ReportEncodings(const EncodingDistances& distances, const std::string& reference,
                                const TrialAccuracies& accuracies) {
   AnalysisReport report{

@@ -10,6 +10,7 @@
 #include "client/analysis/analysis_table.h"
 #include "client/analysis/attention_similarity.h"
 #include "client/analysis/encoding_distance.h"
+#include "client/analysis/ground_truth_attention.h"
 #include "client/analysis/human_comparison.h"
 #include "client/analysis/noise_curves.h"
 #include "client/analysis/seed_comparison.h"
@@ -32,6 +33,8 @@ using TrialAccuracies = std::map<std::string, double>;
 AnalysisReport ReportAttention(const AttentionComparison& comparison, const std::string& reference,
                                AttentionMeasure measure, const TrialAccuracies& accuracies,
                                const std::optional<PublishedTable>& published);
+AnalysisReport ReportGroundTruth(const std::vector<GroundTruthAttention>& rows,
+                                 const TrialAccuracies& accuracies);
 AnalysisReport ReportEncodings(const EncodingDistances& distances, const std::string& reference,
                                const TrialAccuracies& accuracies);
 AnalysisReport ReportNoise(const std::vector<NoiseCurve>& curves);

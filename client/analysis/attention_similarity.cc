@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "client/analysis/recorded_maps.h"
 #include "client/connection/names.h"
-#include "client/rendering/attention_grid.h"
 #include "statistics/similarity.h"
 #include "statistics/summary.h"
 
@@ -26,18 +26,12 @@ struct Maps {
   std::vector<size_t> row_sizes;  // of each sequence
 };
 
-constexpr char kHowToRecord[] =
-    "record them with evaluation.attention_lengths and evaluation.attention_sequences, or of "
-    "models that are stored with `lengthwise evaluate TRIAL --attention_lengths LIST "
-    "--attention_sequences N`";
-
-absl::StatusOr<Maps> FetchMaps(Connection& connection, const v1::Trial& trial) {
-  auto recorded = connection.QueryAttentionMaps(trial.name(), /*length=*/0);
+// Without maps: no sequences.
+absl::StatusOr<Maps> FetchProbabilities(Connection& connection, const v1::Trial& trial) {
+  const auto recorded = FetchMaps(connection, trial);
   if (!recorded.ok()) return recorded.status();
   Maps maps;
   for (const v1::AttentionMap& map : *recorded) {
-    if (map.input_number() > 0) continue;
-    if (absl::Status status = AttentionProbabilities::Check(map); !status.ok()) return status;
     maps.sequences.emplace_back(map.tokens().begin(), map.tokens().end());
     maps.layers = map.layers();
     maps.heads = map.heads();
@@ -106,7 +100,7 @@ absl::StatusOr<AttentionComparison> CompareAttention(Connection& connection,
     std::set<Seeds> counted;
     for (const v1::Trial* trial : set.trials) {
       if (counted.count(SeedsOf(*trial)) > 0) continue;
-      auto maps = FetchMaps(connection, *trial);
+      auto maps = FetchProbabilities(connection, *trial);
       if (!maps.ok()) return maps.status();
       if (maps->sequences.empty()) continue;
       counted.insert(SeedsOf(*trial));
@@ -120,7 +114,7 @@ absl::StatusOr<AttentionComparison> CompareAttention(Connection& connection,
   }
   if (references.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("no trial of ", reference, " has attention maps; ", kHowToRecord));
+        absl::StrCat("no trial of ", reference, " has attention maps; ", kHowToRecordMaps));
   }
   for (const TrialSet& set : sets) {
     AttentionSimilarity row{.set = &set};
@@ -134,7 +128,7 @@ absl::StatusOr<AttentionComparison> CompareAttention(Connection& connection,
         const auto found = kept->second.find(trial);
         if (found != kept->second.end()) own = found->second;
       } else {
-        auto maps = FetchMaps(connection, *trial);
+        auto maps = FetchProbabilities(connection, *trial);
         if (!maps.ok()) return maps.status();
         if (!maps->sequences.empty()) own = *std::move(maps);
       }
@@ -167,7 +161,7 @@ absl::StatusOr<AttentionComparison> CompareAttention(Connection& connection,
   }
   if (comparison.rows.size() == 1 && sets.size() > 1) {
     return absl::FailedPreconditionError(
-        absl::StrCat("only ", reference, " has attention maps; ", kHowToRecord));
+        absl::StrCat("only ", reference, " has attention maps; ", kHowToRecordMaps));
   }
   return comparison;
 }

@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/analysis/puzzle_task.h"
 #include "client/connection/names.h"
-#include "specification/component_parameters.h"
-#include "tasks/catalogue.h"
 #include "tasks/latin_square/puzzle_file.h"
 #include "tasks/puzzles.h"
 
@@ -19,14 +18,9 @@ namespace {
 using PuzzlesByCondition = std::map<int32_t, std::vector<std::string>>;
 
 absl::StatusOr<PuzzlesByCondition> ValidationPuzzles(const v1::Trial& trial) {
-  const v1::Component& component = trial.specification().task();
-  const auto task = tasks::CreateTask(component.name(), specification::ParametersOf(component));
+  const auto task = PuzzleTaskOf(trial);
   if (!task.ok()) return task.status();
-  if ((*task)->kind() != tasks::TaskKind::kPuzzle) {
-    return absl::FailedPreconditionError(absl::StrCat(ShortName(trial.name()), " learns ",
-                                                      component.name(), ", which has no puzzles"));
-  }
-  const auto& puzzles = static_cast<const tasks::PuzzleTask&>(**task);
+  const tasks::PuzzleTask& puzzles = **task;
   const auto data = puzzles.Data(trial.specification().data_seed());
   if (!data.ok()) {
     return absl::Status(

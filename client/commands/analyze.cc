@@ -86,6 +86,14 @@ absl::StatusOr<int> Attention(Program& program, const AnalyzeOptions& options) {
                                Accuracies(subject->experiments), published));
 }
 
+absl::StatusOr<int> GroundTruth(Program& program, const AnalyzeOptions& options) {
+  auto subject = Fetch(program, options);
+  if (!subject.ok()) return subject.status();
+  auto rows = CompareWithGroundTruth(*subject->connection, subject->sets);
+  if (!rows.ok()) return rows.status();
+  return Print(program, *subject, ReportGroundTruth(*rows, Accuracies(subject->experiments)));
+}
+
 absl::StatusOr<int> Encodings(Program& program, const AnalyzeOptions& options) {
   auto subject = Fetch(program, options);
   if (!subject.ok()) return subject.status();
@@ -143,6 +151,7 @@ void AddAnalyze(CLI::App& app, Program& program) {
   analyze->footer(
       "Examples:\n"
       "  lengthwise analyze attention table3-1 --reference 2d_fixed\n"
+      "  lengthwise analyze ground_truth table3-1\n"
       "  lengthwise analyze encodings table2-1 --reference sin_cos_2d\n"
       "  lengthwise analyze noise table3-1\n"
       "  lengthwise analyze humans table3-1 --file people.json\n"
@@ -189,6 +198,14 @@ void AddAnalyze(CLI::App& app, Program& program) {
         ->add_option("--compare", options->compare,
                      "Beside this published table, such as lst_pe_init/table_3")
         ->type_name("KEY");
+    finish(command);
+  }
+  {
+    const auto [command, options] =
+        add("ground_truth", "How much of attention goes to what the answers of puzzles depend on",
+            "lengthwise analyze ground_truth table3-1\n"
+            "lengthwise analyze ground_truth table3-1 --output csv > shares.csv",
+            GroundTruth);
     finish(command);
   }
   {

@@ -1,5 +1,6 @@
 // Analyses of trials whose maps, models and scores are given, against numbers worked by hand.
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "models/parameters/safetensors.h"
 #include "tasks/catalogue.h"
 #include "tasks/puzzles.h"
+#include "tests/golden/golden_folder.h"
 
 namespace lengthwise::client {
 namespace {
@@ -71,6 +73,24 @@ class AnalyzeTest : public CommandsTest {
     map.set_heads(1);
     map.add_tokens(first_token);
     map.add_tokens(5);
+    map.set_probabilities(probabilities.data(), probabilities.size() * sizeof(float));
+    server_.AddAttentionMap(Name(trial), map);
+  }
+
+  // A map of a puzzle in two layers with one head. Every cell attends to all alike, but for the
+  // cell `asked` in the second layer, whose attention is given.
+  void AddPuzzleMap(const std::string& trial, const std::string& puzzle, int length, int asked,
+                    const std::map<int, float>& attention) {
+    v1::AttentionMap map;
+    map.set_length(length);
+    map.set_layers(2);
+    map.set_heads(1);
+    for (const char digit : puzzle) map.add_tokens(digit - '0');
+    std::vector<float> probabilities(2 * 16 * 16, 1.0F / 16);
+    for (int key = 0; key < 16; ++key) {
+      const auto given = attention.find(key);
+      probabilities[256 + 16 * asked + key] = given == attention.end() ? 0 : given->second;
+    }
     map.set_probabilities(probabilities.data(), probabilities.size() * sizeof(float));
     server_.AddAttentionMap(Name(trial), map);
   }
@@ -151,6 +171,53 @@ TEST_F(AnalyzeTest, AttentionStandsBesideThePublishedTable) {
   EXPECT_THAT(err_, HasSubstr("lst_pe_init/table_2 has no cosines of attention maps"));
   EXPECT_EQ(Run({"results", "e-1", "--compare", "lst_pe_init/table_3"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("`lengthwise analyze attention EXPERIMENT"));
+}
+
+TEST_F(AnalyzeTest, AttentionIsHeldAgainstTheCellsThatSettleAPuzzle) {
+  Add({{"near", 1, "learned", 0.75}, {"near", 2, "learned", 0.25}, {"blind", 1}});
+  EXPECT_EQ(Run({"analyze", "ground_truth", "e-1"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("has attention maps; record them with evaluation."));
+  // Settled by cells 1 to 3, and by 1, 4, 6, 7, 9 and 13.
+  const std::string row = "5124000000000000", cross = "0400250300000000";
+  AddPuzzleMap("near1", row, 1, 0, {{0, 0.25F}, {1, 0.5F}, {3, 0.25F}});
+  AddPuzzleMap("near1", cross, 2, 5, {{13, 1.0F}});
+  AddPuzzleMap("near2", row, 1, 0, {{0, 0.5F}, {1, 0.25F}, {15, 0.25F}});
+  AddPuzzleMap("near2", cross, 2, 5, {{5, 1.0F}});
+  EXPECT_EQ(Run({"analyze", "ground_truth", "e-1", "--output", "json"}), kSuccess) << err_;
+  const nlohmann::json rows = nlohmann::json::parse(out_);
+  ASSERT_EQ(rows.size(), 4u) << "two layers, two lengths, and none of the model without maps";
+  EXPECT_EQ(rows[0]["layer"], 1);
+  EXPECT_EQ(rows[0]["length"], 1);
+  EXPECT_NEAR(rows[0]["share"], 3.0 / 16, 1e-7);
+  EXPECT_NEAR(rows[0]["even_share"], 3.0 / 16, 1e-12);
+  EXPECT_NEAR(rows[1]["share"], 6.0 / 16, 1e-7);
+  EXPECT_EQ(rows[2]["layer"], 2);
+  EXPECT_NEAR(rows[2]["share"], 0.5, 1e-7) << "0.75 and 0.25";
+  EXPECT_NEAR(rows[2]["share_deviation"], 0.5 / std::sqrt(2.0), 1e-7);
+  EXPECT_NEAR(rows[3]["share"], 0.5, 1e-7) << "1 and 0";
+  EXPECT_EQ(rows[3]["models"], 2);
+  EXPECT_EQ(rows[3]["puzzles"], 1);
+  EXPECT_EQ(Run({"analyze", "ground_truth", "e-1"}), kSuccess);
+  // Of the models' means over both puzzles, 0.875 and 0.125.
+  EXPECT_THAT(out_, HasSubstr("50.0 ± 35.4 │ 28.1 │ 28.1 ± 0.0  50.0 ± 53.0 │      2\n"));
+  EXPECT_THAT(out_, HasSubstr("(2 puzzles)"));
+}
+
+TEST_F(AnalyzeTest, OnlyTasksWithPuzzlesHaveAGroundTruth) {
+  Add({{"near", 1}});
+  v1::TrialSpecification specification;
+  specification.mutable_task()->set_name("bucket_sort");
+  server_.SetSpecification(Name("near1"), specification);
+  EXPECT_EQ(Run({"analyze", "ground_truth", "e-1"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("learns bucket_sort, which has no puzzles"));
+}
+
+TEST_F(AnalyzeTest, SeedsThatSawOtherPuzzlesAreNotAveraged) {
+  Add({{"near", 1}, {"near", 2}});
+  AddPuzzleMap("near1", "5124000000000000", 1, 0, {{0, 1.0F}});
+  AddPuzzleMap("near2", "1524000000000000", 1, 1, {{0, 1.0F}});
+  EXPECT_EQ(Run({"analyze", "ground_truth", "e-1"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("are of other puzzles or layers than those of other seeds of near"));
 }
 
 // A model with these tables, one for each block.
@@ -279,6 +346,59 @@ TEST_F(AnalyzeTest, HumansAreComparedPuzzleByPuzzle) {
       File("silent.json", R"({"puzzles": [{"puzzle": ")" + easy[0] + R"("}]})");
   EXPECT_EQ(Run({"analyze", "humans", "e-1", "--file", silent}), kUsage);
   EXPECT_THAT(err_, HasSubstr("no puzzle with a \"human_accuracy\""));
+}
+
+// The file of the 108 puzzles that people solved, which is no part of this repository.
+TEST_F(AnalyzeTest, HumansAreReadFromThePublishedFile) {
+  constexpr char kName[] = "lst_validation_108.json";
+  const std::string folder = golden::DataFolder();
+  std::ifstream file(folder + "/" + kName);
+  if (folder.empty() || !file) {
+    GTEST_SKIP() << "skipped: " << kName << " is neither in $LENGTHWISE_DATA_DIR nor in "
+                 << "../shared/data";
+  }
+  setenv("LENGTHWISE_PUZZLE_DIR", folder.c_str(), 1);
+  Add({{"small", 1}});
+  v1::TrialSpecification specification;
+  specification.mutable_task()->set_name("latin_square");
+  auto& parameters = *specification.mutable_task()->mutable_parameters();
+  parameters["training_puzzles"].set_number_value(12);
+  parameters["held_out_puzzles"].set_number_value(0);
+  parameters["validation_file"].set_string_value(kName);
+  specification.mutable_encoding()->set_name("learned");
+  specification.mutable_encoding()->set_label("small");
+  server_.SetSpecification(Name("small1"), specification);
+  // A model that solves the puzzles which more than four in five people do.
+  std::map<int, std::vector<float>> scores;
+  double both = 0, solved = 0, squares = 0, sum = 0;
+  const nlohmann::json published = nlohmann::json::parse(file);
+  for (const nlohmann::json& puzzle : published.at("puzzles")) {
+    const double human = puzzle.at("human_accuracy");
+    const bool solves = human > 0.8;
+    scores[puzzle.at("vectors")].push_back(solves ? 1 : 0);
+    both += solves ? human : 0;
+    solved += solves ? 1 : 0;
+    squares += human * human;
+    sum += human;
+  }
+  for (const auto& [vectors, accuracies] : scores) {
+    v1::Event event;
+    event.set_trial(Name("small1"));
+    event.mutable_sequence_scores()->set_length(vectors);
+    for (const float accuracy : accuracies) {
+      event.mutable_sequence_scores()->add_accuracies(accuracy);
+      event.mutable_sequence_scores()->add_losses(0);
+    }
+    server_.AddAnalysis(event);
+  }
+  const auto rows = Rows({"humans", "e-1", "--file", folder + "/" + kName});
+  unsetenv("LENGTHWISE_PUZZLE_DIR");
+  const nlohmann::json& row = rows.at("small");
+  EXPECT_EQ(row["puzzles"], 108);
+  EXPECT_NEAR(row["human_accuracy"], sum / 108, 1e-12);
+  EXPECT_NEAR(row["accuracy"], solved / 108, 1e-12);
+  EXPECT_NEAR(row["cosine"], both / std::sqrt(solved * squares), 1e-12);
+  EXPECT_GT(row["spearman"], 0.7);
 }
 
 TEST_F(AnalyzeTest, SeedsAreTestedInPairs) {

@@ -57,7 +57,8 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
        "--help`"},
       {{"analyze"},
        kUsage,
-       "say what to do: attention, encodings, noise, humans or t_test; see `lengthwise analyze "
+       "say what to do: attention, ground_truth, encodings, noise, humans or t_test; see "
+       "`lengthwise analyze "
        "--help`"},
       {{"analyze", "attention", "e-1"},
        kUsage,
@@ -121,7 +122,8 @@ TEST_F(MistakesTest, OfNames) {
        kUsage,
        "say what to draw: --figure "
        "accuracy_by_length|accuracy_of_trials|accuracy_over_time|attention|"
-       "attention_similarity|encoding_distance|error_counts|error_places|length_sweep|"
+       "attention_ground_truth|attention_similarity|encoding_distance|error_counts|error_places|"
+       "length_sweep|"
        "loss|noise|projection"},
       {{"show", "f-1"}, kFailure, "there is no experiment \"f-1\"; did you mean \"e-1\"?"},
       {{"logs", "e-1/7"},

@@ -78,6 +78,14 @@ absl::StatusOr<Figure> AttentionSimilarityPicture(Connection& connection,
   return AttentionSimilarityFigure(*comparison, options.reference, experiments);
 }
 
+absl::StatusOr<Figure> GroundTruthPicture(Connection& connection, const PlotOptions&,
+                                          const Experiments& experiments) {
+  const std::vector<TrialSet> sets = SetsOfTrials(experiments);
+  auto rows = CompareWithGroundTruth(connection, sets);
+  if (!rows.ok()) return rows.status();
+  return GroundTruthFigure(*rows, experiments);
+}
+
 absl::StatusOr<Figure> EncodingDistancePicture(Connection& connection, const PlotOptions& options,
                                                const Experiments& experiments) {
   auto reference = FixedEncoding::Find(options.reference, experiments);
@@ -100,6 +108,7 @@ const std::map<std::string, FigureKind>& FigureKinds() {
        {.needs_intervals = true,
         .make = [](const Experiments& experiments,
                    const PlotOptions&) { return AccuracyOverTimeFigure(experiments); }}},
+      {"attention_ground_truth", {.analyze = GroundTruthPicture}},
       {"attention_similarity", {.analyze = AttentionSimilarityPicture}},
       {"encoding_distance", {.analyze = EncodingDistancePicture}},
       {"noise", {.analyze = NoisePicture}},
@@ -268,18 +277,19 @@ void AddPlot(CLI::App& app, Program& program) {
       "lengthwise plot figure2_long figure2_randomized --figure accuracy_over_time\n"
       "\n"
       "Figures:\n"
-      "  accuracy_by_length   accuracy at each length after training, a panel a task\n"
-      "  accuracy_of_trials   the same of every single trial, to see what seeds make of it\n"
-      "  error_places         where digits of answers are wrong; of text\n"
-      "  error_counts         how many digits of wrong answers are wrong; of text\n"
-      "  loss                 training loss over the steps\n"
-      "  attention            which token looks at which; needs evaluation.attention_lengths\n"
-      "  projection           activations in two dimensions; needs evaluation.projection\n"
-      "  length_sweep         accuracy by a parameter of the encodings, such as max_position\n"
-      "  accuracy_over_time   accuracy over training's wall clock; needs evaluation.every_steps\n"
-      "  noise                accuracy under noise; needs evaluation.embedding_noise\n"
-      "  attention_similarity accuracy by the likeness of attention to --reference's\n"
-      "  encoding_distance    accuracy by the distance of learned tables from --reference's\n"
+      "  accuracy_by_length     accuracy at each length after training, a panel a task\n"
+      "  accuracy_of_trials     the same of every single trial, to see what seeds make of it\n"
+      "  error_places           where digits of answers are wrong; of text\n"
+      "  error_counts           how many digits of wrong answers are wrong; of text\n"
+      "  loss                   training loss over the steps\n"
+      "  attention              which token looks at which; needs evaluation.attention_lengths\n"
+      "  projection             activations in two dimensions; needs evaluation.projection\n"
+      "  length_sweep           accuracy by a parameter of the encodings, such as max_position\n"
+      "  accuracy_over_time     accuracy over training's wall clock; needs evaluation.every_steps\n"
+      "  noise                  accuracy under noise; needs evaluation.embedding_noise\n"
+      "  attention_ground_truth attention beside the cells that puzzles' answers depend on\n"
+      "  attention_similarity   accuracy by the likeness of attention to --reference's\n"
+      "  encoding_distance      accuracy by the distance of learned tables from --reference's\n"
       "\n"
       "Lines are means over seeds, with a band from the lowest to the highest, at the learning\n"
       "rate that is best on lengths not seen in training. Pictures are drawn by gnuplot (Debian's\n"

@@ -117,8 +117,9 @@ TEST_F(PlotTest, HelpListsTheFiguresWithExamples) {
   EXPECT_EQ(Run({"plot", "--help"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("Examples:\n  lengthwise plot "));
   for (const std::string figure :
-       {"accuracy_by_length", "loss", "attention", "projection", "length_sweep",
-        "accuracy_over_time", "accuracy_of_trials", "error_places", "error_counts"}) {
+       {"accuracy_by_length", "loss", "attention", "attention_ground_truth", "projection",
+        "length_sweep", "accuracy_over_time", "accuracy_of_trials", "error_places",
+        "error_counts"}) {
     EXPECT_THAT(out_, HasSubstr("\n    " + figure + " "));
   }
   EXPECT_EQ(Run({"--help"}), kSuccess);
@@ -258,6 +259,44 @@ TEST_F(PlotTest, DrawsTheAttentionOfTheBestTrialOfEachEncoding) {
   Draw({"e-1", "--figure", "attention", "--length", "40", "--layer", "2", "--head", "1"});
   EXPECT_EQ(Run({"plot", "e-1", "--figure", "attention", "--length", "41"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("no attention maps of length 41; recorded: 40, 150"));
+}
+
+TEST_F(PlotTest, DrawsAttentionBesideTheCellsThatSettleAPuzzle) {
+  AddExperiment("e-1", {Specification("latin_square", "learned", false, 1),
+                        Specification("latin_square", "sin_cos_2d", false, 1)});
+  EXPECT_EQ(Run({"plot", "e-1", "--figure", "attention_ground_truth"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("no trial that has succeeded has attention maps; record them with"));
+  for (const size_t trial : {0, 1}) {
+    server_.SetState(Name("e-1", trial), v1::SUCCEEDED);
+    // Every cell of the row asked for, and the later the puzzle the more of its own.
+    for (int target = 0; target < 16; ++target) {
+      v1::AttentionMap map;
+      map.set_length(1);
+      map.set_sequence(target);
+      map.set_layers(2);
+      map.set_heads(1);
+      const int row = target / 4 * 4;
+      for (int cell = 0; cell < 16; ++cell) {
+        const bool in_row = cell / 4 * 4 == row;
+        map.add_tokens(cell == target ? 5 : in_row ? 1 + cell % 4 : 0);
+      }
+      std::vector<float> probabilities(2 * 256, 1.0F / 16);
+      for (int key = 0; key < 16; ++key) {
+        probabilities[static_cast<size_t>(256 + 16 * target + key)] =
+            key / 4 * 4 == row ? 0.25F : 0.0F;
+      }
+      map.set_probabilities(probabilities.data(), probabilities.size() * sizeof(float));
+      server_.AddAttentionMap(Name("e-1", trial), map);
+    }
+  }
+  EXPECT_GT(SizeOf(Draw({"e-1", "--figure", "attention_ground_truth"})).first, 600);
+  const std::string svg = absl::StrCat(directory_, "/truth.svg");
+  ASSERT_EQ(Run({"plot", "e-1", "--figure", "attention_ground_truth", "-o", svg}), kSuccess)
+      << err_;
+  const std::string picture = platform::ReadFile(svg).value_or("");
+  EXPECT_THAT(picture, HasSubstr("ground truth (even: 18.8 %)")) << "three cells of sixteen";
+  EXPECT_THAT(picture, HasSubstr("layer 1: 18.8 %"));
+  EXPECT_THAT(picture, HasSubstr("layer 2: 75.0 %"));
 }
 
 TEST_F(PlotTest, DrawsProjections) {

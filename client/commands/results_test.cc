@@ -60,7 +60,9 @@ TEST_F(CommandsTest, ResultsStandBesideAPublishedTable) {
   EXPECT_THAT(out_, HasSubstr("0 of 165 cells run"));
   EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1", "--output", "csv"}),
             kSuccess);
-  EXPECT_THAT(out_, HasSubstr("\nbucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false\n"));
+  EXPECT_THAT(
+      out_,
+      HasSubstr("\nbucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false,unseen_accuracy\n"));
 }
 
 TEST_F(CommandsTest, ComparesTwoExperimentsCellByCell) {

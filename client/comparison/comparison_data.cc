@@ -30,7 +30,6 @@ Json ToJson(const Value& value) {
 Records ComparisonRecords(const Comparison& comparison) {
   Records records;
   records.columns = {"task",
-                     "quantity",
                      "level",
                      "permutation_invariant",
                      "random_accuracy",
@@ -42,22 +41,24 @@ Records ComparisonRecords(const Comparison& comparison) {
                      "published_deviation",
                      "difference",
                      "best_measured",
-                     "best_published"};
+                     "best_published",
+                     "quantity"};
   const PublishedTable& table = comparison.table;
   for (size_t row = 0; row < table.rows.size(); ++row) {
     for (size_t column = 0; column < table.columns.size(); ++column) {
       const ComparisonCell& cell = comparison.cells[row][column];
       const bool run = cell.measured.has_value();
       const bool printed = cell.published.has_value();
-      records.rows.push_back(
-          {table.rows[row].task, QuantityName(table.QuantityOf(row)), table.rows[row].level,
-           table.rows[row].permutation_invariant, table.rows[row].random_accuracy,
-           table.columns[column].key, run ? Value(cell.measured->value) : Value(),
-           run ? OrNothing(cell.measured->deviation) : Value(),
-           int64_t{run ? cell.measured->trials : 0},
-           printed ? Value(cell.published->value) : Value(),
-           printed ? OrNothing(cell.published->deviation) : Value(),
-           OrNothing(cell.Difference(table.quantity)), cell.best_measured, cell.best_published});
+      records.rows.push_back({table.rows[row].task, table.rows[row].level,
+                              table.rows[row].permutation_invariant,
+                              table.rows[row].random_accuracy, table.columns[column].key,
+                              run ? Value(cell.measured->value) : Value(),
+                              run ? OrNothing(cell.measured->deviation) : Value(),
+                              int64_t{run ? cell.measured->trials : 0},
+                              printed ? Value(cell.published->value) : Value(),
+                              printed ? OrNothing(cell.published->deviation) : Value(),
+                              OrNothing(cell.Difference(table.quantity)), cell.best_measured,
+                              cell.best_published, QuantityName(table.QuantityOf(row))});
     }
   }
   return records;

@@ -104,6 +104,13 @@ std::string RowTitle(const Row& row, bool with_task) {
 
 }  // namespace
 
+absl::Status CheckMapRows(size_t rows) {
+  if (rows <= kMostRows) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a picture has room for ", kMostRows, " rows of maps, and these are ", rows,
+                   "; choose some with --task, --encoding, --length or --trial"));
+}
+
 std::vector<const v1::Trial*> TrialsWithAttention(const std::vector<PlotExperiment>& experiments) {
   std::vector<const v1::Trial*> trials;
   for (const auto& [group, trial] : BestTrials(GroupTrials(experiments), RecordsAttention))
@@ -138,11 +145,7 @@ absl::StatusOr<Figure> AttentionFigure(const std::vector<PlotExperiment>& experi
                                                    choice.length,
                                                    "; recorded: ", absl::StrJoin(lengths, ", ")));
   }
-  if (rows.size() > kMostRows) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a picture has room for ", kMostRows, " rows of maps, and these are ",
-                     rows.size(), "; choose some with --task, --encoding, --length or --trial"));
-  }
+  if (absl::Status status = CheckMapRows(rows.size()); !status.ok()) return status;
   const int layers = rows[0].map->layers();
   const int heads = rows[0].map->heads();
   for (const Row& row : rows) {

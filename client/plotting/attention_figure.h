@@ -28,6 +28,9 @@ struct AttentionChoice {
 absl::StatusOr<Figure> AttentionFigure(const std::vector<PlotExperiment>& experiments,
                                        const AttentionChoice& choice);
 
+// INVALID_ARGUMENT for more rows of maps than a page has room for, with how to have fewer.
+absl::Status CheckMapRows(size_t rows);
+
 // The trials whose maps AttentionFigure would show, of those that might have some: what to ask the
 // server for. Reads `accuracies` alone.
 std::vector<const v1::Trial*> TrialsWithAttention(const std::vector<PlotExperiment>& experiments);

@@ -41,6 +41,48 @@ const std::vector<v1::AttentionMap>* FindMaps(const std::vector<PlotExperiment>&
   return nullptr;
 }
 
+// A map and whose it is.
+struct Recorded {
+  const v1::Trial* trial = nullptr;
+  const v1::AttentionMap* map = nullptr;
+};
+
+// In the order in which they are taken while there is room: of each trial and length, or input, the
+// first sequence, then of each the second, and so on.
+std::vector<Recorded> InOrderOfWorth(const std::vector<PlotExperiment>& experiments) {
+  std::vector<Recorded> all;
+  for (const v1::Trial* trial : TrialsWithAttention(experiments)) {
+    const std::vector<v1::AttentionMap>* const maps = FindMaps(experiments, trial->name());
+    if (maps == nullptr) continue;
+    for (const v1::AttentionMap& map : *maps) all.push_back({trial, &map});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Recorded& a, const Recorded& b) {
+    return a.map->sequence() < b.map->sequence();
+  });
+  return all;
+}
+
+nlohmann::json ToJson(const Recorded& recorded) {
+  const v1::TrialSpecification& specification = recorded.trial->specification();
+  const v1::AttentionMap& map = *recorded.map;
+  nlohmann::json json = {
+      {"model", absl::StrCat(TaskTitle(specification.task()), ", ",
+                             EncodingTitle(specification.encoding()))},
+      {"input", map.input_number() > 0
+                    ? absl::StrCat("input ", map.input_number())
+                    : absl::StrCat(AxisName(specification.task()), " ", map.length())},
+      {"sequence", map.sequence() + 1},
+      {"tokens", std::vector<int>(map.tokens().begin(), map.tokens().end())},
+      {"first_output", HasOutputTokens(specification.task()) ? map.length() : map.tokens_size()},
+      {"layers", map.layers()},
+      {"heads", map.heads()},
+      {"probabilities", Rounded(map)}};
+  if (!map.numbers().empty()) {
+    json["numbers"] = std::vector<double>(map.numbers().begin(), map.numbers().end());
+  }
+  return json;
+}
+
 }  // namespace
 
 absl::StatusOr<AttentionMapsForViewer> MakeAttentionMaps(
@@ -48,30 +90,16 @@ absl::StatusOr<AttentionMapsForViewer> MakeAttentionMaps(
   AttentionMapsForViewer result;
   nlohmann::json maps = nlohmann::json::array();
   int64_t bytes = 0;
-  for (const v1::Trial* trial : TrialsWithAttention(experiments)) {
-    const std::vector<v1::AttentionMap>* const recorded = FindMaps(experiments, trial->name());
-    if (recorded == nullptr) continue;
-    for (const v1::AttentionMap& map : *recorded) {
-      if (map.sequence() > 0) continue;  // one of a length is enough to look at
-      if (absl::Status status = AttentionProbabilities::Check(map); !status.ok()) return status;
-      const auto size = static_cast<int64_t>(map.probabilities().size() / sizeof(float));
-      if (bytes + size > max_bytes) {
-        ++result.left_out;
-        continue;
-      }
-      bytes += size;
-      const v1::TrialSpecification& specification = trial->specification();
-      maps.push_back({{"title", absl::StrCat(TaskTitle(specification.task()), ", ",
-                                             EncodingTitle(specification.encoding()), ", ",
-                                             map.input_number() > 0
-                                                 ? absl::StrCat("input ", map.input_number())
-                                                 : absl::StrCat("length ", map.length()))},
-                      {"tokens", std::vector<int>(map.tokens().begin(), map.tokens().end())},
-                      {"input", map.length()},
-                      {"layers", map.layers()},
-                      {"heads", map.heads()},
-                      {"probabilities", Rounded(map)}});
+  for (const Recorded& recorded : InOrderOfWorth(experiments)) {
+    const v1::AttentionMap& map = *recorded.map;
+    if (absl::Status status = AttentionProbabilities::Check(map); !status.ok()) return status;
+    const auto size = static_cast<int64_t>(map.probabilities().size() / sizeof(float));
+    if (bytes + size > max_bytes) {
+      ++result.left_out;
+      continue;
     }
+    bytes += size;
+    maps.push_back(ToJson(recorded));
   }
   result.maps = static_cast<int>(maps.size());
   // No text of it may end the script element.

@@ -6,9 +6,22 @@
   const maps = JSON.parse(document.getElementById("attention-maps").textContent);
   const canvas = root.querySelector("canvas");
   const reading = root.querySelector("output");
-  const [mapChoice, layerChoice, headChoice] = root.querySelectorAll("select");
+  const [modelChoice, inputChoice, sequenceChoice, layerChoice, headChoice] = root.querySelectorAll("select");
   // From dark to bright, as in the pictures of `lengthwise plot --figure attention`.
   const stops = [[0, 0, 4], [81, 18, 124], [183, 55, 121], [252, 137, 97], [252, 253, 191]];
+
+  // By model and input the maps of its sequences. What is there of a model is there in order.
+  const models = new Map();
+  for (const map of maps) {
+    if (!models.has(map.model)) models.set(map.model, new Map());
+    const inputs = models.get(map.model);
+    if (!inputs.has(map.input)) inputs.set(map.input, []);
+    inputs.get(map.input).push(map);
+  }
+
+  const inputsOfModel = () => models.get(modelChoice.value);
+  const sequencesOfInput = () => inputsOfModel().get(inputChoice.value);
+  const chosenMap = () => sequencesOfInput()[sequenceChoice.selectedIndex];
 
   function color(x) {
     const place = Math.min(Math.max(x, 0), 1) * (stops.length - 1);
@@ -16,10 +29,13 @@
     return stops[low].map((value, i) => Math.round(value + (place - low) * (stops[low + 1][i] - value)));
   }
 
+  // A choice stays where the new options have it; one without a choice is not shown.
   function setOptions(select, texts) {
-    const chosen = Math.min(Math.max(select.selectedIndex, 0), texts.length - 1);
+    const before = select.value;
+    const place = Math.min(Math.max(select.selectedIndex, 0), texts.length - 1);
     select.replaceChildren(...texts.map((text) => new Option(text)));
-    select.selectedIndex = chosen;
+    select.selectedIndex = texts.includes(before) ? texts.indexOf(before) : place;
+    select.parentElement.hidden = texts.length < 2;
   }
 
   // Probabilities were rounded to 255 steps; [layers, heads, n, n].
@@ -30,7 +46,7 @@
 
   function probability(map, query, key) {
     const n = map.tokens.length;
-    const head = headChoice.selectedIndex - 1;
+    const head = map.heads > 1 ? headChoice.selectedIndex - 1 : 0;
     let largest = 0;
     for (let h = head < 0 ? 0 : head; h < (head < 0 ? map.heads : head + 1); ++h) {
       const place = ((layerChoice.selectedIndex * map.heads + h) * n + query) * n + key;
@@ -40,7 +56,7 @@
   }
 
   function draw() {
-    const map = maps[mapChoice.selectedIndex];
+    const map = chosenMap();
     const n = map.tokens.length;
     const scale = Math.max(1, Math.round(560 / n));
     canvas.width = canvas.height = n * scale;
@@ -53,38 +69,55 @@
         context.fillRect(k * scale, q * scale, scale, scale);
       }
     }
-    context.strokeStyle = "rgba(255,255,255,0.7)";
-    context.setLineDash([4, 4]);
-    context.beginPath();
-    for (const [x0, y0, x1, y1] of [[map.input, 0, map.input, n], [0, map.input, n, map.input]]) {
-      context.moveTo(x0 * scale, y0 * scale);
-      context.lineTo(x1 * scale, y1 * scale);
+    const first = map.first_output;
+    if (first < n) {
+      context.strokeStyle = "rgba(255,255,255,0.7)";
+      context.setLineDash([4, 4]);
+      context.beginPath();
+      for (const [x0, y0, x1, y1] of [[first, 0, first, n], [0, first, n, first]]) {
+        context.moveTo(x0 * scale, y0 * scale);
+        context.lineTo(x1 * scale, y1 * scale);
+      }
+      context.stroke();
     }
-    context.stroke();
-    reading.textContent = `Rows are queries, columns keys; the dashed lines part input from output tokens; ` +
-      `brightest: ${(100 * peak).toFixed(1)} %.`;
+    reading.textContent = "Rows are queries, columns keys; " +
+      (first < n ? "the dashed lines part input from output tokens; " : "") + `brightest: ${(100 * peak).toFixed(1)} %.`;
   }
 
   function chooseMap() {
-    const map = maps[mapChoice.selectedIndex];
-    setOptions(layerChoice, Array.from({length: map.layers}, (_, i) => `layer ${i + 1}`));
-    setOptions(headChoice, ["largest of all heads", ...Array.from({length: map.heads}, (_, i) => `head ${i + 1}`)]);
+    const map = chosenMap();
+    setOptions(layerChoice, Array.from({length: map.layers}, (_, i) => `${i + 1}`));
+    const heads = Array.from({length: map.heads}, (_, i) => `${i + 1}`);
+    setOptions(headChoice, map.heads > 1 ? ["largest of all", ...heads] : heads);
     draw();
   }
 
+  function chooseInput() {
+    setOptions(sequenceChoice, sequencesOfInput().map((map) => `${map.sequence}`));
+    chooseMap();
+  }
+
+  function chooseModel() {
+    setOptions(inputChoice, [...inputsOfModel().keys()]);
+    chooseInput();
+  }
+
   canvas.addEventListener("pointermove", (event) => {
-    const map = maps[mapChoice.selectedIndex];
+    const map = chosenMap();
     const n = map.tokens.length;
     const box = canvas.getBoundingClientRect();
     const key = Math.min(n - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * n)));
     const query = Math.min(n - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * n)));
-    const name = (i) => (i < map.input ? `input ${i + 1} (symbol ${map.tokens[i]})` : `output ${i - map.input + 1}`);
+    const held = (i) => (map.numbers && map.tokens[i] < 0 ? map.numbers[i].toPrecision(3) : `symbol ${map.tokens[i]}`);
+    const name = (i) => (i < map.first_output ? `input ${i + 1} (${held(i)})` : `output ${i - map.first_output + 1}`);
     reading.textContent = `${name(query)} looks at ${name(key)}: ${(100 * probability(map, query, key)).toFixed(1)} %`;
   });
   canvas.addEventListener("pointerleave", draw);
-  setOptions(mapChoice, maps.map((map) => map.title));
-  mapChoice.addEventListener("change", chooseMap);
+  setOptions(modelChoice, [...models.keys()]);
+  modelChoice.addEventListener("change", chooseModel);
+  inputChoice.addEventListener("change", chooseInput);
+  sequenceChoice.addEventListener("change", chooseMap);
   layerChoice.addEventListener("change", draw);
   headChoice.addEventListener("change", draw);
-  chooseMap();
+  chooseModel();
 })();

@@ -130,10 +130,11 @@ absl::StatusOr<Section> Attention(const ReportData& data, const ReportOptions& o
   if (maps->maps == 0) return section;
   absl::StrAppend(
       &section.body,
-      "<p class=\"soft\">Of each task and encoding the trial that is best on lengths not seen in "
-      "training, for one sequence.</p>\n"
+      "<p class=\"soft\">Of each task and encoding the trial that is best on what training did "
+      "not show.</p>\n"
       "<div class=\"attention\" id=\"attention-viewer\">\n<div class=\"choices\">"
-      "<label>Map <select></select></label> <label>Layer <select></select></label> "
+      "<label>Model <select></select></label> <label>Input <select></select></label> "
+      "<label>Sequence <select></select></label> <label>Layer <select></select></label> "
       "<label>Head <select></select></label></div>\n"
       "<canvas width=\"560\" height=\"560\" role=\"img\" aria-label=\"Attention map\"></canvas>\n"
       "<output></output>\n</div>\n<noscript><p>The maps need JavaScript.</p></noscript>\n"

@@ -13,6 +13,7 @@
 namespace lengthwise::client {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -134,7 +135,10 @@ TEST(ReportTest, AttentionMapsKeepTheirProbabilities) {
   const nlohmann::json maps = Maps(Render(MakeData()));
   ASSERT_EQ(maps.size(), 1);
   EXPECT_EQ(maps[0]["tokens"], nlohmann::json({3, 9}));
-  EXPECT_EQ(maps[0]["input"], 1);
+  EXPECT_EQ(maps[0]["model"], "Bucket Sort, Relative");
+  EXPECT_EQ(maps[0]["input"], "length 1");
+  EXPECT_EQ(maps[0]["sequence"], 1);
+  EXPECT_EQ(maps[0]["first_output"], 1);
   std::string bytes;
   ASSERT_TRUE(absl::Base64Unescape(maps[0]["probabilities"].get<std::string>(), &bytes));
   // 1, 0, 0.25 and 0.75 in steps of 1/255.
@@ -145,6 +149,43 @@ TEST(ReportTest, MapsThatWouldMakeTheFileTooLargeAreCounted) {
   const std::string html = Render(MakeData(), {.max_attention_bytes = 3});
   EXPECT_THAT(html, HasSubstr("1 map is left out"));
   EXPECT_THAT(html, Not(HasSubstr("attention-viewer\"")));
+}
+
+// As many maps as there is room for: no length goes without before another has two.
+TEST(ReportTest, EverySequenceHasItsMapAndLaterSequencesWaitForOtherLengths) {
+  ReportData data = MakeData();
+  std::vector<v1::AttentionMap>& maps = data.plots[0].attention_maps[kTrial];
+  maps.clear();
+  for (const int length : {1, 3}) {
+    for (const int sequence : {0, 1, 2}) {
+      maps.push_back(MakeMap({1, 0, 0, 1}));
+      maps.back().set_length(length);
+      maps.back().set_sequence(sequence);
+    }
+  }
+  const auto names = [](const nlohmann::json& shown) {
+    std::vector<std::string> list;
+    for (const nlohmann::json& map : shown) {
+      list.push_back(
+          absl::StrCat(map["input"].get<std::string>(), "/", map["sequence"].get<int>()));
+    }
+    return list;
+  };
+  EXPECT_THAT(names(Maps(Render(data))), ElementsAre("length 1/1", "length 3/1", "length 1/2",
+                                                     "length 3/2", "length 1/3", "length 3/3"));
+  const std::string small = Render(data, {.max_attention_bytes = 3 * 4});
+  EXPECT_THAT(names(Maps(small)), ElementsAre("length 1/1", "length 3/1", "length 1/2"));
+  EXPECT_THAT(small, HasSubstr("3 maps are left out"));
+}
+
+// The tokens of a puzzle are its cells, and none of them an output.
+TEST(ReportTest, PuzzlesHaveNoOutputTokens) {
+  ReportData data = MakeData();
+  data.plots[0].trials[0].mutable_specification()->mutable_task()->set_name("latin_square");
+  data.plots[0].trials[0].mutable_specification()->mutable_task()->set_label("latin_square");
+  const nlohmann::json maps = Maps(Render(data));
+  EXPECT_EQ(maps[0]["input"], "vectors 1");
+  EXPECT_EQ(maps[0]["first_output"], 2);
 }
 
 TEST(ReportTest, DamagedMapsAreToldAndNotShown) {
@@ -164,7 +205,7 @@ TEST(ReportTest, TextsOfUsersAreNoMarkup) {
   const std::string html = Render(data);
   EXPECT_THAT(html, Not(HasSubstr("alert(1)</script>")));
   EXPECT_THAT(html, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&amp;"));
-  EXPECT_THAT(Maps(html)[0]["title"].get<std::string>(), HasSubstr(hostile));
+  EXPECT_THAT(Maps(html)[0]["model"].get<std::string>(), HasSubstr(hostile));
 }
 
 TEST(ReportTest, TrialsThatFailedForOneReasonStandTogether) {

@@ -30,10 +30,14 @@ struct Deduction {
 };
 
 // The first rule that settles the target's symbol; nullopt where none does, be the symbol ambiguous
-// or only seen by a longer argument, or where
-// that symbol is already in the target's row or column. A row with two clues and one other blank
+// or only seen by a longer argument, or where that symbol is already in the target's row or column.
+// A row with two clues and one other blank
 // has no rule of its own, as in the Latin square task's published classifier.
 std::optional<Deduction> Deduce(const Puzzle& puzzle);
+
+// The cells that `rule` relates: those of its rows and columns, filled or blank, without the
+// target. `puzzle` has a target.
+CellSet CellsRead(const Puzzle& puzzle, Rule rule);
 
 }  // namespace lengthwise::tasks::latin_square
 

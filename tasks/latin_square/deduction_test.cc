@@ -132,6 +132,79 @@ TEST(DeductionTest, IsTheOnlySymbolThatAnyFullSquareHas) {
   for (const int count : found) EXPECT_GT(count, 1000);
 }
 
+// Of a puzzle's first rule, as a grid: 1 for a cell that it reads.
+std::string ReadBy(absl::string_view text) {
+  const Puzzle puzzle = ParsePuzzle(text).value();
+  const CellSet cells = CellsRead(puzzle, Deduce(puzzle)->rule);
+  std::string grid;
+  for (size_t cell = 0; cell < kCells; ++cell) grid += (cells & Cell(cell)) != 0 ? '1' : '0';
+  return grid;
+}
+
+TEST(CellsReadTest, AreTheOtherCellsOfTheLinesThatTheRuleRelates) {
+  EXPECT_EQ(ReadBy("5124"
+                   "0000"
+                   "0000"
+                   "0000"),
+            "0111"
+            "0000"
+            "0000"
+            "0000");
+  EXPECT_EQ(ReadBy("0400"
+                   "2503"
+                   "0000"
+                   "0000"),
+            "0100"
+            "1011"
+            "0100"
+            "0100");
+  // The columns of the row's two blanks, and not that of its clue.
+  EXPECT_EQ(ReadBy("1500"
+                   "0020"
+                   "0002"
+                   "0000"),
+            "1011"
+            "0011"
+            "0011"
+            "0011");
+  EXPECT_EQ(ReadBy("5000"
+                   "0300"
+                   "0030"
+                   "0003"),
+            "0111"
+            "0111"
+            "0111"
+            "0111");
+  EXPECT_EQ(ReadBy("1000"
+                   "5000"
+                   "0200"
+                   "0020"),
+            "1000"
+            "0000"
+            "1111"
+            "1111");
+}
+
+// Tried out on all Latin squares.
+TEST(CellsReadTest, SettleTheTargetAlone) {
+  std::array<int, 7> found = {};
+  for (uint64_t i = 0; i < 3000; ++i) {
+    random::Stream stream(5, random::Purpose::kPreview, i);
+    const std::optional<SolvedPuzzle> drawn = DrawPuzzle({}, stream);
+    if (!drawn) continue;
+    const CellSet cells = CellsRead(drawn->puzzle, drawn->deduction.rule);
+    Puzzle alone = {};
+    for (size_t cell = 0; cell < kCells; ++cell) {
+      const bool is_target = drawn->puzzle[cell] == kTarget;
+      if (is_target || (cells & Cell(cell)) != 0) alone[cell] = drawn->puzzle[cell];
+    }
+    EXPECT_EQ(Complete(alone).target_symbols, std::set<int>{drawn->deduction.symbol})
+        << FormatPuzzle(drawn->puzzle);
+    ++found.at(static_cast<size_t>(drawn->deduction.rule));
+  }
+  for (const int count : found) EXPECT_GT(count, 5);
+}
+
 // Turning and mirroring a puzzle and renaming its symbols keeps its condition.
 TEST(DeductionTest, TheConditionIsThatOfTheMirroredAndRenamedPuzzle) {
   for (uint64_t i = 0; i < 3000; ++i) {
