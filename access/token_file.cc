@@ -20,7 +20,10 @@ absl::Status WriteTokenFile(const std::string& path, absl::string_view token_tex
       return absl::AlreadyExistsError(
           absl::StrCat(path, " exists already; choose another file, or delete it"));
     }
-    return platform::FileError(errno, "create", path);
+    const absl::Status error = platform::FileError(errno, "create", path);
+    if (!absl::IsNotFound(error)) return error;
+    return absl::NotFoundError(
+        absl::StrCat(error.message(), "; make its directory, or name another file"));
   }
   const std::string line = absl::StrCat(token_text, "\n");
   const bool written =

@@ -44,6 +44,12 @@ TEST(TokenFile, AnExistingFileIsNotOverwritten) {
   EXPECT_EQ(ReadTokenFile(path).value(), Token('1'));
 }
 
+TEST(TokenFile, WhereNoneCanBeWrittenIsSaidWithWhatHelps) {
+  EXPECT_EQ(WriteTokenFile("/nowhere/ada.token", Token('1')),
+            absl::NotFoundError("cannot create /nowhere/ada.token: No such file or directory; make "
+                                "its directory, or name another file"));
+}
+
 TEST(TokenFile, AFileThatOthersMayReadIsRefusedWithTheCommandThatHelps) {
   const std::string path = Path();
   ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
