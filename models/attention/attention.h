@@ -20,7 +20,7 @@ struct AttentionMaps {
 // the queries, keys and values of every token, which are split into `heads` heads each (feature =
 // head * dh + dimension); the encoding rotates them and adds its term. Every token attends to all.
 //
-// Where `maps` is null, float32 on the CPU takes a fused kernel: for each sequence and head, it
+// Where `maps` is null, float32 and bfloat16 on the CPU take a fused kernel: for each sequence and head, it
 // keeps n numbers for the backward pass and a few rows of n at a time.
 at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int64_t block,
                   int64_t heads, const at::Tensor& positions, const at::Tensor& qkv,

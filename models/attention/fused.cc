@@ -7,6 +7,7 @@
 #include "c10/core/GradMode.h"
 #include "models/kernels/attention.h"
 #include "models/layers/on_threads.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -173,12 +174,13 @@ class Fused : public torch::autograd::Function<Fused> {
 }  // namespace
 
 bool CanFuse(const at::Tensor& tensor) {
-  return tensor.device().is_cpu() && tensor.scalar_type() == at::kFloat;
+  return tensor.device().is_cpu() &&
+         (tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16);
 }
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {
   const AttentionTerms terms = Contiguous(given_terms);
-  return Fused::apply(qkv.contiguous(), Maybe(terms.additive), Maybe(terms.relative),
+  return Fused::apply(Widened(qkv).contiguous(), Maybe(terms.additive), Maybe(terms.relative),
                       Maybe(terms.content_bias), Maybe(terms.position_bias), Maybe(terms.rotation),
                       heads, terms.toeplitz, terms.causal);
 }
@@ -186,7 +188,7 @@ at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionT
 at::Tensor FusedAttentionRows(const at::Tensor& given_qkv, int64_t heads, int64_t first,
                               int64_t count, const AttentionTerms& given_terms) {
   const c10::NoGradGuard no_gradients;
-  const at::Tensor qkv = given_qkv.contiguous();
+  const at::Tensor qkv = Widened(given_qkv).contiguous();
   const AttentionTerms terms = Contiguous(given_terms);
   const int64_t d = qkv.size(3) / 3;
   at::Tensor output = at::empty({qkv.size(0), qkv.size(1), count, d}, qkv.options());

@@ -10,7 +10,8 @@
 
 namespace lengthwise::models {
 
-// Whether FusedAttention takes tensors like this: float32 on the CPU.
+// Whether FusedAttention takes tensors like this: float32 on the CPU, or bfloat16, whose products
+// are exact in the kernels' float32.
 bool CanFuse(const at::Tensor& tensor);
 
 // Attention of `heads` heads over queries, keys and values [P, B, n, d], one behind the other in

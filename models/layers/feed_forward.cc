@@ -14,6 +14,7 @@
 #include "c10/core/GradMode.h"
 #include "models/kernels/bias_relu.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -136,8 +137,9 @@ class FusedFeedForward : public torch::autograd::Function<FusedFeedForward> {
 
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters) {
   const auto& [up, up_bias, down, down_bias] = parameters;
-  if (!features.device().is_cpu() || features.scalar_type() != at::kFloat) {
-    return Linear(at::relu(Linear(features, up, up_bias)), down, down_bias);
+  if (!features.device().is_cpu() || features.scalar_type() != at::kFloat ||
+      Bfloat16Products::Active()) {
+    return Linear(at::relu(Linear(Operand(features), up, up_bias)), down, down_bias);
   }
   return FusedFeedForward::apply(features.flatten(1, 2).contiguous(), up.contiguous(),
                                  up_bias.contiguous(), down.contiguous(), down_bias.contiguous())

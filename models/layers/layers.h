@@ -7,7 +7,7 @@
 namespace lengthwise::models {
 
 // x W: `features` [P, B, n, d_in] and `weight` [P, d_in, d_out] give [P, B, n, d_out]. One matrix
-// product where P is 1, a batched one otherwise.
+// product where P is 1, a batched one otherwise; of the features' type, in products.h's precision.
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight);
 
 // x W + b with `bias` [P, d_out].
