@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/ascii.h"
@@ -173,10 +174,11 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
   }
   CheckAtLeast("training.report_every_steps", training.report_every_steps(), 1, findings);
   CheckAtLeast("training.checkpoint_every_steps", training.checkpoint_every_steps(), 0, findings);
-  if (training.precision() != "float32" && training.precision() != "float64") {
+  const std::vector<std::string> precisions = {"float32", "float64", "bfloat16"};
+  if (!absl::c_linear_search(precisions, training.precision())) {
     findings.Add("training.precision",
                  absl::StrCat("unknown precision \"", training.precision(), "\"",
-                              catalogue::Suggestion(training.precision(), {"float32", "float64"})));
+                              catalogue::Suggestion(training.precision(), precisions)));
   }
   if (!std::isfinite(training.stop_after_seconds()) || training.stop_after_seconds() < 0) {
     findings.Add("training.stop_after_seconds",

@@ -10,6 +10,7 @@
 #include "ATen/ops/softmax.h"
 #include "c10/core/GradMode.h"
 #include "models/attention/fused.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -56,7 +57,7 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   if (maps == nullptr && CanFuse(qkv, qkv.size(3) / 3 / heads)) {
     return AttendFused(encoding, parameters, block, heads, positions, qkv);
   }
-  const std::vector<at::Tensor> parts = qkv.split(qkv.size(3) / 3, 3);
+  const std::vector<at::Tensor> parts = Operand(qkv).split(qkv.size(3) / 3, 3);
   at::Tensor q = SplitHeads(parts[0], heads);
   at::Tensor k = SplitHeads(parts[1], heads);
   const at::Tensor v = SplitHeads(parts[2], heads);
@@ -64,16 +65,18 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   const at::Tensor term = encoding.LogitTerm(parameters, block, positions, q, k);
 
   at::Tensor mixed;
-  // The fused kernel gives a learned term no gradient.
-  const bool constant_term = !term.defined() || (!term.requires_grad() && term.size(0) == 1);
+  // LibTorch's kernel gives a learned term no gradient, and would round float32 to bfloat16, which
+  // does not tell 257 tokens' distance from 256.
+  const bool constant_term = !term.defined() || (!term.requires_grad() && term.size(0) == 1 &&
+                                                 term.scalar_type() == q.scalar_type());
   if (maps == nullptr && constant_term) {
     mixed = AttendWithConstantTerm(q, k, v, term);
   } else {
-    at::Tensor logits =
-        at::matmul(q.mul(1 / std::sqrt(static_cast<double>(q.size(-1)))), k.transpose(-1, -2));
+    at::Tensor logits = Widened(
+        at::matmul(q.mul(1 / std::sqrt(static_cast<double>(q.size(-1)))), k.transpose(-1, -2)));
     if (term.defined()) logits.add_(term);
     const at::Tensor probabilities = at::softmax(logits, -1);
-    mixed = at::matmul(probabilities, v);
+    mixed = at::matmul(Operand(probabilities), v);
     if (maps != nullptr) *maps = {.logits = logits, .probabilities = probabilities};
   }
   return mixed.transpose(2, 3).flatten(3, 4);

@@ -11,6 +11,7 @@
 #include "ATen/ops/softmax.h"
 #include "c10/core/GradMode.h"
 #include "models/attention/attention.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 
@@ -32,7 +33,7 @@ AttentionCache::AttentionCache(const Encoding& encoding, int64_t block, int64_t 
 at::Tensor AttentionCache::Attend(const ParameterSet& parameters, const at::Tensor& qkv) {
   const c10::NoGradGuard no_gradients;
   const int64_t members = qkv.size(0), sequences = qkv.size(1), tokens = qkv.size(2);
-  std::vector<at::Tensor> parts = qkv.split(heads_ * head_size_, 3);
+  std::vector<at::Tensor> parts = Widened(qkv).split(heads_ * head_size_, 3);
   for (at::Tensor& part : parts) {
     part = part.unflatten(3, {heads_, head_size_}).transpose(2, 3);  // [P, B, H, k, dh]
   }

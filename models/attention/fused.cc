@@ -7,6 +7,7 @@
 #include "c10/core/GradMode.h"
 #include "models/attention/fused_kernels.h"
 #include "models/kernels/attention_cuda.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -112,18 +113,23 @@ class Fused : public torch::autograd::Function<Fused> {
   }
 };
 
+// The CPU's kernels are for float32, in which products of bfloat16 are exact.
+at::Tensor QkvForKernels(const at::Tensor& qkv) {
+  return (qkv.is_cpu() ? Widened(qkv) : qkv).contiguous();
+}
+
 }  // namespace
 
 bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
   const at::ScalarType type = tensor.scalar_type();
-  if (tensor.is_cpu()) return type == at::kFloat;
-  return tensor.is_cuda() && kernels::HasAttentionCuda() &&
-         head_size <= kernels::kMaxCudaHeadSize && (type == at::kFloat || type == at::kBFloat16);
+  if (type != at::kFloat && type != at::kBFloat16) return false;
+  if (tensor.is_cpu()) return true;
+  return tensor.is_cuda() && kernels::HasAttentionCuda() && head_size <= kernels::kMaxCudaHeadSize;
 }
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {
   const AttentionTerms terms = ForKernels(given_terms);
-  return Fused::apply(qkv.contiguous(), Maybe(terms.additive), Maybe(terms.relative),
+  return Fused::apply(QkvForKernels(qkv), Maybe(terms.additive), Maybe(terms.relative),
                       Maybe(terms.content_bias), Maybe(terms.position_bias), Maybe(terms.rotation),
                       heads, terms.toeplitz, terms.causal);
 }
@@ -131,7 +137,7 @@ at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionT
 at::Tensor FusedAttentionRows(const at::Tensor& given_qkv, int64_t heads, int64_t first,
                               int64_t count, const AttentionTerms& given_terms) {
   const c10::NoGradGuard no_gradients;
-  const at::Tensor qkv = given_qkv.contiguous();
+  const at::Tensor qkv = QkvForKernels(given_qkv);
   const AttentionTerms terms = ForKernels(given_terms);
   const int64_t d = qkv.size(3) / 3;
   at::Tensor output = at::empty({qkv.size(0), qkv.size(1), count, d}, qkv.options());

@@ -10,8 +10,8 @@
 
 namespace lengthwise::models {
 
-// Whether FusedAttention takes tensors like this, as heads of `head_size` numbers: float32 on the
-// CPU; where the program was built with nvcc also float32 and bfloat16 on a GPU, heads of up to 64.
+// Whether FusedAttention takes tensors like this, as heads of `head_size` numbers: float32 and
+// bfloat16 on the CPU; on a GPU, heads of up to 64, where the program was built with nvcc.
 bool CanFuse(const at::Tensor& tensor, int64_t head_size);
 
 // Attention of `heads` heads over queries, keys and values [P, B, n, d], one behind the other in

@@ -6,9 +6,9 @@
 #include "ATen/ops/constant_pad_nd.h"
 #include "ATen/ops/cumsum.h"
 #include "ATen/ops/log_sigmoid.h"
-#include "ATen/ops/matmul.h"
 #include "ATen/ops/where.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -73,9 +73,9 @@ at::Tensor AttendGeometrically(const Encoding& encoding, const ParameterSet& par
                                const at::Tensor& positions, const at::Tensor& features,
                                const at::Tensor& queries, const at::Tensor& keys,
                                const at::Tensor& values, AttentionMaps* maps) {
-  at::Tensor q = SplitHeads(queries, heads);
-  at::Tensor k = SplitHeads(keys, heads);
-  const at::Tensor v = SplitHeads(values, heads);
+  at::Tensor q = SplitHeads(Widened(queries), heads);
+  at::Tensor k = SplitHeads(Widened(keys), heads);
+  const at::Tensor v = SplitHeads(Widened(values), heads);
   encoding.Rotate(positions, q, k);
   // [P, 1] -> [P, 1, 1, 1, 1]
   const auto scalar = [&](ParameterId id) { return parameters[id].view({-1, 1, 1, 1, 1}); };
@@ -85,15 +85,15 @@ at::Tensor AttendGeometrically(const Encoding& encoding, const ParameterSet& par
       Linear(features, parameters[ids.direction], parameters[ids.direction_bias])
           .transpose(2, 3)
           .mul(parameters[ids.direction_scale].view({-1, 1, 1, 1}));
-  at::Tensor logits = at::matmul(q.add(u).mul(scalar(ids.content_scale)), k.transpose(-1, -2))
-                          .add(scalar(ids.offset));
+  at::Tensor logits =
+      Product(q.add(u).mul(scalar(ids.content_scale)), k.transpose(-1, -2)).add(scalar(ids.offset));
   logits =
       AddDirections(logits, directions.narrow(2, 0, heads), directions.narrow(2, heads, heads));
   const at::Tensor term = encoding.LogitTerm(parameters, block, positions, q, k);
   if (term.defined()) logits = logits.add(term);
   const at::Tensor probabilities = NormalizeRows(GeometricProbabilities(logits));
   if (maps != nullptr) *maps = {.logits = logits, .probabilities = probabilities};
-  return at::matmul(probabilities, v).transpose(2, 3).flatten(3, 4);
+  return Product(probabilities, v).transpose(2, 3).flatten(3, 4);
 }
 
 }  // namespace lengthwise::models

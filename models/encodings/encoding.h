@@ -48,11 +48,13 @@ class Encoding {
     return {};
   }
 
-  // Rotates queries and keys [P, B, H, n, dh] in place of the originals.
+  // Rotates queries and keys [P, B, H, n, dh] in place of the originals, in their type: the
+  // parameters', or bfloat16 (layers/products.h).
   virtual void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const {}
 
   // What to add to the scaled logits q.k / sqrt(dh) of block `block`: broadcastable to [P, B, H, n,
-  // n] (rows are queries), or an undefined tensor for nothing. It is not scaled again.
+  // n] (rows are queries), or an undefined tensor for nothing. It is not scaled again. Queries and
+  // keys are those of Rotate; the term is at least float32 where it has numbers of its own.
   virtual at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block,
                                const at::Tensor& positions, const at::Tensor& queries,
                                const at::Tensor& keys) const {

@@ -13,6 +13,7 @@
 #include "models/encodings/encoding.h"
 #include "models/encodings/shifted_rows.h"
 #include "models/encodings/sinusoids.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -50,8 +51,8 @@ class Relative : public Encoding {
     // [P, 1, H, 1, dh]
     const at::Tensor u = parameters[ids.content_bias].unsqueeze(1).unsqueeze(3).mul(scale);
     const at::Tensor v = parameters[ids.position_bias].unsqueeze(1).unsqueeze(3);
-    const at::Tensor content = at::matmul(u, keys.transpose(-1, -2));  // [P, B, H, 1, n]
-    const at::Tensor biased = queries.add(v).mul(scale);               // [P, B, H, n, dh]
+    const at::Tensor content = at::matmul(u, Widened(keys).transpose(-1, -2));  // [P, B, H, 1, n]
+    const at::Tensor biased = Widened(queries).add(v).mul(scale);               // [P, B, H, n, dh]
     const at::Tensor& projection = parameters[ids.projection];
     const at::Tensor position = toeplitz_ ? ToeplitzTerm(biased, positions, projection)
                                           : DifferenceTerm(biased, positions, projection);

@@ -1,6 +1,7 @@
 #include "models/encodings/rope.h"
 
 #include "ATen/ops/stack.h"
+#include "c10/core/ScalarType.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/sinusoids.h"
 
@@ -13,7 +14,8 @@ at::Tensor Turn(const at::Tensor& features, const at::Tensor& sin, const at::Ten
   const at::Tensor pairs = features.unflatten(-1, {features.size(-1) / 2, 2});
   const at::Tensor even = pairs.select(-1, 0), odd = pairs.select(-1, 1);
   return at::stack({even.mul(cos).sub(odd.mul(sin)), odd.mul(cos).add(even.mul(sin))}, -1)
-      .flatten(-2);
+      .flatten(-2)
+      .to(features.scalar_type());
 }
 
 class Rope : public Encoding {
@@ -23,7 +25,9 @@ class Rope : public Encoding {
   void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const override {
     const int64_t size = queries.size(-1);
     const at::Tensor sinusoids =
-        Sinusoids(positions, size, queries.scalar_type()).unsqueeze(1).unsqueeze(1);
+        Sinusoids(positions, size, c10::promoteTypes(queries.scalar_type(), at::kFloat))
+            .unsqueeze(1)
+            .unsqueeze(1);
     const at::Tensor sin = sinusoids.narrow(-1, 0, size / 2);
     const at::Tensor cos = sinusoids.narrow(-1, size / 2, size / 2);
     queries = Turn(queries, sin, cos);

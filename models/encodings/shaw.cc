@@ -11,6 +11,7 @@
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/shifted_rows.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -34,7 +35,7 @@ class Shaw : public Encoding {
     const double scale = 1 / std::sqrt(static_cast<double>(head_size_));
     // One product with all 2n - 1 distances, whose row i is then shifted by i places.
     const at::Tensor by_distance =
-        at::bmm(queries.mul(scale).reshape({members, sequences * heads_ * n, head_size_}),
+        at::bmm(Widened(queries).mul(scale).reshape({members, sequences * heads_ * n, head_size_}),
                 ByDistance(parameters, block, n).transpose(1, 2));
     return ShiftedRows(by_distance.view({members * sequences * heads_, n, 2 * n - 1}))
         .view({members, sequences, heads_, n, n});

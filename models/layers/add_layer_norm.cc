@@ -5,6 +5,7 @@
 #include "models/kernels/add_layer_norm.h"
 #include "models/layers/layers.h"
 #include "models/layers/on_threads.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -56,8 +57,9 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
 
 }  // namespace
 
-at::Tensor AddLayerNorm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
-                        const at::Tensor& offset) {
+at::Tensor AddLayerNorm(const at::Tensor& given_a, const at::Tensor& given_b,
+                        const at::Tensor& scale, const at::Tensor& offset) {
+  const at::Tensor a = Widened(given_a), b = Widened(given_b);
   if (!a.device().is_cpu() || a.scalar_type() != at::kFloat) {
     return LayerNorm(a.add(b), scale, offset);
   }

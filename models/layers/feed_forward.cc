@@ -6,6 +6,7 @@
 #include "models/kernels/feed_forward.h"
 #include "models/layers/layers.h"
 #include "models/layers/on_threads.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -67,8 +68,9 @@ class FusedFeedForward : public torch::autograd::Function<FusedFeedForward> {
 
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters) {
   const auto& [up, up_bias, down, down_bias] = parameters;
-  if (!features.device().is_cpu() || features.scalar_type() != at::kFloat) {
-    return Linear(at::relu(Linear(features, up, up_bias)), down, down_bias);
+  if (!features.device().is_cpu() || features.scalar_type() != at::kFloat ||
+      Bfloat16Products::Active()) {
+    return Linear(at::relu(Linear(Operand(features), up, up_bias)), down, down_bias);
   }
   return FusedFeedForward::apply(features.contiguous(), up.contiguous(), up_bias.contiguous(),
                                  down.contiguous(), down_bias.contiguous());

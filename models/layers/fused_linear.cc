@@ -7,6 +7,7 @@
 #include "ATen/ops/empty_like.h"
 #include "models/kernels/linear.h"
 #include "models/layers/on_threads.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -69,8 +70,8 @@ class Fused : public torch::autograd::Function<Fused> {
 
 bool CanFuseLinear(const at::Tensor& features, const at::Tensor& weight) {
   return features.device().is_cpu() && features.scalar_type() == at::kFloat &&
-         features.size(1) * features.size(2) >= kLeastRows && weight.size(1) <= kMostColumns &&
-         weight.size(2) <= kMostColumns;
+         !Bfloat16Products::Active() && features.size(1) * features.size(2) >= kLeastRows &&
+         weight.size(1) <= kMostColumns && weight.size(2) <= kMostColumns;
 }
 
 at::Tensor FusedLinear(const at::Tensor& features, const at::Tensor& weight,

@@ -10,6 +10,7 @@
 #include "models/kernels/gated_gelu.h"
 #include "models/layers/layers.h"
 #include "models/layers/on_threads.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -74,7 +75,8 @@ class Gate : public torch::autograd::Function<Gate> {
 
 at::Tensor GatedFeedForward(const at::Tensor& features,
                             const GatedFeedForwardParameters& parameters, Gelu gelu) {
-  const at::Tensor gated = Gate::apply(Linear(features, parameters.inputs), gelu == Gelu::kTanh);
+  const at::Tensor gated =
+      Gate::apply(Linear(Operand(features), parameters.inputs), gelu == Gelu::kTanh);
   return Linear(gated, parameters.output);
 }
 

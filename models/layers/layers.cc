@@ -8,6 +8,7 @@
 #include "ATen/ops/layer_norm.h"
 #include "ATen/ops/mm.h"
 #include "models/layers/fused_linear.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -20,18 +21,19 @@ at::Tensor PerFeature(const at::Tensor& parameter) { return parameter.unsqueeze(
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight) {
   if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, at::Tensor());
   const int64_t members = features.size(0), rows = features.size(1), columns = features.size(2);
-  const at::Tensor product = members == 1 ? at::mm(features.flatten(0, 2), weight.squeeze(0))
-                                          : at::bmm(features.flatten(1, 2), weight);
-  return product.view({members, rows, columns, weight.size(2)});
+  const at::Tensor x = Operand(features), w = Operand(weight);
+  const at::Tensor product =
+      members == 1 ? at::mm(x.flatten(0, 2), w.squeeze(0)) : at::bmm(x.flatten(1, 2), w);
+  return product.view({members, rows, columns, w.size(2)}).to(features.scalar_type());
 }
 
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight, const at::Tensor& bias) {
   if (CanFuseLinear(features, weight)) return FusedLinear(features, weight, bias);
   const int64_t members = features.size(0), rows = features.size(1), columns = features.size(2);
-  const at::Tensor sum = members == 1
-                             ? at::addmm(bias.squeeze(0), features.flatten(0, 2), weight.squeeze(0))
-                             : at::baddbmm(bias.unsqueeze(1), features.flatten(1, 2), weight);
-  return sum.view({members, rows, columns, weight.size(2)});
+  const at::Tensor x = Operand(features), w = Operand(weight), b = Operand(bias);
+  const at::Tensor sum = members == 1 ? at::addmm(b.squeeze(0), x.flatten(0, 2), w.squeeze(0))
+                                      : at::baddbmm(b.unsqueeze(1), x.flatten(1, 2), w);
+  return sum.view({members, rows, columns, w.size(2)}).to(features.scalar_type());
 }
 
 at::Tensor LayerNorm(const at::Tensor& features, const at::Tensor& scale,

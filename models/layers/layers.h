@@ -6,9 +6,10 @@
 
 namespace lengthwise::models {
 
-// x W: `features` [P, B, n, d_in] and `weight` [P, d_in, d_out] give [P, B, n, d_out]. Many rows of
-// float32 on the CPU and small weights take kernels of our own, everything else LibTorch's: one
-// matrix product where P is 1, a batched one otherwise.
+// x W: `features` [P, B, n, d_in] and `weight` [P, d_in, d_out] give [P, B, n, d_out], of the
+// features' type, in products.h's precision. Many rows of float32 on the CPU and small weights take
+// kernels of our own, everything else LibTorch's: one matrix product where P is 1, a batched one
+// otherwise.
 at::Tensor Linear(const at::Tensor& features, const at::Tensor& weight);
 
 // x W + b with `bias` [P, d_out].

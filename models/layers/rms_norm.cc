@@ -5,6 +5,7 @@
 #include "ATen/ops/rms_norm.h"
 #include "models/kernels/rms_norm.h"
 #include "models/layers/on_threads.h"
+#include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 
 namespace lengthwise::models {
@@ -48,7 +49,8 @@ class FusedRmsNorm : public torch::autograd::Function<FusedRmsNorm> {
 
 }  // namespace
 
-at::Tensor RmsNorm(const at::Tensor& features, const at::Tensor& scale) {
+at::Tensor RmsNorm(const at::Tensor& given, const at::Tensor& scale) {
+  const at::Tensor features = Widened(given);
   if (features.device().is_cpu() && features.scalar_type() == at::kFloat) {
     return FusedRmsNorm::apply(features.contiguous(), scale.contiguous());
   }

@@ -20,6 +20,7 @@
 #include "models/encodings/encoding.h"
 #include "models/layers/gated_feed_forward.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 #include "models/layers/recompute.h"
 #include "models/layers/rms_norm.h"
 #include "models/networks/language_model.h"
@@ -201,8 +202,9 @@ class CausalDecoder : public LanguageModel {
     const Block& block = blocks_[b];
     const auto site = static_cast<uint32_t>(1 + 2 * b);
     const auto attention = [&](const at::Tensor& x) {
-      return drop(Linear(attend(Linear(x, parameters[block.inputs])), parameters[block.output]),
-                  site);
+      return drop(
+          Linear(attend(Linear(Operand(x), parameters[block.inputs])), parameters[block.output]),
+          site);
     };
     const auto feed_forward = [&](const at::Tensor& x) {
       return drop(GatedFeedForward(

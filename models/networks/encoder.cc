@@ -13,6 +13,7 @@
 #include "models/layers/embedding_noise.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 #include "models/networks/network.h"
 #include "models/networks/residual_norm.h"
 
@@ -116,7 +117,8 @@ class Encoder : public Network {
     const at::Tensor block_positions = positions.select(1, positions.size(1) == 1 ? 0 : block);
     // One product for the three: it reads h once, and its gradient is one product, too.
     const at::Tensor qkv =
-        Linear(h, at::cat({parameters[ids.query], parameters[ids.key], parameters[ids.value]}, 2));
+        Linear(Operand(h),
+               at::cat({parameters[ids.query], parameters[ids.key], parameters[ids.value]}, 2));
     const bool keep = capture != nullptr && capture->keep_attention;
     AttentionMaps* const kept = keep ? &maps : nullptr;
     at::Tensor mixed;

@@ -9,12 +9,12 @@
 #include "ATen/ops/cat.h"
 #include "ATen/ops/eye.h"
 #include "ATen/ops/leaky_relu.h"
-#include "ATen/ops/matmul.h"
 #include "ATen/ops/ones.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/embedding_noise.h"
 #include "models/layers/layers.h"
+#include "models/layers/products.h"
 #include "models/networks/linear_layer.h"
 #include "models/networks/network.h"
 #include "models/networks/number_embedding.h"
@@ -76,7 +76,7 @@ class GraphNetwork : public Network {
         const std::vector<int64_t> whole = {h.size(0), h.size(1), heads_, h.size(2), h.size(2)};
         capture->attention_probabilities.push_back(weights.expand(whole));
       }
-      h = at::matmul(weights, messages)
+      h = Product(weights, messages)
               .transpose(2, 3)
               .flatten(3)
               .add(parameters[block.bias].unsqueeze(1).unsqueeze(1))
@@ -106,8 +106,8 @@ class GraphNetwork : public Network {
   // [P, B, H, n, n]
   static at::Tensor Attention(const ParameterSet& parameters, const GraphBlock& block,
                               const at::Tensor& messages, const at::Tensor& neighbours) {
-    const at::Tensor asking = at::matmul(messages, parameters[*block.source].unsqueeze(1));
-    const at::Tensor asked = at::matmul(messages, parameters[*block.target].unsqueeze(1));
+    const at::Tensor asking = Product(messages, parameters[*block.source].unsqueeze(1));
+    const at::Tensor asked = Product(messages, parameters[*block.target].unsqueeze(1));
     return at::leaky_relu(asking.add(asked.transpose(3, 4)), kLeakySlope)
         .masked_fill(neighbours.eq(0), -std::numeric_limits<double>::infinity())
         .softmax(-1);

@@ -9,12 +9,14 @@
 
 #include "ATen/ops/cat.h"
 #include "ATen/ops/equal.h"
+#include "ATen/ops/ones.h"
 #include "ATen/ops/stack.h"
 #include "ATen/ops/tensor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
+#include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 
 namespace lengthwise::models {
@@ -74,6 +76,8 @@ class Decoder {
     }
     positions_ = at::stack(positions);
   }
+
+  void UseBfloat16Products() { model_ = WithBfloat16Products(std::move(model_)); }
 
   ParameterArena& arena() { return *arena_; }
   const LanguageModel& model() const { return *model_; }
@@ -227,6 +231,41 @@ TEST_P(LanguageModelTest, ASequenceIsToldTheSameInABatchAndAlone) {
   }
 }
 
+// The largest difference as a share of the largest number.
+double Share(const at::Tensor& a, const at::Tensor& b) {
+  return LargestDifference(a, b) / b.abs().max().item<double>();
+}
+
+// bfloat16 has eight significant bits: what is rounded to it is wrong by 2^-9 of its size at most,
+// and that of several layers by a few times as much. float32 would be wrong by less than 1e-6.
+TEST_P(LanguageModelTest, InBfloat16LogitsAndGradientsAreRoundedAndNothingElse) {
+  const at::Tensor sequences = Tokens(1, 1, 3, kLongest);
+  Decoder exact(GetParam(), at::kFloat, {1}), rounded(GetParam(), at::kFloat, {1});
+  rounded.UseBfloat16Products();
+  std::vector<at::Tensor> logits;
+  for (Decoder* decoder : {&exact, &rounded}) {
+    logits.push_back(decoder->Forward(sequences));
+    EXPECT_EQ(logits.back().scalar_type(), at::kFloat);
+    logits.back().square().mean().backward();
+  }
+  EXPECT_GT(Share(logits[1], logits[0]), 1e-4);
+  EXPECT_LT(Share(logits[1], logits[0]), 0.05);
+  EXPECT_LT(Share(rounded.arena().gradients(), exact.arena().gradients()), 0.1);
+  for (const auto& slot : rounded.arena().layout().slots()) {
+    const at::Tensor gradient = rounded.arena().gradients()[0].narrow(0, slot.offset, slot.size);
+    if (slot.shape.size() < 2 || slot.name == "embedding" ||
+        slot.name.find("encoding") != std::string::npos) {
+      continue;
+    }
+    // The result of a product in bfloat16.
+    EXPECT_TRUE(at::equal(gradient.to(at::kBFloat16).to(at::kFloat), gradient)) << slot.name;
+    EXPECT_GT(gradient.abs().max().item<double>(), 0) << slot.name;
+  }
+  EXPECT_LT(Share(Decoded(rounded, sequences, {8, 1, 1, 1, 1, 1, 1}),
+                  Recomputed(exact, sequences, {8, 1, 1, 1, 1, 1, 1})),
+            0.05);
+}
+
 std::vector<EncodingCase> EncodingCases() {
   std::vector<EncodingCase> cases;
   for (const EncodingEntry* entry : EncodingEntries()) {
@@ -277,6 +316,36 @@ TEST(CausalDecoderTest, RecomputedActivationsGiveTheSameGradients) {
     network.Set("recompute_activations", true);
     Decoder recomputed({.name = encoding}, at::kDouble, {1}, network);
     ExpectTheSame(kept, recomputed, &dropout);
+  }
+}
+
+TEST(CausalDecoderTest, ActivationsAreRecomputedInBfloat16Too) {
+  catalogue::Parameters network;
+  Decoder kept({.name = "relative"}, at::kFloat, {1}, network);
+  network.Set("recompute_activations", true);
+  Decoder recomputed({.name = "relative"}, at::kFloat, {1}, network);
+  for (Decoder* decoder : {&kept, &recomputed}) {
+    decoder->UseBfloat16Products();
+    decoder->Forward(Tokens(1, 1, 2, 5)).square().sum().backward();
+  }
+  EXPECT_TRUE(at::equal(kept.arena().gradients(), recomputed.arena().gradients()));
+}
+
+// Where attention is kept, it is made of tensors, as on devices without the fused kernels.
+TEST(CausalDecoderTest, AttentionOfTensorsInBfloat16IsThatOfTheKernels) {
+  for (const std::string encoding : {"none", "rope", "relative", "shaw", "alibi", "fire"}) {
+    Decoder decoder({.name = encoding}, at::kFloat, {1});
+    decoder.UseBfloat16Products();
+    const at::Tensor sequences = Tokens(1, 1, 3, 9);
+    Capture capture;
+    const at::Tensor logits = decoder.model().Forward(
+        decoder.parameters(), {.tokens = sequences.flatten(1), .groups = {{3, 9}}},
+        decoder.positions(), nullptr, &capture);
+    EXPECT_LT(Share(logits.unflatten(1, {3, 9}), decoder.Forward(sequences)), 0.05) << encoding;
+    for (const at::Tensor& probabilities : capture.attention_probabilities) {
+      EXPECT_EQ(probabilities.scalar_type(), at::kFloat) << encoding;
+      EXPECT_LT(LargestDifference(probabilities.sum(-1), at::ones({1, 3, 2, 9})), 1e-6);
+    }
   }
 }
 

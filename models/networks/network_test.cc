@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
+#include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "models/optimizers/optimizer.h"
@@ -81,6 +82,8 @@ class Pack {
               .view({policy.draws(), kTokens}));
     }
   }
+
+  void UseBfloat16Products() { network_ = WithBfloat16Products(std::move(network_)); }
 
   ParameterArena& arena() { return arena_; }
 
@@ -178,6 +181,31 @@ TEST_P(PackTest, MembersInTurnAreBitForBitTheModelsAlone) {
     }
     EXPECT_TRUE(at::equal(pack.arena().parameters()[p], single.arena().parameters()[0]));
     EXPECT_TRUE(at::equal(pack.arena().second_moments()[p], single.arena().second_moments()[0]));
+  }
+}
+
+// bfloat16 rounds to eight significant bits; float32 would be wrong by less than 1e-6.
+TEST_P(PackTest, InBfloat16LossesAndGradientsAreRounded) {
+  Pack exact = Make(at::kFloat, 1), rounded = Make(at::kFloat, 1), pair = Make(at::kFloat, 2);
+  rounded.UseBfloat16Products();
+  pair.UseBfloat16Products();
+  for (Pack* pack : {&exact, &rounded}) pack->arena().Initialize(0, 10);
+  for (const int64_t p : {0, 1}) pair.arena().Initialize(p, static_cast<uint64_t>(10 + p));
+  const double loss = exact.Step(0, 1, 0).item<double>();
+  EXPECT_NEAR(rounded.Step(0, 1, 0).item<double>() / loss, 1, 0.02);
+  EXPECT_NEAR(pair.Step(0, 2, 0)[0].item<double>() / loss, 1, 0.02);
+  const at::Tensor& expected = exact.arena().gradients()[0];
+  const auto error = [&](const at::Tensor& gradients) {
+    return gradients.sub(expected).norm().item<double>() / expected.norm().item<double>();
+  };
+  EXPECT_GT(error(rounded.arena().gradients()[0]), 1e-4);
+  EXPECT_LT(error(rounded.arena().gradients()[0]), 0.05);
+  EXPECT_LT(error(pair.arena().gradients()[0]), 0.05);
+  for (const auto& slot : rounded.arena().layout().slots()) {
+    if (slot.name != "output") continue;
+    const at::Tensor gradient = rounded.arena().gradients()[0].narrow(0, slot.offset, slot.size);
+    EXPECT_TRUE(at::equal(gradient.to(at::kBFloat16).to(at::kFloat), gradient))
+        << "the result of a product in bfloat16";
   }
 }
 

@@ -12,6 +12,7 @@
 #include "ATen/ops/tensor.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
+#include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 #include "models/networks/network.h"
 
@@ -39,7 +40,8 @@ struct Architecture {
 
 class Model {
  public:
-  explicit Model(const Architecture& architecture, int64_t pack_size = 1) {
+  explicit Model(const Architecture& architecture, int64_t pack_size = 1,
+                 at::ScalarType type = at::kDouble) {
     catalogue::Parameters given;
     for (const auto& [name, value] : architecture.parameters) given.Set(name, value);
     given.Set("blocks", int64_t{2});
@@ -50,7 +52,7 @@ class Model {
         {.output_columns = 1, .has_numbers = true, .longest_sequence = kTokens}, layout_);
     EXPECT_TRUE(network.ok()) << network.status();
     network_ = *std::move(network);
-    arena_ = std::make_unique<ParameterArena>(layout_, pack_size, at::kDouble, at::kCPU);
+    arena_ = std::make_unique<ParameterArena>(layout_, pack_size, type, at::kCPU);
     for (int64_t p = 0; p < pack_size; ++p) arena_->Initialize(p, static_cast<uint64_t>(p + 3));
   }
 
@@ -60,6 +62,8 @@ class Model {
     return network_->Forward(arena_->Members(first, members), {.numbers = numbers},
                              at::arange(n, at::kLong).expand({members, 1, n}), n, nullptr, capture);
   }
+
+  void UseBfloat16Products() { network_ = WithBfloat16Products(std::move(network_)); }
 
   ParameterArena& arena() { return *arena_; }
 
@@ -129,6 +133,23 @@ TEST_P(ArchitectureTest, EveryParameterLearns) {
         0)
         << slot.name;
   }
+}
+
+// Eight significant bits; float32 would be wrong by less than 1e-6.
+TEST_P(ArchitectureTest, InBfloat16ProductsAreRounded) {
+  Model exact(GetParam(), 1, at::kFloat), rounded(GetParam(), 1, at::kFloat);
+  rounded.UseBfloat16Products();
+  const at::Tensor numbers = Example().to(at::kFloat).div(3);
+  const at::Tensor expected = exact(numbers), outputs = rounded(numbers);
+  EXPECT_EQ(outputs.scalar_type(), at::kFloat);
+  const double error = outputs.sub(expected).abs().max().div(expected.abs().max()).item<double>();
+  EXPECT_GT(error, 1e-5);
+  EXPECT_LT(error, 0.05);
+  outputs.square().sum().backward();
+  expected.square().sum().backward();
+  const at::Tensor& gradients = exact.arena().gradients();
+  EXPECT_LT(rounded.arena().gradients().sub(gradients).norm().div(gradients.norm()).item<double>(),
+            0.1);
 }
 
 TEST_P(ArchitectureTest, ShorterSequencesGoThrough) {

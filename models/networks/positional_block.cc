@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ATen/ops/cat.h"
-#include "ATen/ops/matmul.h"
+#include "models/layers/products.h"
 
 namespace lengthwise::models {
 namespace {
@@ -17,12 +17,12 @@ at::Tensor SplitHeads(const at::Tensor& features, int64_t heads) {
 at::Tensor Mix(const at::Tensor& probabilities, const at::Tensor& values) {
   const int64_t heads = probabilities.size(2), sequences = values.size(1);
   if (probabilities.size(1) == sequences) {
-    return at::matmul(probabilities, SplitHeads(values, heads)).transpose(2, 3).flatten(3);
+    return Product(probabilities, SplitHeads(values, heads)).transpose(2, 3).flatten(3);
   }
   // One mixture for all sequences is one product a head: [n, n] by [n, B * size].
   const at::Tensor side_by_side =
       values.unflatten(3, {heads, values.size(3) / heads}).permute({0, 3, 2, 1, 4}).flatten(3);
-  return at::matmul(probabilities.squeeze(1), side_by_side)
+  return Product(probabilities.squeeze(1), side_by_side)
       .unflatten(3, {sequences, values.size(3) / heads})
       .permute({0, 3, 2, 1, 4})
       .flatten(3);
@@ -68,7 +68,7 @@ at::Tensor PositionalBlock::Probabilities(const ParameterSet& parameters,
   at::Tensor keys = SplitHeads(key_(parameters, source), heads_);
   const bool has_vectors = positions.vectors.defined();
   if (!has_vectors) positions.encoding.Rotate(positions.positions, queries, keys);
-  at::Tensor logits = at::matmul(queries, keys.transpose(3, 4)).mul(scale_);
+  at::Tensor logits = Product(queries, keys.transpose(3, 4)).mul(scale_);
   if (!has_vectors) {
     const at::Tensor term = positions.encoding.LogitTerm(parameters, positions.block,
                                                          positions.positions, queries, keys);

@@ -9,6 +9,7 @@
 #include "c10/core/GradMode.h"
 #include "models/encodings/positions.h"
 #include "models/layers/dropout.h"
+#include "models/networks/bfloat16.h"
 #include "models/networks/language_model.h"
 #include "random/stream.h"
 #include "worker/evaluation/language_evaluator.h"
@@ -166,6 +167,9 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreateLanguagePackModel(
                                             .longest_sequence = blueprint.size.longest_sequence},
                                            *layout);
   if (!model.ok()) return model.status();
+  if (blueprint.training.precision() == "bfloat16") {
+    *model = models::WithBfloat16Products(*std::move(model));
+  }
   const at::Device place = DeviceOf(device);
   auto parameters = PackParameters::Create(std::move(layout), blueprint, members, place);
   if (!parameters.ok()) return parameters.status();

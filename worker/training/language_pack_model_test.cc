@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -132,6 +133,30 @@ TEST(LanguagePackModelTest, LearnsAndAPackIsItsMembers) {
   const checkpoints::CheckpointHeader header = {
       .step = 30, .program_version = "0", .fingerprint = "f"};
   EXPECT_EQ(pack->Save(2, header), alone->Save(0, header));
+}
+
+TEST(LanguagePackModelTest, InBfloat16CheckpointsHoldFloat32WeightsAndMoments) {
+  v1::TrialSpecification trial = TinyTextTrial();
+  const Blueprint exact = MakeBlueprint(trial).value();
+  trial.mutable_training()->set_precision("bfloat16");
+  const Blueprint rounded = MakeBlueprint(trial).value();
+  const auto model = Create(rounded);
+  for (int64_t step = 1; step <= 3; ++step) model->TrainStep(step, {0}, {1e-3});
+  const std::string bytes = model->Save(0, {.step = 3, .program_version = "0", .fingerprint = "f"});
+  // The format of float32's, with its numbers.
+  const auto continued = Create(exact);
+  ASSERT_TRUE(continued->Load(0, bytes, "f").ok());
+  size_t numbers = 0, exact_in_bfloat16 = 0;
+  for (size_t end = bytes.size(); end > bytes.size() / 2; end -= sizeof(float)) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, bytes.data() + end - sizeof(float), sizeof(float));
+    if (bits == 0) continue;  // padding, and moments of tokens that did not occur
+    ++numbers;
+    if ((bits & 0xffff) == 0) ++exact_in_bfloat16;
+  }
+  EXPECT_GT(numbers, 1000u);
+  EXPECT_LT(exact_in_bfloat16, numbers / 100);
+  EXPECT_NE(continued->TrainStep(4, {0}, {1e-3})[0].loss, model->TrainStep(4, {0}, {1e-3})[0].loss);
 }
 
 TEST(LanguagePackModelTest, TokensMayAttendAcrossExamples) {

@@ -8,6 +8,7 @@
 #include "c10/core/GradMode.h"
 #include "models/encodings/positions.h"
 #include "models/layers/dropout.h"
+#include "models/networks/bfloat16.h"
 #include "models/networks/network.h"
 #include "models/parameters/arena.h"
 #include "random/stream.h"
@@ -213,6 +214,9 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blue
                                         .longest_sequence = blueprint.size.longest_sequence},
                                        *layout);
   if (!network.ok()) return network.status();
+  if (blueprint.training.precision() == "bfloat16") {
+    *network = models::WithBfloat16Products(*std::move(network));
+  }
   const at::Device place = DeviceOf(device);
   auto parameters = PackParameters::Create(std::move(layout), blueprint, members, place);
   if (!parameters.ok()) return parameters.status();
