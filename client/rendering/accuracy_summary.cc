@@ -40,6 +40,31 @@ std::string WhatIsSeen(const AccuracySummary& summary) {
   return absl::StrCat("trained on ", summary.axis, "s up to ", most);
 }
 
+// By trial and length; a later evaluation replaces an earlier one.
+using ErrorsByLength = std::map<std::pair<std::string, int32_t>, const v1::AnswerErrors*>;
+
+ErrorsByLength ErrorsOf(const std::vector<v1::Event>& analyses) {
+  ErrorsByLength errors;
+  for (const v1::Event& event : analyses) {
+    if (!event.has_answer_errors()) continue;
+    errors[{event.trial(), event.answer_errors().length()}] = &event.answer_errors();
+  }
+  return errors;
+}
+
+// Nothing where `errors` is null.
+void AddErrors(const v1::AnswerErrors* errors, std::vector<Value>& row) {
+  if (errors == nullptr) {
+    row.resize(row.size() + 4);
+    return;
+  }
+  for (const auto& counts : {errors->wrong_by_place(), errors->answers_by_wrong_digits()}) {
+    row.emplace_back(std::vector<int64_t>(counts.begin(), counts.end()));
+  }
+  row.emplace_back(int64_t{errors->first_wrong_with_carry()});
+  row.emplace_back(int64_t{errors->first_wrong_without_carry()});
+}
+
 }  // namespace
 
 std::string Caption(const AccuracySummary& summary) {
@@ -138,7 +163,8 @@ void AddTrainingAccuracies(const std::vector<v1::Trial>& trials,
 }
 
 Records AccuracyRecords(const std::vector<v1::Trial>& trials,
-                        const v1::QueryLengthAccuraciesResponse& accuracies) {
+                        const v1::QueryLengthAccuraciesResponse& accuracies,
+                        const std::vector<v1::Event>& analyses) {
   Records records;
   records.columns = {"trial",       "task",      "network", "encoding", "learning_rate",
                      "weight_seed", "data_seed", "step",    "final",    "length",
@@ -154,6 +180,12 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
       accuracies.evaluations().begin(), accuracies.evaluations().end(),
       [](const auto& evaluation) { return evaluation.accuracies().has_training_accuracy(); });
   if (training) records.columns.push_back("training_accuracy");
+  const ErrorsByLength errors = ErrorsOf(analyses);
+  if (!errors.empty()) {
+    records.columns.insert(records.columns.end(),
+                           {"wrong_by_place", "answers_by_wrong_digits", "first_wrong_with_carry",
+                            "first_wrong_without_carry"});
+  }
   for (const auto& evaluation : accuracies.evaluations()) {
     const auto found = by_name.find(evaluation.trial());
     if (found == by_name.end()) continue;
@@ -173,10 +205,16 @@ Records AccuracyRecords(const std::vector<v1::Trial>& trials,
       for (const std::string& metric : metrics) {
         records.rows.back().push_back(MetricValue(measured, metric, i));
       }
-      if (!training) continue;
-      // What is no number is no value in records.
-      records.rows.back().emplace_back(
-          measured.has_training_accuracy() ? measured.training_accuracy() : kNone);
+      if (training) {
+        // What is no number is no value in records.
+        records.rows.back().emplace_back(
+            measured.has_training_accuracy() ? measured.training_accuracy() : kNone);
+      }
+      if (!errors.empty()) {
+        const auto of_length = errors.find({evaluation.trial(), measured.lengths(i)});
+        AddErrors(measured.final() && of_length != errors.end() ? of_length->second : nullptr,
+                  records.rows.back());
+      }
     }
   }
   return records;

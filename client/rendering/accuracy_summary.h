@@ -90,9 +90,11 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 
 // Every trial and length, nothing averaged; also the evaluations during training where `accuracies`
 // has them. Behind the usual columns one for each LengthAccuracies.metrics that any of them has
-// and, where a trial has one, its training accuracy.
+// and, where a trial has one, its training accuracy. Where `analyses` (Connection::QueryAnalyses)
+// have AnswerErrors, their numbers stand in the rows of the final evaluations.
 Records AccuracyRecords(const std::vector<v1::Trial>& trials,
-                        const v1::QueryLengthAccuraciesResponse& accuracies);
+                        const v1::QueryLengthAccuraciesResponse& accuracies,
+                        const std::vector<v1::Event>& analyses = {});
 
 // A range of a list of lengths: indices [begin, end).
 struct LengthGroup {

@@ -189,6 +189,41 @@ TEST(AccuracySummaryTest, RecordsHaveTheTasksOtherMeasures) {
   EXPECT_TRUE(std::holds_alternative<std::monostate>(records.rows[2].back()));
 }
 
+TEST(AccuracySummaryTest, RecordsOfFinalEvaluationsHaveWhatIsWrongWithAnswers) {
+  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 3)};
+  v1::QueryLengthAccuraciesResponse response;
+  AddFinal(response, trials[0], {1.0, 0.5});
+  v1::QueryLengthAccuraciesResponse interval = response;
+  interval.mutable_evaluations(0)->mutable_accuracies()->set_final(false);
+  response.MergeFrom(interval);
+  AddFinal(response, trials[1], {1.0});
+  v1::Event event;
+  event.set_trial(trials[0].name());
+  v1::AnswerErrors& errors = *event.mutable_answer_errors();
+  errors.set_length(2);
+  for (const int32_t count : {3, 0, 1}) errors.add_wrong_by_place(count);
+  for (const int32_t count : {6, 4}) errors.add_answers_by_wrong_digits(count);
+  errors.set_first_wrong_with_carry(3);
+  errors.set_first_wrong_without_carry(1);
+  const Records records = AccuracyRecords(trials, response, {event});
+  std::ostringstream csv, json;
+  WriteCsv(records, csv);
+  EXPECT_NE(csv.str().find("sequences,wrong_by_place,answers_by_wrong_digits,"
+                           "first_wrong_with_carry,first_wrong_without_carry\n"),
+            std::string::npos)
+      << csv.str();
+  EXPECT_NE(csv.str().find(",3 0 1,6 4,3,1\n"), std::string::npos) << csv.str();
+  WriteJson(records, json);
+  EXPECT_NE(json.str().find("\"wrong_by_place\":[3,0,1],\"answers_by_wrong_digits\":[6,4]"),
+            std::string::npos)
+      << json.str();
+  // The other lengths, trials and steps have none.
+  ASSERT_EQ(records.rows.size(), 5u);
+  for (const size_t row : {0, 2, 3, 4}) {
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(records.rows[row].back())) << row;
+  }
+}
+
 TEST(AccuracySummaryTest, TheCaptionSaysWhatIsMeasured) {
   v1::ExperimentSpecification specification = Specification();
   specification.add_tasks()->set_name("bucket_sort");

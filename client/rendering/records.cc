@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/rendering/numbers.h"
 
@@ -18,6 +19,9 @@ std::string ToCsv(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {
     if (text->find_first_of(",\"\r\n") == std::string::npos) return *text;
     return "\"" + absl::StrReplaceAll(*text, {{"\"", "\"\""}}) + "\"";
+  }
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    return absl::StrJoin(*list, " ");
   }
   return "";
 }
