@@ -174,6 +174,32 @@ learning_rates: 0.001
   EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired}"),
             "tasks[0]: paired digits have no index hints: set index_hints to false or another "
             "order");
+  EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired, index_hints: false}"), "");
+  EXPECT_EQ(with("tasks: {name: decimal_addition, order: paired, index_hints: false, "
+                 "zero_padding: false}"),
+            "tasks[0]: paired digits always have a place for the carry: leave zero_padding out or "
+            "set another order");
+  EXPECT_EQ(with("tasks: {name: decimal_addition, index_hints: false, hints_wrap: true}"),
+            "tasks[0]: hints_wrap is about index hints, of which there are none: set index_hints "
+            "to true or leave hints_wrap out");
+  // 5 digits take 6 * 6 + 3 tokens.
+  const auto spaces = [&](int tokens) {
+    return message(absl::StrCat("tasks: {name: decimal_addition, random_space: 0.1}\n",
+                                "encodings: none\ntraining: {steps: 10, lengths: 1..5, packing: "
+                                "{tokens: ",
+                                tokens, "}}\nevaluation: {lengths: 1..10}\n"));
+  };
+  EXPECT_EQ(spaces(78), "");
+  EXPECT_EQ(spaces(77),
+            "training.packing.tokens: got 77, expected at least 78, twice the tokens of an example "
+            "of 5 (training.lengths.max), which augmentation makes longer");
+  for (const std::string line : {"training: {steps: 10, lengths: 0..5}",
+                                  "evaluation: {lengths: 1..10, interval_lengths: [0]}",
+                                  "evaluation: {lengths: 1..10, interval_lengths: [102]}",
+                                  "evaluation: {lengths: 1..10, attention_lengths: [0]}",
+                                  "evaluation: {lengths: 1..10, attention_lengths: [102]}"}) {
+    EXPECT_NE(with(line), "") << line;
+  }
   EXPECT_EQ(with("evaluation: {lengths: 1..10, projection: {}}"),
             "evaluation.projection: not of text tasks; leave it out");
   EXPECT_EQ(with("tasks: [decimal_addition, parity_check]"),
@@ -324,6 +350,8 @@ const Mistake kMistakes[] = {
      "training.checkpoint_every_steps: got -1, expected an integer of at least 0"},
     {"UnknownPrecision", "training: {steps: 1, precision: float23}",
      "training.precision: unknown precision \"float23\"; did you mean \"float32\"?"},
+    {"OtherHalfPrecision", "training: {steps: 1, precision: float16}",
+     "training.precision: unknown precision \"float16\"; did you mean \"bfloat16\"?"},
     {"NoEvaluationLengths", "evaluation: {sequences: 3}",
      "evaluation.lengths: required without a protocol: the lengths to evaluate, such as \"1..60\""},
     {"NegativeEvaluationLength", "evaluation: {lengths: [5, -5]}",

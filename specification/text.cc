@@ -85,6 +85,14 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
                               ", the tokens of an example of ", training.lengths().max(),
                               " (training.lengths.max)"));
   }
+  // An example that is longer than a sequence is left out of training.
+  if (const int64_t augmented = tasks::LongestContinued(task, training.lengths().max());
+      longest_example <= packing.tokens() && augmented > packing.tokens()) {
+    findings.Add("training.packing.tokens",
+                 absl::StrCat("got ", packing.tokens(), ", expected at least ", augmented,
+                              ", twice the tokens of an example of ", training.lengths().max(),
+                              " (training.lengths.max), which augmentation makes longer"));
+  }
   int64_t longest = tasks::LongestTraining(task, training.lengths().max(), packing.tokens(),
                                            packing.attend_across());
   for (const int32_t size : evaluation.lengths()) {

@@ -124,13 +124,17 @@ const std::map<std::string, FigureKind>& FigureKinds() {
       {"error_counts",
        {.fetch = [](Connection& connection, const PlotOptions&,
                     Experiments& experiments) { return FetchAnalyses(connection, experiments); },
-        .make = [](const Experiments& experiments,
-                   const PlotOptions&) { return ErrorCountsFigure(experiments); }}},
+        .make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return ErrorCountsFigure(experiments, options.attention.length);
+            }}},
       {"error_places",
        {.fetch = [](Connection& connection, const PlotOptions&,
                     Experiments& experiments) { return FetchAnalyses(connection, experiments); },
-        .make = [](const Experiments& experiments,
-                   const PlotOptions&) { return ErrorPlacesFigure(experiments); }}},
+        .make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return ErrorPlacesFigure(experiments, options.attention.length);
+            }}},
       {"length_sweep",
        {.make =
             [](const Experiments& experiments, const PlotOptions& options) {
@@ -180,11 +184,14 @@ absl::Status Check(const PlotOptions& options) {
           "a picture of ", pixels, " pixels? Accepted: ", kLeastPixels, " to ", kMostPixels));
     }
   }
-  const bool choice =
-      options.attention.layer != 0 || options.attention.head != 0 || options.attention.length != 0;
-  if (choice && options.figure != "attention") {
+  if ((options.attention.layer != 0 || options.attention.head != 0) &&
+      options.figure != "attention") {
+    return absl::InvalidArgumentError("--layer and --head are for the figure attention alone");
+  }
+  if (options.attention.length != 0 && options.figure != "attention" &&
+      options.figure != "error_counts" && options.figure != "error_places") {
     return absl::InvalidArgumentError(
-        "--layer, --head and --length are for the figure attention alone");
+        "--length is for the figures attention, error_counts and error_places");
   }
   const bool compares =
       options.figure == "attention_similarity" || options.figure == "encoding_distance";
@@ -334,7 +341,10 @@ void AddPlot(CLI::App& app, Program& program) {
                    "attention: this head, from 1, instead of the maximum over heads")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
-  command->add_option("--length", options->attention.length, "attention: only this input length")
+  command
+      ->add_option("--length", options->attention.length,
+                   "attention: only this input length; error_places, error_counts: this number of "
+                   "digits instead of the largest")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   command

@@ -139,6 +139,8 @@ TEST_F(PlotTest, MistakesAreToldBeforeAServerIsAsked) {
               HasSubstr("must end with .svg or .png"));
   EXPECT_THAT(refused({"e-1", "--figure", "loss", "--width", "7"}), HasSubstr("100 to 10000"));
   EXPECT_THAT(refused({"e-1", "--figure", "loss", "--layer", "1"}), HasSubstr("attention alone"));
+  EXPECT_THAT(refused({"e-1", "--figure", "loss", "--length", "2"}),
+              HasSubstr("attention, error_counts and error_places"));
 }
 
 TEST_F(PlotTest, NamesThatAreNotThereGetASuggestion) {

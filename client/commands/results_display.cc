@@ -5,6 +5,7 @@
 #include "client/rendering/accuracy_summary.h"
 #include "client/rendering/numbers.h"
 #include "client/watching/live_lines.h"
+#include "tasks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
@@ -18,6 +19,13 @@ int TrialCount(const v1::TrialCounts& trials) {
          trials.cancelled();
 }
 
+// All tasks of a specification are of one kind.
+bool LearnsText(const v1::ExperimentSpecification& specification) {
+  const tasks::TaskEntry* task =
+      specification.tasks().empty() ? nullptr : tasks::FindTask(specification.tasks(0).name());
+  return task != nullptr && task->kind == tasks::TaskKind::kText;
+}
+
 }  // namespace
 
 absl::Status PrintResults(Program& program, Connection& connection,
@@ -28,8 +36,15 @@ absl::Status PrintResults(Program& program, Connection& connection,
     if (!trials.ok()) return trials.status();
     auto accuracies = connection.QueryLengthAccuracies(experiment.name(), with_intervals);
     if (!accuracies.ok()) return accuracies.status();
+    std::vector<v1::Event> analyses;
+    if (LearnsText(experiment.specification())) {
+      auto errors = connection.QueryAnalyses(experiment.name());
+      if (!errors.ok()) return errors.status();
+      analyses = *std::move(errors);
+    }
     const bool csv = program.output == "csv";
-    WriteAccuracies(*trials, *accuracies, csv ? RecordFormat::kCsv : RecordFormat::kJson, out);
+    WriteAccuracies(*trials, *accuracies, analyses, csv ? RecordFormat::kCsv : RecordFormat::kJson,
+                    out);
     return absl::OkStatus();
   }
   auto cells = connection.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false);

@@ -1,13 +1,15 @@
 #include "client/plotting/answer_errors.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "client/plotting/display_names.h"
 #include "client/plotting/task_panels.h"
 
@@ -15,28 +17,41 @@ namespace lengthwise::client {
 namespace {
 
 using ErrorsByTrial = std::map<std::string, const v1::AnswerErrors*>;
+using ErrorsBySize = std::map<std::string, std::map<int32_t, const v1::AnswerErrors*>>;
 
-// The errors at the longest size that all trials have; a later evaluation replaces an earlier one.
-ErrorsByTrial ErrorsAtLongest(const std::vector<PlotExperiment>& experiments, int32_t& size) {
-  std::map<std::string, std::map<int32_t, const v1::AnswerErrors*>> all;
+// By trial; a later evaluation replaces an earlier one.
+ErrorsBySize ErrorsOf(const std::vector<PlotExperiment>& experiments) {
+  ErrorsBySize all;
   for (const PlotExperiment& experiment : experiments) {
     for (const v1::Event& event : experiment.analyses) {
       if (!event.has_answer_errors()) continue;
       all[event.trial()][event.answer_errors().length()] = &event.answer_errors();
     }
   }
-  std::optional<int32_t> longest;
-  for (const auto& [trial, by_size] : all) {
-    const int32_t largest = by_size.rbegin()->first;
-    longest = longest.has_value() ? std::min(*longest, largest) : largest;
-  }
+  return all;
+}
+
+// The longest that all trials have. `all` is not empty.
+int32_t LongestSize(const ErrorsBySize& all) {
+  int32_t longest = std::numeric_limits<int32_t>::max();
+  for (const auto& [trial, by_size] : all) longest = std::min(longest, by_size.rbegin()->first);
+  return longest;
+}
+
+// FAILED_PRECONDITION: no trial has errors of this size.
+absl::StatusOr<ErrorsByTrial> ErrorsAt(const ErrorsBySize& all, int32_t size) {
   ErrorsByTrial errors;
-  size = longest.value_or(0);
+  std::set<int32_t> recorded;
   for (const auto& [trial, by_size] : all) {
-    if (const auto found = by_size.find(size); found != by_size.end())
+    for (const auto& [digits, of_size] : by_size) recorded.insert(digits);
+    if (const auto found = by_size.find(size); found != by_size.end()) {
       errors[trial] = found->second;
+    }
   }
-  return errors;
+  if (!errors.empty()) return errors;
+  return absl::FailedPreconditionError(absl::StrCat("no answers at ", size,
+                                                    " digits are recorded; there are those at ",
+                                                    absl::StrJoin(recorded, ", "), " digits"));
 }
 
 void AddCounts(const google::protobuf::RepeatedField<int32_t>& counts, std::vector<double>& sums) {
@@ -72,15 +87,18 @@ std::vector<SeriesPoint> Shares(const std::vector<double>& counts, size_t first,
 
 enum class What { kPlaces, kCounts };
 
-absl::StatusOr<Figure> ErrorsFigure(const std::vector<PlotExperiment>& experiments, What what) {
-  int32_t size = 0;
-  const ErrorsByTrial errors = ErrorsAtLongest(experiments, size);
-  if (errors.empty()) {
+absl::StatusOr<Figure> ErrorsFigure(const std::vector<PlotExperiment>& experiments, int32_t size,
+                                    What what) {
+  const ErrorsBySize all = ErrorsOf(experiments);
+  if (all.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("no trial of ", ExperimentNames(experiments),
                      " has recorded what is wrong with its answers; trials on text do at the end "
                      "of training"));
   }
+  if (size == 0) size = LongestSize(all);
+  const auto errors = ErrorsAt(all, size);
+  if (!errors.ok()) return errors.status();
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
   Figure figure{.y = {.ticks = Axis::Ticks::kPercent}};
   if (what == What::kPlaces) {
@@ -104,7 +122,7 @@ absl::StatusOr<Figure> ErrorsFigure(const std::vector<PlotExperiment>& experimen
       if (seeds == nullptr) continue;
       Sums sums;
       for (const v1::Trial* trial : seeds->trials) {
-        if (const auto found = errors.find(trial->name()); found != errors.end()) {
+        if (const auto found = errors->find(trial->name()); found != errors->end()) {
           sums.Add(*found->second);
         }
       }
@@ -135,12 +153,14 @@ absl::StatusOr<Figure> ErrorsFigure(const std::vector<PlotExperiment>& experimen
 
 }  // namespace
 
-absl::StatusOr<Figure> ErrorPlacesFigure(const std::vector<PlotExperiment>& experiments) {
-  return ErrorsFigure(experiments, What::kPlaces);
+absl::StatusOr<Figure> ErrorPlacesFigure(const std::vector<PlotExperiment>& experiments,
+                                         int32_t size) {
+  return ErrorsFigure(experiments, size, What::kPlaces);
 }
 
-absl::StatusOr<Figure> ErrorCountsFigure(const std::vector<PlotExperiment>& experiments) {
-  return ErrorsFigure(experiments, What::kCounts);
+absl::StatusOr<Figure> ErrorCountsFigure(const std::vector<PlotExperiment>& experiments,
+                                         int32_t size) {
+  return ErrorsFigure(experiments, size, What::kCounts);
 }
 
 }  // namespace lengthwise::client

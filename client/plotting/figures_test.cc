@@ -550,6 +550,20 @@ TEST(AnswerErrorsTest, AreOfTheLongestSizeAndAllSeedsTogether) {
   EXPECT_DOUBLE_EQ(by_count[1].y, 2.0 / 8);
 }
 
+TEST(AnswerErrorsTest, AreOfTheSizeThatIsAskedFor) {
+  PlotExperiment experiment{.name = "e-1"};
+  Add(experiment, Addition(0, 0), {1, 1, 0.8});
+  AddErrors(experiment, experiment.trials[0], 2, {9, 6}, {0, 5, 5}, 10, 0);
+  AddErrors(experiment, experiment.trials[0], 3, {0, 1, 1}, {8, 2}, 1, 1);
+  const auto places = ErrorPlacesFigure({experiment}, 2);
+  ASSERT_TRUE(places.ok()) << places.status();
+  EXPECT_EQ(places->title, "Where digits are wrong at 2 digits: e-1");
+  EXPECT_DOUBLE_EQ(places->panels.at(0).series.at(0).points.at(1).y, 0.6);
+  EXPECT_EQ(ErrorCountsFigure({experiment}, 2)->panels.at(0).series.at(0).points.size(), 2u);
+  EXPECT_THAT(MessageOf(ErrorCountsFigure({experiment}, 7)),
+              HasSubstr("no answers at 7 digits are recorded; there are those at 2, 3 digits"));
+}
+
 TEST(AnswerErrorsTest, AreMissedWhereThereAreNone) {
   PlotExperiment experiment{.name = "e-1"};
   Add(experiment, Addition(0, 0), {1, 1, 0.8});

@@ -40,6 +40,31 @@ std::string WhatIsSeen(const AccuracySummary& summary) {
   return absl::StrCat("trained on ", summary.axis, "s up to ", most);
 }
 
+// By trial and length; a later evaluation replaces an earlier one.
+using ErrorsByLength = std::map<std::pair<std::string, int32_t>, const v1::AnswerErrors*>;
+
+ErrorsByLength ErrorsOf(const std::vector<v1::Event>& analyses) {
+  ErrorsByLength errors;
+  for (const v1::Event& event : analyses) {
+    if (!event.has_answer_errors()) continue;
+    errors[{event.trial(), event.answer_errors().length()}] = &event.answer_errors();
+  }
+  return errors;
+}
+
+// Nothing where `errors` is null.
+void AddErrors(const v1::AnswerErrors* errors, std::vector<Value>& row) {
+  if (errors == nullptr) {
+    row.resize(row.size() + 4);
+    return;
+  }
+  for (const auto& counts : {errors->wrong_by_place(), errors->answers_by_wrong_digits()}) {
+    row.emplace_back(std::vector<int64_t>(counts.begin(), counts.end()));
+  }
+  row.emplace_back(int64_t{errors->first_wrong_with_carry()});
+  row.emplace_back(int64_t{errors->first_wrong_without_carry()});
+}
+
 }  // namespace
 
 std::string Caption(const AccuracySummary& summary) {
@@ -112,7 +137,8 @@ AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
 }
 
 void WriteAccuracies(const std::vector<v1::Trial>& trials,
-                     const v1::QueryLengthAccuraciesResponse& accuracies, RecordFormat format,
+                     const v1::QueryLengthAccuraciesResponse& accuracies,
+                     const std::vector<v1::Event>& analyses, RecordFormat format,
                      std::ostream& out) {
   std::vector<std::string> columns = {
       "trial", "task",  "network", "encoding", "learning_rate", "weight_seed", "data_seed",
@@ -125,6 +151,11 @@ void WriteAccuracies(const std::vector<v1::Trial>& trials,
   }
   columns.insert(columns.end(), metrics.begin(), metrics.end());
   if (training) columns.push_back("training_accuracy");
+  const ErrorsByLength errors = ErrorsOf(analyses);
+  if (!errors.empty()) {
+    columns.insert(columns.end(), {"wrong_by_place", "answers_by_wrong_digits",
+                                   "first_wrong_with_carry", "first_wrong_without_carry"});
+  }
   RecordWriter writer(format, std::move(columns), out);
   std::map<std::string, const v1::Trial*> by_name;
   for (const v1::Trial& trial : trials) by_name[trial.name()] = &trial;
@@ -155,6 +186,10 @@ void WriteAccuracies(const std::vector<v1::Trial>& trials,
       if (training) {
         // What is no number is no value in records.
         row.emplace_back(measured.has_training_accuracy() ? measured.training_accuracy() : kNone);
+      }
+      if (!errors.empty()) {
+        const auto of_length = errors.find({evaluation.trial(), measured.lengths(i)});
+        AddErrors(measured.final() && of_length != errors.end() ? of_length->second : nullptr, row);
       }
       writer.Write(row);
     }

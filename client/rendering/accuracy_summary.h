@@ -86,9 +86,12 @@ Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series);
 
 // Writes every trial and length, nothing averaged; also the evaluations during training where
 // `accuracies` has them. Behind the usual columns one for each LengthAccuracies.metrics that any of
-// them has and, where a trial has one, its training accuracy.
+// them has and, where a trial has one, its training accuracy. Where `analyses`
+// (Connection::QueryAnalyses) have AnswerErrors, their numbers stand in the rows of the final
+// evaluations.
 void WriteAccuracies(const std::vector<v1::Trial>& trials,
-                     const v1::QueryLengthAccuraciesResponse& accuracies, RecordFormat format,
+                     const v1::QueryLengthAccuraciesResponse& accuracies,
+                     const std::vector<v1::Event>& analyses, RecordFormat format,
                      std::ostream& out);
 
 // A range of a list of lengths: indices [begin, end).

@@ -139,7 +139,7 @@ TEST(AccuracySummaryTest, RecordsHaveEveryTrialAndLength) {
   AddFinal(response, trials[0], {1.0, 0.5, 0.25});
   AddFinal(response, trials[1], {1.0});
   std::ostringstream out;
-  WriteAccuracies(trials, response, RecordFormat::kCsv, out);
+  WriteAccuracies(trials, response, {}, RecordFormat::kCsv, out);
   EXPECT_EQ(
       out.str(),
       "trial,task,network,encoding,learning_rate,weight_seed,data_seed,step,final,length,seen,"
@@ -161,9 +161,8 @@ TEST(AccuracySummaryTest, TrainingAccuraciesStandBeforeTheOthersWhereTheyWereMea
   EXPECT_THAT(MakeAccuracyTable(Summarize(Specification(), cells), 100).Render(100, Palette(false)),
               Not(HasSubstr("training set")));
   SetStatistic(0.75, 1, *measured.mutable_training_accuracy());
-  EXPECT_THAT(
-      MakeAccuracyTable(Summarize(Specification(), cells), 100).Render(100, Palette(false)),
-      HasSubstr("│ training set │     1"));
+  EXPECT_THAT(MakeAccuracyTable(Summarize(Specification(), cells), 100).Render(100, Palette(false)),
+              HasSubstr("│ training set │     1"));
   SetStatistic(0.75, 2, *measured.mutable_training_accuracy());
   measured.mutable_training_accuracy()->set_deviation(0.125);
   const AccuracySummary summary = Summarize(Specification(), cells);
@@ -181,7 +180,7 @@ TEST(AccuracySummaryTest, RecordsHaveTrainingAccuraciesWhereTheyWereMeasured) {
   for (const v1::Trial& trial : trials) AddFinal(response, trial, {1.0});
   response.mutable_evaluations(0)->mutable_accuracies()->set_training_accuracy(0.5);
   std::ostringstream out;
-  WriteAccuracies(trials, response, RecordFormat::kCsv, out);
+  WriteAccuracies(trials, response, {}, RecordFormat::kCsv, out);
   EXPECT_THAT(out.str(), HasSubstr("sequences,training_accuracy\n"));
   EXPECT_THAT(out.str(), HasSubstr("500,0.5\n"));
   EXPECT_THAT(out.str(), HasSubstr("500,\n"));
@@ -207,13 +206,45 @@ TEST(AccuracySummaryTest, RecordsHaveTheTasksOtherMeasures) {
   metric.add_values(1.0);
   metric.add_values(0.75);
   std::ostringstream out;
-  WriteAccuracies(trials, response, RecordFormat::kCsv, out);
+  WriteAccuracies(trials, response, {}, RecordFormat::kCsv, out);
   const std::vector<std::string> lines = absl::StrSplit(out.str(), '\n');
   ASSERT_EQ(lines.size(), 5u) << out.str();  // the last is empty
   EXPECT_TRUE(absl::EndsWith(lines[0], ",sequences,digits_accuracy")) << lines[0];
   EXPECT_TRUE(absl::EndsWith(lines[1], ",500,1")) << lines[1];
   EXPECT_TRUE(absl::EndsWith(lines[2], ",500,0.75")) << lines[2];
   EXPECT_TRUE(absl::EndsWith(lines[3], ",500,")) << lines[3];
+}
+
+TEST(AccuracySummaryTest, RecordsOfFinalEvaluationsHaveWhatIsWrongWithAnswers) {
+  const std::vector<v1::Trial> trials = {MakeTrial("sin_cos", 0), MakeTrial("randomized", 3)};
+  v1::QueryLengthAccuraciesResponse response;
+  AddFinal(response, trials[0], {1.0, 0.5});
+  v1::QueryLengthAccuraciesResponse interval = response;
+  interval.mutable_evaluations(0)->mutable_accuracies()->set_final(false);
+  response.MergeFrom(interval);
+  AddFinal(response, trials[1], {1.0});
+  v1::Event event;
+  event.set_trial(trials[0].name());
+  v1::AnswerErrors& errors = *event.mutable_answer_errors();
+  errors.set_length(2);
+  for (const int32_t count : {3, 0, 1}) errors.add_wrong_by_place(count);
+  for (const int32_t count : {6, 4}) errors.add_answers_by_wrong_digits(count);
+  errors.set_first_wrong_with_carry(3);
+  errors.set_first_wrong_without_carry(1);
+  std::ostringstream csv, json;
+  WriteAccuracies(trials, response, {event}, RecordFormat::kCsv, csv);
+  EXPECT_THAT(csv.str(), HasSubstr("sequences,wrong_by_place,answers_by_wrong_digits,"
+                                   "first_wrong_with_carry,first_wrong_without_carry\n"));
+  const std::vector<std::string> lines = absl::StrSplit(csv.str(), '\n');
+  ASSERT_EQ(lines.size(), 7u) << csv.str();  // the last is empty
+  EXPECT_TRUE(absl::EndsWith(lines[2], ",3 0 1,6 4,3,1")) << lines[2];
+  // The other lengths, trials and steps have none.
+  for (const size_t line : {1, 3, 4, 5}) {
+    EXPECT_TRUE(absl::EndsWith(lines[line], ",500,,,,")) << lines[line];
+  }
+  WriteAccuracies(trials, response, {event}, RecordFormat::kJson, json);
+  EXPECT_THAT(json.str(),
+              HasSubstr("\"wrong_by_place\":[3,0,1],\"answers_by_wrong_digits\":[6,4]"));
 }
 
 TEST(AccuracySummaryTest, TheCaptionSaysWhatIsMeasured) {

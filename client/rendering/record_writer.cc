@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/rendering/numbers.h"
 
@@ -40,6 +41,9 @@ std::string CsvText(const Value& value) {
     if (text->find_first_of(",\"\r\n") == std::string::npos) return *text;
     return "\"" + absl::StrReplaceAll(*text, {{"\"", "\"\""}}) + "\"";
   }
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    return absl::StrJoin(*list, " ");
+  }
   return "";
 }
 
@@ -50,6 +54,9 @@ std::string JsonText(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) {
     // What is not UTF-8 in a user's text is replaced, not refused.
     return nlohmann::json(*text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    return absl::StrCat("[", absl::StrJoin(*list, ","), "]");
   }
   return "null";
 }

@@ -10,8 +10,10 @@
 
 namespace lengthwise::client {
 
-// monostate: there is no value (null in JSON, nothing in CSV).
-using Value = std::variant<std::monostate, bool, int64_t, double, std::string>;
+// monostate: there is no value (null in JSON, nothing in CSV). A list is an array in JSON, its
+// numbers with spaces between them in CSV.
+using Value =
+    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>>;
 
 struct Records {
   std::vector<std::string> columns;

@@ -222,6 +222,10 @@ class Experiment:
         """One row for each trial and length of the final evaluation; `intervals` adds those during training."""
         return frames.accuracies(self._connection, self.name, self.trials(), intervals)
 
+    def answer_errors(self) -> pandas.DataFrame:
+        """Of text: one row for each trial and length, with the numbers of wrong answers by place and by wrong digits."""
+        return frames.answer_errors(self._connection, self.name, self.trials())
+
     def losses(self, max_points: int = 1000) -> pandas.DataFrame:
         """One row for each point of the loss curves, of which the server averages down to `max_points` a trial."""
         return frames.losses(self._connection, self.name, self.trials(), max_points)

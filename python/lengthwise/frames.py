@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc
 import pandas
 
-from lengthwise._proto import experiment_service_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 KEY = ["trial", "task", "network", "encoding", "learning_rate", "weight_seed", "data_seed"]
 LOSSES = ["step", "loss", "accuracy", "gradient_norm", "length"]
 ACCURACIES = ["step", "final", "length", "seen", "accuracy", "loss", "sequences"]
+ANSWER_ERRORS = [
+    "length", "answers", "wrong_by_place", "answers_by_wrong_digits", "first_wrong_with_carry",
+    "first_wrong_without_carry",
+]  # fmt: skip
 TRIALS = [
     "index", "state", "reason", "attempts", "worker", "seen_accuracy", "unseen_accuracy", "training_seconds",
     "create_time", "start_time", "end_time",
@@ -88,6 +92,23 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
                      measured.sequences]
                 )  # fmt: skip
     return pandas.DataFrame(rows, columns=KEY + ACCURACIES)
+
+
+def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) -> pandas.DataFrame:
+    """Of an experiment's or a trial's name, whose trials are given. A later evaluation replaces an earlier one."""
+    keys = {trial.name: _key(trial) for trial in trials}
+    rows: dict[tuple[str, int], list[Any]] = {}
+    for event in connection.stream(
+        "ExperimentService/QueryAnalyses", experiment_service_pb2.QueryAnalysesRequest(name=name), event_pb2.Event
+    ):
+        if not event.HasField("answer_errors"):
+            continue
+        errors = event.answer_errors
+        rows[event.trial, errors.length] = [
+            *keys[event.trial], errors.length, errors.answers, list(errors.wrong_by_place),
+            list(errors.answers_by_wrong_digits), errors.first_wrong_with_carry, errors.first_wrong_without_carry,
+        ]  # fmt: skip
+    return pandas.DataFrame(list(rows.values()), columns=KEY + ANSWER_ERRORS)
 
 
 def trials(all_trials: Sequence[Trial]) -> pandas.DataFrame:

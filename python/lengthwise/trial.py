@@ -165,6 +165,10 @@ class Trial:
         """Accuracy by length (`Experiment.accuracies`)."""
         return frames.accuracies(self._connection, self.name, [self], intervals)
 
+    def answer_errors(self) -> pandas.DataFrame:
+        """What is wrong with the answers to text, by length (`Experiment.answer_errors`)."""
+        return frames.answer_errors(self._connection, self.name, [self])
+
     def attention_maps(self, length: int = 0) -> list[events.AttentionMap]:
         """The recorded maps, or those of one input length."""
         return events.to_attention_maps(

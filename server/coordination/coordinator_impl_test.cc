@@ -1,6 +1,7 @@
 #include "server/coordination/coordinator_impl.h"
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -235,6 +236,43 @@ TEST_F(CoordinatorImplTest, ADamagedCheckpointFallsBackToTheOneBeforeAndThenToTh
   EXPECT_EQ(third.trials(0).checkpoint_step(), 0);
   EXPECT_FALSE(third.trials(0).has_checkpoint());
   EXPECT_THAT(Measured(experiment), IsEmpty());
+}
+
+// Gigabytes take long to read; meanwhile the server would answer nobody.
+TEST_F(CoordinatorImplTest, ALargeCheckpointIsReadByWhoFetchesItAndPassedOverFromThenOn) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  const std::string large(size_t{65} << 20, 'w');
+  ASSERT_EQ(coordinator_.Upload(lease, 0, 10, "weights"), absl::OkStatus());
+  Send(lease, {CheckpointEvent(lease, 0, 1, 10, "weights")});
+  ASSERT_EQ(coordinator_.Upload(lease, 0, 20, large), absl::OkStatus());
+  Send(lease, {CheckpointEvent(lease, 0, 2, 20, large)});
+  coordinator_.Release("w", lease);
+  const std::string path = ArtifactPath(lease, large);
+  std::fstream(path, std::ios::in | std::ios::out) << "x";
+  std::filesystem::last_write_time(
+      path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+
+  const v1::Lease second = coordinator_.Acquire("w");
+  EXPECT_EQ(second.trials(0).checkpoint_step(), 20);
+  v1::DownloadArtifactRequest download;
+  download.set_lease_id(second.lease_id());
+  download.set_fencing_token(second.fencing_token());
+  download.set_trial(second.trials(0).trial());
+  download.set_sha256(second.trials(0).checkpoint().sha256());
+  bool sent = false;
+  EXPECT_EQ(
+      coordinator_->ReadArtifact(download, [&](absl::string_view) { return sent = true; }).code(),
+      absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(sent);
+  coordinator_.Release("w", second);
+
+  EXPECT_EQ(coordinator_.Acquire("w").trials(0).checkpoint_step(), 10);
+  std::string warning;
+  for (const v1::Event& event : coordinator_.History(experiment)) {
+    if (event.has_log_line()) warning = event.log_line().text();
+  }
+  EXPECT_THAT(warning, HasSubstr("the checkpoint of step 20 cannot be used"));
 }
 
 TEST_F(CoordinatorImplTest, AnUploadMustBeWhatItsHeaderSays) {

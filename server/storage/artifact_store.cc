@@ -1,6 +1,7 @@
 #include "server/storage/artifact_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -164,15 +165,20 @@ absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::Write(cons
   return std::make_unique<ArtifactFileWriter>(*this, id, *path, *std::move(file), size_bytes, step);
 }
 
-absl::Status ArtifactStore::Remember(const std::string& path) {
+absl::Status ArtifactStore::Remember(const std::string& path, bool damaged) {
   const auto status = platform::GetFileStatus(path);
   if (!status.ok()) return status.status();
   platform::MutexLock lock(mutex_);
-  verified_[path] = {.size = status->size, .modified = status->modified};
+  verified_[path] = {.size = status->size, .modified = status->modified, .damaged = damaged};
   return absl::OkStatus();
 }
 
 absl::Status ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
+  return VerifyQuickly(id, size_bytes, std::numeric_limits<int64_t>::max());
+}
+
+absl::Status ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_bytes,
+                                          int64_t most_bytes) {
   const absl::StatusOr<std::string> path = PathOf(id);
   if (!path.ok()) return path.status();
   const auto status = platform::GetFileStatus(*path);
@@ -181,24 +187,26 @@ absl::Status ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
     return absl::DataLossError(
         absl::StrCat(*path, " has ", status->size, " bytes instead of ", size_bytes));
   }
+  const absl::Status damaged =
+      absl::DataLossError(absl::StrCat(*path, " is damaged: its SHA-256 is another"));
   {
     platform::MutexLock lock(mutex_);
     const auto known = verified_.find(*path);
     if (known != verified_.end() && known->second.size == status->size &&
         known->second.modified == status->modified) {
-      return absl::OkStatus();
+      return known->second.damaged ? damaged : absl::OkStatus();
     }
   }
+  if (status->size > most_bytes) return absl::OkStatus();
   platform::Sha256 hash;
   absl::Status read = platform::ReadFileInChunks(*path, [&](absl::string_view chunk) {
     hash.Update(chunk);
     return true;
   });
   if (!read.ok()) return read;
-  if (hash.Finish() != id.sha256) {
-    return absl::DataLossError(absl::StrCat(*path, " is damaged: its SHA-256 is another"));
-  }
-  return Remember(*path);
+  const bool is_whole = hash.Finish() == id.sha256;
+  if (absl::Status remembered = Remember(*path, !is_whole); !remembered.ok()) return remembered;
+  return is_whole ? absl::OkStatus() : damaged;
 }
 
 absl::Status ArtifactStore::Copy(const ArtifactId& from, const std::string& experiment,

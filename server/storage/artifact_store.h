@@ -52,6 +52,10 @@ class ArtifactStore {
   // NOT_FOUND; DATA_LOSS.
   absl::Status Verify(const ArtifactId& id, int64_t size_bytes = 0);
 
+  // The same for callers that cannot wait: what has more than `most_bytes` and was not checked
+  // before is not read, and counts as undamaged until somebody has called Verify.
+  absl::Status VerifyQuickly(const ArtifactId& id, int64_t size_bytes, int64_t most_bytes);
+
   // Gives a trial an artifact of another's, durably: the same file under a second name where the
   // file system can, a copy otherwise. Either goes without the other. NOT_FOUND; DATA_LOSS.
   absl::Status Copy(const ArtifactId& from, const std::string& experiment, const std::string& trial,
@@ -76,6 +80,7 @@ class ArtifactStore {
   struct Verified {
     int64_t size = 0;
     absl::Time modified;
+    bool damaged = false;
   };
 
   explicit ArtifactStore(std::string directory) : directory_(std::move(directory)) {}
@@ -85,7 +90,7 @@ class ArtifactStore {
   absl::StatusOr<std::string> PathOf(const ArtifactId& id) const;
   // Makes the trial's directory, durably.
   absl::Status MakeDirectory(const ArtifactId& id);
-  absl::Status Remember(const std::string& path);
+  absl::Status Remember(const std::string& path, bool damaged = false);
 
   friend class ArtifactFileWriter;
 

@@ -85,6 +85,18 @@ TEST_F(ArtifactStoreTest, DamageIsFoundAlsoAfterItWasVerified) {
   EXPECT_EQ(store_->Verify(IdOf("weights"), 7).code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(ArtifactStoreTest, WhatIsLargeIsReadByVerifyAloneAndKnownAfterwards) {
+  ASSERT_EQ(Write("weights"), absl::OkStatus());
+  const std::string path = PathOf("weights") + ".safetensors";
+  std::ofstream(path) << "weighty";
+  std::filesystem::last_write_time(
+      path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+  EXPECT_EQ(store_->VerifyQuickly(IdOf("weights"), 7, /*most_bytes=*/6), absl::OkStatus());
+  EXPECT_EQ(store_->VerifyQuickly(IdOf("weights"), 8, 6).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(store_->Verify(IdOf("weights"), 7).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(store_->VerifyQuickly(IdOf("weights"), 7, 6).code(), absl::StatusCode::kDataLoss);
+}
+
 TEST_F(ArtifactStoreTest, NoNameLeadsOutOfTheDirectory) {
   for (const std::string name : {"..", ".", "../x", "a/b", "", "a b"}) {
     ArtifactId id = IdOf("weights");

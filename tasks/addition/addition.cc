@@ -54,6 +54,16 @@ class AdditionTask final : public TextTask {
       return absl::InvalidArgumentError(
           "paired digits have no index hints: set index_hints to false or another order");
     }
+    if (!settings_.format.zero_padding && settings_.format.order == Order::kPaired) {
+      return absl::InvalidArgumentError(
+          "paired digits always have a place for the carry: leave zero_padding out or set another "
+          "order");
+    }
+    if (settings_.hints_wrap && !hints) {
+      return absl::InvalidArgumentError(
+          "hints_wrap is about index hints, of which there are none: set index_hints to true or "
+          "leave hints_wrap out");
+    }
     const int64_t largest = hints ? kHints - 1 : kLargestSizeWithoutHints;
     if (size < 1 || size > largest) {
       return absl::InvalidArgumentError(absl::StrCat("operands have 1 to ", largest, " digits",

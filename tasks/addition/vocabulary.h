@@ -21,6 +21,7 @@ inline constexpr int32_t kHints = 102;
 inline constexpr int32_t kEnd = kFirstHint + kHints;
 // 116 tokens, then padding.
 inline constexpr int32_t kPadding = kEnd + 1;
+static_assert(kPadding == 116, "ten digits, three signs, 102 hints and the end");
 // Only of the paired format, which is not one of the 116.
 inline constexpr int32_t kComma = kPadding + 1;
 inline constexpr int32_t kTokens = kComma + 1;

@@ -98,6 +98,9 @@ class ClientTest(unittest.TestCase):
             [Numbers(3).loss(step) for step in Numbers.STEPS],
         )
         self.assertEqual(len(experiment.losses(max_points=2)), 8)
+        errors = experiment.answer_errors()
+        self.assertEqual(list(errors["trial"]), [trial.name for trial in experiment.trials()])
+        self.assertEqual(list(errors["first_wrong_with_carry"]), [1] * 4)
         table = experiment.trial_table()
         self.assertEqual(list(table["state"]), ["SUCCEEDED"] * 4)
         self.assertEqual(list(table["index"]), [0, 1, 2, 3])
@@ -121,6 +124,9 @@ class ClientTest(unittest.TestCase):
             numpy.testing.assert_array_equal(scores[6].accuracies, [1, 0.5])
             numpy.testing.assert_array_equal(scores[6].losses, [0.25, 2])
             self.assertEqual(trial.noise_accuracies(), {0.1: 0.75})
+            (errors,) = trial.answer_errors().to_dict("records")
+            self.assertEqual((errors["length"], errors["answers"], errors["wrong_by_place"]), (6, 8, [2, 1]))
+            self.assertEqual((errors["answers_by_wrong_digits"], errors["first_wrong_without_carry"]), ([5, 3], 2))
             model = trial.model()
             self.assertEqual(set(model), set(numbers.weights()))
             for name, value in numbers.weights().items():

@@ -216,6 +216,13 @@ class Worker:
                     step=200,
                     noise_accuracies=event_pb2.NoiseAccuracies(deviations=[0.1], accuracies=[0.75], losses=[0.5]),
                 ),
+                event_pb2.Event(
+                    step=200,
+                    answer_errors=event_pb2.AnswerErrors(
+                        length=6, answers=8, wrong_by_place=[2, 1], answers_by_wrong_digits=[5, 3],
+                        first_wrong_with_carry=1, first_wrong_without_carry=2,
+                    ),
+                ),
                 *[event_pb2.Event(step=200, attention_map=part) for part in parts],
                 event_pb2.Event(
                     step=200,

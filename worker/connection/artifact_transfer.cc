@@ -1,5 +1,6 @@
 #include "worker/connection/artifact_transfer.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,8 @@ absl::StatusOr<std::string> DownloadArtifact(v1::WorkerService::StubInterface& s
   const std::unique_ptr<grpc::ClientReaderInterface<v1::DownloadArtifactResponse>> reader =
       stub.DownloadArtifact(call.context(), request);
   std::string bytes;
+  // At once: a string that grows would take up to twice the room of a large checkpoint.
+  bytes.reserve(static_cast<size_t>(std::max<int64_t>(0, size_bytes)));
   platform::Sha256 hash;
   v1::DownloadArtifactResponse response;
   while (reader->Read(&response)) {
