@@ -159,9 +159,8 @@ TEST(AccuracySummaryTest, TrainingAccuraciesStandBeforeTheOthersWhereTheyWereMea
   EXPECT_THAT(MakeAccuracyTable(Summarize(Specification(), cells), 100).Render(100, Palette(false)),
               Not(HasSubstr("training set")));
   SetStatistic(0.75, 1, *measured.mutable_training_accuracy());
-  EXPECT_THAT(
-      MakeAccuracyTable(Summarize(Specification(), cells), 100).Render(100, Palette(false)),
-      HasSubstr("│ training set │     1"));
+  EXPECT_THAT(MakeAccuracyTable(Summarize(Specification(), cells), 100).Render(100, Palette(false)),
+              HasSubstr("│ training set │     1"));
   SetStatistic(0.75, 2, *measured.mutable_training_accuracy());
   measured.mutable_training_accuracy()->set_deviation(0.125);
   const AccuracySummary summary = Summarize(Specification(), cells);
