@@ -181,8 +181,8 @@ AnalysisReport ReportGroundTruth(const std::vector<GroundTruthAttention>& rows,
     }
   }
   report.remarks.push_back(
-      "even: what attending to all cells alike would give. The cells that settle a puzzle are those "
-      "of the rows and columns that the rules of its task relate.");
+      "even: what attending to all cells alike would give. The cells that settle a puzzle are "
+      "those of the rows and columns that the rules of its task relate.");
   return report;
 }
 
