@@ -1,7 +1,7 @@
-// The matrix products of networks, in the parameters' type or in bfloat16, whose eight significant
-// bits make them several times faster on devices that have it. Mixed precision as in Micikevicius
-// et al. 2018, with bfloat16's range in place of a scaled loss: parameters, norms, softmax, losses
-// and what encodings make of positions stay float32.
+// The matrix products of networks, in the parameters' type or in bfloat16, which has eight
+// significant bits. Mixed precision as in Micikevicius et al. 2018, with bfloat16's range in place
+// of a scaled loss: parameters, norms, softmax, losses and what encodings make of positions stay
+// float32.
 #ifndef LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
 #define LENGTHWISE_MODELS_LAYERS_PRODUCTS_H_
 

@@ -40,12 +40,36 @@ evaluation:
   attention_lengths: [12]
 )";
 
+// An addition is trained in well under a second a hundred steps; its answers take seconds.
+constexpr char kTextSpecification[] = R"(
+name: crash_text
+tasks: decimal_addition
+networks: {name: causal_decoder, blocks: 1, heads: 2, d_model: 32, d_ff: 64}
+encodings: {name: fire, randomized: true, max_position: 512}
+learning_rates: 0.003
+seeds: 3
+training:
+  steps: 600
+  batch_size: 4
+  lengths: {min: 1, max: 2}
+  packing: {tokens: 64}
+  report_every_steps: 5
+  checkpoint_every_steps: 50
+evaluation:
+  lengths: [1, 2, 10, 20]
+  sequences: 1500
+  every_steps: 220
+  interval_sequences: 20
+  attention_lengths: [2]
+)";
+
 // Everything measured of an experiment, by trial id, without what a disturbance may change (times,
 // attempts, positions): bytes that are equal exactly when the measurements are.
 struct History {
   std::map<std::string, std::string> loss_curves;
   std::map<std::string, std::string> accuracies;
   std::map<std::string, std::string> attention_maps;
+  std::map<std::string, std::string> answer_errors;
   // SHA-256 of the last checkpoint: weights and optimizer state, bit for bit.
   std::map<std::string, std::string> final_checkpoints;
   bool operator==(const History&) const = default;
@@ -84,6 +108,9 @@ History Fold(const std::vector<v1::Event>& events) {
       if (event.has_attention_map()) {
         history.attention_maps[trial] += event.attention_map().SerializeAsString();
       }
+      if (event.has_answer_errors()) {
+        history.answer_errors[trial] += event.answer_errors().SerializeAsString();
+      }
       if (event.has_checkpoint()) history.final_checkpoints[trial] = event.checkpoint().sha256();
     }
     history.loss_curves[trial] = points.SerializeAsString();
@@ -107,6 +134,17 @@ v1::Experiment Get(Server& server, const std::string& experiment) {
   const grpc::Status status = server.experiments().GetExperiment(&context, request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
   return response;
+}
+
+// How often a trial was given out, and from which steps it went on.
+std::vector<int64_t> StartsOf(const std::vector<v1::Event>& events) {
+  std::vector<int64_t> steps;
+  for (const v1::Event& event : events) {
+    if (event.has_state_change() && event.state_change().to() == v1::RUNNING) {
+      steps.push_back(event.state_change().resumed_from_step());
+    }
+  }
+  return steps;
 }
 
 void ExpectPositionsAscend(const std::vector<v1::Event>& events) {
@@ -183,6 +221,50 @@ TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
     return count;
   };
   EXPECT_EQ(measurements(late), measurements(expected_events));
+}
+
+TEST(CrashTest, ALanguageModelKilledInTrainingAndWhileItAnswersHasTheHistoryOfAnUndisturbedRun) {
+  const std::string directory = ::testing::TempDir() + "/text";
+  Server undisturbed(directory + "/undisturbed", absl::Seconds(60));
+  undisturbed.Start();
+  auto worker = StartWorker(undisturbed, directory + "/undisturbed");
+  const std::string expected_name = Submit(undisturbed, kTextSpecification);
+  const std::vector<v1::Event> expected_events = ReadAll(undisturbed, expected_name);
+  const History expected = Fold(expected_events);
+  ASSERT_EQ(Get(undisturbed, expected_name).trials().succeeded(), 1);
+  EXPECT_EQ(StartsOf(expected_events), std::vector<int64_t>{0});
+  ASSERT_EQ(expected.answer_errors.size(), 1U);
+  worker.reset();
+
+  Server disturbed(directory + "/disturbed", absl::Seconds(2));
+  disturbed.Start();
+  worker = StartWorker(disturbed, directory + "/disturbed");
+  const std::string name = Submit(disturbed, kTextSpecification);
+  Watcher watcher(disturbed, name);
+  const auto kill_worker = [&] {
+    worker->Signal(SIGKILL);
+    ASSERT_TRUE(worker->WaitFor(kDeadline));
+    worker = StartWorker(disturbed, directory + "/disturbed");
+  };
+
+  ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) {
+    return event.has_training_points() && event.step() > 100 && event.step() < 500;
+  }));
+  kill_worker();
+  // Behind the last checkpoint there is the final evaluation alone.
+  ASSERT_TRUE(watcher.WatchUntil(
+      [](const v1::Event& event) { return event.has_checkpoint() && event.step() == 600; }));
+  kill_worker();
+  EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+  EXPECT_EQ(Get(disturbed, name).trials().succeeded(), 1);
+
+  const std::vector<int64_t> starts = StartsOf(watcher.events());
+  ASSERT_EQ(starts.size(), 3U);
+  EXPECT_GE(starts[1], 100);
+  EXPECT_LT(starts[1], 600);
+  EXPECT_EQ(starts[2], 600) << "killed when nothing but answers was missing";
+  EXPECT_TRUE(Fold(watcher.events()) == expected);
+  EXPECT_TRUE(Fold(ReadAll(disturbed, name)) == expected);
 }
 
 TEST(CrashTest, TwoWatchersAndALateOneSeeTheSameEvents) {
