@@ -1,6 +1,7 @@
 // `lengthwise compare A B`: two experiments side by side.
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -110,12 +111,14 @@ Records MakeRecords(const std::vector<Pair>& pairs) {
                               std::get<3>(pair.key)};
     for (const Cell* cell : {pair.first, pair.second}) {
       const SeedStatistic unseen = cell == nullptr ? SeedStatistic() : cell->unseen_accuracy();
-      row.push_back(unseen.trials() > 0 ? Value(unseen.mean()) : Value());
-      row.push_back(unseen.trials() > 1 ? Value(unseen.deviation()) : Value());
+      row.push_back(OrNothing(unseen.trials() > 0 ? std::optional(unseen.mean()) : std::nullopt));
+      row.push_back(
+          OrNothing(unseen.trials() > 1 ? std::optional(unseen.deviation()) : std::nullopt));
       row.push_back(int64_t{unseen.trials()});
     }
     const std::optional<double> difference = Difference(pair);
-    row.push_back(difference.has_value() ? Value(*difference / 100) : Value());
+    row.push_back(
+        OrNothing(difference.has_value() ? std::optional(*difference / 100) : std::nullopt));
     records.rows.push_back(std::move(row));
   }
   return records;

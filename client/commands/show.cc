@@ -1,5 +1,6 @@
 // `lengthwise show EXPERIMENT|TRIAL`: everything known of one.
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -56,7 +57,7 @@ Records TrialRecords(const std::vector<v1::Trial>& trials) {
   for (const v1::Trial& trial : trials) {
     const v1::Outcome& outcome = trial.outcome();
     const auto score = [&](double value) {
-      return trial.has_outcome() && value >= 0 ? Value(value) : Value();
+      return OrNothing(trial.has_outcome() && value >= 0 ? std::optional(value) : std::nullopt);
     };
     records.rows.push_back({trial.name(), StateWord(trial.state()), trial.reason(),
                             int64_t{trial.attempt()}, trial.worker(), trial.checkpoint_step(),

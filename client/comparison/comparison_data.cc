@@ -1,5 +1,6 @@
 // A comparison for programs: CSV and JSON.
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "client/comparison/comparison_display.h"
 
@@ -7,11 +8,6 @@ namespace lengthwise::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <typename Number>
-Value OrNothing(const std::optional<Number>& value) {
-  return value.has_value() ? Value(*value) : Value();
-}
 
 Json ToJson(const Value& value) {
   return std::visit(
@@ -49,16 +45,16 @@ Records ComparisonRecords(const Comparison& comparison) {
       const ComparisonCell& cell = comparison.cells[row][column];
       const bool run = cell.measured.has_value();
       const bool printed = cell.published.has_value();
-      records.rows.push_back({table.rows[row].task, table.rows[row].level,
-                              table.rows[row].permutation_invariant,
-                              table.rows[row].random_accuracy, table.columns[column].key,
-                              run ? Value(cell.measured->value) : Value(),
-                              run ? OrNothing(cell.measured->deviation) : Value(),
-                              int64_t{run ? cell.measured->trials : 0},
-                              printed ? Value(cell.published->value) : Value(),
-                              printed ? OrNothing(cell.published->deviation) : Value(),
-                              OrNothing(cell.Difference(table.quantity)), cell.best_measured,
-                              cell.best_published, QuantityName(table.QuantityOf(row))});
+      records.rows.push_back(
+          {table.rows[row].task, table.rows[row].level, table.rows[row].permutation_invariant,
+           table.rows[row].random_accuracy, table.columns[column].key,
+           OrNothing(run ? std::optional(cell.measured->value) : std::nullopt),
+           OrNothing(run ? cell.measured->deviation : std::nullopt),
+           int64_t{run ? cell.measured->trials : 0},
+           OrNothing(printed ? std::optional(cell.published->value) : std::nullopt),
+           OrNothing(printed ? cell.published->deviation : std::nullopt),
+           OrNothing(cell.Difference(table.quantity)), cell.best_measured, cell.best_published,
+           QuantityName(table.QuantityOf(row))});
     }
   }
   return records;

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -192,10 +193,12 @@ absl::Status CsvExporter::AddTrial(const v1::Trial& trial) {
     const v1::LengthAccuracies& measured = evaluation.accuracies;
     for (int i = 0; i < measured.lengths_size(); ++i) {
       std::vector<Value>& row = accuracies.rows.emplace_back(key);
-      row.insert(row.end(), {evaluation.step, measured.final(), int64_t{measured.lengths(i)},
-                             measured.lengths(i) <= seen_up_to, measured.accuracies(i),
-                             i < measured.losses_size() ? Value(measured.losses(i)) : Value(),
-                             int64_t{measured.sequences()}, measured.training_seconds()});
+      row.insert(row.end(),
+                 {evaluation.step, measured.final(), int64_t{measured.lengths(i)},
+                  measured.lengths(i) <= seen_up_to, measured.accuracies(i),
+                  OrNothing(i < measured.losses_size() ? std::optional<double>(measured.losses(i))
+                                                       : std::nullopt),
+                  int64_t{measured.sequences()}, measured.training_seconds()});
     }
   }
   absl::Status status = trials_->Append(Rows(std::move(trials)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -179,8 +180,11 @@ void WriteAccuracies(const std::vector<v1::Trial>& trials,
       row.resize(start.size());
       row.emplace_back(int64_t{measured.lengths(i)});
       row.emplace_back(measured.lengths(i) <= specification.evaluation().seen_up_to());
-      row.push_back(i < measured.accuracies_size() ? Value(measured.accuracies(i)) : Value());
-      row.push_back(i < measured.losses_size() ? Value(measured.losses(i)) : Value());
+      row.push_back(OrNothing(i < measured.accuracies_size()
+                                  ? std::optional<double>(measured.accuracies(i))
+                                  : std::nullopt));
+      row.push_back(OrNothing(i < measured.losses_size() ? std::optional<double>(measured.losses(i))
+                                                         : std::nullopt));
       row.emplace_back(int64_t{measured.sequences()});
       for (const std::string& metric : metrics) row.push_back(MetricValue(measured, metric, i));
       if (training) {

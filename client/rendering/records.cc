@@ -13,6 +13,11 @@ void Write(const Records& records, RecordFormat format, std::ostream& out) {
 
 }  // namespace
 
+Value OrNothing(std::optional<double> number) {
+  if (!number.has_value()) return {};
+  return *number;
+}
+
 void WriteCsv(const Records& records, std::ostream& out) {
   Write(records, RecordFormat::kCsv, out);
 }

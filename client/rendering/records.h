@@ -3,6 +3,7 @@
 #define LENGTHWISE_CLIENT_RENDERING_RECORDS_H_
 
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <variant>
@@ -14,6 +15,9 @@ namespace lengthwise::client {
 // numbers with spaces between them in CSV.
 using Value =
     std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>>;
+
+// The number, or no value.
+Value OrNothing(std::optional<double> number);
 
 struct Records {
   std::vector<std::string> columns;
