@@ -194,10 +194,10 @@ learning_rates: 0.001
             "training.packing.tokens: got 77, expected at least 78, twice the tokens of an example "
             "of 5 (training.lengths.max), which augmentation makes longer");
   for (const std::string line : {"training: {steps: 10, lengths: 0..5}",
-                                  "evaluation: {lengths: 1..10, interval_lengths: [0]}",
-                                  "evaluation: {lengths: 1..10, interval_lengths: [102]}",
-                                  "evaluation: {lengths: 1..10, attention_lengths: [0]}",
-                                  "evaluation: {lengths: 1..10, attention_lengths: [102]}"}) {
+                                 "evaluation: {lengths: 1..10, interval_lengths: [0]}",
+                                 "evaluation: {lengths: 1..10, interval_lengths: [102]}",
+                                 "evaluation: {lengths: 1..10, attention_lengths: [0]}",
+                                 "evaluation: {lengths: 1..10, attention_lengths: [102]}"}) {
     EXPECT_NE(with(line), "") << line;
   }
   EXPECT_EQ(with("evaluation: {lengths: 1..10, projection: {}}"),
