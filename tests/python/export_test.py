@@ -139,6 +139,7 @@ class ExportTest(unittest.TestCase):
                 "final_lengths": numpy.array(numbers.LENGTHS, "<i8"),
                 "final_accuracies": numpy.array([numbers.accuracy(length) for length in numbers.LENGTHS]),
                 "final_losses": numpy.full(4, 0.25),
+                "training_set_accuracy": numpy.array([0.875]),
                 "interval_steps": numpy.array([100]),
                 "interval_lengths": numpy.array(numbers.INTERVAL_LENGTHS),
                 "interval_accuracies": numpy.array([[numbers.accuracy(length, 100) for length in (2, 6)]]),

@@ -241,7 +241,7 @@ class Worker:
             seen_accuracy=numpy.mean([numbers.accuracy(2), numbers.accuracy(4)]),
             unseen_accuracy=numpy.mean([numbers.accuracy(6), numbers.accuracy(8)]),
         )  # fmt: skip
-        self._send(lease, leased, 12, [event_pb2.Event(step=200, outcome=outcome)])
+        self._send(lease, leased, 13, [event_pb2.Event(step=200, outcome=outcome)])
 
     @staticmethod
     def index_of(leased) -> int:
