@@ -111,6 +111,50 @@ AttentionTerms Problem::Terms() const {
           .causal = causal};
 }
 
+namespace {
+
+// One of `members` equal parts.
+std::vector<float> PartOf(const std::vector<float>& all, int64_t members, int64_t p) {
+  const auto size = static_cast<int64_t>(all.size()) / members;
+  return std::vector<float>(all.begin() + p * size, all.begin() + (p + 1) * size);
+}
+
+}  // namespace
+
+Problem MemberOf(const Problem& pack, int64_t p) {
+  const int64_t members = pack.shape.members;
+  Problem member = pack;
+  member.shape.members = 1;
+  for (std::vector<float>* numbers :
+       {&member.qkv, &member.output_gradient, &member.additive, &member.relative,
+        &member.content_bias, &member.position_bias, &member.rotation}) {
+    *numbers = PartOf(*numbers, members, p);
+  }
+  return member;
+}
+
+Results<float> MemberOf(const Results<float>& together, const Problem& pack, int64_t p) {
+  Results<float> member = together;
+  for (std::vector<float>* numbers :
+       {&member.output, &member.qkv, &member.additive, &member.relative, &member.content_bias,
+        &member.position_bias}) {
+    *numbers = PartOf(*numbers, pack.shape.members, p);
+  }
+  return member;
+}
+
+SomeQueries::SomeQueries(const Problem& all, int64_t first, int64_t count) : inputs(all.Inputs()) {
+  const int64_t n = all.shape.keys;
+  for (int64_t c = 0; c < all.shape.head_size; ++c) {
+    const float* rows = &all.relative[static_cast<size_t>((c * n + first) * n)];
+    relative.insert(relative.end(), rows, rows + count * n);
+  }
+  inputs.shape.queries = count;
+  inputs.queries.data += first * inputs.queries.token;
+  inputs.terms.first_query = first;
+  inputs.terms.relative = relative.data();
+}
+
 Results<double> ComputeReference(const Problem& problem) {
   const AttentionShape& shape = problem.shape;
   const int64_t n = shape.queries, m = shape.keys, dh = shape.head_size;

@@ -87,6 +87,23 @@ struct Results {
   std::vector<T> output, qkv, additive, relative, content_bias, position_bias;
 };
 
+// Member `p` of a pack, alone, and what the pack's results have of it. Its additive term is not
+// shared.
+Problem MemberOf(const Problem& pack, int64_t p);
+Results<float> MemberOf(const Results<float>& together, const Problem& pack, int64_t p);
+
+// The queries first .. first + count - 1 of a problem of one member and one head with
+// Term::kRelative.
+struct SomeQueries {
+  SomeQueries(const Problem& all, int64_t first, int64_t count);
+  SomeQueries(const SomeQueries&) = delete;
+  SomeQueries& operator=(const SomeQueries&) = delete;
+
+  // The rows of R that belong to them.
+  std::vector<float> relative;
+  AttentionInputs inputs;
+};
+
 // The values of the formula; the gradients' shapes are those of the problem's vectors.
 Results<double> ComputeReference(const Problem& problem);
 
