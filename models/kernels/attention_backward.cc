@@ -10,7 +10,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "models/kernels/heads-inl.h"
-#include "models/kernels/rows-inl.h"
+#include "models/kernels/panels-inl.h"
 
 #ifndef LENGTHWISE_MODELS_KERNELS_ATTENTION_BACKWARD_ONCE_
 #define LENGTHWISE_MODELS_KERNELS_ATTENTION_BACKWARD_ONCE_
@@ -18,7 +18,10 @@ namespace lengthwise::kernels {
 
 // Sequences whose parts of the terms' gradients are summed together.
 constexpr int64_t kGroup = 8;
-constexpr int64_t kChunk = 32;
+// Sequences of one unit of work, which is these of one head; few stay in the second cache until all
+// heads were there. An R of every pair costs more to bring into form than they do.
+constexpr int64_t kChunk = 8;
+constexpr int64_t kChunkOfPairs = 32;
 constexpr int64_t kMaxPartBytes = int64_t{64} << 20;
 
 // What is summed over the sequences of a batch: a part for each chunk of sequences, [chunks, P, H,
@@ -83,15 +86,16 @@ struct SharedGradients {
   static int64_t ChunkSequences(const AttentionInputs& inputs,
                                 const AttentionGradients& gradients) {
     const AttentionShape& shape = inputs.shape;
-    // As in the forward pass.
-    if (inputs.terms.relative == nullptr && gradients.additive == nullptr) return 4;
+    const AttentionTerms& terms = inputs.terms;
+    if (terms.relative == nullptr && terms.additive == nullptr) return 4;
     int64_t size = 0;
     if (gradients.relative != nullptr) size += RelativeSize(inputs);
     if (gradients.additive != nullptr) size += shape.queries * shape.keys;
     const int64_t bytes = shape.heads * size * static_cast<int64_t>(sizeof(float));
     const int64_t most = std::max<int64_t>(1, kMaxPartBytes / std::max<int64_t>(1, bytes));
     const int64_t even = (shape.sequences + most - 1) / most;
-    return std::max(kChunk, (even + kGroup - 1) / kGroup * kGroup);
+    const bool pairs = terms.relative != nullptr && !terms.toeplitz;
+    return std::max(pairs ? kChunkOfPairs : kChunk, (even + kGroup - 1) / kGroup * kGroup);
   }
 
   int64_t chunk;
@@ -107,7 +111,10 @@ namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-static_assert(kGroup == 8 && kRows == 8, "AddOuterProducts takes eight rows");
+static_assert(kGroup == kEight, "SumOfProducts takes eight sequences");
+
+// Of queries that do not exist: a probability of 0.
+constexpr float kNever = 1e30F;
 
 class Backward {
  public:
@@ -123,29 +130,39 @@ class Backward {
         shared_(shared),
         sizes_(inputs.shape),
         terms_(inputs, sizes_, scratch_),
-        together_(terms_.relative() || gradients.additive != nullptr ? shared.chunk : 1),
-        keys_(scratch_.Zeros(together_ * sizes_.matrix)),
-        values_(scratch_.Zeros(together_ * sizes_.matrix)),
-        key_gradients_(scratch_.Zeros(together_ * sizes_.matrix)),
-        value_gradients_(scratch_.Zeros(together_ * sizes_.matrix)),
-        padded_queries_((shape_.queries + kRows - 1) / kRows * kRows),
-        contents_(scratch_.Zeros(together_ * padded_queries_ * sizes_.features)),
-        mixed_gradients_(scratch_.Zeros(together_ * padded_queries_ * sizes_.features)),
-        deltas_(scratch_.Zeros(together_ * padded_queries_)),
-        probabilities_(scratch_.Zeros(kRows * sizes_.width)),
-        logit_gradients_(scratch_.Zeros(kGroup * kRows * sizes_.width)),
-        content_sums_(scratch_.Zeros(sizes_.features)),
-        position_sums_(scratch_.Zeros(sizes_.features)),
-        content_bias_sums_(scratch_.Zeros(sizes_.features)),
-        position_bias_sums_(scratch_.Zeros(sizes_.features)) {
-    if (terms_.relative()) {
-      // The last group may be smaller than kGroup, but all of its rows are read.
-      positions_ = scratch_.Zeros((together_ + kGroup) * padded_queries_ * sizes_.features);
-    }
+        sums_(gradients.relative != nullptr || gradients.additive != nullptr),
+        group_(sums_ ? kGroup : 1),
+        // As few as there must be stay in the nearest caches.
+        together_(terms_.per_panel() ? shared.chunk : group_),
+        key_rows_(scratch_.Zeros(together_ * sizes_.key_rows)),
+        keys_(scratch_.Zeros(together_ * sizes_.key_rows)),
+        values_(scratch_.Zeros(together_ * sizes_.key_rows)),
+        key_sums_(scratch_.Zeros(kPair * together_ * sizes_.key_rows)),
+        value_sums_(scratch_.Zeros(kPair * together_ * sizes_.key_rows)),
+        contents_(scratch_.Zeros(together_ * sizes_.query_rows)),
+        content_pairs_(scratch_.Zeros(together_ * sizes_.query_rows)),
+        mixed_gradients_(scratch_.Zeros(together_ * sizes_.query_rows)),
+        mixed_gradient_pairs_(scratch_.Zeros(together_ * sizes_.query_rows)),
+        rows_(scratch_.Zeros(std::max(sizes_.query_rows, sizes_.key_rows))),
+        zeros_(scratch_.Zeros(sizes_.features)),
+        deltas_(scratch_.Zeros(together_ * sizes_.queries)),
+        log_sum_exps_(scratch_.Zeros(together_ * sizes_.queries)),
+        probabilities_(scratch_.Zeros(kEight * kLanes)),
+        logit_gradients_(scratch_.Zeros(kGroup * kEight * kLanes)),
+        content_gradients_(scratch_.Zeros(group_ * sizes_.panel)),
+        position_gradients_(scratch_.Zeros(group_ * sizes_.panel)),
+        content_bias_sums_(scratch_.Zeros(sizes_.panel)),
+        position_bias_sums_(scratch_.Zeros(sizes_.panel)) {
+    // The last group may be smaller than kGroup, but all of its panels are read.
+    if (terms_.relative()) positions_ = scratch_.Zeros((together_ + kGroup) * sizes_.query_rows);
     if (gradients.relative != nullptr) {
-      relative_rows_ = scratch_.Zeros(kRows * sizes_.matrix);
+      relative_sums_count_ = inputs.terms.toeplitz ? sizes_.features * terms_.feature_stride()
+                                                   : sizes_.key_rows * kLanes;
+      relative_sums_ = scratch_.Zeros(relative_sums_count_);
     }
-    if (gradients.additive != nullptr) additive_rows_ = scratch_.Zeros(kRows * sizes_.width);
+    if (gradients.additive != nullptr) {
+      additive_sums_ = scratch_.Zeros(sizes_.queries * sizes_.keys);
+    }
   }
 
   // Units of the same sequences follow each other, because their heads share cache lines.
@@ -157,14 +174,17 @@ class Backward {
     terms_.SelectHead(p_, h_);
     relative_part_ = shared_.relative.Part(chunk, item);
     additive_part_ = shared_.additive.Part(chunk, item);
-    if (relative_part_ != nullptr && inputs_.terms.toeplitz) {
-      std::fill_n(relative_part_, SharedGradients::RelativeSize(inputs_), 0.0F);
+    std::fill_n(relative_sums_, relative_sums_count_, 0.0F);
+    if (additive_sums_ != nullptr) {
+      std::fill_n(additive_sums_, sizes_.queries * sizes_.keys, 0.0F);
     }
-    std::fill_n(content_bias_sums_, sizes_.features, 0.0F);
-    std::fill_n(position_bias_sums_, sizes_.features, 0.0F);
+    std::fill_n(content_bias_sums_, sizes_.panel, 0.0F);
+    std::fill_n(position_bias_sums_, sizes_.panel, 0.0F);
     const int64_t first = chunk * shared_.chunk;
     const int64_t last = std::min(first + shared_.chunk, shape_.sequences);
     for (int64_t b = first; b < last; b += together_) Sequences(b, std::min(together_, last - b));
+    if (relative_sums_ != nullptr && inputs_.terms.toeplitz) StoreDiagonals();
+    if (additive_sums_ != nullptr) StoreAdditive();
     StoreBias(content_bias_sums_, shared_.content_bias.Part(chunk, item));
     StoreBias(position_bias_sums_, shared_.position_bias.Part(chunk, item));
   }
@@ -172,143 +192,216 @@ class Backward {
  private:
   void Sequences(int64_t first, int64_t count) {
     for (int64_t g = 0; g < count; ++g) Pack(first + g, g);
-    std::fill_n(key_gradients_, count * sizes_.matrix, 0.0F);
-    std::fill_n(value_gradients_, count * sizes_.matrix, 0.0F);
-    for (int64_t i = 0; i < shape_.queries; i += kRows) {
-      const int64_t rows = std::min(kRows, shape_.queries - i);
-      terms_.SelectRows(i, rows);
-      if (relative_part_ != nullptr) std::fill_n(relative_rows_, kRows * sizes_.matrix, 0.0F);
-      if (additive_part_ != nullptr) std::fill_n(additive_rows_, kRows * sizes_.width, 0.0F);
-      for (int64_t g = 0; g < count; g += kGroup) {
-        Group(first + g, g, std::min(kGroup, count - g), i, rows);
+    std::fill_n(key_sums_, kPair * count * sizes_.key_rows, 0.0F);
+    std::fill_n(value_sums_, kPair * count * sizes_.key_rows, 0.0F);
+    for (int64_t i = 0; i < shape_.queries; i += kLanes) {
+      const int64_t queries = std::min(kLanes, shape_.queries - i);
+      terms_.SelectPanel(i, queries);
+      if (terms_.per_panel()) std::fill_n(relative_sums_, relative_sums_count_, 0.0F);
+      for (int64_t g = 0; g < count; g += group_) {
+        Panels(first + g, g, std::min(group_, count - g), i, queries);
       }
-      if (relative_part_ != nullptr) StoreRelativeRows(i, rows);
-      if (additive_part_ != nullptr) {
-        for (int64_t r = 0; r < rows; ++r) {
-          std::copy_n(additive_rows_ + r * sizes_.width, shape_.keys,
-                      additive_part_ + (i + r) * shape_.keys);
-        }
-      }
+      if (relative_sums_ != nullptr && terms_.per_panel()) StoreRelative(i, queries);
     }
-    for (int64_t g = 0; g < count; ++g) {
-      terms_.UnpackKeyGradients(key_gradients_ + g * sizes_.matrix,
-                                gradients_.keys.Item(p_, first + g, h_), gradients_.keys.token);
-      Transpose(value_gradients_ + g * sizes_.matrix, sizes_.width, shape_.head_size, shape_.keys,
-                gradients_.values.Item(p_, first + g, h_), gradients_.values.token);
-    }
+    for (int64_t g = 0; g < count; ++g) StoreKeyGradients(first + g, g);
   }
 
-  // Brings sequence b, the g-th of those together, into the forms that rows are made from. All at
+  // Brings sequence b, the g-th of those together, into the forms that panels are made from. All at
   // once, because its memory is far apart for one head and must be waited for.
   void Pack(int64_t b, int64_t g) {
-    const int64_t queries = g * padded_queries_ * sizes_.features;
-    terms_.PackKeys(inputs_.keys.Item(p_, b, h_), inputs_.keys.token, keys_ + g * sizes_.matrix);
-    Transpose(inputs_.values.Item(p_, b, h_), inputs_.values.token, shape_.keys, shape_.head_size,
-              values_ + g * sizes_.matrix, sizes_.width);
-    terms_.PackQueries(inputs_.queries.Item(p_, b, h_), inputs_.queries.token, contents_ + queries,
-                       positions_ == nullptr ? nullptr : positions_ + queries);
+    const int64_t features = sizes_.features, head_size = shape_.head_size;
+    const int64_t queries = g * sizes_.query_rows, keys = g * sizes_.key_rows;
+    terms_.CopyAndTurn(inputs_.keys.Item(p_, b, h_), inputs_.keys.token, shape_.keys,
+                       key_rows_ + keys);
+    MakeOctets(key_rows_ + keys, features, shape_.keys, features, features, keys_ + keys);
+    MakeOctets(inputs_.values.Item(p_, b, h_), inputs_.values.token, shape_.keys, head_size,
+               features, values_ + keys);
+
+    terms_.CopyAndTurn(inputs_.queries.Item(p_, b, h_), inputs_.queries.token, shape_.queries,
+                       rows_);
+    terms_.MakeQueryPanels(rows_, contents_ + queries,
+                           positions_ == nullptr ? nullptr : positions_ + queries);
+    MakePairs(rows_, shape_.queries, terms_.content_bias(), features, content_pairs_ + queries);
+
+    CopyRows(output_gradient_.Item(p_, b, h_), output_gradient_.token, shape_.queries, head_size,
+             features, rows_);
+    MakePanels(rows_, features, shape_.queries, features, features, mixed_gradients_ + queries);
+    MakePairs(rows_, shape_.queries, zeros_, features, mixed_gradient_pairs_ + queries);
     const float* outputs = output_.Item(p_, b, h_);
-    const float* gradients = output_gradient_.Item(p_, b, h_);
-    for (int64_t i = 0; i < shape_.queries; ++i) {
-      const float* output = outputs + i * output_.token;
-      float* gradient = mixed_gradients_ + queries + i * sizes_.features;
-      CopyFeatures(gradients + i * output_gradient_.token, shape_.head_size, gradient);
-      deltas_[g * padded_queries_ + i] = Dot(gradient, output, shape_.head_size);
-    }
-  }
-
-  // Queries i .. i + rows - 1 of sequences b .. b + count - 1, the first of which is the first-th
-  // of those together.
-  void Group(int64_t b, int64_t first, int64_t count, int64_t i, int64_t rows) {
-    const int64_t block = kRows * sizes_.width;
-    // What the last of the rows sees is as much as any of them does.
-    const int64_t width = PaddedKeys(terms_.Seen(rows - 1));
-    if (count < kGroup && relative_part_ != nullptr) {
-      std::fill_n(logit_gradients_ + count * block, (kGroup - count) * block, 0.0F);
-    }
-    for (int64_t g = 0; g < count; ++g) {
-      float* logit_gradients = logit_gradients_ + g * block;
-      if (rows < kRows) {
-        std::fill_n(probabilities_, block, 0.0F);
-        std::fill_n(logit_gradients, block, 0.0F);
-      }
-      Rows(b + g, first + g, i, rows, width, logit_gradients);
-      const int64_t query = Query(first + g, i), matrix = (first + g) * sizes_.matrix;
-      AddOuterProducts(contents_ + query, sizes_.features, logit_gradients, sizes_.width,
-                       sizes_.features, width, key_gradients_ + matrix, sizes_.width);
-      AddOuterProducts(mixed_gradients_ + query, sizes_.features, probabilities_, sizes_.width,
-                       sizes_.features, width, value_gradients_ + matrix, sizes_.width);
-    }
-    for (int64_t r = 0; r < rows; ++r) {
-      if (relative_part_ != nullptr) {
-        AddOuterProducts(positions_ + Query(first, i + r), padded_queries_ * sizes_.features,
-                         logit_gradients_ + r * sizes_.width, block, sizes_.features, width,
-                         relative_rows_ + r * sizes_.matrix, sizes_.width);
-      }
-      for (int64_t g = 0; additive_part_ != nullptr && g < count; ++g) {
-        AddRow(logit_gradients_ + g * block + r * sizes_.width, width,
-               additive_rows_ + r * sizes_.width);
-      }
-    }
-  }
-
-  // Where query i of the g-th sequence is in contents_, positions_ and mixed_gradients_.
-  int64_t Query(int64_t g, int64_t i) const { return (g * padded_queries_ + i) * sizes_.features; }
-
-  // p, dl and the queries' gradients of the selected rows, from query i on, of sequence b, the g-th
-  // of those together, for `width` keys: all that any of the rows sees. One thing for all rows
-  // after another: a row alone would wait for each of its results.
-  void Rows(int64_t b, int64_t g, int64_t i, int64_t rows, int64_t width, float* logit_gradients) {
-    const int64_t matrix = g * sizes_.matrix, stride = sizes_.width;
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t query = Query(g, i + r);
-      Logits(terms_, sizes_, terms_.Seen(r), width, r, contents_ + query,
-             positions_ == nullptr ? nullptr : positions_ + query, keys_ + matrix,
-             probabilities_ + r * stride);
-      Product</*kAdd=*/false>(mixed_gradients_ + query, sizes_.features, values_ + matrix, stride,
-                              width, logit_gradients + r * stride);
-    }
     const int64_t item = (p_ * shape_.sequences + b) * shape_.heads + h_;
-    for (int64_t r = 0; r < rows; ++r) {
-      DifferentiateSoftmax(log_sum_exp_[item * shape_.queries + i + r],
-                           deltas_[g * padded_queries_ + i + r], terms_.Seen(r), width,
-                           probabilities_ + r * stride, logit_gradients + r * stride);
+    for (int64_t i = 0; i < shape_.queries; ++i) {
+      deltas_[g * sizes_.queries + i] =
+          Dot(rows_ + i * features, outputs + i * output_.token, head_size);
+      log_sum_exps_[g * sizes_.queries + i] = log_sum_exp_[item * shape_.queries + i];
     }
-    for (int64_t r = 0; r < rows; ++r) {
-      Reduce(logit_gradients + r * stride, keys_ + matrix, stride, width, sizes_.features,
-             content_sums_);
-      if (terms_.relative()) {
-        Reduce(logit_gradients + r * stride, terms_.Matrix(r), terms_.stride(), width,
-               sizes_.features, position_sums_);
-        AddFeatures(content_sums_, sizes_.features, content_bias_sums_);
-        AddFeatures(position_sums_, sizes_.features, position_bias_sums_);
+    std::fill_n(log_sum_exps_ + g * sizes_.queries + shape_.queries,
+                sizes_.queries - shape_.queries, kNever);
+  }
+
+  void StoreKeyGradients(int64_t b, int64_t g) {
+    const int64_t features = sizes_.features, sums = kPair * g * sizes_.key_rows;
+    const auto store = [&](const HeadVectors<float>& to) {
+      float* vectors = to.Item(p_, b, h_);
+      for (int64_t j = 0; j < shape_.keys; ++j) {
+        CopyFeatures(rows_ + j * features, shape_.head_size, vectors + j * to.token);
       }
-      AddAndScale(content_sums_, position_sums_, sizes_.scale, sizes_.features, content_sums_);
-      float* gradient = gradients_.queries.Item(p_, b, h_) + (i + r) * gradients_.queries.token;
-      CopyFeatures(content_sums_, shape_.head_size, gradient);
-      terms_.TurnBack(i + r, gradient);
+    };
+    for (int64_t j = 0; j < shape_.keys; ++j) {
+      AddPair(key_sums_ + sums + kPair * j * features, sizes_.scale, features,
+              rows_ + j * features);
+    }
+    terms_.TurnBack(0, shape_.keys, rows_);
+    store(gradients_.keys);
+    for (int64_t j = 0; j < shape_.keys; ++j) {
+      AddPair(value_sums_ + sums + kPair * j * features, 1, features, rows_ + j * features);
+    }
+    store(gradients_.values);
+  }
+
+  // The selected panels, `queries` queries from i on, of the sequences b .. b + count - 1, the
+  // first of which is the first-th of those together. Eight keys of all of them before the next,
+  // for the sums over sequences.
+  void Panels(int64_t b, int64_t first, int64_t count, int64_t i, int64_t queries) {
+    std::fill_n(content_gradients_, count * sizes_.panel, 0.0F);
+    std::fill_n(position_gradients_, count * sizes_.panel, 0.0F);
+    if (sums_ && count < kGroup) {
+      std::fill_n(logit_gradients_ + count * kEight * kLanes, (kGroup - count) * kEight * kLanes,
+                  0.0F);
+    }
+    // What the last of the queries sees is as much as any of them does.
+    const int64_t keys = terms_.Seen(i + queries - 1);
+    for (int64_t j = 0; j < keys; j += kEight) {
+      for (int64_t g = 0; g < count; ++g) Keys(g, first + g, i, queries, j);
+      if (relative_sums_ != nullptr) AddRelative(first, i, j);
+      if (additive_sums_ != nullptr) AddAdditive(i, j);
+    }
+    for (int64_t g = 0; g < count; ++g) StoreQueryGradients(b + g, g, i, queries);
+  }
+
+  // The keys j .. j + 7 for the selected panel of the g-th of the group, the s-th of those
+  // together.
+  HWY_INLINE void Keys(int64_t g, int64_t s, int64_t i, int64_t queries, int64_t j) {
+    const Floats d;
+    const int64_t features = sizes_.features;
+    const int64_t panel = s * sizes_.query_rows + i * features;
+    const int64_t rows = s * sizes_.key_rows + j * features;
+    float* logit_gradients = logit_gradients_ + g * kEight * kLanes;
+
+    const auto log_sum_exp = hn::LoadU(d, log_sum_exps_ + s * sizes_.queries + i);
+    const Eight p =
+        Apply([&](FloatVector logit, int64_t) { return Exp(hn::Sub(logit, log_sum_exp)); },
+              terms_.Logits(contents_ + panel, terms_.relative() ? positions_ + panel : nullptr,
+                            keys_ + s * sizes_.key_rows, j));
+    StoreEight(p, kLanes, probabilities_);
+    const auto delta = hn::LoadU(d, deltas_ + s * sizes_.queries + i);
+    const Eight gradients = Apply(
+        [&](FloatVector product, int64_t t) {
+          return hn::Mul(hn::LoadU(d, probabilities_ + t * kLanes), hn::Sub(product, delta));
+        },
+        Scores(mixed_gradients_ + panel, shape_.head_size, values_ + rows));
+    StoreEight(gradients, kLanes, logit_gradients);
+
+    AddMixed(logit_gradients, key_rows_ + rows, kEight, features,
+             content_gradients_ + g * sizes_.panel);
+    if (terms_.relative()) {
+      float* position_gradients = position_gradients_ + g * sizes_.panel;
+      for (int64_t c = 0; c < features; c += kEight) {
+        const Eight sums = LoadEight(position_gradients + c * kLanes, kLanes);
+        StoreEight(AddVectorProducts(kEight, logit_gradients, kLanes,
+                                     terms_.Relative(j) + c * terms_.feature_stride(),
+                                     terms_.key_stride(), terms_.feature_stride(), sums),
+                   kLanes, position_gradients + c * kLanes);
+      }
+    }
+    AddOuterProducts(logit_gradients, content_pairs_ + panel, queries, features,
+                     key_sums_ + kPair * rows);
+    AddOuterProducts(probabilities_, mixed_gradient_pairs_ + panel, queries, features,
+                     value_sums_ + kPair * rows);
+  }
+
+  // dR of the selected panel and the keys j .. j + 7, over the group, whose first sequence is the
+  // first-th of those together.
+  void AddRelative(int64_t first, int64_t i, int64_t j) {
+    const Floats d;
+    const float* positions = positions_ + first * sizes_.query_rows + i * sizes_.features;
+    for (int64_t t = 0; t < kEight; ++t) {
+      const Eight gradients = LoadEight(logit_gradients_ + t * kLanes, kEight * kLanes);
+      float* sums = relative_sums_ + terms_.RelativePlace(j + t);
+      for (int64_t c = 0; c < shape_.head_size; ++c) {
+        float* sum = sums + c * terms_.feature_stride();
+        hn::StoreU(hn::Add(hn::LoadU(d, sum),
+                           SumOfProducts(gradients, positions + c * kLanes, sizes_.query_rows)),
+                   d, sum);
+      }
+    }
+  }
+
+  // The same for dA.
+  void AddAdditive(int64_t i, int64_t j) {
+    const Floats d;
+    for (int64_t t = 0; t < kEight; ++t) {
+      float* sum = additive_sums_ + i * sizes_.keys + (j + t) * kLanes;
+      hn::StoreU(hn::Add(hn::LoadU(d, sum),
+                         Sum(LoadEight(logit_gradients_ + t * kLanes, kEight * kLanes))),
+                 d, sum);
+    }
+  }
+
+  void StoreQueryGradients(int64_t b, int64_t g, int64_t i, int64_t queries) {
+    const Floats d;
+    const auto scale = hn::Set(d, sizes_.scale);
+    float* contents = content_gradients_ + g * sizes_.panel;
+    const float* positions = position_gradients_ + g * sizes_.panel;
+    for (int64_t c = 0; c < sizes_.panel; c += kLanes) {
+      auto sum = hn::LoadU(d, contents + c);
+      if (terms_.relative()) {
+        const auto position = hn::LoadU(d, positions + c);
+        hn::StoreU(hn::Add(hn::LoadU(d, content_bias_sums_ + c), sum), d, content_bias_sums_ + c);
+        hn::StoreU(hn::Add(hn::LoadU(d, position_bias_sums_ + c), position), d,
+                   position_bias_sums_ + c);
+        sum = hn::Add(sum, position);
+      }
+      hn::StoreU(hn::Mul(scale, sum), d, contents + c);
+    }
+    Transpose(contents, kLanes, sizes_.features, queries, rows_, sizes_.features);
+    terms_.TurnBack(i, queries, rows_);
+    float* gradients = gradients_.queries.Item(p_, b, h_) + i * gradients_.queries.token;
+    for (int64_t r = 0; r < queries; ++r) {
+      CopyFeatures(rows_ + r * sizes_.features, shape_.head_size,
+                   gradients + r * gradients_.queries.token);
     }
   }
 
   // Gradients of u and w from sums over queries, which were scaled. `part` may be null.
   void StoreBias(const float* sums, float* part) const {
+    const Floats d;
     for (int64_t c = 0; part != nullptr && c < shape_.head_size; ++c) {
-      part[c] = sizes_.scale * sums[c];
+      part[c] = sizes_.scale * hn::GetLane(hn::SumOfLanes(d, hn::LoadU(d, sums + c * kLanes)));
     }
   }
 
-  void StoreRelativeRows(int64_t i, int64_t rows) {
+  // From sums to the unit's part of dR: of the selected panel, or of all that there is.
+  void StoreRelative(int64_t i, int64_t queries) {
     const int64_t n = shape_.queries, m = shape_.keys;
     for (int64_t c = 0; c < shape_.head_size; ++c) {
-      for (int64_t r = 0; r < rows; ++r) {
-        const float* from = relative_rows_ + r * sizes_.matrix + c * sizes_.width;
-        if (inputs_.terms.toeplitz) {
-          float* to = relative_part_ + c * (n + m - 1) + n - 1 - (i + r);
-          for (int64_t j = 0; j < m; ++j) to[j] += from[j];
-        } else {
-          std::copy_n(from, m, relative_part_ + (c * n + i + r) * m);
-        }
-      }
+      Transpose(relative_sums_ + c * terms_.feature_stride(), kLanes, m, queries,
+                relative_part_ + (c * n + i) * m, m);
+    }
+  }
+  void StoreDiagonals() {
+    const int64_t places = shape_.queries + shape_.keys - 1;
+    for (int64_t c = 0; c < shape_.head_size; ++c) {
+      const float* from = relative_sums_ + c * terms_.feature_stride() + sizes_.keys - shape_.keys;
+      std::reverse_copy(from, from + places, relative_part_ + c * places);
+    }
+  }
+
+  // The same for dA.
+  void StoreAdditive() {
+    const int64_t n = shape_.queries, m = shape_.keys;
+    for (int64_t i = 0; i < n; i += kLanes) {
+      Transpose(additive_sums_ + i * sizes_.keys, kLanes, m, std::min(kLanes, n - i),
+                additive_part_ + i * m, m);
     }
   }
 
@@ -322,32 +415,43 @@ class Backward {
   const HeadSizes sizes_;
   Scratch scratch_;
   HeadTerms terms_;
+  // Whether a term's gradient is summed over the sequences, a group at a time.
+  const bool sums_;
+  const int64_t group_;
   const int64_t together_;
-  // [together, features, width]
+  // Of the sequences together: rows; octets; and the sums of AddOuterProducts.
+  float* key_rows_;
   float* keys_;
   float* values_;
-  float* key_gradients_;
-  float* value_gradients_;
-  // n and more, so that blocks of rows are whole.
-  const int64_t padded_queries_;
-  // [together, padded n, features]: queries as they meet keys and R, the output's gradients;
-  // [together, padded n]: the sums of p dp over a row.
+  float* key_sums_;
+  float* value_sums_;
+  // Queries as they meet keys, panels; biased, but not scaled, pairs. The output's gradients, both.
+  // Queries as they meet R, panels.
   float* contents_;
-  float* positions_ = nullptr;
+  float* content_pairs_;
   float* mixed_gradients_;
+  float* mixed_gradient_pairs_;
+  float* positions_ = nullptr;
+  // Of one sequence, on the way to or from the caller's memory.
+  float* rows_;
+  const float* zeros_;
+  // [together, queries]: the sums of p dp over the keys, and the logits' log-sum-exp.
   float* deltas_;
-  // Of a block of rows: probabilities [rows, width], the logits' gradients [group, rows, width].
+  float* log_sum_exps_;
+  // Of eight keys: probabilities [8, lanes], the logits' gradients [group, 8, lanes].
   float* probabilities_;
   float* logit_gradients_;
-  float* content_sums_;
-  float* position_sums_;
-  // Of a unit's queries.
+  // Of the queries of a group's panels, [group, features, lanes], not scaled.
+  float* content_gradients_;
+  float* position_gradients_;
+  // Of a unit's queries, [features, lanes].
   float* content_bias_sums_;
   float* position_bias_sums_;
-  // The terms' gradients of a block of rows over the unit's sequences: [rows, features, width] and
-  // [rows, width].
-  float* relative_rows_ = nullptr;
-  float* additive_rows_ = nullptr;
+  // The terms' gradients over the unit's sequences: of R in the form of HeadTerms::Relative, of A
+  // [panels, keys, lanes].
+  int64_t relative_sums_count_ = 0;
+  float* relative_sums_ = nullptr;
+  float* additive_sums_ = nullptr;
   float* relative_part_ = nullptr;
   float* additive_part_ = nullptr;
   int64_t p_ = 0;

@@ -10,18 +10,18 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 #include "models/kernels/heads-inl.h"
-#include "models/kernels/rows-inl.h"
+#include "models/kernels/panels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Sequences of one unit of work, which is these of one head. What they share is brought into form
-// once for all of a unit; without such terms, few sequences stay in the second cache until all
-// heads were there.
-constexpr int64_t kSequencesWithTerms = 16;
+// Sequences of one unit of work, which is these of one head; few stay in the second cache until all
+// heads were there. What they share is brought into form once for all of a unit.
 constexpr int64_t kSequencesAlone = 4;
+constexpr int64_t kSequencesWithTerms = 8;
+constexpr int64_t kSequencesWithPairs = 16;
 
 class Forward {
  public:
@@ -33,20 +33,21 @@ class Forward {
         sizes_(inputs.shape),
         terms_(inputs, sizes_, scratch_),
         // One at a time stays in the nearest cache.
-        together_(terms_.relative() ? kSequencesWithTerms : 1),
-        keys_(scratch_.Zeros(together_ * sizes_.matrix)),
-        values_(scratch_.Zeros(together_ * sizes_.matrix)),
-        contents_(scratch_.Zeros(together_ * shape_.queries * sizes_.features)),
-        rows_(scratch_.Zeros(kRows * sizes_.width)),
-        mixed_(scratch_.Zeros(sizes_.features)),
-        zeros_(scratch_.Zeros(sizes_.features)) {
-    if (terms_.relative()) {
-      positions_ = scratch_.Zeros(together_ * shape_.queries * sizes_.features);
-    }
+        together_(terms_.per_panel() ? kSequencesWithPairs : 1),
+        keys_(scratch_.Zeros(together_ * sizes_.key_rows)),
+        values_(scratch_.Zeros(together_ * sizes_.key_rows)),
+        contents_(scratch_.Zeros(together_ * sizes_.query_rows)),
+        rows_(scratch_.Zeros(std::max(sizes_.query_rows, sizes_.key_rows))),
+        weights_(scratch_.Zeros(sizes_.keys * kLanes)),
+        mixed_(scratch_.Zeros(sizes_.panel)) {
+    if (terms_.relative()) positions_ = scratch_.Zeros(together_ * sizes_.query_rows);
   }
 
   static int64_t UnitSequences(const AttentionInputs& inputs) {
-    return inputs.terms.relative == nullptr ? kSequencesAlone : kSequencesWithTerms;
+    const AttentionTerms& terms = inputs.terms;
+    if (terms.relative != nullptr && !terms.toeplitz) return kSequencesWithPairs;
+    const bool any = terms.relative != nullptr || terms.additive != nullptr;
+    return any ? kSequencesWithTerms : kSequencesAlone;
   }
   static int64_t Chunks(const AttentionInputs& inputs) {
     const int64_t sequences = UnitSequences(inputs);
@@ -66,49 +67,66 @@ class Forward {
 
  private:
   void Sequences(int64_t first, int64_t count) {
-    for (int64_t g = 0; g < count; ++g) {
-      const int64_t b = first + g, queries = g * shape_.queries * sizes_.features;
-      terms_.PackKeys(inputs_.keys.Item(p_, b, h_), inputs_.keys.token, keys_ + g * sizes_.matrix);
-      Transpose(inputs_.values.Item(p_, b, h_), inputs_.values.token, shape_.keys, shape_.head_size,
-                values_ + g * sizes_.matrix, sizes_.width);
-      terms_.PackQueries(inputs_.queries.Item(p_, b, h_), inputs_.queries.token,
-                         contents_ + queries,
-                         positions_ == nullptr ? nullptr : positions_ + queries);
-    }
-    for (int64_t i = 0; i < shape_.queries; i += kRows) {
-      const int64_t rows = std::min(kRows, shape_.queries - i);
-      terms_.SelectRows(i, rows);
-      for (int64_t g = 0; g < count; ++g) {
-        Rows(first + g, g, i, rows);
-      }
+    for (int64_t g = 0; g < count; ++g) Pack(first + g, g);
+    for (int64_t i = 0; i < shape_.queries; i += kLanes) {
+      const int64_t queries = std::min(kLanes, shape_.queries - i);
+      terms_.SelectPanel(i, queries);
+      for (int64_t g = 0; g < count; ++g) Panel(first + g, g, i, queries);
     }
   }
 
-  // The selected rows, from query i on, of sequence b, the g-th of those together. One thing for
-  // all rows after another: a row alone would wait for each of its results.
-  void Rows(int64_t b, int64_t g, int64_t i, int64_t rows) {
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t query = (g * shape_.queries + i + r) * sizes_.features;
-      const int64_t keys = terms_.Seen(r);
-      Logits(terms_, sizes_, keys, PaddedKeys(keys), r, contents_ + query,
-             positions_ == nullptr ? nullptr : positions_ + query, keys_ + g * sizes_.matrix,
-             rows_ + r * sizes_.width);
+  void Pack(int64_t b, int64_t g) {
+    const int64_t features = sizes_.features;
+    float *keys = keys_ + g * sizes_.key_rows, *contents = contents_ + g * sizes_.query_rows;
+    terms_.CopyAndTurn(inputs_.keys.Item(p_, b, h_), inputs_.keys.token, shape_.keys, rows_);
+    MakeOctets(rows_, features, shape_.keys, features, features, keys);
+    CopyRows(inputs_.values.Item(p_, b, h_), inputs_.values.token, shape_.keys, shape_.head_size,
+             features, values_ + g * sizes_.key_rows);
+    terms_.CopyAndTurn(inputs_.queries.Item(p_, b, h_), inputs_.queries.token, shape_.queries,
+                       rows_);
+    terms_.MakeQueryPanels(rows_, contents,
+                           positions_ == nullptr ? nullptr : positions_ + g * sizes_.query_rows);
+  }
+
+  // The selected panel, `queries` queries from i on, of sequence b, the g-th of those together.
+  void Panel(int64_t b, int64_t g, int64_t i, int64_t queries) {
+    const Floats d;
+    const int64_t panel = g * sizes_.query_rows + i * sizes_.features;
+    const int64_t keys = RoundUp(terms_.Seen(i + queries - 1), kEight);
+    auto maximum = hn::Set(d, kMasked);
+    for (int64_t j = 0; j < keys; j += kEight) {
+      const Eight logits =
+          terms_.Logits(contents_ + panel, positions_ == nullptr ? nullptr : positions_ + panel,
+                        keys_ + g * sizes_.key_rows, j);
+      StoreEight(logits, kLanes, weights_ + j * kLanes);
+      maximum = hn::Max(maximum, Maximum(logits));
     }
-    RowSoftmax softmax[kRows];
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t keys = terms_.Seen(r);
-      softmax[r] = Exponentiate(keys, PaddedKeys(keys), rows_ + r * sizes_.width);
+    auto sum = hn::Zero(d);
+    for (int64_t j = 0; j < keys; ++j) {
+      const auto weight = Exp(hn::Sub(hn::LoadU(d, weights_ + j * kLanes), maximum));
+      sum = hn::Add(sum, weight);
+      hn::StoreU(weight, d, weights_ + j * kLanes);
     }
-    for (int64_t r = 0; r < rows; ++r) {
-      Reduce(rows_ + r * sizes_.width, values_ + g * sizes_.matrix, sizes_.width,
-             PaddedKeys(terms_.Seen(r)), sizes_.features, mixed_);
-      AddAndScale(mixed_, zeros_, 1 / softmax[r].sum, sizes_.features, mixed_);
-      CopyFeatures(mixed_, shape_.head_size, output_.Item(p_, b, h_) + (i + r) * output_.token);
+    std::fill_n(mixed_, sizes_.panel, 0.0F);
+    AddMixed(weights_, values_ + g * sizes_.key_rows, keys, sizes_.features, mixed_);
+    const auto factor = hn::Div(hn::Set(d, 1.0F), sum);
+    for (int64_t c = 0; c < shape_.head_size; ++c) {
+      float* feature = mixed_ + c * kLanes;
+      hn::StoreU(hn::Mul(factor, hn::LoadU(d, feature)), d, feature);
     }
-    if (log_sum_exp_ == nullptr) return;
+    Transpose(mixed_, kLanes, shape_.head_size, queries,
+              output_.Item(p_, b, h_) + i * output_.token, output_.token);
+    if (log_sum_exp_ != nullptr) StoreLogSumExp(maximum, sum, b, i, queries);
+  }
+
+  void StoreLogSumExp(FloatVector maximum, FloatVector sum, int64_t b, int64_t i, int64_t queries) {
+    const Floats d;
+    HWY_ALIGN float maxima[kLanes], sums[kLanes];
+    hn::Store(maximum, d, maxima);
+    hn::Store(sum, d, sums);
     const int64_t item = (p_ * shape_.sequences + b) * shape_.heads + h_;
-    for (int64_t r = 0; r < rows; ++r) {
-      log_sum_exp_[item * shape_.queries + i + r] = softmax[r].maximum + std::log(softmax[r].sum);
+    for (int64_t r = 0; r < queries; ++r) {
+      log_sum_exp_[item * shape_.queries + i + r] = maxima[r] + std::log(sums[r]);
     }
   }
 
@@ -120,14 +138,16 @@ class Forward {
   Scratch scratch_;
   HeadTerms terms_;
   const int64_t together_;
-  float* keys_;    // [together, features, width]
-  float* values_;  // [together, features, width]
-  // [together, n, features]: queries as they meet keys and R.
+  // Of the sequences together: octets, rows, panels of queries as they meet keys and R.
+  float* keys_;
+  float* values_;
   float* contents_;
   float* positions_ = nullptr;
-  float* rows_;  // [rows, width]: logits, then exponentials
+  // Of one sequence, on the way there.
+  float* rows_;
+  // Of one panel: logits, then their exponentials, [keys, lanes], and its output.
+  float* weights_;
   float* mixed_;
-  const float* zeros_;
   int64_t p_ = 0;
   int64_t h_ = 0;
 };

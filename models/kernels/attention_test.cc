@@ -143,6 +143,20 @@ TEST(AttentionPackTest, APackIsItsMembers) {
   }
 }
 
+// So that a training that diverges is seen.
+TEST(AttentionNumbersTest, WhatIsNotANumberReachesEveryQueryThatSeesIt) {
+  const int64_t n = 19, d = 8, key = 5;
+  for (const bool causal : {false, true}) {
+    SCOPED_TRACE(causal ? "causal" : "all see all");
+    Problem problem({.queries = n, .keys = n, .head_size = d}, Term::kNone, causal);
+    problem.Part(problem.qkv.data(), 1).data[key * 3 * d] = std::nanf("");
+    const std::vector<float> output = Compute(problem, Serially).output;
+    for (int64_t i = 0; i < n; ++i) {
+      EXPECT_EQ(std::isnan(output[static_cast<size_t>(i * d)]), !causal || i >= key) << i;
+    }
+  }
+}
+
 // Some queries of a sequence can be asked for by themselves, as long sequences need.
 class AttentionRowsTest : public testing::TestWithParam<bool> {};
 

@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "models/kernels/gated_gelu.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "models/kernels/rows-inl.h"
+#include "models/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {

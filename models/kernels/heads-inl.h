@@ -1,5 +1,5 @@
-// From the caller's vectors of dh numbers a token to the padded matrices of rows-inl.h and back.
-// Padding is 0 when memory is made and nobody writes it.
+// From the caller's vectors of dh numbers a token to the padded rows and panels of panels-inl.h and
+// back. Padding is 0 when memory is made and nobody writes it.
 #if defined(LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_
 #undef LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_
@@ -12,27 +12,32 @@
 #include <cstdint>
 
 #include "models/kernels/attention.h"
-#include "models/kernels/rows-inl.h"
+#include "models/kernels/panels-inl.h"
 #include "models/kernels/scratch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 
-// Queries whose rows are worked on together.
-constexpr int64_t kRows = 8;
-
-// The sizes of one head's matrices.
+// The sizes of one head's rows and panels.
 struct HeadSizes {
   explicit HeadSizes(const AttentionShape& shape)
-      : width(PaddedKeys(shape.keys)),
-        features(PaddedFeatures(shape.head_size)),
-        matrix(width * features),
+      : queries(RoundUp(shape.queries, kLanes)),
+        keys(RoundUp(shape.keys, kEight)),
+        features(RoundUp(shape.head_size, kEight)),
+        query_rows(queries * features),
+        key_rows(keys * features),
+        panel(features * kLanes),
         scale(1 / std::sqrt(static_cast<float>(shape.head_size))) {}
 
-  int64_t width;
+  // Padded.
+  int64_t queries;
+  int64_t keys;
   int64_t features;
-  int64_t matrix;
+  // Numbers of a sequence's rows, also of all of its panels, and of one panel.
+  int64_t query_rows;
+  int64_t key_rows;
+  int64_t panel;
   float scale;
 };
 
@@ -40,7 +45,7 @@ struct HeadSizes {
 // to[c, j] = from[j, c] for four by four numbers.
 HWY_INLINE void TransposeFour(const float* from, int64_t from_stride, float* HWY_RESTRICT to,
                               int64_t to_stride) {
-  const hn::FixedTag<float, 4> d;
+  const Four d;
   const auto r0 = hn::LoadU(d, from), r1 = hn::LoadU(d, from + from_stride);
   const auto r2 = hn::LoadU(d, from + 2 * from_stride), r3 = hn::LoadU(d, from + 3 * from_stride);
   const auto low01 = hn::InterleaveLower(d, r0, r1), low23 = hn::InterleaveLower(d, r2, r3);
@@ -72,38 +77,66 @@ inline HWY_NOINLINE void Transpose(const float* from, int64_t from_stride, int64
   }
 }
 
-// Turns the pairs (x[2c], x[2c + 1]) of a token by the angles whose sines and then cosines are
-// `angles`; backwards for direction -1.
-HWY_INLINE void Turn(const float* angles, float direction, int64_t head_size, float* x) {
-  for (int64_t c = 0; 2 * c < head_size; ++c) {
-    const float sine = direction * angles[c], cosine = angles[head_size / 2 + c];
-    const float even = x[2 * c], odd = x[2 * c + 1];
-    x[2 * c] = even * cosine - odd * sine;
-    x[2 * c + 1] = odd * cosine + even * sine;
-  }
-}
+// A logit whose probability is 0.
+constexpr float kMasked = -1e30F;
 
-// The same for all tokens of a matrix; `angles` is a matrix, too.
-HWY_INLINE void TurnColumns(const float* angles, float direction, int64_t head_size, int64_t width,
-                            float* matrix) {
-  const Floats d;
+// Turns a token: every feature times its cosine, and its neighbour of the pair (2c, 2c + 1) times
+// its sine; backwards for direction -1.
+HWY_INLINE void Turn(const float* cosines, const float* sines, float direction, int64_t features,
+                     float* x) {
+#if HWY_TARGET == HWY_SCALAR
+  for (int64_t c = 0; c < features; c += 2) {
+    const float even = x[c], odd = x[c + 1];
+    x[c] = even * cosines[c] + direction * sines[c] * odd;
+    x[c + 1] = odd * cosines[c + 1] + direction * sines[c + 1] * even;
+  }
+#else
+  const Four d;
   const auto sign = hn::Set(d, direction);
-  for (int64_t c = 0; 2 * c < head_size; ++c) {
-    const float* sines = angles + c * width;
-    const float* cosines = angles + (head_size / 2 + c) * width;
-    float* evens = matrix + 2 * c * width;
-    float* odds = evens + width;
-    for (int64_t j = 0; j < width; j += kLanes) {
-      const auto sine = hn::Mul(sign, hn::LoadU(d, sines + j)), cosine = hn::LoadU(d, cosines + j);
-      const auto even = hn::LoadU(d, evens + j), odd = hn::LoadU(d, odds + j);
-      hn::StoreU(hn::Sub(hn::Mul(even, cosine), hn::Mul(odd, sine)), d, evens + j);
-      hn::StoreU(hn::MulAdd(odd, cosine, hn::Mul(even, sine)), d, odds + j);
-    }
+  for (int64_t c = 0; c < features; c += 4) {
+    const auto number = hn::LoadU(d, x + c);
+    const auto turned = hn::Mul(hn::Mul(sign, hn::LoadU(d, sines + c)), hn::Shuffle2301(number));
+    hn::StoreU(hn::MulAdd(number, hn::LoadU(d, cosines + c), turned), d, x + c);
+  }
+#endif
+}
+
+// `count` tokens as rows.
+HWY_INLINE void CopyRows(const float* from, int64_t token_stride, int64_t count, int64_t head_size,
+                         int64_t features, float* rows) {
+  for (int64_t i = 0; i < count; ++i) {
+    CopyFeatures(from + i * token_stride, head_size, rows + i * features);
   }
 }
 
-// The terms of one member's head, a block of kRows queries at a time. Loading a block costs little
-// where several sequences use it.
+// `count` tokens as octets.
+inline void MakeOctets(const float* from, int64_t token_stride, int64_t count, int64_t head_size,
+                       int64_t features, float* octets) {
+  for (int64_t j = 0; j < count; j += kEight) {
+    Transpose(from + j * token_stride, token_stride, std::min(kEight, count - j), head_size,
+              octets + j * features, kEight);
+  }
+}
+
+// `count` tokens as panels, [panels, features, kLanes].
+inline void MakePanels(const float* from, int64_t token_stride, int64_t count, int64_t head_size,
+                       int64_t features, float* panels) {
+  for (int64_t i = 0; i < count; i += kLanes) {
+    Transpose(from + i * token_stride, token_stride, std::min(kLanes, count - i), head_size,
+              panels + i * features, kLanes);
+  }
+}
+
+// Pairs of rows, each with `bias` added.
+HWY_INLINE void MakePairs(const float* rows, int64_t count, const float* bias, int64_t features,
+                          float* pairs) {
+  for (int64_t i = 0; i < count; i += kPair) {
+    MakePair(rows + i * features, bias, features, pairs + i * features);
+  }
+}
+
+// The terms of one member's head, for one panel of queries at a time. Selecting a panel costs
+// little where several sequences use it.
 class HeadTerms {
  public:
   HeadTerms(const AttentionInputs& inputs, const HeadSizes& sizes, Scratch& scratch)
@@ -111,111 +144,156 @@ class HeadTerms {
         shape_(inputs.shape),
         sizes_(sizes),
         content_bias_(scratch.Zeros(sizes.features)),
-        position_bias_(scratch.Zeros(sizes.features)) {
-    if (terms_.rotation != nullptr) angles_ = scratch.Zeros(sizes_.matrix);
-    if (terms_.relative == nullptr) return;
-    if (terms_.toeplitz) {
-      // The last row's last vector ends here.
-      stride_ = shape_.queries - 1 + sizes_.width;
-      matrices_ = scratch.Zeros(sizes_.features * stride_);
-    } else {
-      stride_ = sizes_.width;
-      matrices_ = scratch.Zeros(kRows * sizes_.matrix);
+        position_bias_(scratch.Zeros(sizes.features)),
+        seen_(scratch.Zeros(kLanes)) {
+    if (terms_.rotation != nullptr) {
+      cosines_ = scratch.Zeros(sizes.key_rows);
+      sines_ = scratch.Zeros(sizes.key_rows);
     }
+    if (terms_.additive != nullptr) additive_ = scratch.Zeros(sizes.queries * sizes.keys);
+    if (terms_.relative == nullptr) return;
+    feature_stride_ = terms_.toeplitz ? sizes.queries + sizes.keys : sizes.keys * kLanes;
+    relative_ = scratch.Zeros(sizes.features * feature_stride_);
   }
 
   void SelectHead(int64_t p, int64_t h) {
-    const int64_t head = p * shape_.heads + h;
+    const int64_t head = p * shape_.heads + h, n = shape_.queries, m = shape_.keys;
     if (terms_.additive != nullptr) {
-      additive_ =
-          terms_.additive + (terms_.additive_shared ? h : head) * shape_.queries * shape_.keys;
+      const float* additive = terms_.additive + (terms_.additive_shared ? h : head) * n * m;
+      for (int64_t i = 0; i < n; i += kLanes) {
+        Transpose(additive + i * m, m, std::min(kLanes, n - i), m, additive_ + i * sizes_.keys,
+                  kLanes);
+      }
     }
-    if (terms_.rotation != nullptr) {
-      rotation_ = terms_.rotation + p * shape_.keys * shape_.head_size;
-      Transpose(rotation_, shape_.head_size, shape_.keys, shape_.head_size, angles_, sizes_.width);
-    }
+    if (terms_.rotation != nullptr && p != turned_member_) SelectRotation(p);
     if (terms_.relative == nullptr) return;
     std::copy_n(terms_.content_bias + head * shape_.head_size, shape_.head_size, content_bias_);
     std::copy_n(terms_.position_bias + head * shape_.head_size, shape_.head_size, position_bias_);
-    if (terms_.toeplitz) {
-      const int64_t places = shape_.queries + shape_.keys - 1;
-      const float* from = terms_.relative + head * shape_.head_size * places;
-      for (int64_t c = 0; c < shape_.head_size; ++c) {
-        std::copy_n(from + c * places, places, matrices_ + c * stride_);
-      }
-    } else {
-      relative_ = terms_.relative + head * shape_.head_size * shape_.queries * shape_.keys;
-    }
-  }
-
-  // The queries first .. first + count - 1.
-  void SelectRows(int64_t first, int64_t count) {
-    first_ = first;
-    if (relative_ == nullptr) return;
+    const int64_t places = terms_.toeplitz ? n + m - 1 : n * m;
+    head_relative_ = terms_.relative + head * shape_.head_size * places;
+    if (!terms_.toeplitz) return;
     for (int64_t c = 0; c < shape_.head_size; ++c) {
-      for (int64_t r = 0; r < count; ++r) {
-        std::copy_n(relative_ + (c * shape_.queries + first + r) * shape_.keys, shape_.keys,
-                    matrices_ + r * sizes_.matrix + c * stride_);
-      }
+      std::reverse_copy(head_relative_ + c * places, head_relative_ + (c + 1) * places,
+                        relative_ + c * feature_stride_ + sizes_.keys - m);
     }
   }
 
-  bool relative() const { return matrices_ != nullptr; }
-
-  // The keys of one sequence as they meet queries, [features, width], and the way back for their
-  // gradients.
-  void PackKeys(const float* keys, int64_t token_stride, float* matrix) const {
-    Transpose(keys, token_stride, shape_.keys, shape_.head_size, matrix, sizes_.width);
-    if (rotation_ != nullptr) {
-      TurnColumns(angles_, 1, shape_.head_size, sizes_.width, matrix);
+  // The panel of the queries first .. first + count - 1, where first is a multiple of kLanes.
+  void SelectPanel(int64_t first, int64_t count) {
+    first_ = first;
+    for (int64_t i = 0; i < kLanes; ++i) seen_[i] = static_cast<float>(Seen(first + i));
+    if (!per_panel()) return;
+    const int64_t n = shape_.queries, m = shape_.keys;
+    for (int64_t c = 0; c < shape_.head_size; ++c) {
+      Transpose(head_relative_ + (c * n + first) * m, m, count, m, relative_ + c * feature_stride_,
+                kLanes);
     }
   }
-  void UnpackKeyGradients(float* matrix, float* keys, int64_t token_stride) const {
-    if (rotation_ != nullptr) {
-      TurnColumns(angles_, -1, shape_.head_size, sizes_.width, matrix);
+
+  // Whether selecting a panel is work that sequences should share.
+  bool per_panel() const { return relative_ != nullptr && !terms_.toeplitz; }
+  bool relative() const { return relative_ != nullptr; }
+
+  // The tokens of one sequence's queries or keys as they meet each other, rows: copied and turned;
+  // and turning back, for the gradients of the tokens from `first` on.
+  void CopyAndTurn(const float* tokens, int64_t token_stride, int64_t count, float* rows) const {
+    CopyRows(tokens, token_stride, count, shape_.head_size, sizes_.features, rows);
+    if (sines_ != nullptr) TurnRows(0, 1, count, rows);
+  }
+  void TurnBack(int64_t first, int64_t count, float* rows) const {
+    if (sines_ != nullptr) TurnRows(first, -1, count, rows);
+  }
+
+  // Panels of queries as they meet keys and, unless null, as they meet R: biased and scaled, from
+  // rows.
+  void MakeQueryPanels(const float* rows, float* contents, float* positions) const {
+    MakePanels(rows, sizes_.features, shape_.queries, sizes_.features, sizes_.features, contents);
+    if (positions != nullptr) AddAndScale(contents, position_bias_, positions);
+    AddAndScale(contents, content_bias_, contents);
+  }
+  const float* content_bias() const { return content_bias_; }
+
+  // The keys that query i sees.
+  int64_t Seen(int64_t i) const {
+    return terms_.causal ? std::min(shape_.keys, terms_.first_query + i + 1) : shape_.keys;
+  }
+
+  // R of the selected panel and key j: feature c is the vector at Relative(j) + c feature_stride(),
+  // the next key's at Relative(j) + key_stride().
+  const float* Relative(int64_t j) const { return relative_ + RelativePlace(j); }
+  // For an array of Relative's form.
+  int64_t RelativePlace(int64_t j) const {
+    return terms_.toeplitz ? first_ - j + sizes_.keys - 1 : j * kLanes;
+  }
+  int64_t feature_stride() const { return feature_stride_; }
+  int64_t key_stride() const { return terms_.toeplitz ? -1 : kLanes; }
+
+  // Logits of the selected panel for the keys j .. j + 7, `panel` being that of the packed queries
+  // and `positions` the one that meets R; kMasked where a query does not see a key.
+  HWY_INLINE Eight Logits(const float* panel, const float* positions, const float* key_octets,
+                          int64_t j) const {
+    Eight logits = Scores(panel, shape_.head_size, key_octets + j * sizes_.features);
+    if (relative_ != nullptr) {
+      logits = terms_.toeplitz ? AddVectorProducts(shape_.head_size, positions, kLanes, Relative(j),
+                                                   feature_stride_, -1, logits)
+                               : AddVectorProducts(shape_.head_size, positions, kLanes, Relative(j),
+                                                   feature_stride_, kLanes, logits);
     }
-    Transpose(matrix, sizes_.width, shape_.head_size, shape_.keys, keys, token_stride);
-  }
-
-  // The queries of one sequence as they meet keys, [n, features], and, unless null, as they meet R:
-  // turned, biased, scaled.
-  void PackQueries(const float* queries, int64_t token_stride, float* HWY_RESTRICT contents,
-                   float* HWY_RESTRICT positions) const {
-    for (int64_t i = 0; i < shape_.queries; ++i) {
-      float* content = contents + i * sizes_.features;
-      CopyFeatures(queries + i * token_stride, shape_.head_size, content);
-      if (rotation_ != nullptr) Turn(Angles(i), 1, shape_.head_size, content);
-      if (positions != nullptr) {
-        AddAndScale(content, position_bias_, sizes_.scale, sizes_.features,
-                    positions + i * sizes_.features);
-      }
-      AddAndScale(content, content_bias_, sizes_.scale, sizes_.features, content);
+    if (additive_ != nullptr) {
+      const Floats d;
+      const float* additive = additive_ + first_ * sizes_.keys + j * kLanes;
+      logits = Apply([&](FloatVector logit,
+                         int64_t t) { return hn::Add(logit, hn::LoadU(d, additive + t * kLanes)); },
+                     logits);
     }
-  }
-  // From the gradient of a turned query to that of the query.
-  void TurnBack(int64_t i, float* gradient) const {
-    if (rotation_ != nullptr) Turn(Angles(i), -1, shape_.head_size, gradient);
-  }
-
-  // The keys that the r-th of the selected queries sees.
-  int64_t Seen(int64_t r) const {
-    return terms_.causal ? std::min(shape_.keys, terms_.first_query + first_ + r + 1) : shape_.keys;
-  }
-
-  // R of the r-th of the selected queries, [features, width] with `stride`.
-  const float* Matrix(int64_t r) const {
-    return terms_.toeplitz ? matrices_ + shape_.queries - 1 - (first_ + r)
-                           : matrices_ + r * sizes_.matrix;
-  }
-  int64_t stride() const { return stride_; }
-
-  // A of the r-th of the selected queries, [m]; null where there is none.
-  const float* Additive(int64_t r) const {
-    return additive_ == nullptr ? nullptr : additive_ + (first_ + r) * shape_.keys;
+    return j + kEight > Seen(first_) ? Masked(j, logits) : logits;
   }
 
  private:
-  const float* Angles(int64_t i) const { return rotation_ + i * shape_.head_size; }
+  void SelectRotation(int64_t p) {
+    const int64_t pairs = shape_.head_size / 2;
+    for (int64_t j = 0; j < shape_.keys; ++j) {
+      const float* angles = terms_.rotation + (p * shape_.keys + j) * shape_.head_size;
+      for (int64_t c = 0; c < pairs; ++c) {
+        const int64_t feature = j * sizes_.features + 2 * c;
+        sines_[feature] = -angles[c];
+        sines_[feature + 1] = angles[c];
+        cosines_[feature] = cosines_[feature + 1] = angles[pairs + c];
+      }
+    }
+    turned_member_ = p;
+  }
+
+  HWY_INLINE void TurnRows(int64_t first, float direction, int64_t count, float* rows) const {
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t angle = (first + i) * sizes_.features;
+      Turn(cosines_ + angle, sines_ + angle, direction, sizes_.features,
+           rows + i * sizes_.features);
+    }
+  }
+
+  // to = scale (panels + bias), all of a sequence's.
+  HWY_INLINE void AddAndScale(const float* panels, const float* bias, float* to) const {
+    const Floats d;
+    const auto scale = hn::Set(d, sizes_.scale);
+    for (int64_t panel = 0; panel < sizes_.query_rows; panel += sizes_.panel) {
+      for (int64_t c = 0; c < sizes_.features; ++c) {
+        const int64_t place = panel + c * kLanes;
+        hn::StoreU(hn::Mul(scale, hn::Add(hn::LoadU(d, panels + place), hn::Set(d, bias[c]))), d,
+                   to + place);
+      }
+    }
+  }
+
+  HWY_INLINE Eight Masked(int64_t j, const Eight& logits) const {
+    const Floats d;
+    const auto seen = hn::LoadU(d, seen_), masked = hn::Set(d, kMasked);
+    return Apply(
+        [&](FloatVector logit, int64_t t) {
+          return hn::IfThenElse(hn::Lt(hn::Set(d, static_cast<float>(j + t)), seen), logit, masked);
+        },
+        logits);
+  }
 
   const AttentionTerms& terms_;
   const AttentionShape& shape_;
@@ -223,30 +301,22 @@ class HeadTerms {
   // [features]; zeros where there is no R.
   float* content_bias_;
   float* position_bias_;
-  int64_t stride_ = 0;
   int64_t first_ = 0;
-  // One matrix for Toeplitz, otherwise one for each selected row.
-  float* matrices_ = nullptr;
-  // The tokens' angles as a matrix.
-  float* angles_ = nullptr;
-  const float* rotation_ = nullptr;
-  const float* relative_ = nullptr;
-  const float* additive_ = nullptr;
+  // Of the selected panel's queries.
+  float* seen_;
+  // The head's A, [panels, keys, kLanes].
+  float* additive_ = nullptr;
+  // The selected panel's R, [features, keys, kLanes]; for Toeplitz the head's, [features, queries +
+  // keys], where the place of key j and query i is i - j + keys - 1, so that neighbouring queries
+  // are neighbours.
+  float* relative_ = nullptr;
+  int64_t feature_stride_ = 0;
+  // Of the member whose angles are here, [keys, features]: those of a pair's first number negative.
+  int64_t turned_member_ = -1;
+  float* cosines_ = nullptr;
+  float* sines_ = nullptr;
+  const float* head_relative_ = nullptr;
 };
-
-// The logits of the r-th of the selected queries for the first `keys` keys, `width` with padding:
-// `content` and `position` are the packed query.
-HWY_INLINE void Logits(const HeadTerms& terms, const HeadSizes& sizes, int64_t keys, int64_t width,
-                       int64_t r, const float* content, const float* position,
-                       const float* key_matrix, float* row) {
-  Product</*kAdd=*/false>(content, sizes.features, key_matrix, sizes.width, width, row);
-  if (terms.relative()) {
-    Product</*kAdd=*/true>(position, sizes.features, terms.Matrix(r), terms.stride(), width, row);
-  }
-  if (const float* additive = terms.Additive(r); additive != nullptr) {
-    AddRow(additive, keys, row);
-  }
-}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace lengthwise::kernels
