@@ -113,10 +113,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CheckDevice)
       ->capture_default_str()
       ->type_name("DEVICE");
-  app.add_option(
-         "--threads", flags.runner.threads,
-         "Threads of the CPU's kernels; 0: one per core. On a CPU, results may depend on it "
-         "in the last bits")
+  app.add_option("--threads", flags.runner.threads,
+                 "Threads of the CPU's kernels; 0: one per core. Results do not depend on it")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str()
       ->type_name("N");

@@ -42,10 +42,8 @@ void AddWorkerOptions(CLI::App* command, LocalWorkers& workers) {
       ->check(CLI::Range(size_t{1}, kMostWorkers))
       ->type_name("N");
   command
-      ->add_option(
-          "--threads", workers.threads,
-          "Threads of each worker on the CPU. Results of one number of threads are the same "
-          "on every run; another number may change their last bits")
+      ->add_option("--threads", workers.threads,
+                   "Threads of each worker on the CPU. Results do not depend on it")
       ->check(CLI::Range(1, 256))
       ->capture_default_str()
       ->type_name("N");

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "ATen/ops/arange.h"
@@ -112,45 +111,40 @@ Results<float> Compute(const Problem& problem) {
   return results;
 }
 
-using ShapeAndTerm = std::tuple<int64_t, int64_t, int64_t, Term>;
+void ExpectTheFormula(Problem problem) {
+  const Results<float> results = Compute<float>(problem);
+  ExpectClose(problem, results, ComputeReference(problem));
+  ExpectSameBits(Compute<float>(problem), results);
 
-class AttentionCudaTest : public testing::TestWithParam<ShapeAndTerm> {};
+  problem.qkv = ToFloats(OnGpu<BFloat16>(problem.qkv));
+  problem.output_gradient = ToFloats(OnGpu<BFloat16>(problem.output_gradient));
+  ExpectClose(problem, Compute<BFloat16>(problem), ComputeReference(problem), /*tolerance=*/1e-2);
+}
 
-TEST_P(AttentionCudaTest, AgreesWithTheFormulaInDoubleAndRepeatsItsBits) {
+TEST(AttentionCudaTest, AgreesWithTheFormulaInDoubleAndRepeatsItsBits) {
   LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
-  const auto [n, members, head_size, term] = GetParam();
-  for (const bool causal : {false, true}) {
-    SCOPED_TRACE(causal ? "causal" : "all keys");
-    Problem problem({.members = members,
-                     .sequences = n <= 7     ? 75
-                                  : n <= 120 ? 3
-                                             : 1,
-                     .heads = n <= 120 && members == 1 ? 2 : 1,
-                     .queries = n,
-                     .keys = n,
-                     .head_size = head_size},
-                    term, causal);
-    const Results<float> results = Compute<float>(problem);
-    ExpectClose(problem, results, ComputeReference(problem));
-    ExpectSameBits(Compute<float>(problem), results);
-
-    problem.qkv = ToFloats(OnGpu<BFloat16>(problem.qkv));
-    problem.output_gradient = ToFloats(OnGpu<BFloat16>(problem.output_gradient));
-    ExpectClose(problem, Compute<BFloat16>(problem), ComputeReference(problem),
-                /*tolerance=*/1e-2);
+  for (const int64_t n : {1, 2, 7, 80, 81, 120, 501}) {
+    for (const int64_t members : {1, 3}) {
+      for (const int64_t head_size : {8, 16, 64}) {
+        const kernels::AttentionShape shape = {.members = members,
+                                               .sequences = n <= 7     ? 75
+                                                            : n <= 120 ? 3
+                                                                       : 1,
+                                               .heads = n <= 120 && members == 1 ? 2 : 1,
+                                               .queries = n,
+                                               .keys = n,
+                                               .head_size = head_size};
+        for (const Term term : kernels::kAllTerms) {
+          for (const bool causal : {false, true}) {
+            SCOPED_TRACE(absl::StrCat(Name(term), causal ? ", causal, " : ", ", n, " tokens, ",
+                                      members, " members, ", head_size, " features"));
+            ExpectTheFormula(Problem(shape, term, causal));
+          }
+        }
+      }
+    }
   }
 }
-
-std::string NameOf(const testing::TestParamInfo<ShapeAndTerm>& info) {
-  const auto [n, members, head_size, term] = info.param;
-  return absl::StrCat(Name(term), "_", n, "tokens_", members, "members_", head_size, "features");
-}
-
-INSTANTIATE_TEST_SUITE_P(Shapes, AttentionCudaTest,
-                         testing::Combine(testing::Values(1, 2, 7, 80, 81, 120, 501),
-                                          testing::Values(1, 3), testing::Values(8, 16, 64),
-                                          testing::ValuesIn(kernels::kAllTerms)),
-                         NameOf);
 
 // Numbers in [-2, 2] without a pattern.
 at::Tensor Numbers(at::IntArrayRef shape, const at::Device& device) {

@@ -11,6 +11,7 @@
 #include "ATen/ops/mm.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
+#include "models/encodings/made_of_positions.h"
 #include "models/encodings/shifted_rows.h"
 #include "models/encodings/sinusoids.h"
 #include "models/layers/products.h"
@@ -65,10 +66,7 @@ class Relative : public Encoding {
     const at::Tensor& projection = parameters[ids.projection];
     const int64_t members = positions.size(0), n = positions.size(1);
     const at::Tensor sinusoids =
-        toeplitz_ ? Sinusoids(Distances(positions), d_model_, projection.scalar_type())
-                  : SinusoidsOfDifferences(Sinusoids(positions, d_model_, projection.scalar_type()),
-                                           first, count)
-                        .view({members, count * n, d_model_});
+        DistanceSinusoids(positions, projection.scalar_type(), first, count);
     // (PE W)^T = W^T PE^T is [P, d, places]: a head's features one behind the other.
     const at::Tensor relative =
         members == 1 ? at::mm(projection.squeeze(0).t(), sinusoids.squeeze(0).t())
@@ -92,6 +90,17 @@ class Relative : public Encoding {
     ParameterId position_bias;  // v
     ParameterId projection;     // W_R
   };
+
+  // PE of the distances that R of the rows first .. first + count - 1 is made of, [P, places, d].
+  at::Tensor DistanceSinusoids(const at::Tensor& positions, at::ScalarType dtype, int64_t first,
+                               int64_t count) const {
+    const auto make = [&] {
+      if (toeplitz_) return Sinusoids(Distances(positions), d_model_, dtype);
+      return SinusoidsOfDifferences(Sinusoids(positions, d_model_, dtype), first, count)
+          .flatten(1, 2);
+    };
+    return count == positions.size(1) ? sinusoids_.Get(positions, dtype, make) : make();
+  }
 
   // The logits' position part where the distance depends on j - i alone: one product with all 2n -
   // 1 distances, whose row i is then shifted by i places.
@@ -153,6 +162,8 @@ class Relative : public Encoding {
   int64_t d_model_;
   int64_t head_size_;
   std::vector<Block> blocks_;
+  // Of all rows.
+  mutable MadeOfPositions sinusoids_;
 };
 
 }  // namespace

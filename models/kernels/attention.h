@@ -100,9 +100,9 @@ struct AttentionGradientsOf {
 using AttentionGradients = AttentionGradientsOf<float>;
 
 // From the gradient of the output, and the output and `log_sum_exp` of AttentionForward. Beside the
-// gradients it needs memory for a few sequences' queries, keys and values and for one head's R and A
-// in each thread, and for up to B / 8 copies of the gradients of R and A (not above 64 MiB for a
-// member's, or one copy).
+// gradients it needs memory for a few sequences' queries, keys and values and for one head's R and
+// A in each thread, and for copies of the gradients of R (B / 128, or B / 8 of a Toeplitz one) and
+// of A (B / 8; not above 64 MiB for a member's, or one copy).
 void AttentionBackward(const AttentionInputs& inputs, const HeadVectors<const float>& output,
                        const HeadVectors<const float>& output_gradient, const float* log_sum_exp,
                        const AttentionGradients& gradients, const ParallelFor& parallel_for);

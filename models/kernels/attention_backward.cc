@@ -19,9 +19,11 @@ namespace lengthwise::kernels {
 // Sequences whose parts of the terms' gradients are summed together.
 constexpr int64_t kGroup = 8;
 // Sequences of one unit of work, which is these of one head; few stay in the second cache until all
-// heads were there. An R of every pair costs more to bring into form than they do.
+// heads were there. An R of every pair costs more to bring into form than they do, and its gradient
+// so much memory that parts of it are few.
 constexpr int64_t kChunk = 8;
-constexpr int64_t kChunkOfPairs = 32;
+constexpr int64_t kChunkOfPairs = 128;
+constexpr int64_t kPairsTogether = 16;
 constexpr int64_t kMaxPartBytes = int64_t{64} << 20;
 
 // What is summed over the sequences of a batch: a part for each chunk of sequences, [chunks, P, H,
@@ -133,7 +135,7 @@ class Backward {
         sums_(gradients.relative != nullptr || gradients.additive != nullptr),
         group_(sums_ ? kGroup : 1),
         // As few as there must be stay in the nearest caches.
-        together_(terms_.per_panel() ? shared.chunk : group_),
+        together_(terms_.per_panel() ? kPairsTogether : group_),
         key_rows_(scratch_.Zeros(together_ * sizes_.key_rows)),
         keys_(scratch_.Zeros(together_ * sizes_.key_rows)),
         values_(scratch_.Zeros(together_ * sizes_.key_rows)),
@@ -159,6 +161,7 @@ class Backward {
       relative_sums_count_ = inputs.terms.toeplitz ? sizes_.features * terms_.feature_stride()
                                                    : sizes_.key_rows * kLanes;
       relative_sums_ = scratch_.Zeros(relative_sums_count_);
+      relative_rows_ = scratch_.Zeros(kLanes * shape_.keys);
     }
     if (gradients.additive != nullptr) {
       additive_sums_ = scratch_.Zeros(sizes_.queries * sizes_.keys);
@@ -201,7 +204,9 @@ class Backward {
       for (int64_t g = 0; g < count; g += group_) {
         Panels(first + g, g, std::min(group_, count - g), i, queries);
       }
-      if (relative_sums_ != nullptr && terms_.per_panel()) StoreRelative(i, queries);
+      if (relative_sums_ != nullptr && terms_.per_panel()) {
+        StoreRelative(i, queries, /*add=*/first % shared_.chunk > 0);
+      }
     }
     for (int64_t g = 0; g < count; ++g) StoreKeyGradients(first + g, g);
   }
@@ -381,11 +386,13 @@ class Backward {
   }
 
   // From sums to the unit's part of dR: of the selected panel, or of all that there is.
-  void StoreRelative(int64_t i, int64_t queries) {
+  void StoreRelative(int64_t i, int64_t queries, bool add) {
     const int64_t n = shape_.queries, m = shape_.keys;
     for (int64_t c = 0; c < shape_.head_size; ++c) {
-      Transpose(relative_sums_ + c * terms_.feature_stride(), kLanes, m, queries,
-                relative_part_ + (c * n + i) * m, m);
+      const float* sums = relative_sums_ + c * terms_.feature_stride();
+      float* part = relative_part_ + (c * n + i) * m;
+      Transpose(sums, kLanes, m, queries, add ? relative_rows_ : part, m);
+      for (int64_t k = 0; add && k < queries * m; ++k) part[k] += relative_rows_[k];
     }
   }
   void StoreDiagonals() {
@@ -447,10 +454,12 @@ class Backward {
   // Of a unit's queries, [features, lanes].
   float* content_bias_sums_;
   float* position_bias_sums_;
-  // The terms' gradients over the unit's sequences: of R in the form of HeadTerms::Relative, of A
+  // The terms' gradients over the unit's sequences, but those of R of every pair over the sequences
+  // together: of R in the form of HeadTerms::Relative, and a panel's as it lies in memory; of A
   // [panels, keys, lanes].
   int64_t relative_sums_count_ = 0;
   float* relative_sums_ = nullptr;
+  float* relative_rows_ = nullptr;
   float* additive_sums_ = nullptr;
   float* relative_part_ = nullptr;
   float* additive_part_ = nullptr;

@@ -135,23 +135,44 @@ TEST(PackRunnerTest, InBfloat16TheLossFollowsThatOfFloat32) {
 }
 
 // Large enough for kernels that split their work between threads.
-TEST(PackRunnerTest, TwoThreadsGiveTheSameAgain) {
+v1::TrialSpecification WideTrial(const std::string& encoding, bool randomized) {
   v1::TrialSpecification trial = TinyTrial(1);
-  trial.mutable_training()->set_steps(2);
-  trial.mutable_training()->set_batch_size(64);
+  (*trial.mutable_network()->mutable_parameters())["d_model"].set_number_value(64);
+  trial.mutable_encoding()->set_name(encoding);
+  (*trial.mutable_encoding()->mutable_parameters())["randomized"].set_bool_value(randomized);
+  trial.mutable_training()->set_steps(4);
+  trial.mutable_training()->set_batch_size(128);
   trial.mutable_training()->set_report_every_steps(1);
   trial.mutable_training()->mutable_lengths()->set_min(20);
   trial.mutable_training()->mutable_lengths()->set_max(20);
-  const auto runner = CreatePackRunner({.device = "cpu", .threads = 2}).value();
-  std::vector<std::string> histories[2];
-  for (std::vector<std::string>& history : histories) {
-    RecordingSession session;
-    ASSERT_TRUE(runner->Run(LeaseOf({trial}), session).ok());
-    ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED);
-    EXPECT_EQ(session.OutcomeOf(0).provenance().threads(), 2);
-    history = session.History(0);
+  return trial;
+}
+
+// Points, evaluations, maps and the weights of checkpoints.
+TEST(PackRunnerTest, AnyNumberOfThreadsGivesTheSameHistory) {
+  v1::TrialSpecification text = TinyTextTrial(1);
+  (*text.mutable_network()->mutable_parameters())["d_model"].set_number_value(64);
+  text.mutable_training()->set_steps(4);
+  text.mutable_training()->mutable_packing()->set_tokens(512);
+  for (const v1::TrialSpecification& trial :
+       {WideTrial("sin_cos", true), WideTrial("relative", true), WideTrial("relative", false),
+        WideTrial("rope", true), text}) {
+    SCOPED_TRACE(trial.task().name() + ", " + trial.encoding().ShortDebugString());
+    std::vector<std::string> alone;
+    for (const int threads : {1, 2, 3}) {
+      SCOPED_TRACE(std::to_string(threads) + " threads");
+      const auto runner = CreatePackRunner({.device = "cpu", .threads = threads}).value();
+      RecordingSession session;
+      ASSERT_TRUE(runner->Run(LeaseOf({trial}), session).ok());
+      const v1::Outcome outcome = session.OutcomeOf(0);
+      ASSERT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
+      EXPECT_EQ(outcome.provenance().threads(), threads);
+      std::vector<std::string> history = session.History(0);
+      history.pop_back();  // the outcome, which names the threads
+      if (threads == 1) alone = history;
+      EXPECT_EQ(history, alone);
+    }
   }
-  EXPECT_EQ(histories[0], histories[1]);
 }
 
 // A session that ends cannot bring a checkpoint; that must not count against the trial.
