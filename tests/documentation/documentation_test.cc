@@ -42,6 +42,8 @@ std::string NameOf(const testing::TestParamInfo<const char*>& document) {
 INSTANTIATE_TEST_SUITE_P(Documents, DocumentationTest,
                          testing::Values("README.md", "deploy/README.md", "experiments/README.md",
                                          "experiments/decimal_addition/README.md",
+                                         "experiments/latin_square/README.md",
+                                         "experiments/positional_attention/README.md",
                                          "experiments/published/README.md",
                                          "experiments/randomized_positional_encodings/README.md"),
                          NameOf);

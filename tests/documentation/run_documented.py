@@ -32,7 +32,7 @@ import time
 BLOCK = re.compile(r"^<!-- runs(?P<how>[^>]*?)-->\n```[a-z]*\n(?P<text>.*?)^```$", re.M | re.S)
 FENCE = re.compile(r"^```", re.M)
 BACKGROUND = re.compile(r"(lengthwise_server|lengthwise_worker|prometheus)\b")
-NUMBER = re.compile(r"\d[\d.,:]*(e[-+]\d+)?")
+NUMBER = re.compile(r"((?<=\s)-)?\d[\d.,:]*(e[-+]\d+)?")
 SECONDS = 600
 
 
@@ -50,7 +50,7 @@ class Runner:
         shutil.copytree(root / "experiments", directory / "experiments")
         for path in (directory / "experiments").rglob("quick/*.yaml"):
             path.chmod(0o644)
-            text = re.sub(r"\bsteps: \d+", "steps: 5", path.read_text())
+            text = re.sub(r"\b(steps|epochs): \d+", "steps: 5", path.read_text())
             text = re.sub(r"\bwarmup_steps: \d+", "warmup_steps: 1", text)
             path.write_text(re.sub(r"\bsequences: \d+", "sequences: 4", text))
         for path in (directory / "experiments").glob("*.yaml"):
