@@ -195,6 +195,9 @@ class Backward {
  private:
   void Sequences(int64_t first, int64_t count) {
     for (int64_t g = 0; g < count; ++g) Pack(first + g, g);
+    if (positions_ != nullptr && count % group_ > 0) {
+      std::fill_n(positions_ + count * sizes_.query_rows, kGroup * sizes_.query_rows, 0.0F);
+    }
     std::fill_n(key_sums_, kPair * count * sizes_.key_rows, 0.0F);
     std::fill_n(value_sums_, kPair * count * sizes_.key_rows, 0.0F);
     for (int64_t i = 0; i < shape_.queries; i += kLanes) {

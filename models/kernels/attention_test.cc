@@ -143,6 +143,23 @@ TEST(AttentionPackTest, APackIsItsMembers) {
   }
 }
 
+// A member whose training diverged leaves the others what they are.
+TEST(AttentionPackTest, NoMemberSeesAnotherThatIsNotANumber) {
+  for (const Term term : kAllTerms) {
+    SCOPED_TRACE(Name(term));
+    // Neither queries nor sequences fill what is worked on together.
+    Problem pack(
+        {.members = 2, .sequences = 11, .heads = 1, .queries = 13, .keys = 13, .head_size = 8},
+        term);
+    const Results<float> alone = Compute(MemberOf(pack, 1), Serially);
+    for (std::vector<float>* numbers : {&pack.qkv, &pack.output_gradient, &pack.relative,
+                                        &pack.content_bias, &pack.position_bias}) {
+      std::fill_n(numbers->begin(), numbers->size() / 2, std::nanf(""));
+    }
+    ExpectSameBits(MemberOf(Compute(pack, Serially), pack, 1), alone);
+  }
+}
+
 // So that a training that diverges is seen.
 TEST(AttentionNumbersTest, WhatIsNotANumberReachesEveryQueryThatSeesIt) {
   const int64_t n = 19, d = 8, key = 5;

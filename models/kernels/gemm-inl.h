@@ -111,29 +111,31 @@ struct PlusBias {
   }
 };
 
-// max(sum + bias, 0)
+// max(sum + bias, 0); what is not a number stays so.
 struct PlusBiasRelu {
   const float* bias;
   HWY_INLINE FloatVector operator()(FloatVector sum, int64_t, int64_t column) const {
     const Floats d;
-    return hn::Max(hn::Add(sum, hn::LoadU(d, bias + column)), hn::Zero(d));
+    const auto biased = hn::Add(sum, hn::LoadU(d, bias + column));
+    return hn::IfThenZeroElse(hn::Lt(biased, hn::Zero(d)), biased);
   }
   HWY_INLINE float operator()(float sum, int64_t, int64_t column) const {
-    return std::max(sum + bias[column], 0.0F);
+    const float biased = sum + bias[column];
+    return biased < 0 ? 0 : biased;
   }
 };
 
-// The sum where `active` [rows, columns] is positive, otherwise 0.
+// 0 where `active` [rows, columns] is at most 0, otherwise the sum.
 struct WhereActive {
   const float* active;
   int64_t stride;
   HWY_INLINE FloatVector operator()(FloatVector sum, int64_t row, int64_t column) const {
     const Floats d;
-    const auto on = hn::Gt(hn::LoadU(d, active + row * stride + column), hn::Zero(d));
-    return hn::IfThenElseZero(on, sum);
+    const auto off = hn::Le(hn::LoadU(d, active + row * stride + column), hn::Zero(d));
+    return hn::IfThenZeroElse(off, sum);
   }
   HWY_INLINE float operator()(float sum, int64_t row, int64_t column) const {
-    return active[row * stride + column] > 0 ? sum : 0;
+    return active[row * stride + column] <= 0 ? 0 : sum;
   }
 };
 

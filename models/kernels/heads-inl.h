@@ -122,14 +122,17 @@ inline void MakeOctets(const float* from, int64_t token_stride, int64_t count, i
 inline void MakePanels(const float* from, int64_t token_stride, int64_t count, int64_t head_size,
                        int64_t features, float* panels) {
   for (int64_t i = 0; i < count; i += kLanes) {
-    Transpose(from + i * token_stride, token_stride, std::min(kLanes, count - i), head_size,
-              panels + i * features, kLanes);
+    float* panel = panels + i * features;
+    if (count - i < kLanes) std::fill_n(panel, features * kLanes, 0.0F);
+    Transpose(from + i * token_stride, token_stride, std::min(kLanes, count - i), head_size, panel,
+              kLanes);
   }
 }
 
-// Pairs of rows, each with `bias` added.
-HWY_INLINE void MakePairs(const float* rows, int64_t count, const float* bias, int64_t features,
+// Pairs of rows, each with `bias` added. The row behind the last may be written.
+HWY_INLINE void MakePairs(float* rows, int64_t count, const float* bias, int64_t features,
                           float* pairs) {
+  if (count % kPair > 0) std::fill_n(rows + count * features, features, 0.0F);
   for (int64_t i = 0; i < count; i += kPair) {
     MakePair(rows + i * features, bias, features, pairs + i * features);
   }

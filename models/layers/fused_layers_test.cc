@@ -1,4 +1,5 @@
 // The layers that have kernels of their own, against the plain operators in double.
+#include <cmath>
 #include <functional>
 #include <string>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "ATen/Parallel.h"
 #include "ATen/ops/arange.h"
 #include "ATen/ops/equal.h"
+#include "ATen/ops/full_like.h"
 #include "ATen/ops/gelu.h"
 #include "ATen/ops/relu.h"
 #include "ATen/ops/sin.h"
@@ -160,6 +162,15 @@ TEST(FeedForwardTest, AgreesWithPlainOperatorsInDouble) {
                   std::to_string(members) + " members, width " + std::to_string(width));
     }
   }
+}
+
+// In hidden units it must not become their 0.
+TEST(FeedForwardTest, WhatIsNotANumberStaysSo) {
+  Tensors inputs = FeedForwardInputs(1, 16);
+  inputs[2] = at::full_like(inputs[2], std::nan(""));  // up_bias
+  const Tensors results = Differentiate(inputs, at::kFloat, FusedFeedForward);
+  EXPECT_TRUE(results[0].isnan().all().item<bool>());
+  EXPECT_TRUE(results[4].isnan().all().item<bool>()) << "gradient of down";
 }
 
 TEST(FeedForwardTest, TwoThreadsGiveTheBitsOfOne) {
