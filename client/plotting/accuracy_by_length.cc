@@ -38,7 +38,7 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
   Figure figure{.kind = "accuracy_by_length",
                 .title = absl::StrCat("Accuracy by length: ", ExperimentNames(experiments)),
-                .x = {.label = "input length"},
+                .x = {.label = "input length", .ticks = Axis::Ticks::kCounts},
                 .y = AccuracyAxis("token accuracy")};
   Averaging averaging;
   for (const v1::Component* task : TasksOf(groups)) {

@@ -101,6 +101,7 @@ absl::StatusOr<Figure> AccuracyOfTrialsFigure(const std::vector<PlotExperiment>&
   std::string spreads;
   for (const TrialGroup& group : groups) {
     figure.x.label = AxisTitle(*group.task);
+    figure.x.ticks = Axis::Ticks::kCounts;
     figure.y.label = AccuracyTitle(*group.task);
     const TrialScore score = FinalScore(*group.experiment);
     const SeedGroup* seeds = BestRate(group, score);

@@ -100,7 +100,7 @@ absl::StatusOr<Figure> ErrorsFigure(const std::vector<PlotExperiment>& experimen
   const auto errors = ErrorsAt(all, size);
   if (!errors.ok()) return errors.status();
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
-  Figure figure{.y = {.ticks = Axis::Ticks::kPercent}};
+  Figure figure{.x = {.ticks = Axis::Ticks::kCounts}, .y = {.ticks = Axis::Ticks::kPercent}};
   if (what == What::kPlaces) {
     figure.kind = "error_places";
     figure.title = "Where digits are wrong";

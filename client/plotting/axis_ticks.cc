@@ -12,7 +12,8 @@ namespace {
 // Rounding errors do not decide whether a tick at the end of a range is in it.
 constexpr double kSlack = 1e-9;
 
-std::vector<double> LinearTicks(double low, double high, int most) {
+// At least `least` apart.
+std::vector<double> LinearTicks(double low, double high, int most, double least) {
   const double span = high - low;
   double unit = std::pow(10, std::floor(std::log10(span / most)));
   double step = unit;
@@ -21,6 +22,7 @@ std::vector<double> LinearTicks(double low, double high, int most) {
     step = factor * unit;
     if (span / step + 1 <= most + kSlack) break;
   }
+  step = std::max(step, least);
   std::vector<double> ticks;
   const auto first = static_cast<int64_t>(std::ceil(low / step - kSlack));
   const auto last = static_cast<int64_t>(std::floor(high / step + kSlack));
@@ -65,10 +67,11 @@ std::string TickLabel(double value, double largest) {
 std::vector<Tick> AxisTicks(const Axis& axis, double low, double high, int most) {
   if (axis.ticks == Axis::Ticks::kNone) return {};
   most = std::max(most, 2);
+  const double least = axis.ticks == Axis::Ticks::kCounts ? 1 : 0;
   std::vector<double> values;
   switch (axis.scale) {
     case Axis::Scale::kLinear:
-      values = LinearTicks(low, high, most);
+      values = LinearTicks(low, high, most, least);
       break;
     case Axis::Scale::kLog2:
       values = Thin(Powers(low, high, 2, {1}), most);
@@ -76,7 +79,7 @@ std::vector<Tick> AxisTicks(const Axis& axis, double low, double high, int most)
     case Axis::Scale::kLog10:
       values = Powers(low, high, 10, {1, 2, 5});
       if (static_cast<int>(values.size()) > most) values = Thin(Powers(low, high, 10, {1}), most);
-      if (values.size() < 2) values = LinearTicks(low, high, most);
+      if (values.size() < 2) values = LinearTicks(low, high, most, least);
       break;
   }
   std::vector<Tick> ticks;

@@ -23,6 +23,12 @@ TEST(AxisTicksTest, StandAtRoundValuesWithinTheRange) {
   EXPECT_THAT(Labels({}, -0.3, 0.3, 5), ElementsAre("-0.2", "0", "0.2"));
 }
 
+TEST(AxisTicksTest, CountsHaveNoTicksBetweenThem) {
+  const Axis axis{.ticks = Axis::Ticks::kCounts};
+  EXPECT_THAT(Labels(axis, 1, 3, 12), ElementsAre("1", "2", "3"));
+  EXPECT_THAT(Labels(axis, 1, 60, 5), ElementsAre("20", "40", "60"));
+}
+
 TEST(AxisTicksTest, AccuraciesAreWrittenInPerCent) {
   const Axis axis{.ticks = Axis::Ticks::kPercent};
   EXPECT_THAT(Labels(axis, 0, 1, 6), ElementsAre("0 %", "20 %", "40 %", "60 %", "80 %", "100 %"));

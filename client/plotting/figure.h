@@ -55,10 +55,11 @@ struct HeatMap {
 
 struct Axis {
   enum class Scale { kLinear, kLog10, kLog2 };
-  enum class Ticks { kNumbers, kPercent, kNone };
+  enum class Ticks { kNumbers, kCounts, kPercent, kNone };
   std::string label;
   Scale scale = Scale::kLinear;
-  // kPercent: values from 0 to 1, written in per cent.
+  // kCounts: of whole numbers, with no ticks between them. kPercent: values from 0 to 1, written in
+  // per cent.
   Ticks ticks = Ticks::kNumbers;
   // Absent: each panel shows what it has.
   std::optional<std::pair<double, double>> range;

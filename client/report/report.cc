@@ -82,8 +82,10 @@ std::string Head(const ReportData& data, const ReportOptions& options) {
 }
 
 absl::StatusOr<Section> Accuracy(const ReportData& data, const ReportOptions& options) {
-  Section section{.id = "accuracy", .title = "Accuracy by length"};
   const AccuracySummary summary = Summarize(data.experiment.specification(), data.summary);
+  Section section{
+      .id = "accuracy",
+      .title = absl::StrCat(summary.is_loss ? "Error by " : "Accuracy by ", summary.axis_title)};
   if (summary.rows.empty()) {
     section.body = "<p>No trial has been evaluated in full.</p>\n";
     return section;
