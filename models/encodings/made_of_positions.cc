@@ -1,26 +1,19 @@
 #include "models/encodings/made_of_positions.h"
 
+#include "ATen/ops/equal.h"
+#include "c10/core/InferenceMode.h"
+
 namespace lengthwise::models {
-namespace {
-
-// Whether they are views of the same numbers in the same memory.
-bool SameNumbers(const at::Tensor& a, const at::Tensor& b) {
-  return a.defined() && a.const_data_ptr() == b.const_data_ptr() && a.sizes() == b.sizes() &&
-         a.strides() == b.strides() && a.scalar_type() == b.scalar_type();
-}
-
-}  // namespace
 
 at::Tensor MadeOfPositions::Get(const at::Tensor& positions, at::ScalarType dtype,
                                 const std::function<at::Tensor()>& make) {
-  // Tensors of inference mode do not count their versions.
-  if (positions.is_inference()) return make();
-  const auto version = static_cast<int64_t>(positions._version());
+  // What is made in inference mode could not be kept for a backward pass.
+  if (!positions.is_cpu() || c10::InferenceMode::is_enabled()) return make();
   const platform::MutexLock lock(mutex_);
-  if (!SameNumbers(positions_, positions) || version_ != version || made_.scalar_type() != dtype) {
+  if (!made_.defined() || made_.scalar_type() != dtype || positions_.sizes() != positions.sizes() ||
+      !at::equal(positions_, positions)) {
     made_ = make();
-    positions_ = positions;
-    version_ = version;
+    positions_ = positions.clone();
   }
   return made_;
 }

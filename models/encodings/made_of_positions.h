@@ -2,7 +2,6 @@
 #ifndef LENGTHWISE_MODELS_ENCODINGS_MADE_OF_POSITIONS_H_
 #define LENGTHWISE_MODELS_ENCODINGS_MADE_OF_POSITIONS_H_
 
-#include <cstdint>
 #include <functional>
 
 #include "ATen/core/Tensor.h"
@@ -14,17 +13,16 @@ namespace lengthwise::models {
 // Holds the last tensor that was made. Methods may be called from any thread.
 class MadeOfPositions {
  public:
-  // make(), or what it gave last, where that was for the same numbers: the same part of the same
-  // memory, which is kept until then and was not written since. What is made must need no gradient
-  // and depend on nothing but the positions and `dtype`.
+  // make(), or what it gave last where that was for the same numbers. What is made must need no
+  // gradient and depend on nothing but the positions and `dtype`. Positions on a GPU, which would
+  // have to be waited for, are not compared: there it is make().
   at::Tensor Get(const at::Tensor& positions, at::ScalarType dtype,
                  const std::function<at::Tensor()>& make);
 
  private:
   platform::Mutex mutex_;
-  // Keeps its memory from being used for others.
+  // A copy: a batch's memory is another batch's soon.
   at::Tensor positions_ ABSL_GUARDED_BY(mutex_);
-  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   at::Tensor made_ ABSL_GUARDED_BY(mutex_);
 };
 
