@@ -7,7 +7,7 @@
 #   asan        unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
 #   tsan        the same under ThreadSanitizer
 #   fuzz        libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
-#   faults      tests tagged "long": hundreds of kills, crashes at the third time that a failpoint is reached
+#   faults      tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
 #   benchmarks  load on the service and the scheduler, shortened: that they run, and every answer is right
 # --within=MINUTES is for all of it together: a part that would not get far in what is left is not started, and one that
 # is not done by then is stopped. What did not run because of it is said, and counts as skipped.
@@ -43,7 +43,7 @@ for argument in "$@"; do
   esac
 done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
-filter=(--build_tag_filters=-manual --test_tag_filters=-long,-manual)
+filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
 # Users of Lengthwise need none of these; without them the tests of monitoring, completion and manual pages are skipped.
 packages=(clang-format fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-14-dev)
@@ -114,7 +114,7 @@ printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS -
 # leave a test out where one of them has nothing to find and would take long.
 without_libtorch() {
   bazel cquery --noshow_progress 'tests(//...) except
-    (rdeps(//..., @libtorch//:libtorch) union attr(tags, "manual|long|no-'"$1"'", //...) union //tests/faults/... union
+    (rdeps(//..., @libtorch//:libtorch) union attr(tags, "manual|long_part|no-'"$1"'", //...) union //tests/faults/... union
      //tests/python/...)' |
     sed 's/ (.*//' | sort -u
 }
@@ -136,8 +136,8 @@ for part in "${parts[@]}"; do
       run_tests "$part" "--config=$part" --target_pattern_file="$results/$part.targets"
       ;;
     faults)
-      step "long: tests tagged long"
-      run_tests faults --build_tag_filters=long,-manual --test_tag_filters=long,-manual //...
+      step "long: tests tagged long_part"
+      run_tests faults --build_tag_filters=long_part,-manual --test_tag_filters=long_part,-manual //...
       ;;
     fuzz)
       step "long: fuzzing, $FUZZ_SECONDS s each"
