@@ -23,7 +23,7 @@ constexpr int64_t kGroup = 8;
 // so much memory that parts of it are few.
 constexpr int64_t kChunk = 8;
 constexpr int64_t kChunkOfPairs = 128;
-constexpr int64_t kPairsTogether = 16;
+constexpr int64_t kPairsTogether = 32;
 constexpr int64_t kMaxPartBytes = int64_t{64} << 20;
 
 // What is summed over the sequences of a batch: a part for each chunk of sequences, [chunks, P, H,
@@ -395,7 +395,7 @@ class Backward {
       const float* sums = relative_sums_ + c * terms_.feature_stride();
       float* part = relative_part_ + (c * n + i) * m;
       Transpose(sums, kLanes, m, queries, add ? relative_rows_ : part, m);
-      for (int64_t k = 0; add && k < queries * m; ++k) part[k] += relative_rows_[k];
+      if (add) AddNumbers(relative_rows_, queries * m, part);
     }
   }
   void StoreDiagonals() {

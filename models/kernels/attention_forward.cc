@@ -21,7 +21,7 @@ namespace {
 // heads were there. What they share is brought into form once for all of a unit.
 constexpr int64_t kSequencesAlone = 4;
 constexpr int64_t kSequencesWithTerms = 8;
-constexpr int64_t kSequencesWithPairs = 16;
+constexpr int64_t kSequencesWithPairs = 32;
 
 class Forward {
  public:
