@@ -373,7 +373,7 @@ training: {steps: 10, packing: {answers_only: true}}
 evaluation: {lengths: 1..3}
 )yaml");
   ASSERT_TRUE(text.ok()) << text.status();
-  const v1::Packing& packing = text->trials[0].Specification().training().packing();
+  const v1::Packing packing = text->trials[0].Specification().training().packing();
   EXPECT_EQ(packing.tokens(), 2048);
   EXPECT_TRUE(packing.answers_only());
   EXPECT_TRUE(packing.has_attend_across());
