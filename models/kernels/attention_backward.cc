@@ -330,28 +330,22 @@ class Backward {
   // dR of the selected panel and the keys j .. j + 7, over the group, whose first sequence is the
   // first-th of those together.
   void AddRelative(int64_t first, int64_t i, int64_t j) {
-    const Floats d;
     const float* positions = positions_ + first * sizes_.query_rows + i * sizes_.features;
     for (int64_t t = 0; t < kEight; ++t) {
       const Eight gradients = LoadEight(logit_gradients_ + t * kLanes, kEight * kLanes);
       float* sums = relative_sums_ + terms_.RelativePlace(j + t);
       for (int64_t c = 0; c < shape_.head_size; ++c) {
-        float* sum = sums + c * terms_.feature_stride();
-        hn::StoreU(hn::Add(hn::LoadU(d, sum),
-                           SumOfProducts(gradients, positions + c * kLanes, sizes_.query_rows)),
-                   d, sum);
+        AddTo(SumOfProducts(gradients, positions + c * kLanes, sizes_.query_rows),
+              sums + c * terms_.feature_stride());
       }
     }
   }
 
   // The same for dA.
   void AddAdditive(int64_t i, int64_t j) {
-    const Floats d;
     for (int64_t t = 0; t < kEight; ++t) {
-      float* sum = additive_sums_ + i * sizes_.keys + (j + t) * kLanes;
-      hn::StoreU(hn::Add(hn::LoadU(d, sum),
-                         Sum(LoadEight(logit_gradients_ + t * kLanes, kEight * kLanes))),
-                 d, sum);
+      AddTo(Sum(LoadEight(logit_gradients_ + t * kLanes, kEight * kLanes)),
+            additive_sums_ + i * sizes_.keys + (j + t) * kLanes);
     }
   }
 
@@ -364,9 +358,8 @@ class Backward {
       auto sum = hn::LoadU(d, contents + c);
       if (terms_.relative()) {
         const auto position = hn::LoadU(d, positions + c);
-        hn::StoreU(hn::Add(hn::LoadU(d, content_bias_sums_ + c), sum), d, content_bias_sums_ + c);
-        hn::StoreU(hn::Add(hn::LoadU(d, position_bias_sums_ + c), position), d,
-                   position_bias_sums_ + c);
+        AddTo(sum, content_bias_sums_ + c);
+        AddTo(position, position_bias_sums_ + c);
         sum = hn::Add(sum, position);
       }
       hn::StoreU(hn::Mul(scale, sum), d, contents + c);

@@ -16,17 +16,12 @@
 
 #include "hwy/highway.h"
 #include "models/kernels/scratch.h"
+#include "models/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace lengthwise::kernels {
 namespace HWY_NAMESPACE {
 namespace gemm {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-using Floats = hn::CappedTag<float, 16>;
-using FloatVector = hn::Vec<Floats>;
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
 
 // Sums in registers at once: kTileRows rows of kPanelVectors vectors, for 32 or 16 registers.
 constexpr int64_t kTileRows = 6;
@@ -250,14 +245,7 @@ inline void AddTransposedProduct(const float* a, int64_t a_columns, const float*
 
 // sums [columns] += the rows of `a`, one after the other.
 inline void AddRows(const float* a, int64_t rows, int64_t columns, float* HWY_RESTRICT sums) {
-  const Floats d;
-  for (int64_t r = 0; r < rows; ++r, a += columns) {
-    int64_t c = 0;
-    for (; c + kLanes <= columns; c += kLanes) {
-      hn::StoreU(hn::Add(hn::LoadU(d, sums + c), hn::LoadU(d, a + c)), d, sums + c);
-    }
-    for (; c < columns; ++c) sums[c] += a[c];
-  }
+  for (int64_t r = 0; r < rows; ++r, a += columns) AddNumbers(a, columns, sums);
 }
 
 }  // namespace gemm

@@ -240,16 +240,6 @@ HWY_INLINE void AddPair(const float* sums, float scale, int64_t features, float*
 using Few = hn::CappedTag<float, 8>;
 constexpr int64_t kFewLanes = static_cast<int64_t>(hn::MaxLanes(Few()));
 
-// sums += x, both of any length.
-HWY_INLINE void AddNumbers(const float* x, int64_t count, float* HWY_RESTRICT sums) {
-  const Floats d;
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    hn::StoreU(hn::Add(hn::LoadU(d, sums + i), hn::LoadU(d, x + i)), d, sums + i);
-  }
-  for (; i < count; ++i) sums[i] += x[i];
-}
-
 // The sum of a[c] b[c].
 HWY_INLINE float Dot(const float* a, const float* b, int64_t count) {
   const Few d;

@@ -20,6 +20,22 @@ using Floats = hn::CappedTag<float, 16>;
 using FloatVector = hn::Vec<Floats>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
 
+// sums += x, a vector.
+HWY_INLINE void AddTo(FloatVector x, float* sums) {
+  const Floats d;
+  hn::StoreU(hn::Add(hn::LoadU(d, sums), x), d, sums);
+}
+
+// The same, both of any length.
+HWY_INLINE void AddNumbers(const float* x, int64_t count, float* HWY_RESTRICT sums) {
+  const Floats d;
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    AddTo(hn::LoadU(d, x + i), sums + i);
+  }
+  for (; i < count; ++i) sums[i] += x[i];
+}
+
 // e^x for x at most about 88, to some 1e-7 of it; 0 below -87. x = k ln 2 + r with |r| <= ln 2 / 2,
 // e^r by the polynomial of Cephes' expf. Half the instructions of Highway's, which is exact to the
 // last bit. What is not a number stays so.
