@@ -4,6 +4,7 @@
 #define LENGTHWISE_TASKS_REGRESSION_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -60,6 +61,12 @@ class RegressionTask : public Task {
 
   // Computes the targets of inputs that Sample could have made: what the task is.
   virtual void Solve(RegressionSample sample) const = 0;
+
+  // An upper bound for the probability that a sample of `domain` is one that training could have
+  // drawn, where its paper gives one.
+  virtual std::optional<double> InDomainProbabilityBound(const Domain& /*domain*/) const {
+    return std::nullopt;
+  }
 
   // An output is right by rounding when the nearest multiple of this is the target.
   virtual double rounding_unit() const { return 1; }

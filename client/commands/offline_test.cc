@@ -1,3 +1,4 @@
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@ namespace lengthwise::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(CommandsTest, SamplesAreJsonLinesThatSolveToTheirTargets) {
   auto task = tasks::CreateTask("bucket_sort", {});
@@ -53,6 +55,25 @@ TEST_F(CommandsTest, SamplesOfTextAreReadable) {
   EXPECT_EQ(json["target"].size(), 5u) << answer;
   EXPECT_EQ(Run({"sample", "decimal_addition", "--length", "102"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("operands have 1 to 101 digits with index hints"));
+}
+
+TEST_F(CommandsTest, SamplesOfNumbersSayHowLikelyTrainingHadThem) {
+  ASSERT_EQ(Run({"sample", "cumulative_sum", "--length", "2", "--scale", "3"}), kSuccess);
+  // Equation (12) with the factor it lacks, at c = 3.
+  EXPECT_THAT(out_, HasSubstr("training could have drawn such a sample with a probability of at "
+                              "most 0.26\n"));
+  // 0.0415, as a bound is rounded.
+  ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "3"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("at most 0.042\n"));
+  ASSERT_EQ(Run({"sample", "cumulative_sum", "--length", "2"}), kSuccess);
+  EXPECT_THAT(out_, Not(HasSubstr("probability")));
+  ASSERT_EQ(Run({"sample", "cumulative_sum", "--scale", "1000", "--output", "json"}), kSuccess);
+  const nlohmann::json sample = nlohmann::json::parse(out_.substr(0, out_.find('\n')));
+  EXPECT_GT(std::abs(sample["input"][0].get<double>()), 2) << sample;
+  EXPECT_EQ(Run({"sample", "cumulative_sum", "--scale", "0.5"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("scales are finite and 1 or more, not 0.5"));
+  EXPECT_EQ(Run({"sample", "bucket_sort", "--scale", "3"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--scale is for tasks on real numbers"));
 }
 
 TEST_F(CommandsTest, ListsAndExplainsTheCatalogue) {

@@ -1,7 +1,9 @@
 // `lengthwise sample TASK`: what a task is, by examples.
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,7 @@ namespace {
 struct SampleOptions {
   std::string task;
   int64_t length = 8;
+  double scale = 1;
   int64_t count = 5;
   uint64_t seed = 0;
   std::vector<std::string> settings;  // "name=value"
@@ -64,10 +67,11 @@ absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options
   return kSuccess;
 }
 
-// Training samples of `options.length` numbers.
+// Samples of `options.length` numbers: those of training at scale 1, of the evaluation above.
 absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options,
                                   const tasks::RegressionTask& task) {
-  const tasks::Domain domain = {.n = options.length};
+  const tasks::Domain domain = {
+      .n = options.length, .scale = options.scale, .unseen = options.scale > 1};
   if (const absl::Status status = task.Check(domain); !status.ok()) return status;
   const auto rows = static_cast<size_t>(task.Rows(options.length));
   std::vector<double> inputs(rows), targets(rows);
@@ -107,6 +111,13 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
   }
   if (program.output_is_table()) {
     program.out() << table.Render(program.width(), program.palette());
+    if (const std::optional<double> bound = task.InDomainProbabilityBound(domain)) {
+      // Rounded up, as a bound is.
+      const double unit = std::pow(10, std::floor(std::log10(*bound)) - 1);
+      program.out() << absl::StreamFormat(
+          "training could have drawn such a sample with a probability of at most %.2g\n",
+          std::ceil(*bound / unit) * unit);
+    }
   }
   return kSuccess;
 }
@@ -152,6 +163,10 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   }
   auto task = tasks::CreateTask(options.task, parameters);
   if (!task.ok()) return absl::InvalidArgumentError(task.status().message());
+  if (options.scale != 1 && (*task)->kind() != tasks::TaskKind::kRegression) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--scale is for tasks on real numbers, as cumulative_sum; ", options.task, " has none"));
+  }
   if ((*task)->kind() == tasks::TaskKind::kPuzzle) {
     return SamplePuzzles(program, options, static_cast<const tasks::PuzzleTask&>(**task));
   }
@@ -217,6 +232,11 @@ void AddSample(CLI::App& app, Program& program) {
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
       ->type_name("N");
+  command
+      ->add_option("--scale", options->scale,
+                   "Of real numbers: up to so many times what they are in training")
+      ->capture_default_str()
+      ->type_name("C");
   command->add_option("--count", options->count, "How many")
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str()

@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "tasks/numeric/in_domain_probability.h"
 #include "tasks/numeric/value_range.h"
 #include "tasks/regression.h"
 
@@ -80,6 +82,12 @@ class AlgorithmicTask final : public RegressionTask {
     const size_t n = sample.inputs.size() - (settings_.scratchpad ? 1 : 0);
     std::fill(sample.targets.begin(), sample.targets.end(), 0.0);
     function_(sample.inputs.first(n), sample.targets.first(n));
+  }
+
+  std::optional<double> InDomainProbabilityBound(const Domain& domain) const override {
+    if (domain.integers) return std::nullopt;
+    const absl::StatusOr<double> bound = numeric::InDomainProbabilityBound(domain.n, domain.scale);
+    return bound.ok() ? std::optional(*bound) : std::nullopt;
   }
 
   double rounding_unit() const override { return settings_.rounding_unit; }

@@ -1,0 +1,70 @@
+"""What python/README.md shows, run against a real server and worker."""
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import service
+
+sys.path.insert(0, str(service.ROOT / "tests/documentation"))
+import run_documented
+
+WORKER = os.environ.get("WORKER", "worker/lengthwise_worker")
+README = (service.ROOT / "python/README.md").read_text()
+EXAMPLE = "python/examples/compare_encodings.py"
+
+
+@contextlib.contextmanager
+def server_and_worker():
+    server = service.Server()
+    with open(server.directory / "worker.log", "ab") as log:
+        worker = subprocess.Popen([WORKER, "--server", server.address, "--threads", "2"], stdout=log, stderr=log,
+                                  env=service.ENVIRONMENT)
+        try:
+            yield server
+        finally:
+            worker.kill()
+            worker.wait()
+            server.kill()
+
+
+def run_python(arguments, address, directory):
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=directory, capture_output=True, text=True, timeout=600, check=False,
+        env={**service.ENVIRONMENT, "PYTHONPATH": str(service.SITE), "LENGTHWISE_SERVER": address},
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+class PythonReadmeTest(unittest.TestCase):
+    def test_its_first_lines_submit_wait_and_have_results(self):
+        (block,) = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
+        directory = service.new_directory()
+        quickstart = (service.ROOT / "experiments/quickstart.yaml").read_text()
+        (directory / "experiments").mkdir()
+        short, cut = re.subn(r"^  steps: \d+", "  steps: 10", quickstart, flags=re.M)
+        self.assertEqual(cut, 1)
+        (directory / "experiments/quickstart.yaml").write_text(short)
+        self.assertIn("127.0.0.1:7070", block)
+        with server_and_worker() as server:
+            *lines, last = block.replace("127.0.0.1:7070", server.address).rstrip().split("\n")
+            self.assertEqual(last, "experiment.results()")
+            lines.append(f'print({last}[["encoding", "succeeded"]].to_csv(index=False), end="")')
+            code, printed, error = run_python(["-c", "\n".join(lines)], server.address, directory)
+        self.assertEqual((code, printed), (0, "encoding,succeeded\nsin_cos,1\nrandomized_sin_cos,1\n"), error)
+
+    def test_the_example_prints_what_it_shows_but_for_the_numbers(self):
+        shown = README.rsplit("```", 2)[1]
+        with server_and_worker() as server:
+            code, printed, error = run_python([service.ROOT / EXAMPLE], server.address, service.new_directory())
+        self.assertEqual(code, 0, error)
+        self.assertTrue(
+            run_documented.same(shown, printed, other_numbers=True),
+            f"python/README.md shows\n{shown}\nand the example prints\n{printed}",
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
