@@ -55,24 +55,46 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(const models::Parameter
                                                          int64_t length, int64_t asked,
                                                          const std::function<bool()>& keep_going,
                                                          const ScoreOptions& options) const {
-  return ScoreSource(
-      parameters, length, examples_.EvaluationSequences(length, asked),
-      [&](int64_t first, int64_t most, Batch& batch) {
-        examples_.AppendEvaluation(
-            {.seed = options_.seed,
-             .n = length,
-             .asked = asked,
-             .first = first,
-             .count = std::min(most, examples_.RowsOfOneShape(length, asked, first))},
-            batch);
-      },
-      keep_going, options);
+  const int64_t members = parameters.members();
+  const int64_t sequences = examples_.EvaluationSequences(length, asked);
+  const std::unique_ptr<Scorer> scorer =
+      CreateScorer(examples_, members, Sample(parameters).device(), options.each_sequence);
+  auto scores = ScoreSource(parameters, length, sequences,
+                            EvaluationSource(length, asked, /*whole_numbers=*/false),
+                            keep_going, options.embedding_noise, *scorer);
+  if (!scores.has_value() || !options.rounding) return scores;
+  const std::unique_ptr<Scorer> rounding = CreateRoundingScorer(examples_.rounding_unit(), members);
+  const auto rounded = ScoreSource(parameters, length, sequences,
+                                   EvaluationSource(length, asked, /*whole_numbers=*/true),
+                                   keep_going, options.embedding_noise, *rounding);
+  if (!rounded.has_value()) return std::nullopt;
+  for (size_t i = 0; i < scores->size(); ++i) {
+    (*scores)[i].metrics["rounding_accuracy"] = (*rounded)[i].accuracy;
+  }
+  return scores;
+}
+
+Evaluator::Source Evaluator::EvaluationSource(int64_t length, int64_t asked,
+                                              bool whole_numbers) const {
+  return [this, length, asked, whole_numbers](
+             int64_t first, int64_t most, Batch& batch) {
+    examples_.AppendEvaluation(
+        {.seed = options_.seed,
+         .n = length,
+         .asked = asked,
+         .first = first,
+         .count = std::min(most, examples_.RowsOfOneShape(length, asked, first)),
+         .whole_numbers = whole_numbers},
+        batch);
+  };
 }
 
 std::optional<LengthScore> Evaluator::ScoreDataSet(const models::ParameterSet& parameters,
                                                    uint64_t data_seed, int64_t length,
                                                    int64_t count,
                                                    const std::function<bool()>& keep_going) const {
+  const std::unique_ptr<Scorer> scorer =
+      CreateScorer(examples_, parameters.members(), Sample(parameters).device());
   auto scores = ScoreSource(
       parameters, length, count,
       [&](int64_t first, int64_t most, Batch& batch) {
@@ -82,20 +104,18 @@ std::optional<LengthScore> Evaluator::ScoreDataSet(const models::ParameterSet& p
                                   .rows = training::RowsFrom(first, std::min(most, count - first))},
                                  length, batch);
       },
-      keep_going, {});
+      keep_going, /*embedding_noise=*/0, *scorer);
   if (!scores.has_value()) return std::nullopt;
   return scores->front();
 }
 
 std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
     const models::ParameterSet& parameters, int64_t length, int64_t sequences, const Source& source,
-    const std::function<bool()>& keep_going, const ScoreOptions& wanted) const {
+    const std::function<bool()>& keep_going, double embedding_noise, Scorer& scorer) const {
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
   const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));
-  const std::unique_ptr<Scorer> scorer =
-      CreateScorer(examples_, members, device, wanted.each_sequence);
   for (int64_t first = 0; first < sequences;) {
     if (!keep_going()) return std::nullopt;
     Batch batch;
@@ -104,14 +124,14 @@ std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
     const training::BatchTensors tensors =
         training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
     models::DropoutNumbers dropout = Dropout(length, members, first);
-    dropout.embedding_noise = wanted.embedding_noise;
-    scorer->Add(network_.Forward(parameters, training::ForEachMember(tensors.input, members),
-                                 Positions(length, members, batch.tokens_per_row, device),
-                                 batch.outputs_per_row, &dropout, nullptr),
-                tensors);
+    dropout.embedding_noise = embedding_noise;
+    scorer.Add(network_.Forward(parameters, training::ForEachMember(tensors.input, members),
+                                Positions(length, members, batch.tokens_per_row, device),
+                                batch.outputs_per_row, &dropout, nullptr),
+               tensors);
     first += batch.rows;
   }
-  return scorer->Scores();
+  return scorer.Scores();
 }
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters, int64_t length,

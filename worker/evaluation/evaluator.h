@@ -15,6 +15,7 @@
 #include "models/parameters/arena.h"
 #include "proto/event.pb.h"
 #include "worker/evaluation/length_score.h"
+#include "worker/evaluation/scorer.h"
 #include "worker/training/examples.h"
 
 namespace lengthwise::worker::evaluation {
@@ -40,8 +41,7 @@ class Evaluator {
       : examples_(examples), network_(network), positions_(positions), options_(options) {}
 
   // Scores each member of the set on `sequences` sequences of `length`, or on all there are (see
-  // Scorer::Scores). `keep_going` is asked before each chunk; when
-  // it says no, nothing is returned.
+  // Scorer::Scores). `keep_going` is asked before each chunk; when it says no, nothing is returned.
   std::optional<std::vector<LengthScore>> Score(const models::ParameterSet& parameters,
                                                 int64_t length, int64_t sequences,
                                                 const std::function<bool()>& keep_going,
@@ -73,11 +73,14 @@ class Evaluator {
   // batch.
   using Source = std::function<void(int64_t first, int64_t most, training::Batch& batch)>;
 
+  // What Score asks: in place of real numbers whole ones where `whole_numbers`.
+  Source EvaluationSource(int64_t length, int64_t asked, bool whole_numbers) const;
+
   std::optional<std::vector<LengthScore>> ScoreSource(const models::ParameterSet& parameters,
                                                       int64_t length, int64_t sequences,
                                                       const Source& source,
                                                       const std::function<bool()>& keep_going,
-                                                      const ScoreOptions& options) const;
+                                                      double embedding_noise, Scorer& scorer) const;
   // Of a sequence that is, or counts as, evaluation sequence `sequence` of its length.
   v1::AttentionMap Capture(const models::ParameterSet& parameters,
                            const training::GivenSequence& given, int64_t sequence) const;

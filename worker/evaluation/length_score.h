@@ -18,6 +18,9 @@ struct ScoreOptions {
   double embedding_noise = 0;
   // Whether `each_accuracy` and `each_loss` are filled.
   bool each_sequence = false;
+  // Whether the model is asked again, for whole numbers, and `metrics` have "rounding_accuracy".
+  // The task must have such sequences (training::Examples::HasWholeNumbers).
+  bool rounding = false;
 };
 
 struct LengthScore {

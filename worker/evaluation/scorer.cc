@@ -76,33 +76,47 @@ class ClassScorer : public Scorer {
   int64_t sequences_ = 0;
 };
 
+// A member's numbers for a sequence, and what they should be where the mask is 1.
+struct NumberSequence {
+  size_t member = 0;
+  absl::Span<const double> numbers;
+  absl::Span<const double> targets;
+  absl::Span<const uint8_t> mask;
+};
+
+// Calls `take` for every sequence of every member; returns how many sequences a member has.
+template <typename Take>
+int64_t ForEachSequence(const at::Tensor& outputs, const BatchTensors& chunk, Take take) {
+  const at::Tensor numbers = outputs.squeeze(-1).to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor targets = chunk.number_targets.to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor mask = chunk.mask.to(at::kCPU, at::kByte).contiguous();
+  const int64_t rows = numbers.size(1);
+  const auto m = static_cast<size_t>(numbers.size(2));
+  const auto row_of = [m](const auto* values, int64_t row) {
+    return absl::MakeConstSpan(values + static_cast<size_t>(row) * m, m);
+  };
+  for (int64_t member = 0; member < numbers.size(0); ++member) {
+    for (int64_t row = 0; row < rows; ++row) {
+      take(NumberSequence{.member = static_cast<size_t>(member),
+                          .numbers = row_of(numbers.const_data_ptr<double>(), member * rows + row),
+                          .targets = row_of(targets.const_data_ptr<double>(), row),
+                          .mask = row_of(mask.const_data_ptr<uint8_t>(), row)});
+    }
+  }
+  return rows;
+}
+
 // A sequence's errors are its mean ones, and a length's the mean over its sequences: sequences of
 // different sizes count alike.
 class NumberScorer : public Scorer {
  public:
-  NumberScorer(int64_t members, double rounding_unit, bool each_sequence)
-      : each_sequence_(each_sequence),
-        rounding_unit_(rounding_unit),
-        sums_(static_cast<size_t>(members)) {}
+  NumberScorer(int64_t members, bool each_sequence)
+      : each_sequence_(each_sequence), sums_(static_cast<size_t>(members)) {}
 
   void Add(const at::Tensor& outputs, const BatchTensors& chunk) override {
-    const at::Tensor numbers = outputs.squeeze(-1).to(at::kCPU, at::kDouble).contiguous();
-    const at::Tensor targets = chunk.number_targets.to(at::kCPU, at::kDouble).contiguous();
-    const at::Tensor mask = chunk.mask.to(at::kCPU, at::kByte).contiguous();
-    const int64_t rows = numbers.size(1);
-    const auto m = static_cast<size_t>(numbers.size(2));
-    const auto row_of = [m](const auto* values, int64_t row) {
-      return absl::MakeConstSpan(values + static_cast<size_t>(row) * m, m);
-    };
-    for (int64_t member = 0; member < numbers.size(0); ++member) {
-      for (int64_t row = 0; row < rows; ++row) {
-        AddSequence(row_of(numbers.const_data_ptr<double>(), member * rows + row),
-                    row_of(targets.const_data_ptr<double>(), row),
-                    row_of(mask.const_data_ptr<uint8_t>(), row),
-                    sums_[static_cast<size_t>(member)]);
-      }
-    }
-    sequences_ += rows;
+    sequences_ += ForEachSequence(outputs, chunk, [this](const NumberSequence& sequence) {
+      AddSequence(sequence, sums_[sequence.member]);
+    });
   }
 
   std::vector<LengthScore> Scores() const override {
@@ -113,7 +127,6 @@ class NumberScorer : public Scorer {
            .loss = Share(sums.squared_error, sequences_),
            .sequences = sequences_,
            .metrics = {{"mean_absolute_percentage_error", Share(sums.percentage_error, sequences_)},
-                       {"rounding_accuracy", Share(static_cast<double>(sums.rounded), sequences_)},
                        {"strict_closeness_accuracy",
                         Share(static_cast<double>(sums.strictly_close), sequences_)}},
            .each_accuracy = sums.each_accuracy,
@@ -128,33 +141,59 @@ class NumberScorer : public Scorer {
     double percentage_error = 0;
     int64_t close = 0;
     int64_t strictly_close = 0;
-    int64_t rounded = 0;
     std::vector<float> each_accuracy, each_loss;
   };
 
-  void AddSequence(absl::Span<const double> numbers, absl::Span<const double> targets,
-                   absl::Span<const uint8_t> mask, Sums& sums) const {
+  void AddSequence(const NumberSequence& sequence, Sums& sums) const {
     using tasks::numeric::Closeness;
-    const tasks::numeric::Tolerance tolerance;
-    const double squared_error = tasks::numeric::SquaredErrors(numbers, targets, mask).Mean();
-    const bool is_close =
-        tasks::numeric::AllClose(numbers, targets, mask, Closeness::kSum, tolerance);
+    const auto all_close = [&sequence](Closeness closeness) {
+      return tasks::numeric::AllClose(sequence.numbers, sequence.targets, sequence.mask, closeness,
+                                      tasks::numeric::Tolerance());
+    };
+    const double squared_error =
+        tasks::numeric::SquaredErrors(sequence.numbers, sequence.targets, sequence.mask).Mean();
+    const bool is_close = all_close(Closeness::kSum);
     sums.squared_error += squared_error;
     sums.percentage_error +=
-        tasks::numeric::AbsolutePercentageErrors(numbers, targets, mask).Mean();
+        tasks::numeric::AbsolutePercentageErrors(sequence.numbers, sequence.targets, sequence.mask)
+            .Mean();
     sums.close += is_close;
     if (each_sequence_) {
       sums.each_accuracy.push_back(is_close ? 1 : 0);
       sums.each_loss.push_back(static_cast<float>(squared_error));
     }
-    sums.strictly_close +=
-        tasks::numeric::AllClose(numbers, targets, mask, Closeness::kBoth, tolerance);
-    sums.rounded += tasks::numeric::AllRoundToTarget(numbers, targets, mask, rounding_unit_);
+    sums.strictly_close += all_close(Closeness::kBoth);
   }
 
   bool each_sequence_;
-  double rounding_unit_;
   std::vector<Sums> sums_;  // by member
+  int64_t sequences_ = 0;
+};
+
+class RoundingScorer : public Scorer {
+ public:
+  RoundingScorer(double unit, int64_t members)
+      : unit_(unit), rounded_(static_cast<size_t>(members)) {}
+
+  void Add(const at::Tensor& outputs, const BatchTensors& chunk) override {
+    sequences_ += ForEachSequence(outputs, chunk, [this](const NumberSequence& sequence) {
+      rounded_[sequence.member] += tasks::numeric::AllRoundToTarget(
+          sequence.numbers, sequence.targets, sequence.mask, unit_);
+    });
+  }
+
+  std::vector<LengthScore> Scores() const override {
+    std::vector<LengthScore> scores;
+    for (const int64_t rounded : rounded_) {
+      scores.push_back(
+          {.accuracy = Share(static_cast<double>(rounded), sequences_), .sequences = sequences_});
+    }
+    return scores;
+  }
+
+ private:
+  double unit_;
+  std::vector<int64_t> rounded_;  // by member
   int64_t sequences_ = 0;
 };
 
@@ -163,9 +202,13 @@ class NumberScorer : public Scorer {
 std::unique_ptr<Scorer> CreateScorer(const training::Examples& examples, int64_t members,
                                      at::Device device, bool each_sequence) {
   if (examples.targets() == training::Targets::kNumbers) {
-    return std::make_unique<NumberScorer>(members, examples.rounding_unit(), each_sequence);
+    return std::make_unique<NumberScorer>(members, each_sequence);
   }
   return std::make_unique<ClassScorer>(members, device, each_sequence);
+}
+
+std::unique_ptr<Scorer> CreateRoundingScorer(double rounding_unit, int64_t members) {
+  return std::make_unique<RoundingScorer>(rounding_unit, members);
 }
 
 }  // namespace lengthwise::worker::evaluation

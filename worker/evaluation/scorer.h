@@ -32,6 +32,10 @@ class Scorer {
 std::unique_ptr<Scorer> CreateScorer(const training::Examples& examples, int64_t members,
                                      at::Device device, bool each_sequence = false);
 
+// Of sequences of whole numbers: accuracy is the share of those whose outputs all round to their
+// targets, and nothing else is measured.
+std::unique_ptr<Scorer> CreateRoundingScorer(double rounding_unit, int64_t members);
+
 }  // namespace lengthwise::worker::evaluation
 
 #endif  // LENGTHWISE_WORKER_EVALUATION_SCORER_H_

@@ -75,10 +75,22 @@ TEST(ScorerTest, ErrorsOfNumbersAreMeansOfSequences) {
   // 10.4 is within 0.05 + 5 % of 10, but not within 0.05.
   EXPECT_EQ(score.accuracy, 0.5);
   EXPECT_EQ(Metric(score, "strict_closeness_accuracy"), 0);
-  EXPECT_EQ(Metric(score, "rounding_accuracy"), 0.5);
   EXPECT_NEAR(Metric(score, "mean_absolute_percentage_error"), (2.0 / 3 + (0.04 + 0.02) / 2) / 2,
               1e-12);
   EXPECT_EQ(score.sequences, 2);
+}
+
+TEST(ScorerTest, RoundingNeedsEveryOutputOfASequence) {
+  const auto scorer = CreateRoundingScorer(/*rounding_unit=*/0.5, 2);
+  // The second member is wrong by 0.3, which is another half, in one of two sequences.
+  scorer->Add(
+      at::tensor({1.2, -2.6, 7.0, 0.4, 3.0, 7.0, 1.2, -2.6, 7.0, 0.7, 3.3, 7.0}).view({2, 2, 3, 1}),
+      {.number_targets = at::tensor({1.0, -2.5, 0.0, 0.5, 3.0, 0.0}).view({1, 2, 3}),
+       .mask = Mask({1, 1, 0, 1, 1, 0}, {1, 2, 3})});
+  const std::vector<LengthScore> scores = scorer->Scores();
+  EXPECT_EQ(scores[0].accuracy, 1);
+  EXPECT_EQ(scores[1].accuracy, 0.5);
+  EXPECT_EQ(scores[0].sequences, 2);
 }
 
 }  // namespace

@@ -247,6 +247,12 @@ ExampleSource& Blueprint::source() const {
   return *examples;
 }
 
+bool Blueprint::HasWholeNumbers() const {
+  return examples != nullptr &&
+         std::all_of(evaluation.lengths().begin(), evaluation.lengths().end(),
+                     [&](int32_t n) { return examples->HasWholeNumbers(n); });
+}
+
 int64_t Blueprint::InputTokensOfStep(int64_t step) const {
   return text != nullptr ? training.packing().tokens()
                          : examples->InputTokens(batches.LengthOfStep(step));

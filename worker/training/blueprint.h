@@ -42,6 +42,10 @@ struct Blueprint {
   // The examples or the text.
   ExampleSource& source() const;
 
+  // Whether all lengths of the final evaluation have sequences of whole numbers, too, which it then
+  // asks for the accuracy by rounding.
+  bool HasWholeNumbers() const;
+
   // What a point of the loss curve says of the batch: the length of its inputs, or the tokens of
   // text's sequences.
   int64_t InputTokensOfStep(int64_t step) const;

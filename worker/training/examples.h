@@ -58,6 +58,8 @@ struct EvaluationRows {
   int64_t asked = 0;
   int64_t first = 0;
   int64_t count = 0;
+  // In place of real numbers whole ones, where Examples::HasWholeNumbers says that there are any.
+  bool whole_numbers = false;
 };
 
 // What outputs are compared with: by soft-max cross-entropy, or by their squared errors.
@@ -126,6 +128,9 @@ class Examples : public ExampleSource {
   }
 
   virtual void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const = 0;
+
+  // Whether there are evaluation sequences of whole numbers at `n`, for the accuracy by rounding.
+  virtual bool HasWholeNumbers(int64_t n) const { return false; }
 };
 
 // Takes the task over, which is not text (text_examples.h). `lengths` are training.lengths.

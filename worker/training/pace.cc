@@ -15,7 +15,9 @@ double SequenceWork(int64_t tokens, int64_t d_model) {
 }
 
 double EvaluationWork(const Blueprint& blueprint, int64_t n) {
-  return SequenceWork(blueprint.source().SequenceTokens(n), blueprint.size.d_model) *
+  const bool rounds = blueprint.examples != nullptr && blueprint.examples->HasWholeNumbers(n);
+  const double passes = rounds ? 2 : 1;
+  return passes * SequenceWork(blueprint.source().SequenceTokens(n), blueprint.size.d_model) *
          static_cast<double>(
              blueprint.source().EvaluationSequences(n, blueprint.evaluation.sequences()));
 }

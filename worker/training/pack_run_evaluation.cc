@@ -55,8 +55,8 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
     };
     std::vector<v1::LengthAccuracies> results(static_cast<size_t>(range.count));
     for (const int32_t length : blueprint_.evaluation.interval_lengths()) {
-      const auto scores =
-          model_->Score(range, length, blueprint_.evaluation.interval_sequences(), keep_going, {});
+      const auto scores = model_->Score(range, length, blueprint_.evaluation.interval_sequences(),
+                                        keep_going, {});
       if (!scores.has_value()) return directive;
       for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
     }
@@ -91,11 +91,13 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
   std::vector<FinalEvaluation> results(static_cast<size_t>(range.count));
   const double all_work = EvaluationWork(blueprint_) * static_cast<double>(range.count);
   double work = 0;
+  const bool rounding = blueprint_.HasWholeNumbers();
   auto reported = Clock::now();
   ReportEvaluation(range, 0, work_per_second_ > 0 ? all_work / work_per_second_ : 0);
   for (const int32_t length : evaluation.lengths()) {
-    const auto scores = model_->Score(range, length, evaluation.sequences(), keep_going,
-                                      {.each_sequence = evaluation.sequence_scores()});
+    const auto scores =
+        model_->Score(range, length, evaluation.sequences(), keep_going,
+                      {.each_sequence = evaluation.sequence_scores(), .rounding = rounding});
     // Stopped by the session, or because all were cancelled.
     if (!scores.has_value()) return directive;
     for (size_t i = 0; i < scores->size(); ++i) {

@@ -62,12 +62,19 @@ void RegressionExamples::AppendEvaluation(const EvaluationRows& rows, Batch& bat
   constexpr uint64_t kMostScales = 1'000'000;
   Append({.n = share.n,
           .scale = static_cast<double>(rows.n),
-          .unseen = static_cast<double>(rows.n) > kTrainingScale},
+          .unseen = static_cast<double>(rows.n) > kTrainingScale,
+          .integers = rows.whole_numbers},
          {.seed = rows.seed,
           .purpose = random::Purpose::kEvaluationSamples,
           .step = static_cast<uint64_t>(share.n) * kMostScales + static_cast<uint64_t>(rows.n),
           .rows = RowsFrom(share.place, rows.count)},
          batch);
+}
+
+bool RegressionExamples::HasWholeNumbers(int64_t scale) const {
+  const tasks::Domain domain = {
+      .n = lengths_.max(), .scale = static_cast<double>(scale), .integers = true};
+  return task_->Check(domain).ok();
 }
 
 absl::StatusOr<GivenSequence> RegressionExamples::Given(absl::Span<const int32_t> tokens) const {

@@ -32,6 +32,7 @@ class RegressionExamples : public Examples {
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
   int64_t RowsOfOneShape(int64_t scale, int64_t asked, int64_t first) const override;
   void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;
+  bool HasWholeNumbers(int64_t scale) const override;
   absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const override;
 
  private:

@@ -14,6 +14,7 @@
 namespace lengthwise::worker::training {
 namespace {
 
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -119,6 +120,24 @@ TEST(RegressionExamplesTest, WordsAreTokensAndNumbersAreNone) {
     EXPECT_LT(batch.tokens[i], examples->input_columns());
   }
   EXPECT_GE(numbers, 8);
+}
+
+TEST(RegressionExamplesTest, EvaluationAsksForWholeNumbersWhereThereAreSome) {
+  const auto examples = Create("cumulative_median", 5, 5);
+  ASSERT_TRUE(examples->HasWholeNumbers(3));
+  Batch batch;
+  examples->AppendEvaluation({.seed = 3, .n = 3, .asked = 50, .count = 50, .whole_numbers = true},
+                             batch);
+  for (const double number : batch.numbers) EXPECT_EQ(number, std::round(number));
+  for (const double target : batch.number_targets) EXPECT_EQ(2 * target, std::round(2 * target));
+  EXPECT_THAT(batch.numbers, Contains(-6));
+  v1::LengthRange lengths;
+  lengths.set_max(5);
+  catalogue::Parameters narrow;
+  narrow.Set("bound", 0.3);
+  const auto fractions = CreateExamples(tasks::CreateTask("sorting", narrow).value(), lengths);
+  EXPECT_FALSE(fractions->HasWholeNumbers(3));
+  EXPECT_TRUE(fractions->HasWholeNumbers(4));
 }
 
 TEST(RegressionExamplesTest, GivenNumbersAreChecked) {

@@ -16,6 +16,8 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Gt;
+using ::testing::Property;
+using ::testing::SizeIs;
 using training::LeaseOf;
 
 // Sums of four numbers; `input_positions` and `attention_by` say which network.
@@ -66,15 +68,36 @@ const v1::LengthAccuracies& Final(const std::vector<v1::Event>& events) {
   return v1::LengthAccuracies::default_instance();
 }
 
+using Metric = v1::LengthAccuracies::Metric;
+
+// Of all lengths; nothing where the metric is not there.
+std::vector<double> Values(const v1::LengthAccuracies& evaluation, const std::string& name) {
+  for (const Metric& metric : evaluation.metrics()) {
+    if (metric.name() == name) return {metric.values().begin(), metric.values().end()};
+  }
+  return {};
+}
+
 TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
   const std::vector<v1::Event> events = RunAlone(Sums());
   EXPECT_EQ(events.back().outcome().kind(), v1::Outcome::COMPLETED);
   const v1::LengthAccuracies& evaluation = Final(events);
   EXPECT_THAT(evaluation.lengths(), ElementsAre(1, 3));
   EXPECT_THAT(evaluation.losses(), Each(Gt(0)));
-  ASSERT_EQ(evaluation.metrics_size(), 3);
-  EXPECT_EQ(evaluation.metrics(0).name(), "mean_absolute_percentage_error");
-  EXPECT_THAT(evaluation.metrics(0).values(), ElementsAre(Gt(0), Gt(0)));
+  EXPECT_THAT(evaluation.metrics(),
+              ElementsAre(Property(&Metric::name, "mean_absolute_percentage_error"),
+                          Property(&Metric::name, "rounding_accuracy"),
+                          Property(&Metric::name, "strict_closeness_accuracy")));
+  EXPECT_THAT(Values(evaluation, "mean_absolute_percentage_error"), ElementsAre(Gt(0), Gt(0)));
+}
+
+// At scale 1 there are none below 0.4, at scale 3 there are some below 1.2.
+TEST(RegressionTest, WithoutWholeNumbersAtEveryScaleThereIsNoAccuracyByRounding) {
+  v1::TrialSpecification trial = Sums();
+  (*trial.mutable_task()->mutable_parameters())["bound"].set_number_value(0.4);
+  const v1::LengthAccuracies evaluation = Final(RunAlone(trial));
+  EXPECT_THAT(Values(evaluation, "strict_closeness_accuracy"), SizeIs(2));
+  EXPECT_THAT(Values(evaluation, "rounding_accuracy"), SizeIs(0));
 }
 
 TEST(RegressionTest, TheMapSaysWhichNumbersTheModelSaw) {
@@ -107,20 +130,24 @@ TEST(RegressionTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
 }
 
 TEST(RegressionTest, PositionalAttentionLearnsSumsThatHoldBeyondTheScaleOfTraining) {
-  const auto errors = [](const std::string& attention_by) {
+  const auto trained = [](const std::string& attention_by) {
     v1::TrialSpecification trial = Sums(attention_by);
     trial.mutable_training()->set_steps(1200);
     trial.mutable_training()->set_examples(3000);
     trial.set_learning_rate(3e-3);
     trial.mutable_evaluation()->set_every_steps(0);
     trial.mutable_evaluation()->set_sequences(200);
-    const v1::LengthAccuracies evaluation = Final(RunAlone(trial));
-    return std::vector<double>(evaluation.losses().begin(), evaluation.losses().end());
+    return Final(RunAlone(trial));
   };
-  const std::vector<double> positional = errors("positions"), standard = errors("input");
+  const v1::LengthAccuracies positional = trained("positions"), standard = trained("input");
   // A sum of up to four numbers from -2 to 2 has a mean square of some 5.
-  EXPECT_LT(positional[0], 0.1);
-  EXPECT_LT(positional[1], standard[1] / 2);
+  EXPECT_LT(positional.losses(0), 0.1);
+  EXPECT_LT(positional.losses(1), standard.losses(1) / 2);
+  // Errors of some 0.1 are no obstacle to the nearest whole number, but to the sums of real
+  // numbers.
+  EXPECT_GT(Values(positional, "rounding_accuracy").at(0), 0.5);
+  EXPECT_GT(Values(positional, "rounding_accuracy").at(1),
+            Values(standard, "rounding_accuracy").at(1));
 }
 
 }  // namespace
