@@ -127,6 +127,8 @@ class NumberScorer : public Scorer {
            .loss = Share(sums.squared_error, sequences_),
            .sequences = sequences_,
            .metrics = {{"mean_absolute_percentage_error", Share(sums.percentage_error, sequences_)},
+                       {"either_closeness_accuracy",
+                        Share(static_cast<double>(sums.either_close), sequences_)},
                        {"strict_closeness_accuracy",
                         Share(static_cast<double>(sums.strictly_close), sequences_)}},
            .each_accuracy = sums.each_accuracy,
@@ -140,6 +142,7 @@ class NumberScorer : public Scorer {
     double squared_error = 0;
     double percentage_error = 0;
     int64_t close = 0;
+    int64_t either_close = 0;
     int64_t strictly_close = 0;
     std::vector<float> each_accuracy, each_loss;
   };
@@ -162,6 +165,7 @@ class NumberScorer : public Scorer {
       sums.each_accuracy.push_back(is_close ? 1 : 0);
       sums.each_loss.push_back(static_cast<float>(squared_error));
     }
+    sums.either_close += all_close(Closeness::kEither);
     sums.strictly_close += all_close(Closeness::kBoth);
   }
 

@@ -75,9 +75,27 @@ TEST(ScorerTest, ErrorsOfNumbersAreMeansOfSequences) {
   // 10.4 is within 0.05 + 5 % of 10, but not within 0.05.
   EXPECT_EQ(score.accuracy, 0.5);
   EXPECT_EQ(Metric(score, "strict_closeness_accuracy"), 0);
+  EXPECT_EQ(Metric(score, "either_closeness_accuracy"), 0.5);
   EXPECT_NEAR(Metric(score, "mean_absolute_percentage_error"), (2.0 / 3 + (0.04 + 0.02) / 2) / 2,
               1e-12);
   EXPECT_EQ(score.sequences, 2);
+}
+
+// Of a target of 1 an error of 0.07 is within 0.05 + 5 %, but within neither alone; of a target of
+// 10 one of 0.3 is within 5 %, but not within 0.05; one of 0.04 is within both.
+TEST(ScorerTest, ClosenessHasThreeReadings) {
+  const auto accuracies = [](double output, double target) {
+    const auto scorer = Create("cumulative_sum", 1);
+    scorer->Add(at::tensor({output, 99.0}).view({1, 1, 2, 1}),
+                {.number_targets = at::tensor({target, 0.0}).view({1, 1, 2}),
+                 .mask = Mask({1, 0}, {1, 1, 2})});
+    const LengthScore score = scorer->Scores().front();
+    return std::vector<double>{score.accuracy, Metric(score, "either_closeness_accuracy"),
+                               Metric(score, "strict_closeness_accuracy")};
+  };
+  EXPECT_EQ(accuracies(1.07, 1), (std::vector<double>{1, 0, 0}));
+  EXPECT_EQ(accuracies(10.3, 10), (std::vector<double>{1, 1, 0}));
+  EXPECT_EQ(accuracies(1.04, 1), (std::vector<double>{1, 1, 1}));
 }
 
 TEST(ScorerTest, RoundingNeedsEveryOutputOfASequence) {

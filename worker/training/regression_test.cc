@@ -85,7 +85,8 @@ TEST(RegressionTest, EvaluatesErrorsByScaleWithTheirOtherMeasures) {
   EXPECT_THAT(evaluation.lengths(), ElementsAre(1, 3));
   EXPECT_THAT(evaluation.losses(), Each(Gt(0)));
   EXPECT_THAT(evaluation.metrics(),
-              ElementsAre(Property(&Metric::name, "mean_absolute_percentage_error"),
+              ElementsAre(Property(&Metric::name, "either_closeness_accuracy"),
+                          Property(&Metric::name, "mean_absolute_percentage_error"),
                           Property(&Metric::name, "rounding_accuracy"),
                           Property(&Metric::name, "strict_closeness_accuracy")));
   EXPECT_THAT(Values(evaluation, "mean_absolute_percentage_error"), ElementsAre(Gt(0), Gt(0)));
