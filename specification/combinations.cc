@@ -122,7 +122,7 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
   const v1::Evaluation& evaluation = specification.evaluation();
   const auto check = [&](const std::string& field, int64_t n, int64_t scale) {
     const absl::Status status =
-        regression.Check({.n = n, .scale = static_cast<double>(scale), .unseen = scale > 1});
+        regression.Check({.n = n, .scale = static_cast<double>(scale)});
     if (!status.ok()) {
       findings.Add(field, absl::StrCat("\"", task, "\": ", absl::string_view(status.message())));
     }
@@ -204,10 +204,13 @@ std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tas
     return task.has_value() ? catalogues.tasks[task->index]->seen_up_to : std::nullopt;
   };
   if (tasks.empty()) return std::nullopt;
-  const std::optional<int32_t> first = of(tasks.front());
-  const bool all_have_it =
-      std::all_of(tasks.begin(), tasks.end(), [&](const auto& task) { return of(task) == first; });
-  return all_have_it ? first : std::nullopt;
+  std::optional<int32_t> smallest = of(tasks.front());
+  for (const auto& task : tasks) {
+    const std::optional<int32_t> own = of(task);
+    if (!own.has_value()) return std::nullopt;
+    smallest = std::min(*smallest, *own);
+  }
+  return smallest;
 }
 
 bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& tasks) {

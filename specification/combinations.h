@@ -17,7 +17,7 @@ namespace lengthwise::specification {
 // What ResolveComponents made of an axis.
 using Choices = std::vector<std::optional<Choice>>;
 
-// TaskEntry::seen_up_to where all tasks have the same.
+// The smallest TaskEntry::seen_up_to where all tasks have one.
 std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks);
 
 // Whether there are tasks, all of this kind.

@@ -130,6 +130,11 @@ TEST(ResolveTest, ScalesAboveThatOfTrainingAreUnseenOfRegressions) {
   EXPECT_EQ(grid->trials[0].Specification().evaluation().seen_up_to(), 1);
   // 10,000 vectors of each length in batches of 1,000.
   EXPECT_EQ(grid->trials[0].Specification().training().steps(), 2001 * 30);
+  // Questions about names have other names in evaluations, at scale 1, too.
+  const absl::StatusOr<Grid> with_names = ResolveText(
+      "{name: x, protocol: positional_attention, seeds: 0, tasks: [sorting, relational_query]}");
+  ASSERT_TRUE(with_names.ok()) << with_names.status();
+  EXPECT_EQ(with_names->trials[0].Specification().evaluation().seen_up_to(), 0);
 }
 
 TEST(ResolveTest, EveryNetworkLearnsEveryTask) {

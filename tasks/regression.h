@@ -21,7 +21,7 @@ struct Domain {
   // drawn bounds for is drawn again.
   double scale = 1;
   // Of what is not there in training at all: the categories of relational_query. False for training
-  // and validation.
+  // and, at its scale, validation.
   bool unseen = false;
   // Whole numbers, for accuracies by rounding.
   bool integers = false;

@@ -11,6 +11,8 @@
 namespace lengthwise::client {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -74,6 +76,17 @@ TEST_F(CommandsTest, SamplesOfNumbersSayHowLikelyTrainingHadThem) {
   EXPECT_THAT(err_, HasSubstr("scales are finite and 1 or more, not 0.5"));
   EXPECT_EQ(Run({"sample", "bucket_sort", "--scale", "3"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--scale is for tasks on real numbers"));
+}
+
+// Names 1 to 20 are training's, 21 to 40 the evaluation's at every scale.
+TEST_F(CommandsTest, SamplesAtAScaleAreThoseOfEvaluation) {
+  const auto has_unseen_names = ContainsRegex("Cat(2[1-9]|3[0-9]|40)");
+  ASSERT_EQ(Run({"sample", "relational_query", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, AllOf(HasSubstr("Cat1"), Not(has_unseen_names)));
+  for (const std::string scale : {"1", "3"}) {
+    ASSERT_EQ(Run({"sample", "relational_query", "--scale", scale, "--output", "csv"}), kSuccess);
+    EXPECT_THAT(out_, AllOf(has_unseen_names, Not(HasSubstr("Cat1"))));
+  }
 }
 
 TEST_F(CommandsTest, ListsAndExplainsTheCatalogue) {

@@ -24,7 +24,8 @@ namespace {
 struct SampleOptions {
   std::string task;
   int64_t length = 8;
-  double scale = 1;
+  // Absent for what training shows.
+  std::optional<double> scale;
   int64_t count = 5;
   uint64_t seed = 0;
   std::vector<std::string> settings;  // "name=value"
@@ -67,11 +68,12 @@ absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options
   return kSuccess;
 }
 
-// Samples of `options.length` numbers: those of training at scale 1, of the evaluation above.
+// Samples of `options.length` numbers: of training or, at a scale that is given, of evaluation.
 absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options,
                                   const tasks::RegressionTask& task) {
-  const tasks::Domain domain = {
-      .n = options.length, .scale = options.scale, .unseen = options.scale > 1};
+  const tasks::Domain domain = {.n = options.length,
+                                .scale = options.scale.value_or(1),
+                                .unseen = options.scale.has_value()};
   if (const absl::Status status = task.Check(domain); !status.ok()) return status;
   const auto rows = static_cast<size_t>(task.Rows(options.length));
   std::vector<double> inputs(rows), targets(rows);
@@ -163,7 +165,7 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
   }
   auto task = tasks::CreateTask(options.task, parameters);
   if (!task.ok()) return absl::InvalidArgumentError(task.status().message());
-  if (options.scale != 1 && (*task)->kind() != tasks::TaskKind::kRegression) {
+  if (options.scale.has_value() && (*task)->kind() != tasks::TaskKind::kRegression) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--scale is for tasks on real numbers, as cumulative_sum; ", options.task, " has none"));
   }
@@ -234,8 +236,8 @@ void AddSample(CLI::App& app, Program& program) {
       ->type_name("N");
   command
       ->add_option("--scale", options->scale,
-                   "Of real numbers: up to so many times what they are in training")
-      ->capture_default_str()
+                   "Of real numbers: what evaluation asks, up to so many times what they are in "
+                   "training; default what training shows")
       ->type_name("C");
   command->add_option("--count", options->count, "How many")
       ->check(CLI::Range(0, 10'000'000))

@@ -60,12 +60,12 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(const models::Parameter
   const std::unique_ptr<Scorer> scorer =
       CreateScorer(examples_, members, Sample(parameters).device(), options.each_sequence);
   auto scores = ScoreSource(parameters, length, sequences,
-                            EvaluationSource(length, asked, /*whole_numbers=*/false),
+                            EvaluationSource(length, asked, options, /*whole_numbers=*/false),
                             keep_going, options.embedding_noise, *scorer);
   if (!scores.has_value() || !options.rounding) return scores;
   const std::unique_ptr<Scorer> rounding = CreateRoundingScorer(examples_.rounding_unit(), members);
   const auto rounded = ScoreSource(parameters, length, sequences,
-                                   EvaluationSource(length, asked, /*whole_numbers=*/true),
+                                   EvaluationSource(length, asked, options, /*whole_numbers=*/true),
                                    keep_going, options.embedding_noise, *rounding);
   if (!rounded.has_value()) return std::nullopt;
   for (size_t i = 0; i < scores->size(); ++i) {
@@ -75,8 +75,9 @@ std::optional<std::vector<LengthScore>> Evaluator::Score(const models::Parameter
 }
 
 Evaluator::Source Evaluator::EvaluationSource(int64_t length, int64_t asked,
+                                              const ScoreOptions& options,
                                               bool whole_numbers) const {
-  return [this, length, asked, whole_numbers](
+  return [this, length, asked, validation = options.validation, whole_numbers](
              int64_t first, int64_t most, Batch& batch) {
     examples_.AppendEvaluation(
         {.seed = options_.seed,
@@ -84,7 +85,8 @@ Evaluator::Source Evaluator::EvaluationSource(int64_t length, int64_t asked,
          .asked = asked,
          .first = first,
          .count = std::min(most, examples_.RowsOfOneShape(length, asked, first)),
-         .whole_numbers = whole_numbers},
+         .whole_numbers = whole_numbers,
+         .validation = validation},
         batch);
   };
 }

@@ -74,7 +74,8 @@ class Evaluator {
   using Source = std::function<void(int64_t first, int64_t most, training::Batch& batch)>;
 
   // What Score asks: in place of real numbers whole ones where `whole_numbers`.
-  Source EvaluationSource(int64_t length, int64_t asked, bool whole_numbers) const;
+  Source EvaluationSource(int64_t length, int64_t asked, const ScoreOptions& options,
+                          bool whole_numbers) const;
 
   std::optional<std::vector<LengthScore>> ScoreSource(const models::ParameterSet& parameters,
                                                       int64_t length, int64_t sequences,

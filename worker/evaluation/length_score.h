@@ -21,6 +21,8 @@ struct ScoreOptions {
   // Whether the model is asked again, for whole numbers, and `metrics` have "rounding_accuracy".
   // The task must have such sequences (training::Examples::HasWholeNumbers).
   bool rounding = false;
+  // Whether the sequences are those of validation (training::EvaluationRows).
+  bool validation = false;
 };
 
 struct LengthScore {

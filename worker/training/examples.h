@@ -60,6 +60,9 @@ struct EvaluationRows {
   int64_t count = 0;
   // In place of real numbers whole ones, where Examples::HasWholeNumbers says that there are any.
   bool whole_numbers = false;
+  // What a model is asked during training: where n is in training's range, nothing that training
+  // never shows (tasks::Domain::unseen).
+  bool validation = false;
 };
 
 // What outputs are compared with: by soft-max cross-entropy, or by their squared errors.

@@ -56,7 +56,7 @@ Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& me
     std::vector<v1::LengthAccuracies> results(static_cast<size_t>(range.count));
     for (const int32_t length : blueprint_.evaluation.interval_lengths()) {
       const auto scores = model_->Score(range, length, blueprint_.evaluation.interval_sequences(),
-                                        keep_going, {});
+                                        keep_going, {.validation = true});
       if (!scores.has_value()) return directive;
       for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
     }

@@ -62,7 +62,7 @@ void RegressionExamples::AppendEvaluation(const EvaluationRows& rows, Batch& bat
   constexpr uint64_t kMostScales = 1'000'000;
   Append({.n = share.n,
           .scale = static_cast<double>(rows.n),
-          .unseen = static_cast<double>(rows.n) > kTrainingScale,
+          .unseen = !rows.validation || static_cast<double>(rows.n) > kTrainingScale,
           .integers = rows.whole_numbers},
          {.seed = rows.seed,
           .purpose = random::Purpose::kEvaluationSamples,

@@ -14,8 +14,8 @@
 namespace lengthwise::worker::training {
 
 // Evaluation sequences of a scale are of all of training.lengths in equal shares, the longest
-// first. Above scale 1 they have what training never shows, where the task has that
-// (tasks::Domain::unseen).
+// first. They have what training never shows, where the task has that (tasks::Domain::unseen): at
+// every scale, in validation above scale 1.
 class RegressionExamples : public Examples {
  public:
   RegressionExamples(std::unique_ptr<tasks::RegressionTask> task, const v1::LengthRange& lengths)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -138,6 +139,33 @@ TEST(RegressionExamplesTest, EvaluationAsksForWholeNumbersWhereThereAreSome) {
   const auto fractions = CreateExamples(tasks::CreateTask("sorting", narrow).value(), lengths);
   EXPECT_FALSE(fractions->HasWholeNumbers(3));
   EXPECT_TRUE(fractions->HasWholeNumbers(4));
+}
+
+// Appendix C.6: names 1 to 20 in training, 21 to 40 in tests of every scale.
+TEST(RegressionExamplesTest, TestsHaveNamesThatTrainingNeverShowsAtEveryScale) {
+  const auto examples = Create("relational_query", 8, 8);
+  // "Cat2 3.45 ...": the first name's token, of which larger numbers have larger ones.
+  const auto names = [](const Batch& batch) {
+    std::set<int64_t> tokens;
+    for (int64_t row = 0; row < batch.rows; ++row) {
+      tokens.insert(batch.tokens.at(static_cast<size_t>(row * batch.tokens_per_row + 3)));
+    }
+    return tokens;
+  };
+  const auto evaluated = [&](int64_t scale, bool validation) {
+    Batch batch;
+    examples->AppendEvaluation(
+        {.seed = 3, .n = scale, .asked = 300, .count = 300, .validation = validation}, batch);
+    return names(batch);
+  };
+  Batch training;
+  examples->AppendTraining({.seed = 5, .rows = RowsFrom(0, 300)}, 8, training);
+  const int64_t largest = *names(training).rbegin();
+  const int64_t unseen = *evaluated(1, /*validation=*/false).begin();
+  EXPECT_LT(largest, unseen);
+  EXPECT_LT(*evaluated(1, /*validation=*/true).rbegin(), unseen);
+  EXPECT_EQ(*evaluated(3, /*validation=*/false).begin(), unseen);
+  EXPECT_EQ(*evaluated(3, /*validation=*/true).begin(), unseen);
 }
 
 TEST(RegressionExamplesTest, GivenNumbersAreChecked) {
