@@ -121,8 +121,7 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
   const v1::Training& training = specification.training();
   const v1::Evaluation& evaluation = specification.evaluation();
   const auto check = [&](const std::string& field, int64_t n, int64_t scale) {
-    const absl::Status status =
-        regression.Check({.n = n, .scale = static_cast<double>(scale)});
+    const absl::Status status = regression.Check({.n = n, .scale = static_cast<double>(scale)});
     if (!status.ok()) {
       findings.Add(field, absl::StrCat("\"", task, "\": ", absl::string_view(status.message())));
     }

@@ -122,6 +122,16 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
       message("encodings: none"),
       "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
       "reads beside its input; use one of sin_cos, one_hot, binary");
+  const std::string rotary =
+      "networks[0].rotary: turns queries and keys of an input that has positions already: set "
+      "attention_by: input and input_positions: true, or \"none\" and the encoding \"rope\"";
+  EXPECT_EQ(message("networks: {name: positional_attention, rotary: heads}"), rotary);
+  EXPECT_EQ(message("networks: {name: positional_attention, attention_by: input, rotary: tokens}\n"
+                    "encodings: none"),
+            rotary);
+  EXPECT_EQ(message("networks: {name: positional_attention, attention_by: input, "
+                    "input_positions: true, rotary: tokens, d_model: 7, heads: 1}"),
+            "networks[0].rotary: turns pairs of features; d_model = 7 is odd");
   EXPECT_EQ(message("networks: encoder"),
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
             "encodings[0]: \"one_hot\" only gives vectors for positions, which the network has no "

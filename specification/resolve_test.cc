@@ -435,7 +435,7 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
       {"positional_attention/figure4_length32.yaml", 5 * 2 * 10},
       {"positional_attention/figure4_length4.yaml", 5 * 2 * 10},
       {"positional_attention/figure5.yaml", 5 * 2 * 10},
-      {"positional_attention/figure9.yaml", 5 * 10},
+      {"positional_attention/figure9.yaml", 5 * 3 * 10},
       {"positional_attention/figures10_11.yaml", 5 * 2 * 2 * 10},
       {"positional_attention/figures22_23_positional.yaml", 3 * 5},
       {"positional_attention/figures22_23_standard.yaml", 3 * 5},

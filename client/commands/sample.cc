@@ -71,9 +71,8 @@ absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options
 // Samples of `options.length` numbers: of training or, at a scale that is given, of evaluation.
 absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options,
                                   const tasks::RegressionTask& task) {
-  const tasks::Domain domain = {.n = options.length,
-                                .scale = options.scale.value_or(1),
-                                .unseen = options.scale.has_value()};
+  const tasks::Domain domain = {
+      .n = options.length, .scale = options.scale.value_or(1), .unseen = options.scale.has_value()};
   if (const absl::Status status = task.Check(domain); !status.ok()) return status;
   const auto rows = static_cast<size_t>(task.Rows(options.length));
   std::vector<double> inputs(rows), targets(rows);

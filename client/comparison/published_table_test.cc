@@ -202,6 +202,31 @@ TEST(PublishedTableTest, Table5PutsGeometricAttentionBesideTheBestRandomizedEnco
   EXPECT_EQ(table->columns[3].statistic, Statistic::kMeanAtBestRate);
 }
 
+// The authors' result files: the sum at c = 3, 1.767 with RoPE over heads, 0.0006977 with positional
+// attention.
+TEST(PublishedTableTest, Figure9IsOfStandardAttentionWithRopeOverHeadsBesideItsPositions) {
+  const auto table = FindPublishedTable("positional_attention/figure_9");
+  ASSERT_TRUE(table.ok()) << table.status();
+  v1::Component sum, standard;
+  sum.set_name("cumulative_sum");
+  standard.set_name("positional_attention");
+  auto& parameters = *standard.mutable_parameters();
+  parameters["attention_by"].set_string_value("input");
+  const auto is_published = [&](bool input_positions, const std::string& rotary) {
+    parameters["input_positions"].set_bool_value(input_positions);
+    parameters["rotary"].set_string_value(rotary);
+    return table->rows[0].Matches(sum, standard);
+  };
+  EXPECT_TRUE(is_published(true, "heads"));
+  EXPECT_FALSE(is_published(true, "tokens"));
+  EXPECT_FALSE(is_published(true, "none"));
+  EXPECT_FALSE(is_published(false, "none"));
+  EXPECT_THAT(ColumnsOf(*table, Encoding("rope", {})), ElementsAre());
+  EXPECT_EQ(table->cells.at({0, 2}).value, 1.767);
+  EXPECT_EQ(table->cells.at({1, 2}).value, 0.0006977);
+  EXPECT_FALSE(table->rows[1].Matches(sum, standard));
+}
+
 TEST(PublishedTableTest, RefusesAFileWithACellOutsideTheTable) {
   const auto table = ParsePublishedTable("p_table_1", R"json({
     "paper": "p", "citation": "c", "table": "Table 1", "title": "t", "aggregation": "a",

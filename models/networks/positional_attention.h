@@ -11,7 +11,7 @@
 //   outputs = h W + b
 //
 // There is no residual addition, no layer norm and no mask. Queries and keys of a head are as wide
-// as what they are made of; values are d_model / H wide.
+// as what they are made of, and may be turned by RoPE (appendix C.3); values are d_model / H wide.
 //
 // Weights start as PyTorch's modules do, but queries and keys of all heads by Xavier as one matrix,
 // values and attention's output by Xavier, their biases zero.

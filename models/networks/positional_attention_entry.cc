@@ -1,5 +1,6 @@
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "models/networks/positional_attention.h"
 #include "models/networks/transformer_entry.h"
 
@@ -11,6 +12,24 @@ EncodingContext Context(const catalogue::Parameters& parameters) {
   EncodingContext context = TransformerContext(parameters);
   context.as_vectors = !by_input || parameters.Bool("input_positions");
   return context;
+}
+
+void Check(const catalogue::Parameters& parameters, absl::string_view path,
+           std::vector<catalogue::Problem>& problems) {
+  CheckHeads(parameters, path, problems);
+  if (parameters.String("rotary") == "none") return;
+  const std::string field = absl::StrCat(path, ".rotary");
+  if (parameters.String("attention_by") != "input" || !parameters.Bool("input_positions")) {
+    problems.push_back({.field = field,
+                        .description =
+                            "turns queries and keys of an input that has positions already: set "
+                            "attention_by: input and input_positions: true, or \"none\" and the "
+                            "encoding \"rope\""});
+  } else if (parameters.Int("d_model") % 2 != 0) {
+    problems.push_back({.field = field,
+                        .description = absl::StrCat("turns pairs of features; d_model = ",
+                                                    parameters.Int("d_model"), " is odd")});
+  }
 }
 
 }  // namespace
@@ -32,6 +51,14 @@ const NetworkEntry& PositionalAttentionEntry() {
             {.name = "input_positions",
              .default_value = false,
              .documentation = "Whether each number is read with its position's vector behind it."},
+            {.name = "rotary",
+             .default_value = std::string("none"),
+             .documentation =
+                 "RoPE beside the positions that the input has: queries and keys are turned by "
+                 "their \"tokens\"' positions or, as in the released code of Figure 9, by the "
+                 "number "
+                 "of their \"heads\", which changes no logit.",
+             .allowed = {"none", "tokens", "heads"}},
             {.name = "diagonal_input",
              .default_value = false,
              .documentation = "Whether a token's number stands at the token's own place of a "
@@ -59,7 +86,7 @@ const NetworkEntry& PositionalAttentionEntry() {
                               "the feed-forward layers read, as in equation (1); the released code "
                               "has it behind."}}},
       /*task_kinds=*/{tasks::TaskKind::kRegression},
-      CheckHeads,
+      Check,
       Context};
   return entry;
 }

@@ -1,6 +1,7 @@
 // What the networks for regression let an output depend on.
 #include "models/networks/positional_attention.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -56,6 +57,20 @@ class Model {
     for (int64_t p = 0; p < pack_size; ++p) arena_->Initialize(p, static_cast<uint64_t>(p + 3));
   }
 
+  // Takes the values of all parameters from `other`, whose input may have no positions: rows of the
+  // embedding that it lacks become 0.
+  void CopyFrom(Model& other) {
+    for (const auto& slot : layout_.slots()) {
+      for (const auto& theirs : other.layout_.slots()) {
+        if (slot.name != theirs.name) continue;
+        at::Tensor values = arena_->parameters()[0].narrow(0, slot.offset, slot.size);
+        values.zero_();
+        values.narrow(0, 0, theirs.size)
+            .copy_(other.arena_->parameters()[0].narrow(0, theirs.offset, theirs.size));
+      }
+    }
+  }
+
   // `numbers` [P, B, n]
   at::Tensor operator()(const at::Tensor& numbers, int64_t first = 0, Capture* capture = nullptr) {
     const int64_t members = numbers.size(0), n = numbers.size(2);
@@ -87,6 +102,12 @@ std::vector<Architecture> Architectures() {
   const std::string input = "input";
   return {{"positional"},
           {"standard", "positional_attention", {{by, input}, {"input_positions", true}}},
+          {"standard_rotary_tokens",
+           "positional_attention",
+           {{by, input}, {"input_positions", true}, {"rotary", std::string("tokens")}}},
+          {"standard_rotary_heads",
+           "positional_attention",
+           {{by, input}, {"input_positions", true}, {"rotary", std::string("heads")}}},
           {"diagonal", "positional_attention", {{by, input}, {"diagonal_input", true}}, "none"},
           {"misaligned", "positional_attention", {{"input_positions", true}}},
           {"hybrid", "positional_attention", {{by, std::string("both")}}},
@@ -200,6 +221,34 @@ TEST(GraphNetworkTest, NodesOfAStarHearFromTheScratchpadAlone) {
     EXPECT_TRUE(at::equal(changed, at::tensor(std::vector<int64_t>{0, 1, 0, 0, 1}).to(at::kBool)))
         << architecture.name;
   }
+}
+
+const Architecture& Named(const std::string& name) {
+  static const auto& architectures = *new std::vector<Architecture>(Architectures());
+  return *std::find_if(architectures.begin(), architectures.end(),
+                       [&](const Architecture& architecture) { return architecture.name == name; });
+}
+
+double Difference(const at::Tensor& first, const at::Tensor& second) {
+  return first.sub(second).abs().max().item<double>();
+}
+
+// With positions in the input that nothing reads, RoPE over the tokens is all that there is.
+TEST(PositionalAttentionTest, RotaryOverTokensIsTheEncodingRopeBesideTheInputsPositions) {
+  Model rope(Named("rope")), rotary(Named("standard_rotary_tokens")), plain(Named("standard"));
+  rotary.CopyFrom(rope);
+  EXPECT_LT(Difference(rotary(Example()), rope(Example())), 1e-12);
+  plain.CopyFrom(rope);
+  EXPECT_GT(Difference(plain(Example()), rope(Example())), 1e-6);
+}
+
+// As the released code of Figure 9 has it: queries meet keys of their own head alone.
+TEST(PositionalAttentionTest, RotaryOverHeadsChangesNothing) {
+  Model plain(Named("standard")), heads(Named("standard_rotary_heads")),
+      tokens(Named("standard_rotary_tokens"));
+  const at::Tensor expected = plain(Example());
+  EXPECT_LT(Difference(heads(Example()), expected), 1e-12);
+  EXPECT_GT(Difference(tokens(Example()), expected), 1e-6);
 }
 
 std::string Refusal(const std::string& network, const std::string& encoding) {

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
+#include "models/encodings/rope.h"
 #include "models/layers/products.h"
 
 namespace lengthwise::models {
@@ -28,6 +30,12 @@ at::Tensor Mix(const at::Tensor& probabilities, const at::Tensor& values) {
       .flatten(3);
 }
 
+Rotary RotaryOf(const catalogue::Parameters& network) {
+  const std::string rotary = network.String("rotary");
+  if (rotary == "none") return Rotary::kNone;
+  return rotary == "tokens" ? Rotary::kTokens : Rotary::kHeads;
+}
+
 }  // namespace
 
 AttentionSource AttentionSourceOf(const catalogue::Parameters& network) {
@@ -39,12 +47,14 @@ AttentionSource AttentionSourceOf(const catalogue::Parameters& network) {
 PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const std::string& prefix,
                                  int64_t vector_size, ParameterLayout& layout)
     : source_(AttentionSourceOf(parameters)),
+      rotary_(RotaryOf(parameters)),
       heads_(parameters.Int("heads")),
       attention_first_(parameters.Bool("attention_first")) {
   const int64_t d = parameters.Int("d_model");
   const int64_t d_ff = parameters.Int("d_ff") == 0 ? d : parameters.Int("d_ff");
   const int64_t d_k = (source_ == AttentionSource::kPositions ? 0 : d) +
                       (source_ == AttentionSource::kInput ? 0 : vector_size);
+  if (rotary_ != Rotary::kNone) rope_ = CreateRope({}, {.head_size = d_k}, layout);
   scale_ = parameters.Bool("scaled") ? 1 / std::sqrt(static_cast<double>(d_k)) : 1;
   const Initializer queries_and_keys = Xavier(d_k, 2 * heads_ * d_k);
   const std::string attention = prefix + "attention.";
@@ -54,6 +64,16 @@ PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const 
   output_ = AddLinearLayer(layout, attention + "output", d, d, Xavier(d, d));
   up_ = AddLinearLayer(layout, prefix + "feed_forward.up", 2 * d, d_ff);
   down_ = AddLinearLayer(layout, prefix + "feed_forward.down", d_ff, d);
+}
+
+void PositionalBlock::Rotate(const at::Tensor& positions, at::Tensor& queries,
+                             at::Tensor& keys) const {
+  if (rotary_ == Rotary::kTokens) return rope_->Rotate(positions, queries, keys);
+  // Heads in the place of tokens.
+  at::Tensor turned_queries = queries.transpose(2, 3), turned_keys = keys.transpose(2, 3);
+  rope_->Rotate(at::arange(heads_, positions.options()).unsqueeze(0), turned_queries, turned_keys);
+  queries = turned_queries.transpose(2, 3);
+  keys = turned_keys.transpose(2, 3);
 }
 
 at::Tensor PositionalBlock::Probabilities(const ParameterSet& parameters,
@@ -68,6 +88,7 @@ at::Tensor PositionalBlock::Probabilities(const ParameterSet& parameters,
   at::Tensor keys = SplitHeads(key_(parameters, source), heads_);
   const bool has_vectors = positions.vectors.defined();
   if (!has_vectors) positions.encoding.Rotate(positions.positions, queries, keys);
+  if (rotary_ != Rotary::kNone) Rotate(positions.positions, queries, keys);
   at::Tensor logits = Product(queries, keys.transpose(3, 4)).mul(scale_);
   if (!has_vectors) {
     const at::Tensor term = positions.encoding.LogitTerm(parameters, positions.block,

@@ -4,6 +4,7 @@
 #define LENGTHWISE_MODELS_NETWORKS_POSITIONAL_BLOCK_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "ATen/core/Tensor.h"
@@ -20,6 +21,10 @@ namespace lengthwise::models {
 enum class AttentionSource : uint8_t { kPositions, kInput, kBoth };
 
 AttentionSource AttentionSourceOf(const catalogue::Parameters& network);
+
+// What RoPE turns queries and keys by, beside the vectors of positions: the token's position, or
+// the number of the head, which turns those that meet alike.
+enum class Rotary : uint8_t { kNone, kTokens, kHeads };
 
 // What an encoding gives a block. `vectors` [P, n, d_P] are undefined where the encoding is an
 // addition to the queries, keys and logits instead, which attention by the input alone can take.
@@ -46,7 +51,12 @@ class PositionalBlock {
   at::Tensor Probabilities(const ParameterSet& parameters, const BlockPositions& positions,
                            const at::Tensor& h, Capture* capture) const;
 
+  // By RoPE, queries and keys [P, B, H, n, d_k].
+  void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const;
+
   AttentionSource source_;
+  Rotary rotary_;
+  std::unique_ptr<Encoding> rope_;  // null where rotary_ is kNone
   int64_t heads_;
   bool attention_first_;
   double scale_;

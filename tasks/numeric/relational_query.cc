@@ -310,7 +310,8 @@ const TaskEntry& RelationalQuery() {
            "\"Positional Attention: Out-of-Distribution Generalization and Expressivity for Neural "
            "Algorithmic Reasoning\", appendices C.6 and C.7: names 1 to 20 in training and in "
            "evaluations during it at scale 1; names 21 to 40 and other distractors in all other "
-           "evaluations, the final one at scale 1, too. A row is a character, a name's one token, or a number.",
+           "evaluations, the final one at scale 1, too. A row is a character, a name's one token, "
+           "or a number.",
        .parameters =
            {{.name = "operation",
              .default_value = std::string("min"),
