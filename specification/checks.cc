@@ -223,6 +223,23 @@ void CheckAnalyses(const v1::Evaluation& evaluation, const v1::Training& trainin
   }
 }
 
+void CheckInput(const std::string& field, const v1::TokenSequence& input, Findings& findings) {
+  if (input.numbers().empty()) {
+    CheckInteger(field + ".tokens", input.tokens_size(), 1, kMostAttentionLength, findings);
+    return;
+  }
+  if (!input.tokens().empty()) {
+    findings.Add(field, "has tokens and numbers: give the one that the task's inputs are made of");
+    return;
+  }
+  CheckInteger(field + ".numbers", input.numbers_size(), 1, kMostAttentionLength, findings);
+  for (const double number : input.numbers()) {
+    if (std::isfinite(number)) continue;
+    findings.Add(field + ".numbers", absl::StrCat("got ", number, ", expected finite numbers"));
+    return;
+  }
+}
+
 void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
   if (evaluation.lengths_size() == 0) {
     findings.AddMissing("evaluation.lengths",
@@ -240,8 +257,8 @@ void CheckEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
   CheckLengths("evaluation.attention_lengths", evaluation.attention_lengths(), kMostAttentionLength,
                findings);
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
-    CheckInteger(absl::StrCat("evaluation.attention_inputs[", i, "].tokens"),
-                 evaluation.attention_inputs(i).tokens_size(), 1, kMostAttentionLength, findings);
+    CheckInput(absl::StrCat("evaluation.attention_inputs[", i, "]"), evaluation.attention_inputs(i),
+               findings);
   }
   const v1::ProjectionSettings& projection = evaluation.projection();
   if (projection.has_fitted_length()) {

@@ -51,12 +51,23 @@ void CheckTokens(const std::string& field, const Tokens& tokens, const std::stri
   }
 }
 
+// Whether the input, to which `field` leads, has tokens, as the inputs of the task.
+bool CheckHasTokens(const std::string& field, const v1::TokenSequence& input,
+                    const std::string& task, Findings& findings) {
+  if (input.numbers().empty()) return true;
+  findings.Add(field + ".numbers",
+               absl::StrCat("\"", task, "\" has inputs of tokens: give tokens instead"));
+  return false;
+}
+
 // The inputs whose attention is wanted must be inputs of every task.
 void CheckInputs(const v1::Evaluation& evaluation, const std::string& task,
                  const tasks::TransductionTask& definition, Findings& findings) {
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const v1::TokenSequence& input = evaluation.attention_inputs(i);
-    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].tokens");
+    std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
+    if (!CheckHasTokens(field, input, task, findings)) continue;
+    field += ".tokens";
     if (definition.InputLength(input.tokens_size()) != input.tokens_size()) {
       findings.Add(field, absl::StrCat("\"", task, "\" has no inputs of ", input.tokens_size(),
                                        " tokens; the nearest shorter has ",
@@ -105,7 +116,9 @@ void CheckPuzzles(const v1::ExperimentSpecification& specification, const std::s
                   findings);
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
     const auto& tokens = evaluation.attention_inputs(i).tokens();
-    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].tokens");
+    std::string field = absl::StrCat("evaluation.attention_inputs[", i, "]");
+    if (!CheckHasTokens(field, evaluation.attention_inputs(i), task, findings)) continue;
+    field += ".tokens";
     if (tokens.size() != cells) {
       findings.Add(field, absl::StrCat("got ", tokens.size(), " tokens, \"", task,
                                        "\" has puzzles of ", cells, ", row by row"));
@@ -136,8 +149,12 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
   }
   const int64_t rows = regression.Rows(training.lengths().max());
   for (int i = 0; i < evaluation.attention_inputs_size(); ++i) {
-    const std::string field = absl::StrCat("evaluation.attention_inputs[", i, "].tokens");
-    const int given = evaluation.attention_inputs(i).tokens_size();
+    const v1::TokenSequence& input = evaluation.attention_inputs(i);
+    // Tokens are whole numbers here.
+    const bool has_numbers = !input.numbers().empty();
+    const std::string field =
+        absl::StrCat("evaluation.attention_inputs[", i, "].", has_numbers ? "numbers" : "tokens");
+    const int given = has_numbers ? input.numbers_size() : input.tokens_size();
     if (regression.vocabulary() > 0) {
       findings.Add(field, absl::StrCat("\"", task,
                                        "\" has inputs of words and numbers; ask for maps of "

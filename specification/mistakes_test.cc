@@ -102,6 +102,9 @@ TEST(MistakesTest, PuzzlesHaveALengthADataSetAndConditions) {
   EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [1, 2]}]}"),
             "evaluation.attention_inputs[0].tokens: got 2 tokens, \"latin_square\" has puzzles of "
             "16, row by row");
+  EXPECT_EQ(message("evaluation: {attention_inputs: [{numbers: [0.5]}]}"),
+            "evaluation.attention_inputs[0].numbers: \"latin_square\" has inputs of tokens: give "
+            "tokens instead");
   EXPECT_EQ(message("tasks: [latin_square, reverse_string]"),
             "tasks[1]: \"reverse_string\" and \"latin_square\" are trained in different ways; give "
             "each a specification");
@@ -118,6 +121,18 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
   EXPECT_EQ(message("evaluation: {attention_inputs: [{tokens: [4, -4, 0]}]}"),
             "evaluation.attention_inputs[0].tokens: got 3 numbers, \"sorting\" has inputs of 9, a "
             "scratchpad's 0 among them");
+  const auto of_input = [&](const std::string& input) {
+    return message("evaluation: {attention_inputs: [" + input + "]}");
+  };
+  EXPECT_EQ(of_input("{numbers: [1.75, 1.25, 0.75, 0.25, -0.25, -0.75, -1.25, -1.75, 0]}"), "");
+  EXPECT_EQ(of_input("{numbers: [1.5, -0.25, 0]}"),
+            "evaluation.attention_inputs[0].numbers: got 3 numbers, \"sorting\" has inputs of 9, a "
+            "scratchpad's 0 among them");
+  EXPECT_EQ(of_input("{numbers: [1, 2, 3, 4, 5, 6, 7, .inf, 0]}"),
+            "evaluation.attention_inputs[0].numbers: got inf, expected finite numbers");
+  EXPECT_EQ(of_input("{tokens: [1, 2, 3, 4, 5, 6, 7, 8, 0], numbers: [1, 2, 3, 4, 5, 6, 7, 8, 0]}"),
+            "evaluation.attention_inputs[0]: has tokens and numbers: give the one that the task's "
+            "inputs are made of");
   EXPECT_EQ(
       message("encodings: none"),
       "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
@@ -405,6 +420,10 @@ const Mistake kMistakes[] = {
     {"AttentionForATokenThatTheTaskDoesNotHave",
      "evaluation: {lengths: 5, attention_inputs: [{tokens: [0, 4, 5]}]}",
      "evaluation.attention_inputs[0].tokens: got 5, \"bucket_sort\" has input tokens from 0 to 4"},
+    {"AttentionToNumbersOfATaskOfTokens",
+     "evaluation: {lengths: 5, attention_inputs: [{numbers: [0.5, 1]}]}",
+     "evaluation.attention_inputs[0].numbers: \"bucket_sort\" has inputs of tokens: give tokens "
+     "instead"},
     {"AttentionForNoInput", "evaluation: {lengths: 5, attention_inputs: [{}]}",
      "evaluation.attention_inputs[0].tokens: got 0, expected an integer from 1 to 1000"},
     {"UnsortedWithoutPositions", "encodings: [{name: none, sorted: false}]",

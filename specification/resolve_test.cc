@@ -439,6 +439,7 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
       {"positional_attention/figures10_11.yaml", 5 * 2 * 2 * 10},
       {"positional_attention/figures22_23_positional.yaml", 3 * 5},
       {"positional_attention/figures22_23_standard.yaml", 3 * 5},
+      {"positional_attention/figures30_31.yaml", 1},
       {"positional_attention/figures32_33_none.yaml", 2 * 2 * 10},
       {"positional_attention/figures32_33_rope.yaml", 2 * 10},
       {"positional_attention/figures32_33_vectors.yaml", 2 * 4 * 10},

@@ -25,20 +25,39 @@ struct AttentionOptions {
   LocalWorkers workers;
 };
 
+// One's own input as a trial's task takes it: numbers where it is on real numbers, else tokens.
+absl::StatusOr<v1::TokenSequence> ReadInput(const std::string& typed,
+                                            const tasks::TaskEntry* task) {
+  v1::TokenSequence input;
+  // Also as `lengthwise sample` prints it: [0, 1, 1].
+  const std::string text = absl::StrReplaceAll(typed, {{"[", ""}, {"]", ""}});
+  const bool of_numbers = task != nullptr && task->kind == tasks::TaskKind::kRegression;
+  const absl::Status status = of_numbers ? ReadNumbers("--input", text, *input.mutable_numbers())
+                                         : ReadNumbers("--input", text, *input.mutable_tokens());
+  if (!status.ok()) return status;
+  if (input.tokens().empty() && input.numbers().empty()) {
+    return absl::InvalidArgumentError("--input: got nothing, expected tokens or numbers");
+  }
+  return input;
+}
+
 // Has a worker record the map of one's own input. Returns the maps of the evaluation that was made
 // for it.
 absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Connection& connection,
                                                           const AttentionOptions& options,
-                                                          const v1::TokenSequence& input,
                                                           const v1::Trial& trial) {
+  const tasks::TaskEntry* task = tasks::FindTask(trial.specification().task().name());
+  const absl::StatusOr<v1::TokenSequence> input = ReadInput(options.input, task);
+  if (!input.ok()) return input.status();
   std::optional<InterruptGuard> interrupts(std::in_place);
   v1::EvaluateTrialRequest request;
   request.set_trial(trial.name());
   request.set_request_id(RandomRequestId());
   v1::Evaluation& evaluation = *request.mutable_evaluation();
-  *evaluation.add_attention_inputs() = input;
+  *evaluation.add_attention_inputs() = *input;
   // The maps are wanted, not the scores: of those the least that there is.
-  evaluation.add_lengths(input.tokens_size());
+  const bool has_lengths = task == nullptr || task->kind == tasks::TaskKind::kTransduction;
+  evaluation.add_lengths(has_lengths ? input->tokens_size() : 1);
   evaluation.set_sequences(1);
   auto created = connection.EvaluateTrial(request);
   if (!created.ok()) return created.status();
@@ -70,8 +89,12 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
     nlohmann::ordered_json object = {
         {"length", map.length()},
         {"sequence", map.sequence() + 1},
+        {"input", map.input_number()},
         {"tokens", std::vector<int32_t>(map.tokens().begin(), map.tokens().end())},
         {"positions", std::vector<int64_t>(map.positions().begin(), map.positions().end())}};
+    if (map.numbers_size() > 0) {
+      object["numbers"] = std::vector<double>(map.numbers().begin(), map.numbers().end());
+    }
     const AttentionProbabilities probabilities(map);
     for (int layer = 0; layer < map.layers(); ++layer) {
       nlohmann::ordered_json heads = nlohmann::ordered_json::array();
@@ -95,16 +118,16 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
 
 // Long maps are millions of numbers: written as they are made.
 void WriteCsv(const std::vector<v1::AttentionMap>& maps, std::ostream& out) {
-  out << "length,sequence,layer,head,query,key,probability\n";
+  out << "length,sequence,input,layer,head,query,key,probability\n";
   for (const v1::AttentionMap& map : maps) {
     const AttentionProbabilities probabilities(map);
     for (int layer = 0; layer < map.layers(); ++layer) {
       for (int head = 0; head < map.heads(); ++head) {
         for (int query = 0; query < map.tokens_size(); ++query) {
           for (int key = 0; key < map.tokens_size(); ++key) {
-            out << map.length() << "," << map.sequence() + 1 << "," << layer + 1 << "," << head + 1
-                << "," << query << "," << key << "," << probabilities.At(layer, head, query, key)
-                << "\n";
+            out << map.length() << "," << map.sequence() + 1 << "," << map.input_number() << ","
+                << layer + 1 << "," << head + 1 << "," << query << "," << key << ","
+                << probabilities.At(layer, head, query, key) << "\n";
           }
         }
       }
@@ -125,19 +148,13 @@ absl::Status CheckMap(const v1::AttentionMap& map, const AttentionOptions& optio
 }
 
 absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options) {
-  v1::TokenSequence input;
-  // Also as `lengthwise sample` prints it: [0, 1, 1].
-  absl::Status status =
-      ReadNumbers("--input", absl::StrReplaceAll(options.input, {{"[", ""}, {"]", ""}}),
-                  *input.mutable_tokens());
-  if (!status.ok()) return status;
   auto connection = program.Connect();
   if (!connection.ok()) return connection.status();
   auto trial = FindTrial(**connection, options.trial);
   if (!trial.ok()) return trial.status();
-  auto maps = input.tokens().empty()
+  auto maps = options.input.empty()
                   ? (*connection)->QueryAttentionMaps(trial->name(), options.length)
-                  : MapsOfInput(program, **connection, options, input, *trial);
+                  : MapsOfInput(program, **connection, options, *trial);
   if (!maps.ok()) return maps.status();
   // To look at, one of each length is enough.
   const int sequence = options.sequence == 0 && program.output_is_table() ? 1 : options.sequence;
@@ -153,6 +170,7 @@ absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options)
                      "; record them with evaluation.attention_lengths, with `lengthwise evaluate ",
                      options.trial, " --attention_lengths LIST`, or give an --input"));
   }
+  absl::Status status;
   for (const v1::AttentionMap& map : *maps) {
     status.Update(CheckMap(map, options));
     status.Update(AttentionProbabilities::Check(map));
@@ -181,13 +199,17 @@ void AddAttention(CLI::App& app, Program& program) {
       program.AddCommand(app, "attention", "Shows what a trained model attends to", kServerGroup,
                          "lengthwise attention figure6-1/0\n"
                          "lengthwise attention figure6-1/0 --length 40 --layer 2 --head 3\n"
-                         "lengthwise attention figure6-1/0 --input 0,1,1,0,1",
+                         "lengthwise attention figure6-1/0 --input 0,1,1,0,1\n"
+                         "lengthwise attention positional_attention_figure5-1/0 --input "
+                         "1.75,1.25,0.75,0.25,-0.25,-0.75,-1.25,-1.75,0",
                          [&program, options] { return Attention(program, *options); });
   command->add_option("trial", options->trial, "EXPERIMENT/TRIAL, or EXPERIMENT/INDEX of the trial")
       ->required()
       ->type_name("");
   command
-      ->add_option("--input", options->input, "Tokens of your own; a worker runs the model on them")
+      ->add_option("--input", options->input,
+                   "Tokens of your own or, of tasks on real numbers, numbers, a scratchpad's 0 "
+                   "among them; a worker runs the model on them")
       ->type_name("TOKENS");
   command->add_option("--length", options->length, "Only recorded maps of this length")
       ->check(CLI::NonNegativeNumber)

@@ -30,7 +30,7 @@ TEST_F(CommandsTest, ShowsRecordedAttention) {
   EXPECT_EQ(Run({"attention", "e-1/0"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("│██  │\n├░░▓▓┤\n"));
   EXPECT_EQ(Run({"attention", "e-1/0", "--output", "csv"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr("\n1,1,1,1,1,0,0.25\n"));
+  EXPECT_THAT(out_, HasSubstr("\n1,1,0,1,1,1,0,0.25\n"));
   EXPECT_EQ(Run({"attention", "e-1/0", "--output", "json"}), kSuccess);
   EXPECT_EQ(nlohmann::json::parse(out_)["maps"][0]["probabilities"][0][0][1][1], 0.75);
   EXPECT_EQ(Run({"attention", "e-1/0", "--layer", "2"}), kUsage);
@@ -83,6 +83,46 @@ TEST_F(CommandsTest, ShowsAttentionForTheUsersOwnInput) {
   ASSERT_EQ(requests.size(), 1u);
   ASSERT_EQ(requests[0].evaluation().attention_inputs_size(), 1);
   EXPECT_THAT(requests[0].evaluation().attention_inputs(0).tokens(), testing::ElementsAre(3));
+  EXPECT_THAT(requests[0].evaluation().lengths(), testing::ElementsAre(1));
+  EXPECT_EQ(Run({"attention", "e-1/0", "--input", "1.5"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--input: got \"1.5\", expected numbers and ranges"));
+  EXPECT_EQ(Run({"attention", "e-1/0", "--input", "[]"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--input: got nothing, expected tokens or numbers"));
+}
+
+TEST_F(CommandsTest, OfATaskOnRealNumbersTheUsersOwnInputHasNumbers) {
+  server_.AddExperiment("e-1", {"none"});
+  v1::TrialSpecification specification;
+  specification.mutable_task()->set_name("cumulative_sum");
+  server_.SetSpecification("experiments/e-1/trials/bucket_sort-none", specification);
+  server_.AddExperiment("e_evaluation-1", {"none"});
+  v1::AttentionMap map = TwoTokens(1);
+  map.set_tokens(0, -1);
+  map.set_tokens(1, -1);
+  map.add_numbers(-0.25);
+  map.add_numbers(0);
+  server_.AddAttentionMap("experiments/e_evaluation-1/trials/bucket_sort-none", map);
+  v1::WatchExperimentResponse response;
+  response.set_caught_up(true);
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"attention", "e-1/0", "--input", "-0.25, 0", "--output", "json"}), kSuccess)
+      << err_;
+  const nlohmann::json maps = nlohmann::json::parse(out_)["maps"];
+  ASSERT_EQ(maps.size(), 1u);
+  EXPECT_EQ(maps[0]["numbers"], nlohmann::json::parse("[-0.25, 0.0]"));
+  EXPECT_EQ(maps[0]["input"], 1);
+  const auto requests = server_.evaluate_requests();
+  ASSERT_EQ(requests.size(), 1u);
+  const v1::Evaluation& asked = requests[0].evaluation();
+  EXPECT_THAT(asked.attention_inputs(0).numbers(), testing::ElementsAre(-0.25, 0));
+  EXPECT_TRUE(asked.attention_inputs(0).tokens().empty());
+  EXPECT_THAT(asked.lengths(), testing::ElementsAre(1));
+  EXPECT_EQ(Run({"attention", "e-1/0", "--input", "1.5,many"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--input: got \"many\", expected finite numbers such as 1.75,-0.25"));
+  // One that was asked for in the specification.
+  server_.AddAttentionMap("experiments/e-1/trials/bucket_sort-none", map);
+  EXPECT_EQ(Run({"attention", "e-1/0"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("input 1: 2 tokens"));
 }
 
 }  // namespace

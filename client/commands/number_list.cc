@@ -1,9 +1,11 @@
 #include "client/commands/number_list.h"
 
+#include <cmath>
 #include <limits>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "specification/integer_ranges.h"
@@ -58,6 +60,27 @@ absl::Status ReadNumbers(const std::string& option, const std::string& text,
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<int32_t>& numbers) {
   return Read(option, text, numbers);
+}
+
+absl::Status ReadNumbers(const std::string& option, const std::string& text,
+                         google::protobuf::RepeatedField<double>& numbers) {
+  if (text.empty()) return absl::OkStatus();
+  google::protobuf::RepeatedField<double> read;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    double number = 0;
+    if (!absl::SimpleAtod(part, &number) || !std::isfinite(number)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, ": got \"", std::string(absl::StripAsciiWhitespace(part)),
+                       "\", expected finite numbers such as 1.75,-0.25,0"));
+    }
+    if (read.size() == kMostNumbers) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(option, ": more than ", kMostNumbers, " numbers"));
+    }
+    read.Add(number);
+  }
+  numbers.MergeFrom(read);
+  return absl::OkStatus();
 }
 
 }  // namespace lengthwise::client

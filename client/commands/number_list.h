@@ -1,4 +1,5 @@
-// Lists of whole numbers on the command line: "41..500", "1,2,5", "5..60 step 5,100".
+// Lists of numbers on the command line: whole ones, "41..500", "1,2,5", "5..60 step 5,100", or real
+// ones, "1.75,-0.25,0".
 #ifndef LENGTHWISE_CLIENT_COMMANDS_NUMBER_LIST_H_
 #define LENGTHWISE_CLIENT_COMMANDS_NUMBER_LIST_H_
 
@@ -17,6 +18,10 @@ absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<uint64_t>& numbers);
 absl::Status ReadNumbers(const std::string& option, const std::string& text,
                          google::protobuf::RepeatedField<int32_t>& numbers);
+
+// Likewise, of finite numbers without ranges.
+absl::Status ReadNumbers(const std::string& option, const std::string& text,
+                         google::protobuf::RepeatedField<double>& numbers);
 
 }  // namespace lengthwise::client
 

@@ -23,6 +23,18 @@ TEST(NumberListTest, TakesTheLargestSeed) {
   EXPECT_EQ(numbers.Get(0), 18446744073709551615u);
 }
 
+TEST(NumberListTest, TakesRealNumbers) {
+  google::protobuf::RepeatedField<double> numbers;
+  ASSERT_TRUE(ReadNumbers("--input", "1.75, -0.25,0,1e3", numbers).ok());
+  EXPECT_THAT(numbers, ElementsAre(1.75, -0.25, 0, 1000));
+  for (const char* text : {"many", "1,,2", "1..3", "nan", "inf"}) {
+    EXPECT_THAT(std::string(ReadNumbers("--input", text, numbers).message()),
+                HasSubstr("expected finite numbers"))
+        << text;
+  }
+  EXPECT_EQ(numbers.size(), 4);
+}
+
 TEST(NumberListTest, SaysWhatIsWrong) {
   google::protobuf::RepeatedField<int32_t> numbers;
   for (const char* text : {"many", "1,,2", "9..0", "1..", "1.5"}) {

@@ -13,7 +13,8 @@
 namespace lengthwise::client {
 namespace {
 
-constexpr size_t kMostRows = 12;
+// A figure of the paper that has most: two vectors at eight scales.
+constexpr size_t kMostRows = 16;
 // Cells a panel's side; more than it has pixels would be drawn over each other.
 constexpr int kMostCells = 200;
 

@@ -167,8 +167,12 @@ float AttentionProbabilities::At(int layer, int head, int query, int key) const 
 
 std::string RenderAttention(const v1::AttentionMap& map, const AttentionView& view, int width,
                             const Palette& palette) {
+  // An input of the user's is at no scale and of no condition.
+  const std::string which = view.axis != "length" && map.input_number() > 0
+                                ? absl::StrCat("input ", map.input_number())
+                                : absl::StrCat(view.axis, " ", map.length());
   const std::string title = absl::StrCat(
-      palette(Paint::kBold, absl::StrCat(view.axis, " ", map.length())), ": ",
+      palette(Paint::kBold, which), ": ",
       view.axis == "length"
           ? absl::StrCat(map.length(), " input and ", map.tokens_size() - map.length(),
                          " output tokens; rows are queries, columns keys; ticks mark the first "

@@ -161,7 +161,7 @@ int64_t LongestSequence(const Blueprint& blueprint) {
   for (const int32_t n : blueprint.evaluation.attention_lengths()) take(n);
   for (const v1::TokenSequence& input : blueprint.evaluation.attention_inputs()) {
     // One that is no input of the task never becomes a sequence.
-    if (const auto given = blueprint.source().Given(input.tokens()); given.ok()) {
+    if (const auto given = blueprint.source().Given(input); given.ok()) {
       take(given->length);
     }
   }

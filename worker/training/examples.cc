@@ -29,6 +29,11 @@ double ExampleSource::ExamplesOfStep(const v1::Training& training) const {
   return training.batch_size();
 }
 
+absl::Status CheckHasNoNumbers(const v1::TokenSequence& input) {
+  if (input.numbers().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("it has numbers; the task's inputs are tokens");
+}
+
 std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
                                          const v1::LengthRange& lengths) {
   switch (task->kind()) {

@@ -95,14 +95,17 @@ class ExampleSource {
   virtual int64_t EvaluationSequences(int64_t n, int64_t asked) const { return asked; }
 
   // The sequence of an input of the user's: INVALID_ARGUMENT, naming what is accepted, where the
-  // task has none of that size, or a token is not the task's. Tokens that no sample has in this
-  // order are accepted: what a model makes of them may be just what is asked.
-  virtual absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const = 0;
+  // task has none of that size, or a token or number is not the task's. What no sample has in this
+  // order is accepted: what a model makes of it may be just what is asked.
+  virtual absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const = 0;
 
   // Tokens of the longest sequence that training shows, and examples that a step has on average.
   virtual int64_t LongestTraining(const v1::Training& training) const;
   virtual double ExamplesOfStep(const v1::Training& training) const;
 };
+
+// INVALID_ARGUMENT where a task of tokens is given numbers.
+absl::Status CheckHasNoNumbers(const v1::TokenSequence& input);
 
 // Those that a network reads whole.
 class Examples : public ExampleSource {

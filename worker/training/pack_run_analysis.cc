@@ -93,13 +93,14 @@ void PackRun::EmitAttention(int64_t index) {
 
 void PackRun::EmitAttentionOfInput(int64_t index, int32_t number) {
   Member& seen = member(index);
-  const auto& tokens = blueprint_.evaluation.attention_inputs(number - 1).tokens();
+  const v1::TokenSequence& input = blueprint_.evaluation.attention_inputs(number - 1);
   const auto refuse = [&](absl::string_view why) {
     Warn(seen, absl::StrCat("no attention map of input ", number, ": ", why));
   };
-  const absl::StatusOr<GivenSequence> given = blueprint_.source().Given(tokens);
+  const absl::StatusOr<GivenSequence> given = blueprint_.source().Given(input);
   if (!given.ok()) return refuse(given.status().message());
-  const int64_t bytes = LayerBytes(blueprint_, static_cast<int64_t>(given->tokens.size()));
+  const size_t tokens = std::max(given->tokens.size(), given->numbers.size());
+  const int64_t bytes = LayerBytes(blueprint_, static_cast<int64_t>(tokens));
   if (bytes > kMaxBytes) return refuse(absl::StrCat("of a layer ", TooLarge(bytes)));
   v1::AttentionMap map = model_->CaptureAttention(index, *given);
   map.set_input_number(number);

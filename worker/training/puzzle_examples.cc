@@ -48,7 +48,9 @@ void PuzzleExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) 
   }
 }
 
-absl::StatusOr<GivenSequence> PuzzleExamples::Given(absl::Span<const int32_t> tokens) const {
+absl::StatusOr<GivenSequence> PuzzleExamples::Given(const v1::TokenSequence& input) const {
+  if (const absl::Status status = CheckHasNoNumbers(input); !status.ok()) return status;
+  const absl::Span<const int32_t> tokens = input.tokens();
   if (static_cast<int64_t>(tokens.size()) != task_->cells()) {
     return absl::InvalidArgumentError(absl::StrCat("it has ", tokens.size(),
                                                    " tokens; the task's puzzles have ",

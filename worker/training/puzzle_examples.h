@@ -28,7 +28,7 @@ class PuzzleExamples : public Examples {
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
   int64_t EvaluationSequences(int64_t n, int64_t asked) const override;
   void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;
-  absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const override;
+  absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
  private:
   void Append(const tasks::PuzzleSet& set, int64_t puzzle, Batch& batch) const;

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -86,9 +87,10 @@ TEST(PuzzleExamplesTest, TheNetworkSeesCellsOneOfWhichMayBeBlank) {
 
 TEST(PuzzleExamplesTest, GivenPuzzlesAreChecked) {
   const PuzzleExamples examples(std::make_unique<Echo>());
-  EXPECT_THAT(examples.Given({0, 5}).value().tokens, ElementsAre(0, 5));
-  EXPECT_THAT(examples.Given({0}).status().message(), HasSubstr("1 tokens"));
-  EXPECT_THAT(examples.Given({0, 6}).status().message(), HasSubstr("token 2 is 6"));
+  EXPECT_THAT(examples.Given(TokensOf({0, 5})).value().tokens, ElementsAre(0, 5));
+  EXPECT_THAT(examples.Given(TokensOf({0})).status().message(), HasSubstr("1 tokens"));
+  EXPECT_THAT(examples.Given(TokensOf({0, 6})).status().message(), HasSubstr("token 2 is 6"));
+  EXPECT_THAT(examples.Given(NumbersOf({0, 5})).status().message(), HasSubstr("inputs are tokens"));
 }
 
 TEST(PuzzleExamplesTest, AnErrorOfTheTaskIsPassedOn) {

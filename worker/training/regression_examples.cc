@@ -1,6 +1,7 @@
 #include "worker/training/regression_examples.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 
@@ -77,18 +78,27 @@ bool RegressionExamples::HasWholeNumbers(int64_t scale) const {
   return task_->Check(domain).ok();
 }
 
-absl::StatusOr<GivenSequence> RegressionExamples::Given(absl::Span<const int32_t> tokens) const {
-  const int64_t rows = task_->Rows(lengths_.max());
-  if (static_cast<int64_t>(tokens.size()) != rows) {
-    return absl::InvalidArgumentError(absl::StrCat("it has ", tokens.size(),
-                                                   " numbers; the task's inputs have ", rows,
-                                                   ", a scratchpad's 0 among them"));
-  }
+absl::StatusOr<GivenSequence> RegressionExamples::Given(const v1::TokenSequence& input) const {
   if (task_->vocabulary() > 0) {
     return absl::InvalidArgumentError("the task's inputs are words and numbers");
   }
-  GivenSequence given{.length = 1};
-  given.numbers.assign(tokens.begin(), tokens.end());
+  if (!input.tokens().empty() && !input.numbers().empty()) {
+    return absl::InvalidArgumentError("it has tokens beside its numbers");
+  }
+  // Tokens are whole numbers here.
+  GivenSequence given{.length = 1, .numbers = {input.tokens().begin(), input.tokens().end()}};
+  given.numbers.insert(given.numbers.end(), input.numbers().begin(), input.numbers().end());
+  const int64_t rows = task_->Rows(lengths_.max());
+  if (static_cast<int64_t>(given.numbers.size()) != rows) {
+    return absl::InvalidArgumentError(absl::StrCat("it has ", given.numbers.size(),
+                                                   " numbers; the task's inputs have ", rows,
+                                                   ", a scratchpad's 0 among them"));
+  }
+  for (const double number : given.numbers) {
+    if (std::isfinite(number)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has the number ", number, "; the task's inputs are finite"));
+  }
   return given;
 }
 

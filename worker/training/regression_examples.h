@@ -33,7 +33,7 @@ class RegressionExamples : public Examples {
   int64_t RowsOfOneShape(int64_t scale, int64_t asked, int64_t first) const override;
   void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;
   bool HasWholeNumbers(int64_t scale) const override;
-  absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const override;
+  absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
  private:
   // The numbers of an evaluation sequence and its place among those of as many.

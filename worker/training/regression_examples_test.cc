@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
+#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -170,8 +171,17 @@ TEST(RegressionExamplesTest, TestsHaveNamesThatTrainingNeverShowsAtEveryScale) {
 
 TEST(RegressionExamplesTest, GivenNumbersAreChecked) {
   const auto examples = Create("sorting", 2, 2);
-  EXPECT_THAT(examples->Given({4, -4, 0}).value().numbers, ElementsAre(4, -4, 0));
-  EXPECT_THAT(examples->Given({4, -4}).status().message(), HasSubstr("inputs have 3"));
+  const auto refusal = [&](const v1::TokenSequence& input) {
+    return std::string(examples->Given(input).status().message());
+  };
+  EXPECT_THAT(examples->Given(NumbersOf({1.75, -0.25, 0}))->numbers, ElementsAre(1.75, -0.25, 0));
+  EXPECT_THAT(examples->Given(TokensOf({4, -4, 0}))->numbers, ElementsAre(4, -4, 0));
+  EXPECT_THAT(refusal(NumbersOf({1.75, -0.25})), HasSubstr("inputs have 3"));
+  EXPECT_THAT(refusal(TokensOf({4, -4})), HasSubstr("inputs have 3"));
+  EXPECT_THAT(refusal(NumbersOf({1, std::nan(""), 0})), HasSubstr("inputs are finite"));
+  v1::TokenSequence both = NumbersOf({1.75, -0.25, 0});
+  both.add_tokens(1);
+  EXPECT_THAT(refusal(both), HasSubstr("tokens beside its numbers"));
   EXPECT_FALSE(Create("relational_query", 8, 8)->Given({}).ok());
 }
 

@@ -15,7 +15,9 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::Gt;
+using ::testing::HasSubstr;
 using ::testing::Property;
 using ::testing::SizeIs;
 using training::LeaseOf;
@@ -114,6 +116,29 @@ TEST(RegressionTest, TheMapSaysWhichNumbersTheModelSaw) {
     return;
   }
   FAIL() << "no attention map";
+}
+
+TEST(RegressionTest, AttentionToNumbersOfTheUsersIsRecorded) {
+  v1::TrialSpecification trial = Sums("input");
+  const std::vector<double> numbers = {1.75, -0.25, 1.25, -2, 0};
+  for (const double scale : {1.0, 8.0}) {
+    v1::TokenSequence& input = *trial.mutable_evaluation()->add_attention_inputs();
+    for (const double number : numbers) input.add_numbers(scale * number);
+  }
+  *trial.mutable_evaluation()->add_attention_inputs() = training::NumbersOf({1, 2, 3});
+  std::vector<v1::AttentionMap> maps;
+  std::string warning;
+  for (const v1::Event& event : RunAlone(trial)) {
+    if (event.attention_map().input_number() > 0) maps.push_back(event.attention_map());
+    if (event.has_log_line()) warning = event.log_line().text();
+  }
+  ASSERT_EQ(maps.size(), 2U);
+  EXPECT_THAT(maps[0].numbers(), ElementsAreArray(numbers));
+  EXPECT_EQ(maps[0].input_number(), 1);
+  EXPECT_THAT(maps[1].numbers(), ElementsAre(14, -2, 10, -16, 0));
+  EXPECT_EQ(maps[1].input_number(), 2);
+  EXPECT_NE(maps[0].probabilities(), maps[1].probabilities());
+  EXPECT_THAT(warning, HasSubstr("no attention map of input 3: it has 3 numbers"));
 }
 
 TEST(RegressionTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {

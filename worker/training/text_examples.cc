@@ -58,7 +58,7 @@ double TextExamples::ExamplesOfStep(const v1::Training& training) const {
   return static_cast<double>(training.batch_size()) * training.packing().tokens() / mean;
 }
 
-absl::StatusOr<GivenSequence> TextExamples::Given(absl::Span<const int32_t> tokens) const {
+absl::StatusOr<GivenSequence> TextExamples::Given(const v1::TokenSequence& input) const {
   return absl::InvalidArgumentError("text tasks take no inputs of a user's");
 }
 

@@ -56,7 +56,7 @@ class TextExamples : public ExampleSource {
   int64_t LongestTraining(const v1::Training& training) const override;
   double ExamplesOfStep(const v1::Training& training) const override;
   // Always INVALID_ARGUMENT.
-  absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const override;
+  absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
   // The examples of a step, as packing has it (tasks::PackTrainingBatch), each on its own or, where
   // tokens attend across examples, each sequence as one.

@@ -67,6 +67,18 @@ v1::TrialSpecification TinyTextTrial(uint64_t seed) {
   return trial;
 }
 
+v1::TokenSequence TokensOf(absl::Span<const int32_t> tokens) {
+  v1::TokenSequence input;
+  input.mutable_tokens()->Add(tokens.begin(), tokens.end());
+  return input;
+}
+
+v1::TokenSequence NumbersOf(absl::Span<const double> numbers) {
+  v1::TokenSequence input;
+  input.mutable_numbers()->Add(numbers.begin(), numbers.end());
+  return input;
+}
+
 v1::Lease LeaseOf(const std::vector<v1::TrialSpecification>& specifications) {
   v1::Lease lease;
   lease.set_lease_id("test-lease");

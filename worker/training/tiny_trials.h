@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "proto/specification.pb.h"
 #include "proto/worker_service.pb.h"
 
@@ -18,6 +19,10 @@ v1::TrialSpecification TinyTrial(uint64_t seed = 0);
 // The same for text: additions of up to 3 digits in 4 sequences of 64 tokens a step, by one block
 // of width 16 that continues text; then 2 (seen) and 4 digits.
 v1::TrialSpecification TinyTextTrial(uint64_t seed = 0);
+
+// An input of the user's.
+v1::TokenSequence TokensOf(absl::Span<const int32_t> tokens);
+v1::TokenSequence NumbersOf(absl::Span<const double> numbers);
 
 // A lease of first attempts of these trials.
 v1::Lease LeaseOf(const std::vector<v1::TrialSpecification>& specifications);

@@ -38,7 +38,9 @@ void TransductionExamples::AppendEvaluation(const EvaluationRows& rows, Batch& b
                  rows.n, batch);
 }
 
-absl::StatusOr<GivenSequence> TransductionExamples::Given(absl::Span<const int32_t> tokens) const {
+absl::StatusOr<GivenSequence> TransductionExamples::Given(const v1::TokenSequence& input) const {
+  if (const absl::Status status = CheckHasNoNumbers(input); !status.ok()) return status;
+  const absl::Span<const int32_t> tokens = input.tokens();
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] >= 0 && tokens[i] < task_->input_size()) continue;
     return absl::InvalidArgumentError(absl::StrCat("its token ", i + 1, " is ", tokens[i],

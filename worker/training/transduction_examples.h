@@ -23,7 +23,7 @@ class TransductionExamples : public Examples {
   int64_t SequenceTokens(int64_t n) const override { return InputTokens(n) + OutputTokens(n); }
   void AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const override;
   void AppendEvaluation(const EvaluationRows& rows, Batch& batch) const override;
-  absl::StatusOr<GivenSequence> Given(absl::Span<const int32_t> tokens) const override;
+  absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
  private:
   std::unique_ptr<tasks::TransductionTask> task_;

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
+#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -91,13 +92,13 @@ std::unique_ptr<Examples> Create(const std::string& task) {
 }
 
 std::string Refusal(const Examples& examples, const std::vector<int32_t>& tokens) {
-  const auto given = examples.Given(tokens);
+  const auto given = examples.Given(TokensOf(tokens));
   EXPECT_EQ(given.status().code(), absl::StatusCode::kInvalidArgument);
   return std::string(given.status().message());
 }
 
 TEST(TransductionExamplesTest, AGivenInputIsFollowedByItsEmptyTokens) {
-  const GivenSequence given = Create("reverse_string")->Given({0, 1, 1}).value();
+  const GivenSequence given = Create("reverse_string")->Given(TokensOf({0, 1, 1})).value();
   EXPECT_EQ(given.length, 3);
   EXPECT_THAT(given.tokens, ElementsAre(0, 1, 1, 2, 2, 2));
 }
@@ -108,7 +109,7 @@ TEST(TransductionExamplesTest, EveryLengthOfEveryTaskMayBeGiven) {
     const auto examples = Create(entry->name);
     for (int64_t n = 1; n <= 50; ++n) {
       const std::vector<int32_t> input(static_cast<size_t>(examples->InputTokens(n)));
-      const auto given = examples->Given(input);
+      const auto given = examples->Given(TokensOf(input));
       ASSERT_TRUE(given.ok()) << entry->name << " " << n << ": " << given.status();
       EXPECT_EQ(examples->InputTokens(given->length), examples->InputTokens(n));
     }
@@ -121,6 +122,7 @@ TEST(TransductionExamplesTest, RefusalsSayWhatIsAccepted) {
   EXPECT_THAT(Refusal(*task, {0, 2}), HasSubstr("0 to 1"));
   EXPECT_THAT(Refusal(*task, {-1}), HasSubstr("token 1 is -1"));
   EXPECT_THAT(Refusal(*task, {}), HasSubstr("0 tokens"));
+  EXPECT_THAT(task->Given(NumbersOf({0.5})).status().message(), HasSubstr("inputs are tokens"));
   // Sums and differences alternate with numbers: their inputs are of odd length.
   const auto arithmetic = Create("modular_arithmetic");
   EXPECT_THAT(Refusal(*arithmetic, {0, 0, 0, 0}), HasSubstr("4 tokens"));
