@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "models/encodings/alibi.h"
 #include "models/encodings/t5.h"
+#include "tests/golden/agreement.h"
 #include "tests/golden/encoding_subject.h"
 #include "tests/golden/golden_values.h"
 
@@ -15,19 +16,6 @@ namespace lengthwise::golden {
 namespace {
 
 using nlohmann::json;
-
-constexpr at::ScalarType kTypes[] = {at::kDouble, at::kFloat};
-
-// Of the largest of the expected values.
-double Tolerance(at::ScalarType dtype) { return dtype == at::kDouble ? 1e-9 : 1e-5; }
-
-void ExpectClose(const at::Tensor& actual, const json& expected, at::ScalarType dtype) {
-  const at::Tensor values = Float64Values(expected);
-  ASSERT_EQ(actual.numel(), values.numel());
-  EXPECT_LE(actual.flatten().to(at::kDouble).sub(values).abs().max().item<double>(),
-            Tolerance(dtype) * values.abs().max().item<double>())
-      << dtype;
-}
 
 models::EncodingShape Causal(int64_t heads) {
   return {.blocks = 1, .heads = heads, .d_model = 8 * heads, .causal = true};
@@ -39,7 +27,7 @@ TEST(AdditiveEncodingsTest, FireIsTheFormula) {
   for (const json& reference : golden.at("cases")) {
     SCOPED_TRACE(reference.at("name").get<std::string>());
     const int64_t heads = reference.at("heads"), width = reference.at("hidden");
-    for (const at::ScalarType dtype : kTypes) {
+    for (const at::ScalarType dtype : kFormulaTypes) {
       EncodingSubject fire("fire",
                            {{"threshold", reference.at("init_L").get<double>()}, {"width", width}},
                            Causal(heads), dtype);
@@ -50,7 +38,8 @@ TEST(AdditiveEncodingsTest, FireIsTheFormula) {
       fire.Set("encoding.up_bias", Float64Values(reference.at("b1")));
       fire.Set("encoding.down", Float64Values(reference.at("W2")).view({heads, width}).t());
       fire.Set("encoding.down_bias", Float64Values(reference.at("b2")));
-      ExpectClose(fire.Bias(Float64Values(reference.at("positions"))), reference.at("bias"), dtype);
+      ExpectAgreement(fire.Bias(Float64Values(reference.at("positions"))), reference.at("bias"),
+                      dtype);
     }
   }
 }
@@ -75,12 +64,12 @@ TEST(AdditiveEncodingsTest, KerpleLogIsTheFormula) {
   const json golden = ReadGolden("kerple_log.json");
   if (golden.is_null()) GTEST_SKIP() << "no kerple_log.json";
   for (const json& reference : golden.at("cases")) {
-    for (const at::ScalarType dtype : kTypes) {
+    for (const at::ScalarType dtype : kFormulaTypes) {
       EncodingSubject kerple("kerple_log", {}, Causal(reference.at("heads")), dtype);
       kerple.Set("encoding.r1", Float64Values(reference.at("r1_raw")));
       kerple.Set("encoding.r2", Float64Values(reference.at("r2_raw")));
-      ExpectClose(kerple.Bias(Float64Values(reference.at("positions"))), reference.at("bias"),
-                  dtype);
+      ExpectAgreement(kerple.Bias(Float64Values(reference.at("positions"))), reference.at("bias"),
+                      dtype);
     }
   }
 }
@@ -116,14 +105,14 @@ TEST(AdditiveEncodingsTest, T5AddsTheBucketsNumber) {
   const json golden = ReadGolden("t5_buckets.json");
   if (golden.is_null()) GTEST_SKIP() << "no t5_buckets.json";
   const json& example = golden.at("bias_example");
-  for (const at::ScalarType dtype : kTypes) {
+  for (const at::ScalarType dtype : kFormulaTypes) {
     EncodingSubject t5("t5",
                        {{"buckets", example.at("num_buckets").get<int64_t>()},
                         {"max_distance", example.at("max_distance").get<int64_t>()}},
                        Causal(example.at("heads")), dtype);
     t5.Set("encoding.table", Float64Values(example.at("table")));
     const int64_t n = example.at("n");
-    ExpectClose(t5.Bias(at::arange(n, at::kLong)).tril(), example.at("bias"), dtype);
+    ExpectAgreement(t5.Bias(at::arange(n, at::kLong)).tril(), example.at("bias"), dtype);
   }
 }
 
@@ -139,10 +128,10 @@ TEST(AdditiveEncodingsTest, AlibiIsTheFormula) {
   }
   const int64_t n = golden.at("n"), heads = golden.at("symmetric").size();
   for (const bool half_step : {false, true}) {
-    for (const at::ScalarType dtype : kTypes) {
+    for (const at::ScalarType dtype : kFormulaTypes) {
       const EncodingSubject alibi("alibi", {{"half_step", half_step}}, Causal(heads), dtype);
-      ExpectClose(alibi.Bias(at::arange(n, at::kLong)),
-                  golden.at(half_step ? "encoder_deepmind" : "symmetric"), dtype);
+      ExpectAgreement(alibi.Bias(at::arange(n, at::kLong)),
+                      golden.at(half_step ? "encoder_deepmind" : "symmetric"), dtype);
     }
   }
 }
@@ -152,7 +141,7 @@ TEST(AdditiveEncodingsTest, RopeIsTheFormula) {
   if (golden.is_null()) GTEST_SKIP() << "no rope.json";
   for (const json& reference : golden.at("cases")) {
     const int64_t n = reference.at("n"), d = reference.at("d");
-    for (const at::ScalarType dtype : kTypes) {
+    for (const at::ScalarType dtype : kFormulaTypes) {
       const EncodingSubject rope("rope", {}, {.blocks = 1, .heads = 1, .d_model = d}, dtype);
       const auto vectors = [&](const char* name) {
         return Float64Values(reference.at(name)).to(dtype).view({1, 1, 1, n, d});
@@ -161,10 +150,10 @@ TEST(AdditiveEncodingsTest, RopeIsTheFormula) {
       rope.encoding->Rotate(Float64Values(reference.at("positions")).to(at::kLong).unsqueeze(0), q,
                             k);
       const json& expected = reference.at("interleaved");
-      ExpectClose(q, expected.at("q"), dtype);
-      ExpectClose(k, expected.at("k"), dtype);
-      ExpectClose(at::matmul(q, k.transpose(-1, -2)).div(std::sqrt(static_cast<double>(d))),
-                  expected.at("logits"), dtype);
+      ExpectAgreement(q, expected.at("q"), dtype);
+      ExpectAgreement(k, expected.at("k"), dtype);
+      ExpectAgreement(at::matmul(q, k.transpose(-1, -2)).div(std::sqrt(static_cast<double>(d))),
+                      expected.at("logits"), dtype);
     }
   }
 }

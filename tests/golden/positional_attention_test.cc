@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ATen/ops/arange.h"
@@ -17,6 +18,7 @@
 #include "models/networks/catalogue.h"
 #include "models/networks/network.h"
 #include "models/networks/positional_block.h"
+#include "tests/golden/agreement.h"
 #include "tests/golden/golden_values.h"
 
 namespace lengthwise::golden {
@@ -132,7 +134,8 @@ TEST(PositionalAttentionTest, ALayerIsTheFormula) {
         {"feed_forward.down", Float64Values(reference.at("mlp_W2"))},
         {"feed_forward.down_bias", Float64Values(reference.at("mlp_b2"))}};
     const at::Tensor x = Float64Values(reference.at("X")).view({1, 1, tokens, d});
-    for (const bool attention_first : {false, true}) {
+    for (const auto& [attention_first, dtype] : std::vector<std::pair<bool, at::ScalarType>>{
+             {false, at::kDouble}, {true, at::kDouble}, {false, at::kFloat}, {true, at::kFloat}}) {
       models::ParameterLayout layout;
       const auto encoding = models::CreateEncoding(
           "one_hot", Resolve(models::EncodingEntries(), "one_hot", {}),
@@ -146,7 +149,7 @@ TEST(PositionalAttentionTest, ALayerIsTheFormula) {
                    {"scaled", reference.at("logit_scale").get<double>() != 1},
                    {"attention_first", attention_first}}),
           "", (*encoding)->vector_size(), layout);
-      models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+      models::ParameterArena arena(layout, 1, dtype, at::kCPU);
       for (const auto& slot : layout.slots()) {
         const at::Tensor& value = values.at(slot.name);
         ASSERT_EQ(value.numel(), slot.size) << slot.name;
@@ -159,46 +162,47 @@ TEST(PositionalAttentionTest, ALayerIsTheFormula) {
                                       {.encoding = **encoding,
                                        .positions = positions,
                                        .vectors = (*encoding)->Vectors(parameters, positions)},
-                                      x, &capture);
-      EXPECT_LE(LargestDifference(capture.attention_probabilities.at(0), reference.at("weights")),
-                1e-9);
-      EXPECT_LE(
-          LargestDifference(output, reference.at(attention_first ? "layer_output_concat_eq1_order"
-                                                                 : "layer_output")),
-          1e-9);
+                                      x.to(dtype), &capture);
+      ExpectAgreement(capture.attention_probabilities.at(0), reference.at("weights"), dtype);
+      ExpectAgreement(
+          output, reference.at(attention_first ? "layer_output_concat_eq1_order" : "layer_output"),
+          dtype);
     }
   }
 }
 
 at::Tensor Vectors(const std::string& name, const Given& given, int64_t longest_sequence,
-                   int64_t tokens) {
+                   int64_t tokens, at::ScalarType dtype) {
   models::ParameterLayout layout;
   const auto encoding = models::CreateEncoding(
       name, Resolve(models::EncodingEntries(), name, given),
       {.blocks = 1, .heads = 1, .d_model = 64, .longest_sequence = longest_sequence}, layout);
   EXPECT_TRUE(encoding.ok());
   layout.Add("any", {1}, {});  // tells the type
-  models::ParameterArena arena(layout, 1, at::kDouble, at::kCPU);
+  models::ParameterArena arena(layout, 1, dtype, at::kCPU);
   return (*encoding)->Vectors(arena.Members(0, 1), at::arange(tokens, at::kLong).view({1, tokens}));
 }
 
 TEST(PositionalAttentionTest, VectorsOfPositionsAreThePapers) {
   const json golden = ReadGolden("paper3_positional_encodings.json");
   if (golden.is_null()) GTEST_SKIP() << "no paper3_positional_encodings.json";
-  for (const auto& [rows, expected] : golden.at("binary").items()) {
-    const int64_t n = std::stoll(rows);
-    EXPECT_EQ(LargestDifference(Vectors("binary", {}, n, n), expected), 0) << n;
-  }
-  for (const auto& [numbers, expected] : golden.at("sinusoidal").items()) {
-    const int64_t n = std::stoll(numbers);
-    const at::Tensor actual = Vectors("sin_cos", {{"interleaved", true}}, n + 1, n);
-    EXPECT_LE(LargestDifference(actual, expected), 1e-9) << n;
-  }
-  // Rows of shorter inputs: the first ones and, for the scratchpad, the last.
-  for (const auto& [numbers, expected] : golden.at("variable_length_rows").items()) {
-    const int64_t tokens = std::stoll(numbers) + 1;
-    const at::Tensor columns = Vectors("one_hot", {}, 9, tokens).argmax(-1);
-    EXPECT_EQ(LargestDifference(columns, expected), 0) << numbers;
+  for (const at::ScalarType dtype : kFormulaTypes) {
+    for (const auto& [rows, expected] : golden.at("binary").items()) {
+      const int64_t n = std::stoll(rows);
+      EXPECT_EQ(LargestDifference(Vectors("binary", {}, n, n, dtype), expected), 0) << n;
+    }
+    for (const auto& [numbers, expected] : golden.at("sinusoidal").items()) {
+      SCOPED_TRACE(numbers);
+      const int64_t n = std::stoll(numbers);
+      ExpectAgreement(Vectors("sin_cos", {{"interleaved", true}}, n + 1, n, dtype), expected,
+                      dtype);
+    }
+    // Rows of shorter inputs: the first ones and, for the scratchpad, the last.
+    for (const auto& [numbers, expected] : golden.at("variable_length_rows").items()) {
+      const int64_t tokens = std::stoll(numbers) + 1;
+      const at::Tensor columns = Vectors("one_hot", {}, 9, tokens, dtype).argmax(-1);
+      EXPECT_EQ(LargestDifference(columns, expected), 0) << numbers;
+    }
   }
 }
 
