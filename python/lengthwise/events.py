@@ -1,6 +1,7 @@
 """The facts of an experiment's log, as `Experiment.watch` gives them, and what trials record."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -113,7 +114,8 @@ class Progress:
     done: int
     total: int
     steps_per_second: float
-    loss: float
+    # None before the attempt's first step.
+    loss: float | None
     # None where unknown.
     seconds_left: float | None
 
@@ -242,7 +244,7 @@ def to_progress(progress: event_pb2.TrialProgress) -> Progress:
         done=progress.done,
         total=progress.total,
         steps_per_second=progress.steps_per_second,
-        loss=progress.loss,
+        loss=None if math.isnan(progress.loss) else progress.loss,
         seconds_left=progress.seconds_left or None,
     )
 

@@ -1,6 +1,7 @@
 #include "server/monitoring/trial_metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -74,7 +75,8 @@ std::vector<MetricFamily> TrialMetrics(const Coordinator::Statistics& statistics
                progress);
       AddValue(with({{"phase", "evaluation"}}), Done(trial.progress, v1::TrialProgress::EVALUATING),
                progress);
-      AddValue(labels, trial.progress.loss(), loss);
+      // Before the attempt's first step there is none.
+      if (!std::isnan(trial.progress.loss())) AddValue(labels, trial.progress.loss(), loss);
       if (trial.progress.seconds_left() > 0) {
         AddValue(labels, trial.progress.seconds_left(), left);
       }
