@@ -18,8 +18,12 @@ namespace {
 const std::vector<ExportColumn>& LossColumns() {
   static const auto& columns = *new std::vector<ExportColumn>{
       {"step", "training steps done"},
-      {"loss", "mean soft-max cross-entropy over the step's batch, nats, before its update"},
-      {"accuracy", "token accuracy on the step's batch, 0 to 1"},
+      {"loss",
+       "mean over the step's batch, before its update: soft-max cross-entropy, nats; of a "
+       "regression the mean squared error"},
+      {"accuracy",
+       "on the step's batch, 0 to 1: share of output tokens that are right; of a regression of "
+       "outputs that are close to their targets"},
       {"gradient_norm", "norm of the gradient before clipping"},
       {"length", "input length of the step's batch"},
       {"time", "when the point was sent, UTC"},
@@ -31,10 +35,14 @@ const std::vector<ExportColumn>& AccuracyColumns() {
   static const auto& columns = *new std::vector<ExportColumn>{
       {"step", "training steps done"},
       {"final", "true: the full evaluation after training; false: one during it"},
-      {"length", "input length"},
+      {"length", "input length, or what the task has in its place: scale, vectors, digits"},
       {"seen", "true: training had inputs of this length"},
-      {"accuracy", "token accuracy over the length's sequences, 0 to 1"},
-      {"loss", "mean soft-max cross-entropy over them, nats"},
+      {"accuracy",
+       "over the length's sequences, 0 to 1: what the task's catalogue entry says, such as token "
+       "accuracy, or exact match of text; of a regression the share of sequences whose outputs are "
+       "all close to their targets"},
+      {"loss",
+       "mean over them: soft-max cross-entropy, nats; of a regression the mean squared error"},
       {"sequences", "sequences evaluated of this length"},
       {"training_seconds", "wall-clock seconds of training up to this step"},
   };
