@@ -71,6 +71,8 @@ class LengthAccuracies(Fact):
     training_seconds: float
     # On examples of the trial's own data set; None unless evaluation.training_examples asks for it.
     training_accuracy: float | None
+    # Other measures of the same sequences by their names, such as "digits_accuracy"; one value a length.
+    metrics: dict[str, NDArray[numpy.float64]]
 
 
 @dataclass(frozen=True)
@@ -210,6 +212,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
             sequences=measured.sequences,
             training_seconds=measured.training_seconds,
             training_accuracy=measured.training_accuracy if measured.HasField("training_accuracy") else None,
+            metrics={metric.name: numpy.array(metric.values, numpy.float64) for metric in measured.metrics},
         )
     if kind == "checkpoint":
         return Checkpoint(

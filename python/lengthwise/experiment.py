@@ -222,7 +222,10 @@ class Experiment:
         return frames.trials(self.trials())
 
     def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
-        """One row for each trial and length of the final evaluation; `intervals` adds those during training."""
+        """One row for each trial and length of the final evaluation; `intervals` adds those during training.
+
+        Other metrics than accuracy and loss have columns of their names, such as "digits_accuracy".
+        """
         return frames.accuracies(self._connection, self.name, self.trials(), intervals)
 
     def answer_errors(self) -> pandas.DataFrame:

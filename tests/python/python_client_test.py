@@ -91,6 +91,9 @@ class ClientTest(unittest.TestCase):
             [[Numbers(index).accuracy(length) for length in Numbers.LENGTHS] for index in range(4)],
         )
         self.assertEqual(list(accuracies[:4]["seen"]), [True, True, False, False])
+        self.assertEqual(
+            list(accuracies[:4]["digits_accuracy"]), [Numbers(0).digits_accuracy(length) for length in Numbers.LENGTHS]
+        )
         self.assertEqual(len(experiment.accuracies(intervals=True)), 24)
         losses = experiment.losses()
         self.assertEqual(list(losses[losses["trial"] == experiment.trial(3).name]["step"]), Numbers.STEPS)
@@ -188,6 +191,8 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(of_first[2].losses[0], numpy.float32(Numbers(0).loss(50)))
         self.assertIsNone(of_first[3].training_accuracy)
         self.assertEqual(of_first[6].training_accuracy, 0.875)
+        self.assertEqual(list(of_first[6].metrics), ["digits_accuracy"])
+        numpy.testing.assert_array_equal(of_first[6].metrics["digits_accuracy"], of_first[6].accuracies / 2)
         self.assertEqual(of_first[7].kind, "COMPLETED")
         later = experiment.watch(start_position=positions[-3])
         self.assertEqual([event.position for event in later], positions[-3:])
