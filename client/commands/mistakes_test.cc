@@ -125,6 +125,9 @@ TEST_F(MistakesTest, OfNames) {
        "attention_ground_truth|attention_similarity|encoding_distance|error_counts|error_places|"
        "length_sweep|"
        "loss|noise|projection"},
+      {{"plot", "e", "--figure", "attention", "--metric", "loss"},
+       kUsage,
+       "--metric is for the figures accuracy_by_length and loss"},
       {{"show", "f-1"}, kFailure, "there is no experiment \"f-1\"; did you mean \"e-1\"?"},
       {{"logs", "e-1/7"},
        kFailure,

@@ -37,6 +37,7 @@ struct PlotOptions {
   std::string figure;
   TrialFilter filter;
   AttentionChoice attention;
+  std::string metric;
   std::string parameter;
   std::string reference;
   std::string out;
@@ -99,8 +100,10 @@ absl::StatusOr<Figure> EncodingDistancePicture(Connection& connection, const Plo
 const std::map<std::string, FigureKind>& FigureKinds() {
   static const auto& kinds = *new std::map<std::string, FigureKind>{
       {"accuracy_by_length",
-       {.make = [](const Experiments& experiments,
-                   const PlotOptions&) { return AccuracyByLengthFigure(experiments); }}},
+       {.make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return AccuracyByLengthFigure(experiments, options.metric);
+            }}},
       {"accuracy_of_trials",
        {.make = [](const Experiments& experiments,
                    const PlotOptions&) { return AccuracyOfTrialsFigure(experiments); }}},
@@ -143,8 +146,10 @@ const std::map<std::string, FigureKind>& FigureKinds() {
       {"loss",
        {.fetch = [](Connection& connection, const PlotOptions&,
                     Experiments& experiments) { return FetchLosses(connection, experiments); },
-        .make = [](const Experiments& experiments,
-                   const PlotOptions&) { return LossFigure(experiments); }}},
+        .make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return LossFigure(experiments, options.metric);
+            }}},
       {"projection",
        {.fetch = [](Connection& connection, const PlotOptions&,
                     Experiments& experiments) { return FetchProjections(connection, experiments); },
@@ -192,6 +197,10 @@ absl::Status Check(const PlotOptions& options) {
       options.figure != "error_counts" && options.figure != "error_places") {
     return absl::InvalidArgumentError(
         "--length is for the figures attention, error_counts and error_places");
+  }
+  if (!options.metric.empty() && options.figure != "accuracy_by_length" &&
+      options.figure != "loss") {
+    return absl::InvalidArgumentError("--metric is for the figures accuracy_by_length and loss");
   }
   const bool compares =
       options.figure == "attention_similarity" || options.figure == "encoding_distance";
@@ -282,6 +291,7 @@ void AddPlot(CLI::App& app, Program& program) {
       "lengthwise plot table1 --figure accuracy_by_length --task reverse_string -o figure4.svg\n"
       "lengthwise plot figure6 --figure attention --length 40 --width 1600 -o figure6.png\n"
       "lengthwise plot figure2_long figure2_randomized --figure accuracy_over_time\n"
+      "lengthwise plot figure5 --figure accuracy_by_length --metric rounding_accuracy\n"
       "\n"
       "Figures:\n"
       "  accuracy_by_length     accuracy at each length after training, a panel a task\n"
@@ -343,8 +353,8 @@ void AddPlot(CLI::App& app, Program& program) {
       ->type_name("N");
   command
       ->add_option("--length", options->attention.length,
-                   "attention: only this input length; error_places, error_counts: this number of "
-                   "digits instead of the largest")
+                   "attention: only this input length; error_places, "
+                   "error_counts: this number of digits instead of the largest")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   command
@@ -352,6 +362,11 @@ void AddPlot(CLI::App& app, Program& program) {
                    "attention: of the sequences of a length this one, from 1; default the first")
       ->check(CLI::PositiveNumber)
       ->type_name("S");
+  command
+      ->add_option("--metric", options->metric,
+                   "accuracy_by_length: instead of accuracy or loss, such as "
+                   "rounding_accuracy; loss: loss or accuracy in training")
+      ->type_name("NAME");
   command
       ->add_option("--parameter", options->parameter,
                    "length_sweep: the parameter of the encodings; default: the one that differs")

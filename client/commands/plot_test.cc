@@ -141,6 +141,8 @@ TEST_F(PlotTest, MistakesAreToldBeforeAServerIsAsked) {
   EXPECT_THAT(refused({"e-1", "--figure", "loss", "--layer", "1"}), HasSubstr("attention alone"));
   EXPECT_THAT(refused({"e-1", "--figure", "loss", "--length", "2"}),
               HasSubstr("attention, error_counts and error_places"));
+  EXPECT_THAT(refused({"e-1", "--figure", "noise", "--metric", "loss"}),
+              HasSubstr("--metric is for the figures accuracy_by_length"));
 }
 
 TEST_F(PlotTest, NamesThatAreNotThereGetASuggestion) {
