@@ -1,10 +1,11 @@
-// Figures of a metric that was asked for.
+// Figures of a metric that was asked for, and of accuracies over the steps of training.
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/plotting/accuracy_by_length.h"
+#include "client/plotting/accuracy_over_steps.h"
 #include "client/plotting/loss_figure.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -73,6 +74,7 @@ class MetricFiguresTest : public testing::Test {
 };
 
 using AccuracyByLengthMetricTest = MetricFiguresTest;
+using AccuracyOverStepsTest = MetricFiguresTest;
 using LossFigureMetricTest = MetricFiguresTest;
 
 TEST_F(AccuracyByLengthMetricTest, OfARegressionIsTheMedianOfTheRateWithTheLowestLoss) {
@@ -124,6 +126,71 @@ TEST_F(AccuracyByLengthMetricTest, OneThatIsNotThereIsAnsweredWithThoseThatAre) 
   experiments_[0].accuracies.Clear();
   EXPECT_THAT(MessageOf(AccuracyByLengthFigure(experiments_, "digits_accuracy")),
               HasSubstr("no trial of e-1 has been evaluated in full yet"));
+}
+
+// Two seeds that learn length 3 at different steps.
+TEST_F(AccuracyOverStepsTest, HasAPanelALengthWithEveryTrialAndTheirMean) {
+  for (uint64_t seed = 0; seed < 2; ++seed) {
+    AddTrial("decimal_addition", "rope", seed);
+    Evaluate(10, false, {{"accuracy", {0.5, 0}}});
+    Evaluate(20, false, {{"accuracy", {1, seed == 0 ? 0.0 : 0.5}}});
+    Evaluate(30, false, {{"accuracy", {1, 1}}});
+    Evaluate(30, true, {{"accuracy", {0, 0}}});
+  }
+  const auto figure = AccuracyOverStepsFigure(experiments_);
+  ASSERT_TRUE(figure.ok()) << figure.status();
+  EXPECT_EQ(figure->title, "Exact match over training: e-1");
+  EXPECT_EQ(figure->x.label, "training step");
+  EXPECT_EQ(figure->x.range, std::make_pair(0.0, 30.0));
+  ASSERT_EQ(figure->panels.size(), 2u);
+  EXPECT_EQ(figure->panels[0].title, "2 digits, seen in training");
+  EXPECT_EQ(figure->panels[1].title, "3 digits");
+  const std::vector<Series>& series = figure->panels[1].series;
+  ASSERT_EQ(series.size(), 3u);
+  EXPECT_TRUE(series[0].faint);
+  EXPECT_EQ(series[0].name, "") << "not in the legend";
+  EXPECT_THAT(Heights(series[0]), ElementsAre(0, 0, 1));
+  EXPECT_THAT(Heights(series[1]), ElementsAre(0, 0.5, 1));
+  EXPECT_FALSE(series[2].faint);
+  EXPECT_EQ(series[2].name, "RoPE");
+  EXPECT_THAT(Heights(series[2]), ElementsAre(0, 0.25, 1));
+  EXPECT_EQ(series[2].points[1].x, 20);
+  EXPECT_EQ(series[2].points[1].high, 0.25) << "the thin lines are the band";
+  EXPECT_EQ(series[2].style, series[0].style);
+  EXPECT_THAT(figure->caption, HasSubstr("Thick lines: their mean"));
+}
+
+TEST_F(AccuracyOverStepsTest, ShowsTheLengthAndTheMetricThatAreAskedFor) {
+  AddTrial("decimal_addition", "rope", 0);
+  Evaluate(10, false, {{"accuracy", {0.5, 0}}, {"digits_accuracy", {0.75, 0.25}}});
+  const auto figure = AccuracyOverStepsFigure(experiments_, "digits_accuracy", 3);
+  ASSERT_TRUE(figure.ok()) << figure.status();
+  ASSERT_EQ(figure->panels.size(), 1u);
+  ASSERT_EQ(figure->panels[0].series.size(), 1u) << "one trial is its own mean";
+  EXPECT_THAT(Heights(figure->panels[0].series[0]), ElementsAre(0.25));
+  EXPECT_EQ(MessageOf(AccuracyOverStepsFigure(experiments_, "", 7)),
+            "no evaluations during training at length 7; there are those at 2, 3");
+}
+
+TEST_F(AccuracyOverStepsTest, OfARegressionIsTheMedianOfErrors) {
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    AddTrial("cumulative_sum", "one_hot", seed);
+    const double x = seed == 2 ? 8 : 1;
+    Evaluate(10, false, {{"accuracy", {0, 0}}, {"loss", {x, x}}});
+  }
+  const auto figure = AccuracyOverStepsFigure(experiments_);
+  ASSERT_TRUE(figure.ok()) << figure.status();
+  EXPECT_EQ(figure->panels.at(0).title, "scale 2, seen in training");
+  EXPECT_THAT(Heights(figure->panels[0].series.back()), ElementsAre(1));
+  EXPECT_EQ(figure->y.label, "mean squared error");
+  EXPECT_THAT(figure->caption, HasSubstr("their median"));
+}
+
+TEST_F(AccuracyOverStepsTest, NamesTheFieldThatRecordsIt) {
+  AddTrial("decimal_addition", "rope", 0);
+  Evaluate(10, true, {{"accuracy", {1, 1}}});
+  EXPECT_THAT(MessageOf(AccuracyOverStepsFigure(experiments_)),
+              HasSubstr("evaluation.every_steps in its specification records them"));
 }
 
 TEST_F(LossFigureMetricTest, AccuracyInTrainingIsOfTheRateThatTheLossFigureShows) {
