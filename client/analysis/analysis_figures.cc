@@ -30,7 +30,8 @@ std::string NameOf(const TrialSet& set, const std::vector<const TrialSet*>& othe
     networks |= other->network != set.network;
     rates |= other->learning_rate != set.learning_rate;
   }
-  return absl::StrCat(networks ? absl::StrCat(set.network, ", ") : "",
+  return absl::StrCat(ShareLabels(others) ? absl::StrCat(set.experiment, ": ") : "",
+                      networks ? absl::StrCat(set.network, ", ") : "",
                       EncodingTitle(set.trials.front()->specification().encoding()),
                       rates ? absl::StrCat(", ", set.learning_rate) : "");
 }

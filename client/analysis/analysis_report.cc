@@ -120,9 +120,9 @@ AnalysisReport ReportAttention(const AttentionComparison& comparison, const std:
   }
   AddCorrelation(cosine ? "cosine" : "divergence", values, of_values, report.remarks);
   if (alone) {
-    report.remarks.push_back(absl::StrCat(
-        "–: nothing to pair with; ", reference,
-        " is compared with other seeds of its own, the others with it at the same learning rate."));
+    report.remarks.push_back(absl::StrCat("–: nothing to pair with; ", reference,
+                                          " is compared with other seeds of its own, the others "
+                                          "with it at the same learning rate and training."));
   }
   if (!comparison.without_maps.empty()) {
     report.remarks.push_back(

@@ -20,12 +20,16 @@ std::string Number(double value, int decimals) {
 
 Table AnalysisTable::ToTable() const {
   bool tasks = false, networks = false, rates = false;
+  std::vector<const TrialSet*> sets;
   for (const auto& [set, cells] : rows_) {
+    sets.push_back(set);
     tasks |= set->task != rows_[0].first->task;
     networks |= set->network != rows_[0].first->network;
     rates |= set->learning_rate != rows_[0].first->learning_rate;
   }
+  const bool experiments = ShareLabels(sets);
   std::vector<Table::Column> columns;
+  if (experiments) columns.push_back({.header = "experiment", .shrinks_to = 12});
   if (tasks) columns.push_back({.header = "task", .shrinks_to = 8});
   if (networks) columns.push_back({.header = "network", .shrinks_to = 8});
   columns.push_back({.header = "encoding", .shrinks_to = 12});
@@ -39,6 +43,7 @@ Table AnalysisTable::ToTable() const {
   Table table(std::move(columns));
   for (const auto& [set, cells] : rows_) {
     std::vector<Table::Cell> row;
+    if (experiments) row.emplace_back(set->experiment);
     if (tasks) row.emplace_back(set->task);
     if (networks) row.emplace_back(set->network);
     row.emplace_back(set->encoding);
@@ -52,12 +57,13 @@ Table AnalysisTable::ToTable() const {
 }
 
 Records AnalysisTable::ToRecords() const {
-  Records records{.columns = {"task", "network", "encoding", "learning_rate"}};
+  Records records{.columns = {"experiment", "task", "network", "encoding", "learning_rate"}};
   for (const Column& column : columns_) {
     if (!column.name.empty()) records.columns.push_back(column.name);
   }
   for (const auto& [set, cells] : records_.empty() ? rows_ : records_) {
-    std::vector<Value> row = {set->task, set->network, set->encoding, set->learning_rate};
+    std::vector<Value> row = {set->experiment, set->task, set->network, set->encoding,
+                              set->learning_rate};
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (!columns_[i].name.empty()) row.push_back(cells[i].value);
     }

@@ -13,8 +13,8 @@
 
 namespace lengthwise::client {
 
-// Begins each row with what its set is: in records task, network, encoding and learning rate, in
-// tables the encoding and what else differs between rows.
+// Begins each row with what its set is: in records experiment, task, network, encoding and learning
+// rate, in tables the encoding and what else differs between rows.
 class AnalysisTable {
  public:
   struct Column {

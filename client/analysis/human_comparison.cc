@@ -59,7 +59,8 @@ absl::StatusOr<HumanAccuracies> ReadHumanAccuracies(const std::string& path) {
 absl::StatusOr<std::vector<HumanComparison>> CompareWithHumans(const std::vector<TrialSet>& sets,
                                                                const RecordedScores& scores,
                                                                const HumanAccuracies& humans) {
-  // Trials of one task have the same validation puzzles, whatever their seeds.
+  // Trials of one task have the same validation puzzles, whatever their seeds; by
+  // TrialSet::training, which the task is a part of.
   std::map<std::string, PuzzlesByCondition> puzzles_of_task;
   std::vector<HumanComparison> rows;
   int64_t common = 0;
@@ -71,14 +72,14 @@ absl::StatusOr<std::vector<HumanComparison>> CompareWithHumans(const std::vector
       const auto recorded = scores.sequences.find(trial->name());
       if (recorded == scores.sequences.end()) continue;
       if (!counted.insert(SeedsOf(*trial)).second) continue;
-      if (puzzles_of_task.count(set.task) == 0) {
+      if (puzzles_of_task.count(set.training) == 0) {
         auto puzzles = ValidationPuzzles(*trial);
         if (!puzzles.ok()) return puzzles.status();
-        puzzles_of_task[set.task] = *std::move(puzzles);
+        puzzles_of_task[set.training] = *std::move(puzzles);
       }
       ++row.models;
       for (const auto& [condition, of_condition] : recorded->second) {
-        const std::vector<std::string>& puzzles = puzzles_of_task[set.task][condition];
+        const std::vector<std::string>& puzzles = puzzles_of_task[set.training][condition];
         const size_t count =
             std::min(puzzles.size(), static_cast<size_t>(of_condition.accuracies_size()));
         for (size_t i = 0; i < count; ++i) {

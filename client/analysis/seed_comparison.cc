@@ -42,9 +42,10 @@ absl::StatusOr<std::vector<SeedComparison>> CompareSeeds(
     comparisons.push_back(std::move(comparison));
   }
   if (comparisons.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "no other encoding was evaluated with a seed of ", reference,
-        "; a paired test needs trials with the same task, network, learning rate and seeds"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("no other encoding was evaluated with a seed of ", reference,
+                     "; a paired test needs trials with the same task, network, training, learning "
+                     "rate and seeds"));
   }
   return comparisons;
 }

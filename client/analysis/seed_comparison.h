@@ -25,9 +25,9 @@ struct SeedComparison {
   std::optional<statistics::PairedTTestResult> test;  // positive where the reference is better
 };
 
-// A row for each set but the reference's own that has a reference of its task, network and learning
-// rate. INVALID_ARGUMENT for an unknown reference; FAILED_PRECONDITION where no set shares a seed
-// with it.
+// A row for each set but the reference's own that has a reference of its task, network, training
+// and learning rate. INVALID_ARGUMENT for an unknown reference; FAILED_PRECONDITION where no set
+// shares a seed with it.
 absl::StatusOr<std::vector<SeedComparison>> CompareSeeds(
     const std::vector<TrialSet>& sets, absl::string_view reference,
     const std::map<std::string, double>& accuracies);

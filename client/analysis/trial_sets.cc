@@ -7,8 +7,40 @@
 #include "absl/strings/str_join.h"
 #include "catalogue/suggestion.h"
 #include "client/rendering/component_label.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
 namespace lengthwise::client {
+namespace {
+
+// The same for equal messages, maps among their fields or not.
+std::string Bytes(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+std::string TrainingOf(const v1::TrialSpecification& specification) {
+  v1::TrialSpecification trained;
+  *trained.mutable_task() = specification.task();
+  *trained.mutable_network() = specification.network();
+  *trained.mutable_training() = specification.training();
+  // No model depends on how often something was written down.
+  trained.mutable_training()->clear_report_every_steps();
+  trained.mutable_training()->clear_checkpoint_every_steps();
+  return Bytes(trained);
+}
+
+bool HaveSameLabels(const TrialSet& a, const TrialSet& b) {
+  return a.task == b.task && a.network == b.network && a.encoding == b.encoding &&
+         a.learning_rate == b.learning_rate;
+}
+
+}  // namespace
 
 std::vector<TrialSet> SetsOfTrials(const std::vector<PlotExperiment>& experiments) {
   std::vector<TrialSet> sets;
@@ -16,13 +48,16 @@ std::vector<TrialSet> SetsOfTrials(const std::vector<PlotExperiment>& experiment
     for (const v1::Trial& trial : experiment.trials) {
       if (trial.state() != v1::SUCCEEDED) continue;
       const v1::TrialSpecification& specification = trial.specification();
-      const TrialSet wanted{.task = Label(specification.task()),
+      const TrialSet wanted{.experiment = experiment.name,
+                            .task = Label(specification.task()),
                             .network = Label(specification.network()),
                             .encoding = Label(specification.encoding()),
-                            .learning_rate = specification.learning_rate()};
+                            .learning_rate = specification.learning_rate(),
+                            .training = TrainingOf(specification),
+                            .encoding_parameters = Bytes(specification.encoding())};
       auto set = std::find_if(sets.begin(), sets.end(), [&](const TrialSet& other) {
-        return other.task == wanted.task && other.network == wanted.network &&
-               other.encoding == wanted.encoding && other.learning_rate == wanted.learning_rate;
+        return HaveSameLabels(other, wanted) && other.training == wanted.training &&
+               other.encoding_parameters == wanted.encoding_parameters;
       });
       if (set == sets.end()) set = sets.insert(sets.end(), wanted);
       set->trials.push_back(&trial);
@@ -31,10 +66,20 @@ std::vector<TrialSet> SetsOfTrials(const std::vector<PlotExperiment>& experiment
   return sets;
 }
 
+bool ShareLabels(absl::Span<const TrialSet* const> sets) {
+  for (size_t i = 0; i < sets.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      // Rows of one set are no two sets.
+      if (sets[i] != sets[j] && HaveSameLabels(*sets[i], *sets[j])) return true;
+    }
+  }
+  return false;
+}
+
 const TrialSet* ReferenceOf(const TrialSet& set, absl::string_view reference,
                             const std::vector<TrialSet>& sets) {
   for (const TrialSet& other : sets) {
-    if (other.encoding == reference && other.task == set.task && other.network == set.network &&
+    if (other.encoding == reference && other.training == set.training &&
         other.learning_rate == set.learning_rate) {
       return &other;
     }

@@ -157,7 +157,9 @@ void AddAnalyze(CLI::App& app, Program& program) {
       "  lengthwise analyze humans table3-1 --file people.json\n"
       "  lengthwise analyze t_test table1-1 --reference 2d_fixed\n"
       "Several experiments are analyzed as one: trials that differ in nothing but seeds make a "
-      "row.");
+      "row.\n"
+      "What was trained otherwise under the same labels has a row of its own, with its "
+      "experiment.");
 
   using Analysis = absl::StatusOr<int> (*)(Program&, const AnalyzeOptions&);
   const auto add = [&](const std::string& name, const std::string& description,

@@ -28,6 +28,8 @@ class AnalyzeTest : public CommandsTest {
     uint64_t seed = 0;
     std::string name = "learned";
     double accuracy = 0.5;
+    std::string optimizer = "adam";
+    double stddev = 1;
   };
 
   // Trials that have succeeded, of latin_square with six validation puzzles.
@@ -45,6 +47,9 @@ class AnalyzeTest : public CommandsTest {
       specification.mutable_network()->set_name("layerwise_encoder");
       specification.mutable_encoding()->set_name(trials[i].name);
       specification.mutable_encoding()->set_label(trials[i].encoding);
+      (*specification.mutable_encoding()->mutable_parameters())["stddev"].set_number_value(
+          trials[i].stddev);
+      specification.mutable_training()->mutable_optimizer()->set_name(trials[i].optimizer);
       specification.set_learning_rate(1e-4);
       specification.set_weight_seed(trials[i].seed);
       specification.set_data_seed(trials[i].seed);
@@ -287,7 +292,7 @@ TEST_F(AnalyzeTest, NoiseIsAveragedOverSeeds) {
   server_.AddAnalysis(Noise(Name("small1"), {0.02, 0.1}, {0.8, 0.5}));
   server_.AddAnalysis(Noise(Name("small2"), {0.02, 0.1}, {0.6, 0.5}));
   EXPECT_EQ(Run({"analyze", "noise", "e-1", "--output", "csv"}), kSuccess);
-  const std::string set = "\nlatin_square,layerwise_encoder,small,1e-04,";
+  const std::string set = "\ne-1,latin_square,layerwise_encoder,small,1e-04,";
   EXPECT_THAT(out_, HasSubstr("learning_rate,noise,accuracy,accuracy_deviation,models\n"));
   EXPECT_THAT(out_, HasSubstr(set + "0,0.85"));
   EXPECT_THAT(out_, HasSubstr(set + "0.02,0.7"));
@@ -438,6 +443,50 @@ TEST_F(AnalyzeTest, AModelThatWasEvaluatedAgainCountsOnce) {
   const auto rows = Rows({"noise", "a-1", "a_evaluation-1"});
   EXPECT_EQ(rows.at("small")["models"], 1);
   EXPECT_EQ(rows.at("small")["accuracy"], 0.25) << "that of the experiment that is named first";
+}
+
+// As experiments/latin_square/table1.yaml and table6.yaml: the same labels, rate and seeds.
+TEST_F(AnalyzeTest, WhatWasTrainedOtherwiseUnderTheSameLabelsHasItsOwnRow) {
+  Add({{"ground", 1, "sin_cos_2d", 0.9, "adam"},
+       {"ground", 2, "sin_cos_2d", 0.7, "adam"},
+       {"small", 1, "learned", 0.6, "adam"},
+       {"small", 2, "learned", 0.5, "adam"}},
+      "adam-1");
+  Add({{"ground", 1, "sin_cos_2d", 0.5, "adamw"},
+       {"ground", 2, "sin_cos_2d", 0.3, "adamw"},
+       {"small", 1, "learned", 0.1, "adamw"},
+       {"small", 2, "learned", 0.0, "adamw"}},
+      "adamw-1");
+  EXPECT_EQ(
+      Run({"analyze", "t_test", "adam-1", "adamw-1", "--reference", "ground", "--output", "json"}),
+      kSuccess)
+      << err_;
+  const nlohmann::json rows = nlohmann::json::parse(out_);
+  ASSERT_EQ(rows.size(), 2u);
+  for (const auto& [row, experiment, own, reference] :
+       {std::tuple(0, "adam-1", 0.55, 0.8), std::tuple(1, "adamw-1", 0.05, 0.4)}) {
+    EXPECT_EQ(rows[row]["experiment"], experiment);
+    EXPECT_EQ(rows[row]["encoding"], "small");
+    EXPECT_NEAR(rows[row]["accuracy"], own, 1e-12);
+    EXPECT_NEAR(rows[row]["reference_accuracy"], reference, 1e-12)
+        << "a reference that was trained in the same way";
+  }
+  EXPECT_EQ(Run({"analyze", "t_test", "adam-1", "adamw-1", "--reference", "ground"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("experiment  encoding"));
+  EXPECT_THAT(out_, HasSubstr("adamw-1     small"));
+  EXPECT_EQ(Run({"analyze", "t_test", "adam-1", "--reference", "ground"}), kSuccess);
+  EXPECT_THAT(out_, Not(HasSubstr("experiment")));
+}
+
+TEST_F(AnalyzeTest, EncodingsOfOneLabelWithOtherParametersAreNotAveraged) {
+  Add({{"learned", 1, "learned", 0.5, "adam", 0.2}}, "narrow-1");
+  Add({{"learned", 2, "learned", 0.5, "adam", 2}}, "wide-1");
+  server_.AddAnalysis(Noise(Name("learned1", "narrow-1"), {0.1}, {0.5}));
+  server_.AddAnalysis(Noise(Name("learned2", "wide-1"), {0.1}, {0.25}));
+  EXPECT_EQ(Run({"analyze", "noise", "narrow-1", "wide-1"}), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("narrow-1    learned"));
+  EXPECT_THAT(out_, HasSubstr("wide-1      learned"));
+  EXPECT_THAT(out_, Not(HasSubstr("±")));
 }
 
 TEST_F(AnalyzeTest, WhatHasNotSucceededIsNotAnalyzed) {

@@ -121,10 +121,13 @@ TEST_F(MistakesTest, OfNames) {
       {{"plot", "e"},
        kUsage,
        "say what to draw: --figure "
-       "accuracy_by_length|accuracy_of_trials|accuracy_over_time|attention|"
+       "accuracy_by_length|accuracy_of_trials|accuracy_over_steps|accuracy_over_time|attention|"
        "attention_ground_truth|attention_similarity|encoding_distance|error_counts|error_places|"
        "length_sweep|"
        "loss|noise|projection"},
+      {{"plot", "e", "--figure", "attention", "--metric", "loss"},
+       kUsage,
+       "--metric is for the figures accuracy_by_length, accuracy_over_steps and loss"},
       {{"show", "f-1"}, kFailure, "there is no experiment \"f-1\"; did you mean \"e-1\"?"},
       {{"logs", "e-1/7"},
        kFailure,

@@ -14,6 +14,7 @@
 #include "client/commands/figure_names.h"
 #include "client/plotting/accuracy_by_length.h"
 #include "client/plotting/accuracy_of_trials.h"
+#include "client/plotting/accuracy_over_steps.h"
 #include "client/plotting/accuracy_over_time.h"
 #include "client/plotting/answer_errors.h"
 #include "client/plotting/attention_figure.h"
@@ -37,6 +38,7 @@ struct PlotOptions {
   std::string figure;
   TrialFilter filter;
   AttentionChoice attention;
+  std::string metric;
   std::string parameter;
   std::string reference;
   std::string out;
@@ -99,11 +101,19 @@ absl::StatusOr<Figure> EncodingDistancePicture(Connection& connection, const Plo
 const std::map<std::string, FigureKind>& FigureKinds() {
   static const auto& kinds = *new std::map<std::string, FigureKind>{
       {"accuracy_by_length",
-       {.make = [](const Experiments& experiments,
-                   const PlotOptions&) { return AccuracyByLengthFigure(experiments); }}},
+       {.make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return AccuracyByLengthFigure(experiments, options.metric);
+            }}},
       {"accuracy_of_trials",
        {.make = [](const Experiments& experiments,
                    const PlotOptions&) { return AccuracyOfTrialsFigure(experiments); }}},
+      {"accuracy_over_steps",
+       {.needs_intervals = true,
+        .make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return AccuracyOverStepsFigure(experiments, options.metric, options.attention.length);
+            }}},
       {"accuracy_over_time",
        {.needs_intervals = true,
         .make = [](const Experiments& experiments,
@@ -143,8 +153,10 @@ const std::map<std::string, FigureKind>& FigureKinds() {
       {"loss",
        {.fetch = [](Connection& connection, const PlotOptions&,
                     Experiments& experiments) { return FetchLosses(connection, experiments); },
-        .make = [](const Experiments& experiments,
-                   const PlotOptions&) { return LossFigure(experiments); }}},
+        .make =
+            [](const Experiments& experiments, const PlotOptions& options) {
+              return LossFigure(experiments, options.metric);
+            }}},
       {"projection",
        {.fetch = [](Connection& connection, const PlotOptions&,
                     Experiments& experiments) { return FetchProjections(connection, experiments); },
@@ -189,9 +201,16 @@ absl::Status Check(const PlotOptions& options) {
     return absl::InvalidArgumentError("--layer and --head are for the figure attention alone");
   }
   if (options.attention.length != 0 && options.figure != "attention" &&
-      options.figure != "error_counts" && options.figure != "error_places") {
+      options.figure != "error_counts" && options.figure != "error_places" &&
+      options.figure != "accuracy_over_steps") {
     return absl::InvalidArgumentError(
-        "--length is for the figures attention, error_counts and error_places");
+        "--length is for the figures accuracy_over_steps, attention, error_counts and "
+        "error_places");
+  }
+  if (!options.metric.empty() && options.figure != "accuracy_by_length" &&
+      options.figure != "accuracy_over_steps" && options.figure != "loss") {
+    return absl::InvalidArgumentError(
+        "--metric is for the figures accuracy_by_length, accuracy_over_steps and loss");
   }
   const bool compares =
       options.figure == "attention_similarity" || options.figure == "encoding_distance";
@@ -282,6 +301,7 @@ void AddPlot(CLI::App& app, Program& program) {
       "lengthwise plot table1 --figure accuracy_by_length --task reverse_string -o figure4.svg\n"
       "lengthwise plot figure6 --figure attention --length 40 --width 1600 -o figure6.png\n"
       "lengthwise plot figure2_long figure2_randomized --figure accuracy_over_time\n"
+      "lengthwise plot figure5 --figure accuracy_by_length --metric rounding_accuracy\n"
       "\n"
       "Figures:\n"
       "  accuracy_by_length     accuracy at each length after training, a panel a task\n"
@@ -292,6 +312,7 @@ void AddPlot(CLI::App& app, Program& program) {
       "  attention              which token looks at which; needs evaluation.attention_lengths\n"
       "  projection             activations in two dimensions; needs evaluation.projection\n"
       "  length_sweep           accuracy by a parameter of the encodings, such as max_position\n"
+      "  accuracy_over_steps    accuracy at single lengths over training's steps, of every trial\n"
       "  accuracy_over_time     accuracy over training's wall clock; needs evaluation.every_steps\n"
       "  noise                  accuracy under noise; needs evaluation.embedding_noise\n"
       "  attention_ground_truth attention beside the cells that puzzles' answers depend on\n"
@@ -343,8 +364,8 @@ void AddPlot(CLI::App& app, Program& program) {
       ->type_name("N");
   command
       ->add_option("--length", options->attention.length,
-                   "attention: only this input length; error_places, error_counts: this number of "
-                   "digits instead of the largest")
+                   "attention, accuracy_over_steps: only this input length; error_places, "
+                   "error_counts: this number of digits instead of the largest")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   command
@@ -352,6 +373,11 @@ void AddPlot(CLI::App& app, Program& program) {
                    "attention: of the sequences of a length this one, from 1; default the first")
       ->check(CLI::PositiveNumber)
       ->type_name("S");
+  command
+      ->add_option("--metric", options->metric,
+                   "accuracy_by_length, accuracy_over_steps: instead of accuracy or loss, such as "
+                   "rounding_accuracy; loss: loss or accuracy in training")
+      ->type_name("NAME");
   command
       ->add_option("--parameter", options->parameter,
                    "length_sweep: the parameter of the encodings; default: the one that differs")
@@ -368,7 +394,8 @@ void AddPlot(CLI::App& app, Program& program) {
   command->add_option("--script", options->script, "Also keep gnuplot's script, with the data")
       ->type_name("FILE");
   command->add_flag("--terminal", options->terminal,
-                    "Draw in the terminal instead: accuracy_by_length, accuracy_over_time, loss");
+                    "Draw in the terminal instead: accuracy_by_length, accuracy_over_steps, "
+                    "accuracy_over_time, loss");
   command->add_flag("--open", options->open, "Then show it, with $BROWSER or xdg-open");
   program.AddServerOption(command);
   program.AddDataDirOption(command);

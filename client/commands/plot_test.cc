@@ -118,8 +118,8 @@ TEST_F(PlotTest, HelpListsTheFiguresWithExamples) {
   EXPECT_THAT(out_, HasSubstr("Examples:\n  lengthwise plot "));
   for (const std::string figure :
        {"accuracy_by_length", "loss", "attention", "attention_ground_truth", "projection",
-        "length_sweep", "accuracy_over_time", "accuracy_of_trials", "error_places",
-        "error_counts"}) {
+        "length_sweep", "accuracy_over_time", "accuracy_over_steps", "accuracy_of_trials",
+        "error_places", "error_counts"}) {
     EXPECT_THAT(out_, HasSubstr("\n    " + figure + " "));
   }
   EXPECT_EQ(Run({"--help"}), kSuccess);
@@ -141,6 +141,8 @@ TEST_F(PlotTest, MistakesAreToldBeforeAServerIsAsked) {
   EXPECT_THAT(refused({"e-1", "--figure", "loss", "--layer", "1"}), HasSubstr("attention alone"));
   EXPECT_THAT(refused({"e-1", "--figure", "loss", "--length", "2"}),
               HasSubstr("attention, error_counts and error_places"));
+  EXPECT_THAT(refused({"e-1", "--figure", "noise", "--metric", "loss"}),
+              HasSubstr("--metric is for the figures accuracy_by_length"));
 }
 
 TEST_F(PlotTest, NamesThatAreNotThereGetASuggestion) {
@@ -356,6 +358,39 @@ TEST_F(PlotTest, DrawsASweep) {
   }
   EXPECT_GT(SizeOf(Draw({"e-1", "--figure", "length_sweep"})).first, 700);
   EXPECT_EQ(Run({"plot", "e-1", "--figure", "length_sweep", "--terminal"}), kUsage);
+}
+
+// As Figures F.4 to F.7 of the paper on decimal addition: lengths are learned one after another, by
+// some seeds late.
+TEST_F(PlotTest, DrawsEveryTrialOverSteps) {
+  std::vector<v1::TrialSpecification> trials;
+  for (const std::string encoding : {"fire", "rope"}) {
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+      trials.push_back(Specification("decimal_addition", encoding, false, seed));
+    }
+  }
+  AddExperiment("e-1", trials);
+  for (size_t trial = 0; trial < trials.size(); ++trial) {
+    for (int step = 1000; step <= 50'000; step += 1000) {
+      v1::QueryLengthAccuraciesResponse::Evaluation evaluation;
+      evaluation.set_trial(Name("e-1", trial));
+      evaluation.set_step(step);
+      for (const int digits : {30, 50, 70, 90}) {
+        const double late =
+            200.0 * digits + 1500 * static_cast<double>(trial % 10) + (trial < 10 ? 0 : 12'000);
+        evaluation.mutable_accuracies()->add_lengths(digits);
+        evaluation.mutable_accuracies()->add_accuracies(1 / (1 + std::exp((late - step) / 2000)));
+      }
+      server_.AddEvaluation(evaluation);
+    }
+  }
+  EXPECT_GT(SizeOf(Draw({"e-1", "--figure", "accuracy_over_steps"})).second, 600);
+  Draw({"e-1", "--figure", "accuracy_over_steps", "--encoding", "fire", "--length", "90"});
+  EXPECT_EQ(Run({"plot", "e-1", "--figure", "accuracy_over_steps", "--terminal"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("Exact match over training: e-1\n\n30 digits, seen in training · "
+                               "exact match\n"));
+  EXPECT_EQ(Run({"plot", "e-1", "--figure", "accuracy_over_steps", "--metric", "digits"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("no evaluation of e-1 has \"digits\"; there are accuracy, loss"));
 }
 
 TEST_F(PlotTest, DrawsSeveralExperimentsOverTime) {

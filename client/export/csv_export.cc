@@ -3,6 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -18,8 +19,12 @@ namespace {
 const std::vector<ExportColumn>& LossColumns() {
   static const auto& columns = *new std::vector<ExportColumn>{
       {"step", "training steps done"},
-      {"loss", "mean soft-max cross-entropy over the step's batch, nats, before its update"},
-      {"accuracy", "token accuracy on the step's batch, 0 to 1"},
+      {"loss",
+       "mean over the step's batch, before its update: soft-max cross-entropy, nats; of a "
+       "regression the mean squared error"},
+      {"accuracy",
+       "on the step's batch, 0 to 1: share of output tokens that are right; of a regression of "
+       "outputs that are close to their targets"},
       {"gradient_norm", "norm of the gradient before clipping"},
       {"length", "input length of the step's batch"},
       {"time", "when the point was sent, UTC"},
@@ -31,14 +36,40 @@ const std::vector<ExportColumn>& AccuracyColumns() {
   static const auto& columns = *new std::vector<ExportColumn>{
       {"step", "training steps done"},
       {"final", "true: the full evaluation after training; false: one during it"},
-      {"length", "input length"},
+      {"length", "input length, or what the task has in its place: scale, vectors, digits"},
       {"seen", "true: training had inputs of this length"},
-      {"accuracy", "token accuracy over the length's sequences, 0 to 1"},
-      {"loss", "mean soft-max cross-entropy over them, nats"},
+      {"accuracy",
+       "over the length's sequences, 0 to 1: what the task's catalogue entry says, such as token "
+       "accuracy, or exact match of text; of a regression the share of sequences whose outputs are "
+       "all close to their targets"},
+      {"loss",
+       "mean over them: soft-max cross-entropy, nats; of a regression the mean squared error"},
       {"sequences", "sequences evaluated of this length"},
       {"training_seconds", "wall-clock seconds of training up to this step"},
   };
   return columns;
+}
+
+// Other measures that evaluations of the subject have, by their names.
+absl::StatusOr<std::set<std::string>> MetricsOf(Connection& connection,
+                                                const ExportSubject& subject) {
+  std::set<std::string> names;
+  const auto measured = connection.QueryLengthAccuracies(
+      subject.whole_experiment || subject.trials.empty() ? subject.experiment.name()
+                                                         : subject.trials.front().name(),
+      /*include_intervals=*/true);
+  if (!measured.ok()) return measured.status();
+  for (const auto& evaluation : measured->evaluations()) {
+    for (const auto& metric : evaluation.accuracies().metrics()) names.insert(metric.name());
+  }
+  return names;
+}
+
+Value MetricAt(const v1::LengthAccuracies& measured, const std::string& name, int index) {
+  for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+    if (metric.name() == name && index < metric.values_size()) return metric.values(index);
+  }
+  return {};
 }
 
 std::string UtcText(absl::Time time) {
@@ -160,7 +191,16 @@ absl::Status CsvExporter::Begin() {
   if (!trials.ok()) return trials.status();
   auto losses = OpenTable("loss_curves.csv", LossColumns());
   if (!losses.ok()) return losses.status();
-  auto accuracies = OpenTable("length_accuracies.csv", AccuracyColumns());
+  auto metrics = MetricsOf(connection_, subject_);
+  if (!metrics.ok()) return metrics.status();
+  accuracy_columns_ = AccuracyColumns();
+  first_metric_ = accuracy_columns_.size();
+  for (const std::string& metric : *metrics) {
+    accuracy_columns_.push_back(
+        {metric, absl::StrCat("another measure of the same sequences: ", MetricTitle(metric),
+                              ", a fraction and not a percentage")});
+  }
+  auto accuracies = OpenTable("length_accuracies.csv", accuracy_columns_);
   if (!accuracies.ok()) return accuracies.status();
   trials_ = *std::move(trials);
   losses_ = *std::move(losses);
@@ -199,6 +239,9 @@ absl::Status CsvExporter::AddTrial(const v1::Trial& trial) {
                   OrNothing(i < measured.losses_size() ? std::optional<double>(measured.losses(i))
                                                        : std::nullopt),
                   int64_t{measured.sequences()}, measured.training_seconds()});
+      for (size_t column = first_metric_; column < accuracy_columns_.size(); ++column) {
+        row.push_back(MetricAt(measured, accuracy_columns_[column].name, i));
+      }
     }
   }
   absl::Status status = trials_->Append(Rows(std::move(trials)));
@@ -214,7 +257,7 @@ absl::Status CsvExporter::Finish() {
   if (!status.ok()) return status;
   const nlohmann::ordered_json meanings = {{"trials.csv", Meanings(TrialColumns())},
                                            {"loss_curves.csv", Meanings(LossColumns())},
-                                           {"length_accuracies.csv", Meanings(AccuracyColumns())}};
+                                           {"length_accuracies.csv", Meanings(accuracy_columns_)}};
   return output_.Write("columns.json", meanings.dump(1) + "\n");
 }
 

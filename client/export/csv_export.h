@@ -41,6 +41,9 @@ class CsvExporter final : public Exporter {
   std::unique_ptr<OutputFile> trials_;
   std::unique_ptr<OutputFile> losses_;
   std::unique_ptr<OutputFile> accuracies_;
+  // Of accuracies_, the last ones named by LengthAccuracies.metrics: those from `first_metric_` on.
+  std::vector<ExportColumn> accuracy_columns_;
+  size_t first_metric_ = 0;
 };
 
 }  // namespace lengthwise::client

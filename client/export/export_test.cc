@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -37,8 +38,9 @@ class ExportTest : public testing::Test {
     server_.AddExperiment("e-1", {"none", "sin_cos"});
   }
 
-  // The history of one trial, which the next watch gets: two points, and one evaluation.
-  void AddHistory(const std::string& trial) {
+  // The history of one trial, which the next watch gets: two points, and one evaluation, with this
+  // metric beside accuracy and loss.
+  void AddHistory(const std::string& trial, const std::string& metric = "") {
     v1::WatchExperimentResponse response;
     v1::Event& points = *response.add_events();
     points.set_trial(trial);
@@ -59,6 +61,15 @@ class ExportTest : public testing::Test {
       evaluation.mutable_length_accuracies()->add_lengths(length);
       evaluation.mutable_length_accuracies()->add_accuracies(1.0 / length);
       evaluation.mutable_length_accuracies()->add_losses(0.25);
+    }
+    if (!metric.empty()) {
+      auto& values = *evaluation.mutable_length_accuracies()->add_metrics();
+      values.set_name(metric);
+      for (const double value : {0.75, 0.125}) values.add_values(value);
+      v1::QueryLengthAccuraciesResponse::Evaluation known;
+      known.set_trial(trial);
+      *known.mutable_accuracies() = evaluation.length_accuracies();
+      server_.AddEvaluation(known);
     }
     response.set_caught_up(true);
     server_.AddWatchScript({{response}, grpc::Status::OK});
@@ -133,6 +144,38 @@ TEST_F(ExportTest, JsonIsOneDocumentWithTheSame) {
   EXPECT_EQ(trial["loss_curve"]["losses"], (std::vector<double>{0.1, 0.2}));
   EXPECT_EQ(trial["evaluations"][0]["accuracies"], (std::vector<double>{0.5, 0.25}));
   EXPECT_TRUE(trial["seen_accuracy"].is_null());
+}
+
+TEST_F(ExportTest, OtherMetricsHaveColumnsOfTheirNames) {
+  AddHistory(kFirst, "digits_accuracy");
+  AddHistory(kSecond);
+  ASSERT_TRUE(Export("e", "csv", "tables").ok());
+  const std::vector<std::string> lines = Lines("tables/length_accuracies.csv");
+  ASSERT_THAT(lines, SizeIs(5));
+  EXPECT_THAT(lines[0], EndsWith(",training_seconds,digits_accuracy"));
+  EXPECT_THAT(lines[1], EndsWith(",0.75"));
+  EXPECT_THAT(lines[2], EndsWith(",0.125"));
+  EXPECT_THAT(lines[3], EndsWith(",")) << "that trial has none";
+  const auto columns =
+      nlohmann::json::parse(platform::ReadFile(Path("tables/columns.json")).value());
+  EXPECT_THAT(columns["length_accuracies.csv"].value("digits_accuracy", ""),
+              HasSubstr("digits accuracy"));
+
+  AddHistory(kFirst, "digits_accuracy");
+  ASSERT_TRUE(Export("e-1/0", "json", "t.json").ok());
+  const auto json = nlohmann::json::parse(platform::ReadFile(Path("t.json")).value());
+  EXPECT_EQ(json["trials"][0]["evaluations"][0]["metrics"],
+            (nlohmann::json{{"digits_accuracy", {0.75, 0.125}}}));
+
+  AddHistory(kFirst, "digits_accuracy");
+  ASSERT_TRUE(Export("e-1/0", "npz", "t.npz").ok());
+  EXPECT_THAT(platform::ReadFile(Path("t.npz")).value(), HasSubstr("final_digits_accuracy.npy"));
+
+  AddHistory(kFirst, "digits_accuracy");
+  ASSERT_TRUE(Export("e-1/0", "tensorboard", "logs").ok());
+  const std::string run = "logs/" + Names("logs/")[0];
+  EXPECT_THAT(platform::ReadFile(Path(run + "/" + Names(run)[0])).value(),
+              HasSubstr("final/digits_accuracy_by_length"));
 }
 
 TEST_F(ExportTest, ATrialAloneIsItsExperimentWithOneTrial) {

@@ -98,13 +98,18 @@ absl::Status JsonExporter::AddTrial(const v1::Trial& trial) {
   json["evaluations"] = Json::array();
   for (const TrialHistory::Evaluation& evaluation : history->evaluations) {
     const v1::LengthAccuracies& measured = evaluation.accuracies;
+    Json metrics = Json::object();
+    for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+      metrics[metric.name()] = Column(metric.values());
+    }
     json["evaluations"].push_back({{"step", evaluation.step},
                                    {"final", measured.final()},
                                    {"sequences", measured.sequences()},
                                    {"training_seconds", measured.training_seconds()},
                                    {"lengths", Column(measured.lengths())},
                                    {"accuracies", Column(measured.accuracies())},
-                                   {"losses", Column(measured.losses())}});
+                                   {"losses", Column(measured.losses())},
+                                   {"metrics", std::move(metrics)}});
   }
   return file_->Append(absl::StrCat(std::exchange(first_, false) ? "\n" : ",\n", Dump(json)));
 }

@@ -3,7 +3,8 @@
 //   {"format": "lengthwise.export.1", "experiment": NAME, "owner": ..., "specification": {...},
 //    "trials": [{"trial": NAME, ..., the columns of csv_export.h, "specification": {...},
 //                "loss_curve": {"steps": [...], "losses": [...], ...},
-//                "evaluations": [{"step": 200, "final": true, "lengths": [...], ...}]}, ...]}
+//                "evaluations": [{"step": 200, "final": true, "lengths": [...], ...,
+//                                 "metrics": {"digits_accuracy": [...]}}]}, ...]}
 //
 // Specifications are as protobuf's JSON writes them, with the names of the .proto files; what is
 // not a number is null.

@@ -1,5 +1,7 @@
 #include "client/export/npz_export.h"
 
+#include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,8 @@
 
 namespace lengthwise::client {
 namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 template <typename To, typename From>
 std::vector<To> As(const google::protobuf::RepeatedField<From>& field) {
@@ -35,6 +39,7 @@ absl::Status AddEvaluations(const std::vector<TrialHistory::Evaluation>& evaluat
   std::vector<int64_t> steps;
   std::vector<int64_t> lengths;
   std::vector<double> accuracies;
+  std::map<std::string, std::vector<double>> metrics;
   for (const TrialHistory::Evaluation& evaluation : evaluations) {
     const v1::LengthAccuracies& measured = evaluation.accuracies;
     const int64_t count = measured.lengths_size();
@@ -45,6 +50,11 @@ absl::Status AddEvaluations(const std::vector<TrialHistory::Evaluation>& evaluat
       }
       if (status.ok() && measured.losses_size() == count) {
         status = npz.Add("final_losses", {count}, As<double>(measured.losses()));
+      }
+      for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+        if (!status.ok()) break;
+        status =
+            npz.Add(absl::StrCat("final_", metric.name()), {count}, As<double>(metric.values()));
       }
       if (status.ok() && measured.has_training_accuracy()) {
         status = npz.Add("training_set_accuracy", {1},
@@ -58,6 +68,12 @@ absl::Status AddEvaluations(const std::vector<TrialHistory::Evaluation>& evaluat
     if (lengths != As<int64_t>(measured.lengths())) continue;
     steps.push_back(evaluation.step);
     accuracies.insert(accuracies.end(), measured.accuracies().begin(), measured.accuracies().end());
+    for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+      std::vector<double>& values = metrics[metric.name()];
+      // Evaluations that lack it have no number there.
+      values.resize((steps.size() - 1) * lengths.size(), kNone);
+      values.insert(values.end(), metric.values().begin(), metric.values().end());
+    }
   }
   if (steps.empty()) return absl::OkStatus();
   const auto rows = static_cast<int64_t>(steps.size());
@@ -65,6 +81,10 @@ absl::Status AddEvaluations(const std::vector<TrialHistory::Evaluation>& evaluat
   absl::Status status = npz.Add("interval_steps", {rows}, steps);
   if (status.ok()) status = npz.Add("interval_lengths", {columns}, lengths);
   if (status.ok()) status = npz.Add("interval_accuracies", {rows, columns}, accuracies);
+  for (auto& [name, values] : metrics) {
+    values.resize(accuracies.size(), kNone);
+    if (status.ok()) status = npz.Add(absl::StrCat("interval_", name), {rows, columns}, values);
+  }
   return status;
 }
 

@@ -2,6 +2,8 @@
 //   loss_steps [S], losses [S], training_accuracies [S], gradient_norms [S], training_lengths [S]
 //   final_lengths [L], final_accuracies [L], final_losses [L]
 //   interval_steps [E], interval_lengths [K], interval_accuracies [E, K]
+//   final_M [L], interval_M [E, K] of each other metric M, such as digits_accuracy; not a number
+//   where an evaluation lacks it
 //   training_set_accuracy [1], of the final evaluation
 //   sequence_accuracies_N [sequences], sequence_losses_N [sequences], of length N
 //   noise_deviations [D], noise_accuracies [D], noise_losses [D]

@@ -109,6 +109,15 @@ void WriteEvaluation(const TrialHistory::Evaluation& evaluation, int32_t seen_up
   }
   for (int i = 0; i < measured.lengths_size(); ++i) {
     const int32_t length = measured.lengths(i);
+    for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+      if (measured.final()) {
+        events.Scalar(absl::StrCat("final/", metric.name(), "_by_length"), length, evaluation.time,
+                      metric.values(i));
+      } else {
+        events.Scalar(absl::StrFormat("evaluation/%s_at_length/%04d", metric.name(), length),
+                      evaluation.step, evaluation.time, metric.values(i));
+      }
+    }
     if (!measured.final()) {
       // In the order of the lengths, which TensorBoard sorts as text.
       events.Scalar(absl::StrFormat("evaluation/accuracy_at_length/%04d", length), evaluation.step,

@@ -20,7 +20,11 @@ absl::StatusOr<TrialHistory> FetchHistory(Connection& connection, const std::str
   for (const v1::Event& event : *events) {
     if (event.has_length_accuracies()) {
       const v1::LengthAccuracies& measured = event.length_accuracies();
-      if (measured.accuracies_size() != measured.lengths_size()) {
+      bool damaged = measured.accuracies_size() != measured.lengths_size();
+      for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+        damaged |= metric.values_size() != measured.lengths_size();
+      }
+      if (damaged) {
         return absl::DataLossError(absl::StrCat("an evaluation of ", trial, " is damaged"));
       }
       history.evaluations.push_back({event.step(), Seconds(event.time()), measured});

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plotting/display_names.h"
+#include "client/plotting/evaluation_metrics.h"
 #include "client/plotting/task_panels.h"
 
 namespace lengthwise::client {
@@ -34,13 +36,18 @@ std::string ShadedLabel(const std::set<std::pair<double, double>>& training,
 
 }  // namespace
 
-absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>& experiments) {
+absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>& experiments,
+                                              const std::string& metric) {
+  if (!metric.empty()) {
+    if (absl::Status status = CheckMetric(experiments, metric); !status.ok()) return status;
+  }
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
   Figure figure{.kind = "accuracy_by_length",
                 .title = absl::StrCat("Accuracy by length: ", ExperimentNames(experiments)),
                 .x = {.label = "input length", .ticks = Axis::Ticks::kCounts},
                 .y = AccuracyAxis("token accuracy")};
   Averaging averaging;
+  std::string shown = metric;
   for (const v1::Component* task : TasksOf(groups)) {
     if (ComparedByLoss(*task) != ComparedByLoss(*TasksOf(groups)[0])) {
       return absl::InvalidArgumentError(
@@ -49,14 +56,16 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
     }
     figure.x.label = AxisTitle(*task);
     averaging.is_median = ComparedByLoss(*task);
-    figure.y =
-        averaging.is_median ? Axis{.label = LossTitle(*task)} : AccuracyAxis(AccuracyTitle(*task));
+    if (metric.empty()) shown = MainMetric(*task);
+    const std::string title = AxisTitleOf(*task, shown);
+    figure.y = IsAccuracy(shown) ? AccuracyAxis(title) : Axis{.label = title};
   }
-  const bool is_loss = averaging.is_median;
   const std::string axis = groups.empty() ? "length" : OwnAxis(*groups[0].task).value_or("length");
-  if (figure.x.label != "input length") {
-    figure.title = absl::StrCat(is_loss ? "Error by " : "Accuracy by ", figure.x.label, ": ",
-                                ExperimentNames(experiments));
+  if (!metric.empty() || figure.x.label != "input length") {
+    std::string what = IsAccuracy(shown) ? "accuracy" : "error";
+    if (!metric.empty()) what = figure.y.label;
+    what[0] = absl::ascii_toupper(static_cast<unsigned char>(what[0]));
+    figure.title = absl::StrCat(what, " by ", figure.x.label, ": ", ExperimentNames(experiments));
   }
   double shortest = HUGE_VAL;
   double longest = -HUGE_VAL;
@@ -72,17 +81,11 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
       for (const v1::Trial* trial : seeds->trials) {
         const auto found = finals.find(trial->name());
         if (found == finals.end()) continue;
-        const v1::LengthAccuracies& measured = *found->second;
-        std::map<double, double> curve;
-        const auto& scores = is_loss ? measured.losses() : measured.accuracies();
-        for (int i = 0; i < std::min(measured.lengths_size(), scores.size()); ++i) {
-          curve[measured.lengths(i)] = scores.Get(i);
-        }
-        curves.Add(curve);
+        curves.Add(ByLength(*found->second, shown));
       }
       Series series{.name = group.name,
                     .style = group.style,
-                    .points = is_loss ? curves.Median() : curves.Mean()};
+                    .points = averaging.is_median ? curves.Median() : curves.Mean()};
       if (series.points.empty()) continue;
       Widen(series.points, shortest, longest);
       averaging.most_seeds = std::max(averaging.most_seeds, curves.size());
@@ -92,7 +95,9 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
     if (panel.series.empty()) continue;
     panel.shaded = TrainingLengths(groups, *task);
     if (panel.shaded.has_value()) training.insert(*panel.shaded);
-    if (const auto guess = GuessReference(*task)) panel.references.push_back(*guess);
+    if (const auto guess = GuessReference(*task); guess.has_value() && shown == MainMetric(*task)) {
+      panel.references.push_back(*guess);
+    }
     figure.panels.push_back(std::move(panel));
   }
   if (figure.panels.empty()) return NoFinalEvaluation(experiments);
@@ -106,9 +111,9 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
     if (panel.shaded.has_value() && panel.shaded->first <= 1) panel.shaded->first = shortest;
   }
   figure.shaded_label = ShadedLabel(training, axis);
-  if (is_loss) SetLossAxis(figure);
+  if (!IsAccuracy(shown)) SetLossAxis(figure);
   figure.caption = MissingTrials(experiments);
-  Describe(averaging, is_loss ? kLowestUnseen : kBestUnseen, figure);
+  Describe(averaging, averaging.is_median ? kLowestUnseen : kBestUnseen, figure);
   return figure;
 }
 

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_CLIENT_PLOTTING_ACCURACY_BY_LENGTH_H_
 #define LENGTHWISE_CLIENT_PLOTTING_ACCURACY_BY_LENGTH_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,9 +11,13 @@
 
 namespace lengthwise::client {
 
-// Reads `accuracies`. Mean over seeds with a band from the lowest to the highest, at each group's
-// best learning rate; a panel a task. FAILED_PRECONDITION: no trial has a final evaluation yet.
-absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>& experiments);
+// Reads `accuracies`. Mean over seeds with a band from the lowest to the highest, of tasks that are
+// compared by their losses the median with the 10th and 90th percentile; at each group's best
+// learning rate; a panel a task. `metric` (evaluation_metrics.h) stands in the place of accuracy or
+// loss; empty: which of the two the task's results are. FAILED_PRECONDITION: no trial has a final
+// evaluation yet; INVALID_ARGUMENT: none has the metric, and which there are.
+absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>& experiments,
+                                              const std::string& metric = "");
 
 }  // namespace lengthwise::client
 

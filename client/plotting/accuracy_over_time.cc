@@ -56,28 +56,17 @@ std::vector<SeriesPoint> OverTime(const SeedGroup& seeds,
 }
 
 absl::Status NoProgress(const std::vector<PlotExperiment>& experiments) {
-  bool asked = false;
   bool evaluated = false;
   for (const PlotExperiment& experiment : experiments) {
-    for (const v1::Trial& trial : experiment.trials) {
-      asked |= trial.specification().evaluation().every_steps() > 0;
-    }
     for (const auto& evaluation : experiment.accuracies.evaluations()) {
       evaluated |= !evaluation.accuracies().final();
     }
   }
-  const std::string names = ExperimentNames(experiments);
-  if (evaluated) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the evaluations during training of ", names,
-        " have no length above evaluation.seen_up_to: give longer evaluation.interval_lengths, or "
-        "a smaller seen_up_to"));
-  }
-  return absl::FailedPreconditionError(
-      asked ? absl::StrCat("no trial of ", names, " has been evaluated during training yet")
-            : absl::StrCat(names,
-                           " has no evaluations during training; evaluation.every_steps in its "
-                           "specification records them"));
+  if (!evaluated) return NoIntervalEvaluation(experiments);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the evaluations during training of ", ExperimentNames(experiments),
+      " have no length above evaluation.seen_up_to: give longer evaluation.interval_lengths, or a "
+      "smaller seen_up_to"));
 }
 
 // Writes seconds as minutes or hours where that is shorter.

@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "models/encodings/catalogue.h"
 #include "tasks/catalogue.h"
@@ -62,6 +63,17 @@ std::string AccuracyTitle(const v1::Component& task) {
 std::string AxisName(const v1::Component& task) {
   const auto* entry = tasks::FindTask(task.name());
   return entry != nullptr ? entry->axis : tasks::TaskEntry().axis;
+}
+
+std::string LengthTitle(const v1::Component& task, int32_t length) {
+  const std::string axis = AxisName(task);
+  // "digits" are counted, a "scale" is not.
+  if (absl::EndsWith(axis, "s")) return absl::StrCat(length, " ", axis);
+  return absl::StrCat(axis, " ", length);
+}
+
+std::string MetricTitle(absl::string_view metric) {
+  return absl::StrReplaceAll(metric, {{"_", " "}});
 }
 
 bool HasOutputTokens(const v1::Component& task) {

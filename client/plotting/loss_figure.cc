@@ -13,21 +13,22 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// Loss by step, by trial.
-using Losses = std::map<std::string, std::map<double, double>>;
+// Loss or accuracy by step, by trial.
+using Curves = std::map<std::string, std::map<double, double>>;
 
-Losses LossesOf(const PlotExperiment& experiment) {
-  Losses losses;
+Curves CurvesOf(const PlotExperiment& experiment, bool of_accuracy) {
+  Curves curves;
   for (const auto& curve : experiment.losses.curves()) {
-    std::map<double, double>& by_step = losses[curve.trial()];
+    std::map<double, double>& by_step = curves[curve.trial()];
     const v1::TrainingPoints& points = curve.points();
-    for (int i = 0; i < std::min(points.steps_size(), points.losses_size()); ++i) {
-      if (!std::isfinite(points.losses(i))) continue;
-      by_step[static_cast<double>(points.steps(i))] = points.losses(i);
+    const auto& values = of_accuracy ? points.accuracies() : points.losses();
+    for (int i = 0; i < std::min(points.steps_size(), values.size()); ++i) {
+      if (!std::isfinite(values.Get(i))) continue;
+      by_step[static_cast<double>(points.steps(i))] = values.Get(i);
     }
-    if (by_step.empty()) losses.erase(curve.trial());
+    if (by_step.empty()) curves.erase(curve.trial());
   }
-  return losses;
+  return curves;
 }
 
 // Points of a running mean over a curve of so many: an odd number, about a tenth.
@@ -48,7 +49,7 @@ std::map<double, double> RunningMean(const std::map<double, double>& curve, size
 }
 
 // The learning rate to show: by accuracy where trials have been evaluated, by loss where none has.
-const SeedGroup* ShownRate(const TrialGroup& group, const Losses& losses) {
+const SeedGroup* ShownRate(const TrialGroup& group, const Curves& losses) {
   const SeedGroup* seeds = BestRate(group, FinalScore(*group.experiment));
   if (seeds != nullptr) return seeds;
   return BestRate(group, [&](const v1::Trial& trial) {
@@ -57,31 +58,29 @@ const SeedGroup* ShownRate(const TrialGroup& group, const Losses& losses) {
   });
 }
 
-// Up to the last step that is drawn.
-void SetStepAxis(Figure& figure) {
-  double last_step = 1;
-  for (const Panel& panel : figure.panels) {
-    for (const Series& series : panel.series) {
-      for (const SeriesPoint& point : series.points) last_step = std::max(last_step, point.x);
-    }
-  }
-  figure.x.range = {0, last_step};
-}
-
 }  // namespace
 
-absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments) {
+absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments,
+                                  const std::string& metric) {
+  if (!metric.empty() && metric != "loss" && metric != "accuracy") {
+    return absl::InvalidArgumentError(absl::StrCat("--metric: training does not record \"", metric,
+                                                   "\"; there are loss, accuracy"));
+  }
+  const bool of_accuracy = metric == "accuracy";
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
-  std::map<const PlotExperiment*, Losses> losses;
+  std::map<const PlotExperiment*, Curves> losses, shown;
   for (const PlotExperiment& experiment : experiments) {
-    losses[&experiment] = LossesOf(experiment);
+    losses[&experiment] = CurvesOf(experiment, /*of_accuracy=*/false);
+    shown[&experiment] = CurvesOf(experiment, of_accuracy);
   }
   Figure figure{.kind = "loss",
-                .title = absl::StrCat("Training loss: ", ExperimentNames(experiments)),
+                .title = absl::StrCat(of_accuracy ? "Accuracy in training: " : "Training loss: ",
+                                      ExperimentNames(experiments)),
                 .x = {.label = "training step"},
-                .y = {.label = "cross-entropy, nats"}};
+                .y = of_accuracy ? AccuracyAxis("outputs of training batches that are right")
+                                 : Axis{.label = "cross-entropy, nats"}};
   for (const v1::Component* task : TasksOf(groups)) {
-    if (ComparedByLoss(*task)) figure.y.label = LossTitle(*task);
+    if (ComparedByLoss(*task) && !of_accuracy) figure.y.label = LossTitle(*task);
   }
   Averaging averaging;
   size_t widest = 1;
@@ -89,8 +88,8 @@ absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments
     Panel panel{.title = TaskTitle(*task)};
     for (const TrialGroup& group : groups) {
       if (Label(*group.task) != Label(*task)) continue;
-      const Losses& of_trials = losses[group.experiment];
-      const SeedGroup* seeds = ShownRate(group, of_trials);
+      const Curves& of_trials = shown[group.experiment];
+      const SeedGroup* seeds = ShownRate(group, losses[group.experiment]);
       if (seeds == nullptr) continue;
       SeedCurves curves;
       for (const v1::Trial* trial : seeds->trials) {
@@ -116,8 +115,10 @@ absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments
   if (absl::Status status = CheckPanels(figure.panels.size()); !status.ok()) return status;
   figure.columns = PanelColumns(figure.panels.size());
   SetStepAxis(figure);
-  SetLossAxis(figure);
-  figure.caption = "Loss on the training batches, up to the step that all seeds have reached.";
+  if (!of_accuracy) SetLossAxis(figure);
+  figure.caption =
+      absl::StrCat(of_accuracy ? "Accuracy" : "Loss",
+                   " on the training batches, up to the step that all seeds have reached.");
   if (widest > 1) {
     absl::StrAppend(&figure.caption, " Running mean over up to ", widest,
                     " recorded points, as each step has another length.");

@@ -34,6 +34,31 @@ Axis AccuracyAxis(const std::string& label) {
   return {.label = label, .ticks = Axis::Ticks::kPercent, .range = {{0.0, 1.0}}};
 }
 
+void SetStepAxis(Figure& figure) {
+  double last_step = 1;
+  for (const Panel& panel : figure.panels) {
+    for (const Series& series : panel.series) {
+      for (const SeriesPoint& point : series.points) last_step = std::max(last_step, point.x);
+    }
+  }
+  figure.x.range = {0, last_step};
+}
+
+absl::Status NoIntervalEvaluation(const std::vector<PlotExperiment>& experiments) {
+  bool asked = false;
+  for (const PlotExperiment& experiment : experiments) {
+    for (const v1::Trial& trial : experiment.trials) {
+      asked |= trial.specification().evaluation().every_steps() > 0;
+    }
+  }
+  const std::string names = ExperimentNames(experiments);
+  return absl::FailedPreconditionError(
+      asked ? absl::StrCat("no trial of ", names, " has been evaluated during training yet")
+            : absl::StrCat(names,
+                           " has no evaluations during training; evaluation.every_steps in its "
+                           "specification records them"));
+}
+
 absl::Status NoFinalEvaluation(const std::vector<PlotExperiment>& experiments) {
   return absl::FailedPreconditionError(absl::StrCat(
       "no trial of ", ExperimentNames(experiments),

@@ -52,6 +52,12 @@ Axis AccuracyAxis(const std::string& label);
 // and then over a few powers of ten at most; a loss of exactly 0 is drawn at its lower end.
 void SetLossAxis(Figure& figure);
 
+// Sets the x axis from 0 to the last step that is drawn.
+void SetStepAxis(Figure& figure);
+
+// The error of a figure that needs evaluations during training where there are none.
+absl::Status NoIntervalEvaluation(const std::vector<PlotExperiment>& experiments);
+
 // The error of a figure that needs final evaluations where there are none.
 absl::Status NoFinalEvaluation(const std::vector<PlotExperiment>& experiments);
 

@@ -34,6 +34,8 @@ Chart MakeChart(const Figure& figure, const Panel& panel) {
   Chart chart;
   chart.x_label = figure.x.label;
   for (const Series& series : panel.series) {
+    // Thin lines behind the others have no room here.
+    if (series.faint && series.name.empty()) continue;
     ChartSeries& curve = chart.series.emplace_back();
     curve.name = series.name;
     for (const SeriesPoint& point : series.points) {

@@ -43,7 +43,7 @@ class Styles {
 };
 
 // Mean over the unseen lengths, over all where none is.
-double FinalLoss(const v1::Trial& trial, const v1::LengthAccuracies& measured) {
+double MeanLoss(const v1::Trial& trial, const v1::LengthAccuracies& measured) {
   const int32_t seen_up_to = trial.specification().evaluation().seen_up_to();
   double unseen = 0, all = 0;
   int unseen_count = 0;
@@ -164,17 +164,20 @@ std::map<std::string, const v1::LengthAccuracies*> FinalEvaluations(
   return finals;
 }
 
+double EvaluationScore(const v1::Trial& trial, const v1::LengthAccuracies& measured) {
+  if (measured.accuracies().empty()) return kNone;
+  if (ComparedByLoss(trial.specification().task())) return -MeanLoss(trial, measured);
+  const double unseen = UnseenAccuracy(trial, measured);
+  if (!std::isnan(unseen)) return unseen;
+  double sum = 0;
+  for (const double accuracy : measured.accuracies()) sum += accuracy;
+  return sum / measured.accuracies_size();
+}
+
 TrialScore FinalScore(const PlotExperiment& experiment) {
   return [finals = FinalEvaluations(experiment)](const v1::Trial& trial) {
     const auto found = finals.find(trial.name());
-    if (found == finals.end() || found->second->accuracies().empty()) return kNone;
-    const v1::LengthAccuracies& measured = *found->second;
-    if (ComparedByLoss(trial.specification().task())) return -FinalLoss(trial, measured);
-    const double unseen = UnseenAccuracy(trial, measured);
-    if (!std::isnan(unseen)) return unseen;
-    double sum = 0;
-    for (const double accuracy : measured.accuracies()) sum += accuracy;
-    return sum / measured.accuracies_size();
+    return found == finals.end() ? kNone : EvaluationScore(trial, *found->second);
   };
 }
 

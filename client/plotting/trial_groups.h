@@ -73,8 +73,12 @@ double UnseenAccuracy(const v1::Trial& trial, const v1::LengthAccuracies& accura
 std::map<std::string, const v1::LengthAccuracies*> FinalEvaluations(
     const PlotExperiment& experiment);
 
-// Scores trials by their final evaluation: the mean accuracy over unseen lengths, over all lengths
-// where none is unseen; the negative of such a mean of losses for tasks that are compared by them.
+// Mean accuracy over the unseen lengths of an evaluation of this trial, over all lengths where none
+// is unseen; the negative of such a mean of losses for tasks that are compared by them;
+// not-a-number where it is empty.
+double EvaluationScore(const v1::Trial& trial, const v1::LengthAccuracies& measured);
+
+// Scores trials by their final evaluation.
 TrialScore FinalScore(const PlotExperiment& experiment);
 
 // "quickstart-1", "a-1 and b-1", "a-1, b-1 and c-1".

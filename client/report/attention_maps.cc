@@ -6,7 +6,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/plotting/attention_figure.h"
 #include "client/plotting/display_names.h"
 #include "client/rendering/attention_grid.h"
 #include "nlohmann/json.hpp"
@@ -32,29 +31,27 @@ std::string Rounded(const v1::AttentionMap& map) {
   return absl::Base64Escape(bytes);
 }
 
-const std::vector<v1::AttentionMap>* FindMaps(const std::vector<PlotExperiment>& experiments,
-                                              const std::string& trial) {
-  for (const PlotExperiment& experiment : experiments) {
-    const auto found = experiment.attention_maps.find(trial);
-    if (found != experiment.attention_maps.end()) return &found->second;
-  }
-  return nullptr;
-}
-
 // A map and whose it is.
 struct Recorded {
-  const v1::Trial* trial = nullptr;
+  const TrialGroup* group = nullptr;
   const v1::AttentionMap* map = nullptr;
 };
 
 // In the order in which they are taken while there is room: of each trial and length, or input, the
 // first sequence, then of each the second, and so on.
-std::vector<Recorded> InOrderOfWorth(const std::vector<PlotExperiment>& experiments) {
+std::vector<Recorded> InOrderOfWorth(const std::vector<TrialGroup>& groups,
+                                     const std::vector<PlotExperiment>& experiments) {
+  const auto maps_of = [&](const v1::Trial& trial) -> const std::vector<v1::AttentionMap>* {
+    for (const PlotExperiment& experiment : experiments) {
+      const auto found = experiment.attention_maps.find(trial.name());
+      if (found != experiment.attention_maps.end()) return &found->second;
+    }
+    return nullptr;
+  };
   std::vector<Recorded> all;
-  for (const v1::Trial* trial : TrialsWithAttention(experiments)) {
-    const std::vector<v1::AttentionMap>* const maps = FindMaps(experiments, trial->name());
-    if (maps == nullptr) continue;
-    for (const v1::AttentionMap& map : *maps) all.push_back({trial, &map});
+  for (const auto& [group, trial] :
+       BestTrials(groups, [&](const v1::Trial& trial) { return maps_of(trial) != nullptr; })) {
+    for (const v1::AttentionMap& map : *maps_of(*trial)) all.push_back({group, &map});
   }
   std::stable_sort(all.begin(), all.end(), [](const Recorded& a, const Recorded& b) {
     return a.map->sequence() < b.map->sequence();
@@ -63,17 +60,15 @@ std::vector<Recorded> InOrderOfWorth(const std::vector<PlotExperiment>& experime
 }
 
 nlohmann::json ToJson(const Recorded& recorded) {
-  const v1::TrialSpecification& specification = recorded.trial->specification();
+  const v1::Component& task = *recorded.group->task;
   const v1::AttentionMap& map = *recorded.map;
   nlohmann::json json = {
-      {"model", absl::StrCat(TaskTitle(specification.task()), ", ",
-                             EncodingTitle(specification.encoding()))},
-      {"input", map.input_number() > 0
-                    ? absl::StrCat("input ", map.input_number())
-                    : absl::StrCat(AxisName(specification.task()), " ", map.length())},
+      {"model", absl::StrCat(TaskTitle(task), ", ", recorded.group->name)},
+      {"input", map.input_number() > 0 ? absl::StrCat("input ", map.input_number())
+                                       : absl::StrCat(AxisName(task), " ", map.length())},
       {"sequence", map.sequence() + 1},
       {"tokens", std::vector<int>(map.tokens().begin(), map.tokens().end())},
-      {"first_output", HasOutputTokens(specification.task()) ? map.length() : map.tokens_size()},
+      {"first_output", HasOutputTokens(task) ? map.length() : map.tokens_size()},
       {"layers", map.layers()},
       {"heads", map.heads()},
       {"probabilities", Rounded(map)}};
@@ -90,7 +85,8 @@ absl::StatusOr<AttentionMapsForViewer> MakeAttentionMaps(
   AttentionMapsForViewer result;
   nlohmann::json maps = nlohmann::json::array();
   int64_t bytes = 0;
-  for (const Recorded& recorded : InOrderOfWorth(experiments)) {
+  const std::vector<TrialGroup> groups = GroupTrials(experiments);
+  for (const Recorded& recorded : InOrderOfWorth(groups, experiments)) {
     const v1::AttentionMap& map = *recorded.map;
     if (absl::Status status = AttentionProbabilities::Check(map); !status.ok()) return status;
     const auto size = static_cast<int64_t>(map.probabilities().size() / sizeof(float));

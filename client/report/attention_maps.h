@@ -19,10 +19,10 @@ struct AttentionMapsForViewer {
   int left_out = 0;
 };
 
-// Of each task and encoding the maps of the trial that is best on unseen lengths, each probability
-// rounded to 1/255, up to `max_bytes` of probabilities in all: the first sequence of every length
-// in the order of the grid, then the second of every length while there is room, and so on.
-// INTERNAL for a map whose bytes do not fit its shape.
+// Of each task, network and encoding the maps of the trial that is best on unseen lengths, each
+// probability rounded to 1/255, up to `max_bytes` of probabilities in all: the first sequence of
+// every length in the order of the grid, then the second of every length while there is room, and
+// so on. INTERNAL for a map whose bytes do not fit its shape.
 absl::StatusOr<AttentionMapsForViewer> MakeAttentionMaps(
     const std::vector<PlotExperiment>& experiments, int64_t max_bytes);
 

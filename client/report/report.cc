@@ -132,8 +132,8 @@ absl::StatusOr<Section> Attention(const ReportData& data, const ReportOptions& o
   if (maps->maps == 0) return section;
   absl::StrAppend(
       &section.body,
-      "<p class=\"soft\">Of each task and encoding the trial that is best on what training did "
-      "not show.</p>\n"
+      "<p class=\"soft\">Of each task, network and encoding the trial that is best on what "
+      "training did not show.</p>\n"
       "<div class=\"attention\" id=\"attention-viewer\">\n<div class=\"choices\">"
       "<label>Model <select></select></label> <label>Input <select></select></label> "
       "<label>Sequence <select></select></label> <label>Layer <select></select></label> "

@@ -151,6 +151,24 @@ TEST(ReportTest, MapsThatWouldMakeTheFileTooLargeAreCounted) {
   EXPECT_THAT(html, Not(HasSubstr("attention-viewer\"")));
 }
 
+// As in experiments/positional_attention/quick/figure5.yaml, whose networks have one encoding.
+TEST(ReportTest, MapsOfNetworksThatShareAnEncodingAreModelsOfTheirOwn) {
+  ReportData data = MakeData();
+  PlotExperiment& plot = data.plots[0];
+  const std::string other = "experiments/e-1/trials/bucket_sort-wide-relative";
+  plot.trials.push_back(MakeTrial(other, v1::SUCCEEDED));
+  plot.trials.back().mutable_specification()->mutable_network()->set_label("wide");
+  auto& evaluation = *plot.accuracies.add_evaluations();
+  evaluation = plot.accuracies.evaluations(0);
+  evaluation.set_trial(other);
+  plot.attention_maps[other] = {MakeMap({0, 1, 1, 0})};
+  const nlohmann::json maps = Maps(Render(data));
+  ASSERT_EQ(maps.size(), 2);
+  EXPECT_EQ(maps[0]["model"], "Bucket Sort, encoder, Relative");
+  EXPECT_EQ(maps[1]["model"], "Bucket Sort, wide, Relative");
+  EXPECT_THAT(Render(data), HasSubstr("Of each task, network and encoding the trial that is best"));
+}
+
 // As many maps as there is room for: no length goes without before another has two.
 TEST(ReportTest, EverySequenceHasItsMapAndLaterSequencesWaitForOtherLengths) {
   ReportData data = MakeData();

@@ -1,6 +1,7 @@
 #include "client/watching/experiment_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -130,7 +131,7 @@ void ExperimentView::Apply(const v1::TrialProgress& progress) {
   }
   trial.steps_done = std::max(trial.steps_done, progress.done());
   trial.steps_per_second = progress.steps_per_second();
-  if (progress.done() > 0) trial.progress_loss = progress.loss();
+  if (progress.done() > 0 && !std::isnan(progress.loss())) trial.progress_loss = progress.loss();
 }
 
 v1::TrialCounts ExperimentView::Counts() const {

@@ -1,6 +1,7 @@
 #include "client/watching/experiment_view.h"
 
 #include <cmath>
+#include <limits>
 
 #include "gtest/gtest.h"
 
@@ -145,6 +146,16 @@ TEST(ExperimentViewTest, EstimatesTheTimeLeftFromTheSpeed) {
   // 500 steps of this trial and 1,000 of the queued one.
   EXPECT_EQ(*view.time_left(), absl::Seconds(30));
   EXPECT_FLOAT_EQ(*view.trials()[0].loss(), 0.5f);
+}
+
+TEST(ExperimentViewTest, AnAttemptThatMadeNoStepYetHasNoLoss) {
+  ExperimentView view(TwoTrials(), true);
+  view.Apply(Running(1, 1, 0));
+  v1::TrialProgress progress = Training(1, 500, 50);
+  progress.set_loss(std::numeric_limits<float>::quiet_NaN());
+  view.Apply(progress);
+  EXPECT_FALSE(view.trials()[0].loss().has_value());
+  EXPECT_EQ(view.trials()[0].steps_done, 500);
 }
 
 TEST(ExperimentViewTest, IgnoresProgressOfEarlierAttempts) {

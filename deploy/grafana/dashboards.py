@@ -106,7 +106,8 @@ experiment = dashboard(
                    query(f"max(lengthwise_trial_left_seconds{{{TRIAL}}})"), unit="s"),
         ]),
         ("Training", [
-            graph("Loss", "Soft-max cross-entropy of the newest step (nats), mean over a minute: each step has another length.",
+            graph("Loss", "Cross-entropy of the newest step (nats), of a regression its mean squared error; mean over a "
+                  "minute: each step has another length.",
                   query(f"avg_over_time(lengthwise_trial_loss{{{TRIAL}}}[1m])", "{{trial}}"), width=12, logarithmic=True,
                   height=10),
             graph("Loss by encoding", "Mean over trials with the same encoding, over a minute.",

@@ -1,6 +1,7 @@
 """The facts of an experiment's log, as `Experiment.watch` gives them, and what trials record."""
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -70,6 +71,8 @@ class LengthAccuracies(Fact):
     training_seconds: float
     # On examples of the trial's own data set; None unless evaluation.training_examples asks for it.
     training_accuracy: float | None
+    # Other measures of the same sequences by their names, such as "digits_accuracy"; one value a length.
+    metrics: dict[str, NDArray[numpy.float64]]
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,8 @@ class Progress:
     done: int
     total: int
     steps_per_second: float
-    loss: float
+    # None before the attempt's first step.
+    loss: float | None
     # None where unknown.
     seconds_left: float | None
 
@@ -208,6 +212,7 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
             sequences=measured.sequences,
             training_seconds=measured.training_seconds,
             training_accuracy=measured.training_accuracy if measured.HasField("training_accuracy") else None,
+            metrics={metric.name: numpy.array(metric.values, numpy.float64) for metric in measured.metrics},
         )
     if kind == "checkpoint":
         return Checkpoint(
@@ -242,7 +247,7 @@ def to_progress(progress: event_pb2.TrialProgress) -> Progress:
         done=progress.done,
         total=progress.total,
         steps_per_second=progress.steps_per_second,
-        loss=progress.loss,
+        loss=None if math.isnan(progress.loss) else progress.loss,
         seconds_left=progress.seconds_left or None,
     )
 

@@ -115,9 +115,9 @@ class Experiment:
         """Its events: first what is stored, then what comes, until all trials have ended (`follow`: for ever).
 
         Every event comes once, in the order of the log, also over restarts of the server: where the connection breaks,
-        the watch goes on from where it was, and gives up after `patience` seconds without a server. Measurements that a
-        resumed attempt makes again come again (StateChange.resumed_from_step). `progress` adds what is not stored.
-        TimeoutError after `timeout` seconds in all.
+        the watch goes on from where it was, and gives up `patience` seconds after it broke, however long it had been
+        quiet before. Measurements that a resumed attempt makes again come again (StateChange.resumed_from_step).
+        `progress` adds what is not stored. TimeoutError after `timeout` seconds in all.
         """
         return self._watch(progress, start_position, follow, patience, timeout, log_only=False)
 
@@ -126,7 +126,8 @@ class Experiment:
     ) -> Iterator[events.Event]:
         end = None if timeout is None else time.monotonic() + timeout
         pause = _FIRST_PAUSE
-        last_heard = time.monotonic()
+        # When the connection broke; None while there is one, for a server with no news says nothing.
+        broken: float | None = None
         while True:
             request = experiment_service_pb2.WatchExperimentRequest(
                 name=self.name,
@@ -143,6 +144,7 @@ class Experiment:
             try:
                 for response in stream:
                     pause = _FIRST_PAUSE
+                    broken = None
                     for message in response.events:
                         event = events.to_event(message)
                         # Before it is given out: whoever goes on later has it.
@@ -152,13 +154,14 @@ class Experiment:
                     for one in response.progress:
                         yield events.to_progress(one)
                     position = max(position, response.next_position)
-                    last_heard = time.monotonic()
                 return
             except grpc.RpcError as error:
                 failure = errors.from_rpc(error, self._connection.settings.server)
                 if failure.code is grpc.StatusCode.DEADLINE_EXCEEDED and end is not None:
                     raise TimeoutError(f"{self.name} has not ended after {timeout} s") from None
-                if failure.code not in _MAY_PASS or time.monotonic() - last_heard > patience:
+                now = time.monotonic()
+                broken = now if broken is None else broken
+                if failure.code not in _MAY_PASS or now - broken > patience:
                     raise failure from None
                 pause = max(pause, failure.retry_delay)
             finally:
@@ -219,7 +222,10 @@ class Experiment:
         return frames.trials(self.trials())
 
     def accuracies(self, intervals: bool = False) -> pandas.DataFrame:
-        """One row for each trial and length of the final evaluation; `intervals` adds those during training."""
+        """One row for each trial and length of the final evaluation; `intervals` adds those during training.
+
+        Other metrics than accuracy and loss have columns of their names, such as "digits_accuracy".
+        """
         return frames.accuracies(self._connection, self.name, self.trials(), intervals)
 
     def answer_errors(self) -> pandas.DataFrame:

@@ -70,7 +70,7 @@ def losses(connection: Connection, name: str, trials: Sequence[Trial], max_point
 
 
 def accuracies(connection: Connection, name: str, trials: Sequence[Trial], intervals: bool) -> pandas.DataFrame:
-    """Of an experiment's or a trial's name, whose trials are given."""
+    """Of an experiment's or a trial's name, whose trials are given; behind ACCURACIES a column for each other metric."""
 
     def query(one: str) -> experiment_service_pb2.QueryLengthAccuraciesResponse:
         return connection.call(
@@ -81,6 +81,7 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
 
     keys = {trial.name: (_key(trial), trial.seen_up_to) for trial in trials}
     rows: list[list[Any]] = []
+    metrics: list[dict[str, float]] = []
     for response in _per_trial(list(keys), name, query):
         for evaluation in response.evaluations:
             key, seen_up_to = keys[evaluation.trial]
@@ -91,7 +92,11 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
                     [*key, evaluation.step, measured.final, length, length <= seen_up_to, accuracy, loss,
                      measured.sequences]
                 )  # fmt: skip
-    return pandas.DataFrame(rows, columns=KEY + ACCURACIES)
+                metrics.append({metric.name: metric.values[i] for metric in measured.metrics})
+    frame = pandas.DataFrame(rows, columns=KEY + ACCURACIES)
+    for metric in sorted({metric for of_row in metrics for metric in of_row}):
+        frame[metric] = [of_row.get(metric) for of_row in metrics]
+    return frame
 
 
 def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) -> pandas.DataFrame:

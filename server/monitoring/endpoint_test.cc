@@ -1,6 +1,7 @@
 // Scrapes a real endpoint over HTTP.
 #include "server/monitoring/endpoint.h"
 
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -149,6 +150,18 @@ TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
     EXPECT_THAT(text, HasSubstr(absl::StrCat("# TYPE ", metric.name, " ", metric.type, "\n")));
     EXPECT_THAT(text, HasSubstr(absl::StrCat("\n", metric.line)));
   }
+}
+
+TEST(MonitoringEndpoint, ATrialThatMadeNoStepHasNoLoss) {
+  FakeCoordinator coordinator;
+  Coordinator::Statistics statistics = SomeStatistics();
+  statistics.running_trials[0].progress.set_phase(v1::TrialProgress::EVALUATING);
+  statistics.running_trials[0].progress.set_loss(std::numeric_limits<float>::quiet_NaN());
+  coordinator.set_statistics(statistics);
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  const std::string text = monitoring::Scrape(endpoint->address());
+  EXPECT_THAT(text, HasSubstr("\nlengthwise_trial_progress_ratio{"));
+  EXPECT_THAT(text, Not(HasSubstr("\nlengthwise_trial_loss{")));
 }
 
 TEST(MonitoringEndpoint, AScrapeStaysSmallHoweverManyTrialsRun) {

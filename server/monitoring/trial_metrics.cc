@@ -1,6 +1,7 @@
 #include "server/monitoring/trial_metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -51,7 +52,8 @@ std::vector<MetricFamily> TrialMetrics(const Coordinator::Statistics& statistics
   MetricFamily left = MakeFamily("lengthwise_trial_left_seconds", MetricType::Gauge,
                                  "Seconds to a running trial's end, as its worker estimates them.");
   MetricFamily loss = MakeFamily("lengthwise_trial_loss", MetricType::Gauge,
-                                 "Training loss of a running trial's newest step, nats.");
+                                 "Training loss of a running trial's newest step: cross-entropy in "
+                                 "nats, of a regression the mean squared error.");
   MetricFamily unseen = MakeFamily("lengthwise_trial_unseen_accuracy", MetricType::Gauge,
                                    "Mean accuracy on the lengths beyond those of training, of a "
                                    "running trial's newest evaluation, 0 to 1.");
@@ -74,7 +76,8 @@ std::vector<MetricFamily> TrialMetrics(const Coordinator::Statistics& statistics
                progress);
       AddValue(with({{"phase", "evaluation"}}), Done(trial.progress, v1::TrialProgress::EVALUATING),
                progress);
-      AddValue(labels, trial.progress.loss(), loss);
+      // Before the attempt's first step there is none.
+      if (!std::isnan(trial.progress.loss())) AddValue(labels, trial.progress.loss(), loss);
       if (trial.progress.seconds_left() > 0) {
         AddValue(labels, trial.progress.seconds_left(), left);
       }

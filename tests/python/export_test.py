@@ -75,6 +75,11 @@ class ExportTest(unittest.TestCase):
                     "final/unseen_accuracy": [(200, mean([6, 8], 200))],
                     "final/accuracy_by_length": [(length, f4(numbers.accuracy(length))) for length in numbers.LENGTHS],
                     "final/loss_by_length": [(length, 0.25) for length in numbers.LENGTHS],
+                    "evaluation/digits_accuracy_at_length/0002": [(100, f4(numbers.digits_accuracy(2, 100)))],
+                    "evaluation/digits_accuracy_at_length/0006": [(100, f4(numbers.digits_accuracy(6, 100)))],
+                    "final/digits_accuracy_by_length": [
+                        (length, f4(numbers.digits_accuracy(length))) for length in numbers.LENGTHS
+                    ],
                 },
             )
             # The time at which the worker sent it.
@@ -139,10 +144,12 @@ class ExportTest(unittest.TestCase):
                 "final_lengths": numpy.array(numbers.LENGTHS, "<i8"),
                 "final_accuracies": numpy.array([numbers.accuracy(length) for length in numbers.LENGTHS]),
                 "final_losses": numpy.full(4, 0.25),
+                "final_digits_accuracy": numpy.array([numbers.digits_accuracy(length) for length in numbers.LENGTHS]),
                 "training_set_accuracy": numpy.array([0.875]),
                 "interval_steps": numpy.array([100]),
                 "interval_lengths": numpy.array(numbers.INTERVAL_LENGTHS),
                 "interval_accuracies": numpy.array([[numbers.accuracy(length, 100) for length in (2, 6)]]),
+                "interval_digits_accuracy": numpy.array([[numbers.digits_accuracy(length, 100) for length in (2, 6)]]),
                 "sequence_accuracies_6": numpy.array([1, 0.5], "<f4"),
                 "sequence_losses_6": numpy.array([0.25, 2], "<f4"),
                 "noise_deviations": numpy.array([0.1]),
@@ -178,6 +185,9 @@ class ExportTest(unittest.TestCase):
             self.assertEqual(list(final["length"]), numbers.LENGTHS)
             self.assertEqual(list(final["accuracy"]), [numbers.accuracy(length) for length in numbers.LENGTHS])
             self.assertEqual(list(final["seen"]), [True, True, False, False])
+            self.assertEqual(
+                list(final["digits_accuracy"]), [numbers.digits_accuracy(length) for length in numbers.LENGTHS]
+            )
             self.assertAlmostEqual(
                 trials["unseen_accuracy"][index], (numbers.accuracy(6) + numbers.accuracy(8)) / 2
             )
@@ -197,6 +207,7 @@ class ExportTest(unittest.TestCase):
             self.assertEqual(exported["unseen_accuracy"], trial.unseen_accuracy)
             final = table[(table["trial"] == trial.name) & table["final"]]
             self.assertEqual(exported["evaluations"][1]["accuracies"], list(final["accuracy"]))
+            self.assertEqual(exported["evaluations"][1]["metrics"]["digits_accuracy"], list(final["digits_accuracy"]))
 
     def test_latex_has_the_encodings_and_their_accuracies(self):
         text = self.export("sort", "latex", ".tex").read_text()

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -90,6 +91,9 @@ class ClientTest(unittest.TestCase):
             [[Numbers(index).accuracy(length) for length in Numbers.LENGTHS] for index in range(4)],
         )
         self.assertEqual(list(accuracies[:4]["seen"]), [True, True, False, False])
+        self.assertEqual(
+            list(accuracies[:4]["digits_accuracy"]), [Numbers(0).digits_accuracy(length) for length in Numbers.LENGTHS]
+        )
         self.assertEqual(len(experiment.accuracies(intervals=True)), 24)
         losses = experiment.losses()
         self.assertEqual(list(losses[losses["trial"] == experiment.trial(3).name]["step"]), Numbers.STEPS)
@@ -187,6 +191,8 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(of_first[2].losses[0], numpy.float32(Numbers(0).loss(50)))
         self.assertIsNone(of_first[3].training_accuracy)
         self.assertEqual(of_first[6].training_accuracy, 0.875)
+        self.assertEqual(list(of_first[6].metrics), ["digits_accuracy"])
+        numpy.testing.assert_array_equal(of_first[6].metrics["digits_accuracy"], of_first[6].accuracies / 2)
         self.assertEqual(of_first[7].kind, "COMPLETED")
         later = experiment.watch(start_position=positions[-3])
         self.assertEqual([event.position for event in later], positions[-3:])
@@ -238,6 +244,38 @@ class RestartTest(unittest.TestCase):
         self.assertEqual([event.position for event in seen], [event.position for event in after])
         self.assertEqual([type(event) for event in seen], [type(event) for event in after])
         self.assertEqual(experiment.refresh().counts.succeeded, 4)
+
+    def test_quiet_hours_are_no_hours_without_a_server(self):
+        server = service.Server()
+        self.addCleanup(server.kill)
+        lengthwise.Client(server.address).submit(service.specification("quiet")).trial(0).cancel()
+        experiment = lengthwise.Client(server.address).experiment("quiet")
+        hours = 0
+        clock = mock.Mock(monotonic=lambda: time.monotonic() + 3600 * hours, sleep=time.sleep)
+
+        class Quiet:
+            """A stream on which nothing comes for two hours before it breaks."""
+
+            def __init__(self, *arguments):
+                self._stream = connect(*arguments)
+                self.cancel = self._stream.cancel
+
+            def __iter__(self):
+                nonlocal hours
+                try:
+                    yield from self._stream
+                except Exception:
+                    hours = 2
+                    raise
+
+        connect = experiment._connection.open
+        with mock.patch("lengthwise.experiment.time", clock), mock.patch.object(experiment._connection, "open", Quiet):
+            watch = experiment.watch(patience=60)
+            self.assertEqual(next(watch).new, "CANCELLED")
+            server.kill()
+            server.start()
+            lengthwise.Client(server.address).experiment("quiet").cancel()
+            self.assertEqual([event.new for event in watch], ["CANCELLED"] * 3)
 
     def test_a_watch_gives_up_when_there_is_no_server_for_long(self):
         server = service.Server()

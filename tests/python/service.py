@@ -115,6 +115,10 @@ class Numbers:
     def accuracy(self, length: int, step: int = 200) -> float:
         return round(1.0 / length + step / 1000 + self.index / 100, 6)
 
+    def digits_accuracy(self, length: int, step: int = 200) -> float:
+        """LengthAccuracies.metrics."""
+        return self.accuracy(length, step) / 2
+
     def attention(self) -> numpy.ndarray:
         """[layers, heads, tokens, tokens] of length 3 and its 3 output tokens; rows add up to 1."""
         raw = numpy.arange(1, 1 + 2 * 2 * 6 * 6, dtype=numpy.float32).reshape(2, 2, 6, 6) + self.index
@@ -254,6 +258,11 @@ class Worker:
             final=step == 200, lengths=lengths, accuracies=[numbers.accuracy(length, step) for length in lengths],
             losses=[0.25] * len(lengths), sequences=10, training_seconds=step / 100,
             training_accuracy=0.875 if step == 200 else None,
+            metrics=[
+                event_pb2.LengthAccuracies.Metric(
+                    name="digits_accuracy", values=[numbers.digits_accuracy(length, step) for length in lengths]
+                )
+            ],
         )  # fmt: skip
 
     def _send(self, lease, leased, sequence: int, all_events: list) -> None:

@@ -31,9 +31,9 @@ struct MemberSeeds {
 
 // Of one member's batch, before the step's update.
 struct StepMeasurement {
-  // Mean soft-max cross-entropy over batch and output positions, nats.
+  // Mean over batch and outputs: soft-max cross-entropy, nats; of a regression the squared error.
   float loss = 0;
-  // Masked token accuracy, 0 to 1.
+  // Share of outputs, 0 to 1: masked token accuracy; of a regression those close to their targets.
   float accuracy = 0;
   // Before clipping.
   float gradient_norm = 0;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,7 +70,8 @@ class PackRun {
     int64_t checkpoint_step = 0;
     // Why training ended before the last step; empty where it goes on.
     std::string stop_reason;
-    StepMeasurement newest;
+    // Of the newest step of this attempt; before the first its loss is not a number.
+    StepMeasurement newest = {.loss = std::numeric_limits<float>::quiet_NaN()};
     double evaluation_seconds = 0;
     // Has its outcome, or was cancelled.
     bool finished = false;

@@ -1,5 +1,6 @@
 // Stored models evaluated again, and what is recorded of them.
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <set>
@@ -54,6 +55,12 @@ TEST(PackRunnerEvaluationTest, ATrainedModelIsEvaluatedAgainWithoutTraining) {
   EXPECT_EQ(outcome.kind(), v1::Outcome::COMPLETED) << outcome.reason();
   EXPECT_EQ(outcome.training_steps(), 15);
   EXPECT_EQ(outcome.stop_reason(), trained.OutcomeOf(0).stop_reason());
+  // A model that makes no step has no training loss to show.
+  ASSERT_FALSE(session.progress(0).empty());
+  for (const v1::TrialProgress& progress : session.progress(0)) {
+    EXPECT_TRUE(std::isnan(progress.loss())) << progress.loss();
+  }
+  EXPECT_GT(trained.progress(0).back().loss(), 0);
 }
 
 TEST(PackRunnerEvaluationTest, ADrainedEvaluationWritesNothing) {
