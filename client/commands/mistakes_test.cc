@@ -168,6 +168,11 @@ TEST_F(MistakesTest, OfServersAndTokens) {
   ExpectOneLine({{"auth", "whoami"},
                  kFailure,
                  "the token 3f of ada expired at 2026-01-01; ask an administrator for another"});
+  // A server that says what it lacks was reached. Its status has details, where the code is 14.
+  server_.SetCaller({grpc::StatusCode::UNAVAILABLE,
+                     "nothing was stored: the disk is full; try again", "\x08\x0e"},
+                    {});
+  ExpectOneLine({{"auth", "whoami"}, kFailure, "nothing was stored: the disk is full; try again"});
 }
 
 TEST_F(MistakesTest, OfFiles) {

@@ -93,7 +93,7 @@ int Program::Run() {
 
 int Program::Fail(const absl::Status& status) {
   err_ << "lengthwise: " << std::string(status.message());
-  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+  if (IsUnreachable(status)) {
     err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or train here with "
             "`lengthwise run SPEC`\n";
     return kUnreachable;
