@@ -32,6 +32,7 @@
 #include "worker/monitoring/nvml.h"
 #include "worker/pack_session.h"
 #include "worker/training/cuda_driver.h"
+#include "worker/training/device.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -264,7 +265,13 @@ int Main(int argc, char** argv) {
   platform::TerminationSignals signals;
   CLI::App app("Trains and evaluates trials on one device, for a lengthwise_server.",
                "lengthwise_worker");
-  app.set_version_flag("--version", std::string(platform::kVersion));
+  app.set_version_flag(
+      "--version",
+      [] {
+        return absl::StrCat(platform::VersionText("lengthwise_worker"), "\n",
+                            training::DescribeLibTorch());
+      },
+      "Print the versions of this program and of LibTorch, and the GPUs that it can use");
   app.footer(
       "The first SIGTERM or SIGINT stores checkpoints, gives the work back and exits 0; a second "
       "one exits at once.\nExit codes: 0 asked to stop or idle, 1 failed, 2 wrong flags.");

@@ -19,12 +19,6 @@
 namespace lengthwise::client {
 namespace {
 
-std::string VersionText() {
-  const std::string revision = platform::kSourceRevision;
-  return absl::StrCat("lengthwise ", platform::kVersion,
-                      revision.empty() ? "" : absl::StrCat(" (", revision, ")"));
-}
-
 // "--data-dir=x" is "--data_dir=x".
 std::string WithUnderscores(const std::string& argument) {
   if (!absl::StartsWith(argument, "--")) return argument;
@@ -144,7 +138,7 @@ void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>&
 }
 
 void DefineCommandLine(CLI::App& app, Program& program) {
-  app.set_version_flag("--version", VersionText());
+  app.set_version_flag("--version", platform::VersionText("lengthwise"));
   app.get_formatter()->column_width(32);
   app.require_subcommand(1);
   app.add_option("--server", program.server)->group("");
