@@ -2,8 +2,6 @@
 #ifndef LENGTHWISE_PLATFORM_VERSION_H_
 #define LENGTHWISE_PLATFORM_VERSION_H_
 
-#include <string>
-
 namespace lengthwise::platform {
 
 // Semantic version of the programs.
@@ -16,13 +14,6 @@ inline constexpr int kWorkerApiVersion = 1;
 // Git revision of the checkout, with "-modified" behind it where files differed from it; empty
 // without git.
 extern const char kSourceRevision[];
-
-// The first line of `PROGRAM --version`: "lengthwise_worker 0.1.0 (3b42ce7)", the revision where it
-// is known.
-inline std::string VersionText(const std::string& program) {
-  const std::string revision = kSourceRevision;
-  return program + " " + kVersion + (revision.empty() ? "" : " (" + revision + ")");
-}
 
 }  // namespace lengthwise::platform
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "access/address.h"
-#include "platform/version.h"
+#include "platform/version_text.h"
 
 namespace lengthwise::server {
 namespace {

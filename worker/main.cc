@@ -23,6 +23,7 @@
 #include "platform/service_manager.h"
 #include "platform/signals.h"
 #include "platform/version.h"
+#include "platform/version_text.h"
 #include "worker/connection/channel.h"
 #include "worker/connection/connection.h"
 #include "worker/connection/spool.h"
@@ -79,6 +80,19 @@ Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& run
     return nullptr;
   }
   return [nvml] { return nvml->Read(); };
+}
+
+// Lines for --version: LibTorch's version; then the GPU that --device auto takes, or, where there
+// is one that LibTorch cannot use, "warning: " and why, and what to do behind the last "; ".
+std::string DescribeLibTorch() {
+  const absl::StatusOr<training::Device> cpu = training::OpenDevice("cpu", 1);
+  if (!cpu.ok()) return absl::StrCat("warning: ", cpu.status().message());
+  const std::string libtorch = absl::StrCat("LibTorch ", cpu->provenance.libtorch_version(), "\n");
+  const absl::StatusOr<training::Device> best = training::OpenDevice("auto", 1);
+  if (!best.ok()) return absl::StrCat(libtorch, "warning: ", best.status().message());
+  if (!best->cuda) return absl::StrCat(libtorch, "no GPU");
+  return absl::StrCat(libtorch, "CUDA ", best->provenance.cuda_version(), " on ",
+                      best->provenance.device());
 }
 
 // Each validator returns what is wrong, or nothing: CLI11's convention.
@@ -268,8 +282,7 @@ int Main(int argc, char** argv) {
   app.set_version_flag(
       "--version",
       [] {
-        return absl::StrCat(platform::VersionText("lengthwise_worker"), "\n",
-                            training::DescribeLibTorch());
+        return absl::StrCat(platform::VersionText("lengthwise_worker"), "\n", DescribeLibTorch());
       },
       "Print the versions of this program and of LibTorch, and the GPUs that it can use");
   app.footer(

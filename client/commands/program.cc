@@ -14,7 +14,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
 #include "platform/files.h"
-#include "platform/version.h"
+#include "platform/version_text.h"
 
 namespace lengthwise::client {
 namespace {

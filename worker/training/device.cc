@@ -93,12 +93,6 @@ absl::Status LoadCuda() {
   return absl::OkStatus();
 }
 
-// After LoadCuda.
-std::string CudaVersion() {
-  const long cuda = at::detail::getCUDAHooks().versionCUDART();  // 1000 major + 10 minor
-  return absl::StrCat(cuda / 1000, ".", cuda % 1000 / 10);
-}
-
 }  // namespace
 
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
@@ -129,18 +123,9 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
   device.cuda = true;
   device.members_together = true;
   device.provenance.set_device(gpus[static_cast<size_t>(device.index)]);
-  device.provenance.set_cuda_version(CudaVersion());
+  const long cuda = at::detail::getCUDAHooks().versionCUDART();  // 1000 major + 10 minor
+  device.provenance.set_cuda_version(absl::StrCat(cuda / 1000, ".", cuda % 1000 / 10));
   return device;
-}
-
-std::string DescribeLibTorch() {
-  const std::string libtorch = absl::StrCat("LibTorch ", TORCH_VERSION, "\n");
-  const std::vector<std::string> gpus = CudaDeviceNames();
-  if (gpus.empty()) return absl::StrCat(libtorch, "no GPU");
-  if (const absl::Status loaded = LoadCuda(); !loaded.ok()) {
-    return absl::StrCat(libtorch, "warning: ", loaded.message());
-  }
-  return absl::StrCat(libtorch, "CUDA ", CudaVersion(), " on ", absl::StrJoin(gpus, ", "));
 }
 
 void PrepareThread(const Device& device) {

@@ -31,10 +31,6 @@ struct Device {
 // is not there, saying which are.
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads);
 
-// Lines for `--version`: LibTorch's version; then the GPUs that are here, with CUDA's version, or,
-// of GPUs that LibTorch cannot use, "warning: " and why, with what to do behind the last "; ".
-std::string DescribeLibTorch();
-
 // Sets what LibTorch keeps for each thread (its number of OpenMP threads, denormal numbers). Call
 // it on the thread that trains.
 void PrepareThread(const Device& device);

@@ -1,12 +1,8 @@
 #include "worker/training/device.h"
 
 #include <cstdlib>
-#include <string>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/training/cuda_driver.h"
@@ -41,14 +37,6 @@ TEST(DeviceTest, AutoIsAGpuWhereThereIsOneAndTheCpuOtherwise) {
   const auto device = OpenDevice("auto", 1);
   ASSERT_TRUE(device.ok()) << device.status();
   EXPECT_EQ(device->cuda, !CudaDeviceNames().empty());
-}
-
-TEST(DeviceTest, LibTorchIsDescribedWithTheGpusThatItCanUse) {
-  const std::vector<std::string> lines = absl::StrSplit(DescribeLibTorch(), '\n');
-  ASSERT_EQ(lines.size(), 2u);
-  EXPECT_EQ(lines[0],
-            absl::StrCat("LibTorch ", OpenDevice("cpu", 1)->provenance.libtorch_version()));
-  if (CudaDeviceNames().empty()) EXPECT_EQ(lines[1], "no GPU");
 }
 
 TEST(DeviceTest, OneThreadPerCoreByDefault) {
