@@ -1,21 +1,48 @@
 #!/usr/bin/env bash
-# Copies the built programs and every library that they load, but for the C library's, into a folder that can be laid over a
-# Debian 12.
+# Copies the built programs, and the libraries that they load and no package of Debian brings (LibTorch and CUDA's), into a
+# folder that can be laid over a Debian 12. usr/local/share/lengthwise/packages in it names the packages that bring the others.
 #
-#   deploy/collect.sh DIR
+#   deploy/collect.sh DIR [BIN]
+#
+# BIN is where Bazel puts programs: bazel-bin. The programs look for these libraries in ../lib/lengthwise beside them, before
+# the place that they were built with (bazel/libtorch.bzl), so that no other program of the machine gets to see them.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+target=$(realpath -m "${1:?usage: deploy/collect.sh DIR [BIN]}")
+bin=$(realpath -m "${2:-$(dirname "$0")/../bazel-bin}")
 
-target=${1:?usage: deploy/collect.sh DIR}
-mkdir -p "$target/usr/local/bin" "$target/usr/local/lib/lengthwise" "$target/etc/ld.so.conf.d"
-programs=(bazel-bin/server/lengthwise_server bazel-bin/worker/lengthwise_worker bazel-bin/client/lengthwise)
+programs=("$bin/server/lengthwise_server" "$bin/worker/lengthwise_worker" "$bin/client/lengthwise")
+libraries=$target/usr/local/lib/lengthwise
+mkdir -p "$target/usr/local/bin" "$libraries" "$target/usr/local/share/lengthwise"
 for program in "${programs[@]}"; do
   [ -x "$program" ] || { echo "$program is missing: build it first" >&2; exit 1; }
   install -m 755 "$program" "$target/usr/local/bin/"
 done
-# Of the C library and the loader, the machine has its own.
-ldd "${programs[@]}" | sed -n 's/.* => \(\/[^ ]*\) (.*/\1/p' | sort -u |
-  grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so' |
-  while read -r library; do install -m 644 "$(readlink -f "$library")" "$target/usr/local/lib/lengthwise/$(basename "$library")"; done
-echo /usr/local/lib/lengthwise >"$target/etc/ld.so.conf.d/lengthwise.conf"
+
+# The package of a file, which dpkg may know by the name that it has without the link /lib to /usr/lib.
+package_of() {
+  local found
+  found=$(dpkg-query --search "$1" 2>/dev/null) || found=$(dpkg-query --search "${1#/usr}" 2>/dev/null) ||
+    found=$(dpkg-query --search "/usr$1" 2>/dev/null) || return
+  echo "${found%%:*}"
+}
+
+loaded=("${programs[@]}")
+# A worker loads it where there is a GPU, if all that it loads in turn is installed.
+cuda=$(ldd "${programs[1]}" | sed -n 's/.* => \(\/.*\)\/libtorch_cpu\.so .*/\1/p')/libtorch_cuda.so
+if [ ! -e "$cuda" ] || ldd "$cuda" | grep -q 'not found'; then cuda=; fi
+[ -z "$cuda" ] || loaded+=("$cuda")
+packages=()
+while read -r library; do
+  if package=$(package_of "$library"); then
+    packages+=("$package")
+  else
+    install -m 644 "$(readlink -f "$library")" "$libraries/$(basename "$library")"
+    # CUDA's libraries load others of their own folder by name.
+    case $cuda:$library in
+      /*:*/nvidia/*) find "$(dirname "$library")" -name '*.so*' -type f -exec install -m 644 -t "$libraries" {} + ;;
+    esac
+  fi
+done < <(ldd "${loaded[@]}" | sed -n 's/.* => \(\/[^ ]*\) (.*/\1/p' | sort -u)
+[ -z "$cuda" ] || install -m 644 "$cuda" "$libraries/"
+printf '%s\n' "${packages[@]}" | sort -u >"$target/usr/local/share/lengthwise/packages"
 du -sh "$target" | sed 's/\t.*/ collected/'

@@ -90,6 +90,7 @@ class Coordinator {
     int64_t lease_expiries = 0;
     v1::Histogram lease_trials;  // sizes of the leases that were granted
     DecisionCounts decided;
+    // Since the trial was queued that has been so for longest; 0 when none is.
     double oldest_queued_seconds = 0;
     std::vector<monitoring::WorkerSample> workers;  // live ones, by id
     int64_t events_stored = 0;

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "access/address.h"
-#include "platform/version.h"
+#include "platform/version_text.h"
 
 namespace lengthwise::server {
 namespace {
@@ -103,7 +103,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   CLI::App app(
       "The Lengthwise server: accepts experiments, leases their trials to workers, keeps the "
       "results.");
-  app.set_version_flag("--version", absl::StrCat("lengthwise_server ", platform::kVersion));
+  app.set_version_flag("--version", platform::VersionText("lengthwise_server"));
   app.add_option("--listen", flags.listen, "Address of the API; port 0 takes a free one")
       ->check(CheckAddress)
       ->type_name("HOST:PORT")

@@ -8,7 +8,8 @@
 #   tsan        the same under ThreadSanitizer
 #   fuzz        libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
 #   faults      tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
-#   benchmarks  load on the service and the scheduler, shortened: that they run, and every answer is right
+#   benchmarks  load on the service and the scheduler, a watch and the results of a large experiment, shortened: that
+#               they run, and every answer is right
 # --within=MINUTES is for all of it together: a part that would not get far in what is left is not started, and one that
 # is not done by then is stopped. What did not run because of it is said, and counts as skipped.
 set -euo pipefail
@@ -145,7 +146,9 @@ for part in "${parts[@]}"; do
       ;;
     benchmarks)
       step "long: benchmarks, shortened"
-      run_part benchmarks benchmarks/service/run.sh --short
+      run_part service_benchmarks benchmarks/service/run.sh --short
+      run_part watch_benchmark bazel run //client/commands:watch_benchmark -- --seconds 5
+      run_part results_benchmark bazel run //client/commands:results_benchmark
       ;;
   esac
   printf '%s took %s s\n' "$part" "$((SECONDS - part_started))"

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace lengthwise::worker {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using State = FakeServer::State;
 
 constexpr char kProgram[] = "worker/lengthwise_worker";
@@ -118,6 +120,22 @@ TEST(LengthwiseWorker, WrongFlagsExitWith2AndSayWhatIsAccepted) {
     EXPECT_EQ(code, 2) << output;
     EXPECT_THAT(output, HasSubstr(expected));
   }
+}
+
+TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
+  if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a driver of its own";
+  auto [code, output] = RunToEnd({"--version"});
+  EXPECT_EQ(code, 0);
+  EXPECT_THAT(output, MatchesRegex("lengthwise_worker [0-9.]+( \\(.*\\))?\nLibTorch 2[^\n]*\nno "
+                                   "GPU\n"));
+  // A GPU, and a LibTorch for CPUs alone.
+  setenv("LD_LIBRARY_PATH", "worker/test_driver", 1);
+  std::tie(code, output) = RunToEnd({"--version"});
+  unsetenv("LD_LIBRARY_PATH");
+  EXPECT_EQ(code, 0);
+  EXPECT_THAT(output, HasSubstr("\nwarning: there is a GPU, but LibTorch's CUDA library cannot be "
+                                "loaded"));
+  EXPECT_THAT(output, HasSubstr("; install LibTorch with CUDA"));
 }
 
 TEST(LengthwiseWorker, DeviceThatIsNotThereExitsWith1BeforeTheServerIsAsked) {

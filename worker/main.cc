@@ -23,6 +23,7 @@
 #include "platform/service_manager.h"
 #include "platform/signals.h"
 #include "platform/version.h"
+#include "platform/version_text.h"
 #include "worker/connection/channel.h"
 #include "worker/connection/connection.h"
 #include "worker/connection/spool.h"
@@ -32,6 +33,7 @@
 #include "worker/monitoring/nvml.h"
 #include "worker/pack_session.h"
 #include "worker/training/cuda_driver.h"
+#include "worker/training/device.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -78,6 +80,19 @@ Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& run
     return nullptr;
   }
   return [nvml] { return nvml->Read(); };
+}
+
+// Lines for --version: LibTorch's version; then the GPU that --device auto takes, or, where there
+// is one that LibTorch cannot use, "warning: " and why, and what to do behind the last "; ".
+std::string DescribeLibTorch() {
+  const absl::StatusOr<training::Device> cpu = training::OpenDevice("cpu", 1);
+  if (!cpu.ok()) return absl::StrCat("warning: ", cpu.status().message());
+  const std::string libtorch = absl::StrCat("LibTorch ", cpu->provenance.libtorch_version(), "\n");
+  const absl::StatusOr<training::Device> best = training::OpenDevice("auto", 1);
+  if (!best.ok()) return absl::StrCat(libtorch, "warning: ", best.status().message());
+  if (!best->cuda) return absl::StrCat(libtorch, "no GPU");
+  return absl::StrCat(libtorch, "CUDA ", best->provenance.cuda_version(), " on ",
+                      best->provenance.device());
 }
 
 // Each validator returns what is wrong, or nothing: CLI11's convention.
@@ -264,7 +279,12 @@ int Main(int argc, char** argv) {
   platform::TerminationSignals signals;
   CLI::App app("Trains and evaluates trials on one device, for a lengthwise_server.",
                "lengthwise_worker");
-  app.set_version_flag("--version", std::string(platform::kVersion));
+  app.set_version_flag(
+      "--version",
+      [] {
+        return absl::StrCat(platform::VersionText("lengthwise_worker"), "\n", DescribeLibTorch());
+      },
+      "Print the versions of this program and of LibTorch, and the GPUs that it can use");
   app.footer(
       "The first SIGTERM or SIGINT stores checkpoints, gives the work back and exits 0; a second "
       "one exits at once.\nExit codes: 0 asked to stop or idle, 1 failed, 2 wrong flags.");

@@ -32,6 +32,7 @@ complete -F _lengthwise lengthwise
 const char kZshCompletion[] = R"sh(#compdef lengthwise
 # Completes `lengthwise` in zsh. Load it in ~/.zshrc, after compinit:
 #   source <(lengthwise completion zsh)
+# or write it to a file _lengthwise in a directory of $fpath.
 _lengthwise() {
   local -a lines described
   local line word help
@@ -54,7 +55,12 @@ _lengthwise() {
     _describe -V lengthwise described
   fi
 }
-compdef _lengthwise lengthwise
+# From $fpath zsh loads this file as the body of _lengthwise, at the first Tab, which wants its answer.
+if [[ $funcstack[1] == _lengthwise ]]; then
+  _lengthwise "$@"
+else
+  compdef _lengthwise lengthwise
+fi
 )sh";
 
 const char kFishCompletion[] =

@@ -42,6 +42,10 @@ void Add(Findings& findings, Findings more) {
   for (Finding& finding : more) findings.push_back(std::move(finding));
 }
 
+ProgramVersion Self() {
+  return {.version = platform::kVersion, .revision = platform::kSourceRevision};
+}
+
 Findings AskServer(const access::Settings& settings) {
   auto connection = Connection::Open(
       access::ToChannelOptions(settings),
@@ -62,8 +66,7 @@ Findings AskServer(const access::Settings& settings) {
     answers.workers = (*connection)->ListWorkers();
     answers.storage = (*connection)->GetStorage();
   }
-  return InspectService(answers,
-                        {.version = platform::kVersion, .revision = platform::kSourceRevision});
+  return InspectService(answers, Self());
 }
 
 absl::StatusOr<int> Doctor(Program& program) {
@@ -74,9 +77,11 @@ absl::StatusOr<int> Doctor(Program& program) {
     Add(findings, AskServer(*settings));
   }
   findings.push_back(InspectProgram(
-      "server here", FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")));
+      "server here", FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY"),
+      Self()));
   findings.push_back(InspectProgram(
-      "worker here", FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")));
+      "worker here", FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY"),
+      Self()));
   const char* path = Environment("PATH");
   findings.push_back(InspectGnuplot(path == nullptr ? "" : path));
   findings.push_back(InspectLocale(Environment));

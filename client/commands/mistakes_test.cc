@@ -1,4 +1,6 @@
 // Every mistake that a user makes on the command line gets one line that says what to do next.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -171,6 +173,11 @@ TEST_F(MistakesTest, OfServersAndTokens) {
   ExpectOneLine({{"auth", "whoami"},
                  kFailure,
                  "the token 3f of ada expired at 2026-01-01; ask an administrator for another"});
+  // A server that says what it lacks was reached. Its status has details, where the code is 14.
+  server_.SetCaller({grpc::StatusCode::UNAVAILABLE,
+                     "nothing was stored: the disk is full; try again", "\x08\x0e"},
+                    {});
+  ExpectOneLine({{"auth", "whoami"}, kFailure, "nothing was stored: the disk is full; try again"});
 }
 
 TEST_F(MistakesTest, OfFiles) {
@@ -180,6 +187,11 @@ TEST_F(MistakesTest, OfFiles) {
                  kUsage,
                  absl::StrCat("cannot read ", near,
                               " (No such file or directory); did you mean \"mistakes.yaml\"?")});
+  ExpectOneLine({{"validate", spec + "/in_a_file.yaml"},
+                 kUsage,
+                 absl::StrCat("cannot read ", spec,
+                              "/in_a_file.yaml (Not a directory); name another file, or - for "
+                              "standard input")});
   ExpectOneLine({{"submit", "spec.txt"},
                  kUsage,
                  "cannot tell the format of \"spec.txt\" from its name: expected .yaml, .yml, "
@@ -206,6 +218,24 @@ TEST_F(MistakesTest, OfFiles) {
   ExpectOneLine({{"plot", "e", "--figure", "loss", "-o", "e.pdf"},
                  kUsage,
                  "--out is \"e.pdf\"; its name must end with .svg or .png"});
+}
+
+TEST_F(MistakesTest, OfFilesThatOnlyOthersMayRead) {
+  const std::string theirs = File("theirs.yaml", kSpecification);
+  std::filesystem::permissions(theirs, std::filesystem::perms(0));
+  // Root may read everything.
+  const bool root = geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  ExpectOneLine({{"validate", theirs},
+                 kUsage,
+                 absl::StrCat("cannot read ", theirs,
+                              " (Permission denied); its owner lets you read it with `chmod a+r ",
+                              theirs, "`")});
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
 }
 
 // What goes to a file that has no room is not taken for written.

@@ -14,16 +14,10 @@
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
 #include "platform/files.h"
-#include "platform/version.h"
+#include "platform/version_text.h"
 
 namespace lengthwise::client {
 namespace {
-
-std::string VersionText() {
-  const std::string revision = platform::kSourceRevision;
-  return absl::StrCat("lengthwise ", platform::kVersion,
-                      revision.empty() ? "" : absl::StrCat(" (", revision, ")"));
-}
 
 // "--data-dir=x" is "--data_dir=x".
 std::string WithUnderscores(const std::string& argument) {
@@ -93,7 +87,7 @@ int Program::Run() {
 
 int Program::Fail(const absl::Status& status) {
   err_ << "lengthwise: " << std::string(status.message());
-  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+  if (IsUnreachable(status)) {
     err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or train here with "
             "`lengthwise run SPEC`\n";
     return kUnreachable;
@@ -144,7 +138,7 @@ void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>&
 }
 
 void DefineCommandLine(CLI::App& app, Program& program) {
-  app.set_version_flag("--version", VersionText());
+  app.set_version_flag("--version", platform::VersionText("lengthwise"));
   app.get_formatter()->column_width(32);
   app.require_subcommand(1);
   app.add_option("--server", program.server)->group("");

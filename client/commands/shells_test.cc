@@ -29,6 +29,8 @@ constexpr absl::Duration kDeadline = absl::Seconds(20);
 
 struct Shell {
   std::string name;
+  // What sets it apart from others of its name.
+  std::string loading;
   std::vector<std::string> arguments;
   // Makes it ready: no prompt of the user's, the completion loaded.
   std::string setup;
@@ -42,7 +44,7 @@ class ShellsTest : public testing::TestWithParam<Shell> {
     }
     server_.AddExperiment("figure6-1", {"none", "sin_cos"});
     server_.AddExperiment("table1-1", {"none"});
-    directory_ = absl::StrCat(testing::TempDir(), "/", GetParam().name);
+    directory_ = absl::StrCat(testing::TempDir(), "/", GetParam().name, GetParam().loading);
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
     std::ofstream(directory_ + "/my-spec.yaml") << "name: e\n";
@@ -126,13 +128,24 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Shell{
             .name = "bash",
+            .loading = "",
             .arguments = {"bash", "--norc", "--noprofile", "-i"},
             .setup = "PS1='$ '; bind 'set bell-style none'; source <(lengthwise completion bash)"},
         Shell{.name = "zsh",
+              .loading = "",
               .arguments = {"zsh", "-f", "-i"},
               .setup = "PS1='$ '; bindkey -e; unsetopt beep; autoload -U compinit; compinit -u -D; "
-                       "source <(lengthwise completion zsh)"}),
-    [](const testing::TestParamInfo<Shell>& shell) { return shell.param.name; });
+                       "source <(lengthwise completion zsh)"},
+        // As the help of `completion` says. The first Tab loads it, and completes.
+        Shell{.name = "zsh",
+              .loading = "Autoloaded",
+              .arguments = {"zsh", "-f", "-i"},
+              .setup = "PS1='$ '; bindkey -e; unsetopt beep; mkdir ~/.zfunc; lengthwise completion "
+                       "zsh > ~/.zfunc/_lengthwise; fpath+=~/.zfunc; autoload -U compinit; "
+                       "compinit -u -D"}),
+    [](const testing::TestParamInfo<Shell>& shell) {
+      return absl::StrCat(shell.param.name, shell.param.loading);
+    });
 
 // fish completes for scripts, too.
 TEST(FishTest, CompletesCommandsOptionsAndNames) {

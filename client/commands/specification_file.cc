@@ -24,7 +24,7 @@ std::string Plural(size_t count, const char* word) {
   return absl::StrCat(FormatCount(static_cast<int64_t>(count)), " ", word, count == 1 ? "" : "s");
 }
 
-// A file beside `path` whose name is nearly the same.
+// What to do next: a file beside `path` whose name is nearly the same.
 std::string DidYouMean(const std::string& path) {
   const std::filesystem::path given(path);
   std::vector<std::string> names;
@@ -53,15 +53,20 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& path)
   if (!format.ok()) return format.status();
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, " (it is a directory)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read ", path, " (it is a directory); name a file in it"));
   }
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     const int reason = errno;
-    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, " (",
-                                                   std::strerror(reason), ")",
-                                                   reason == ENOENT ? DidYouMean(path) : ""));
+    const std::string advice =
+        reason == ENOENT ? DidYouMean(path)
+        : reason == EACCES
+            ? absl::StrCat("; its owner lets you read it with `chmod a+r ", path, "`")
+            : "; name another file, or - for standard input";
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read ", path, " (", std::strerror(reason), ")", advice));
   }
   text.set_format(*format);
   text.set_text(std::string(std::istreambuf_iterator<char>(file), {}));

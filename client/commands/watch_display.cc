@@ -1,5 +1,6 @@
 #include "client/commands/watch_display.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -28,6 +29,9 @@ constexpr absl::Duration kPlainInterval = absl::Seconds(10);
 absl::Time ToTime(const google::protobuf::Timestamp& time) {
   return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
+
+// Between two looks for trials that were added, while all that are known have ended.
+constexpr absl::Duration kListInterval = absl::Seconds(2);
 
 // One of the three ways to show what comes.
 class Display {
@@ -127,6 +131,20 @@ std::unique_ptr<Display> MakeDisplay(Program& program, const ExperimentView& vie
   return std::make_unique<PlainDisplay>(program, view);
 }
 
+// Asks for the trials again where a response is of one that the view does not know: it was added
+// meanwhile. An error leaves the view as it was.
+absl::Status LearnTrials(Connection& connection, const std::string& experiment,
+                         const v1::WatchExperimentResponse& response, ExperimentView& view) {
+  const auto& events = response.events();
+  const bool known = std::all_of(events.begin(), events.end(), [&](const v1::Event& event) {
+    return view.Find(event.trial()) != nullptr;
+  });
+  if (known) return absl::OkStatus();
+  const auto trials = connection.ListTrials(experiment, "");
+  if (trials.ok()) view.AddTrials(*trials);
+  return trials.status();
+}
+
 }  // namespace
 
 absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
@@ -145,22 +163,43 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
   Follower follower(connection, {.experiment = options.experiment, .start_position = options.from});
   bool caught_up = false;
   std::optional<absl::Status> end;
+  // Came, and waits to be shown until its trials are known.
+  std::optional<v1::WatchExperimentResponse> response;
+  absl::Time listed = absl::Now();
   while (!end.has_value()) {
     const absl::Time next_tick = absl::Now() + kTick;
     absl::Status broken;
     // Everything that is there already, then at most until the next tick.
     for (absl::Duration left = kTick; left > absl::ZeroDuration() && !end.has_value();
          left = next_tick - absl::Now()) {
-      Follower::Update update = follower.Next(left);
-      broken = update.connection;
-      end = update.end;
-      if (!update.response.has_value()) continue;
-      for (const v1::Event& event : update.response->events()) {
+      if (!response.has_value()) {
+        Follower::Update update = follower.Next(left);
+        broken = update.connection;
+        end = update.end;
+        response = std::move(update.response);
+        if (!response.has_value()) continue;
+      }
+      broken = LearnTrials(connection, options.experiment, *response, view);
+      // The stream will break, too, and come back.
+      if (absl::IsUnavailable(broken) || absl::IsDeadlineExceeded(broken)) {
+        absl::SleepFor(next_tick - absl::Now());
+        break;
+      }
+      if (!broken.ok()) return broken;
+      for (const v1::Event& event : response->events()) {
         if (view.Apply(event)) display->Show(event);
       }
-      for (const v1::TrialProgress& progress : update.response->progress()) view.Apply(progress);
-      caught_up = caught_up || update.response->caught_up();
+      for (const v1::TrialProgress& progress : response->progress()) view.Apply(progress);
+      caught_up = caught_up || response->caught_up();
+      response.reset();
       if (interrupts.count() > 0) break;
+    }
+    // A stream stays open for trials that were added and have not begun: nothing comes of them.
+    if (caught_up && !end.has_value() && view.all_ended() && absl::Now() - listed > kListInterval) {
+      listed = absl::Now();
+      if (const auto all = connection.ListTrials(options.experiment, ""); all.ok()) {
+        view.AddTrials(*all);
+      }
     }
     display->Tick(caught_up || end.has_value(), broken);
     if (interrupts.count() > 0) return kInterrupted;

@@ -62,9 +62,10 @@ class HalfRunningServer : public FakeServer {
   std::atomic<Mode> mode_ = Mode::kServing;
 };
 
-class WatchTerminalTest : public testing::Test {
+template <typename Server>
+class WatchTerminal : public testing::Test {
  protected:
-  explicit WatchTerminalTest(const TerminalSize& size = {.width = 100, .height = 20})
+  explicit WatchTerminal(const TerminalSize& size = {.width = 100, .height = 20})
       : terminal_({"client/lengthwise", "watch", "e-1", "--server", server_.address()},
                   {{"TERM", "xterm"}, {"LENGTHWISE_CONFIG", ""}, {"NO_COLOR", "1"}}, size),
         screen_(size) {}
@@ -80,10 +81,12 @@ class WatchTerminalTest : public testing::Test {
     return seen;
   }
 
-  HalfRunningServer server_;
+  Server server_;
   PseudoTerminal terminal_;
   Screen screen_;
 };
+
+class WatchTerminalTest : public WatchTerminal<HalfRunningServer> {};
 
 TEST_F(WatchTerminalTest, FoldsHundredsOfTrialsIntoTheWindowAndFollowsItsSize) {
   std::string seen = ScreenWith("more:");
@@ -122,6 +125,38 @@ TEST_F(WatchTerminalTest, CtrlCLeavesTheTerminalInOrder) {
   while (!terminal_.ended()) screen_.Write(terminal_.ReadFor(absl::Milliseconds(20)));
   EXPECT_TRUE(screen_.cursor_is_shown());
   EXPECT_THAT(absl::StrJoin(screen_.Lines(), "\n"), HasSubstr("150 running"));
+}
+
+// Its trial has ended; the stream stays open, as a server's does that has more trials to come.
+class ExtendedServer : public FakeServer {
+ public:
+  ExtendedServer() { AddExperiment("e-1", {"none"}); }
+  ~ExtendedServer() override { stopping_ = true; }
+
+ private:
+  grpc::Status WatchExperiment(grpc::ServerContext* context, const v1::WatchExperimentRequest*,
+                               grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override {
+    v1::WatchExperimentResponse response;
+    v1::Event& event = *response.add_events();
+    event.set_position(1);
+    event.set_trial("experiments/e-1/trials/bucket_sort-none");
+    event.mutable_state_change()->set_to(v1::SUCCEEDED);
+    response.set_caught_up(true);
+    response.set_next_position(2);
+    writer->Write(response);
+    while (!stopping_ && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    return grpc::Status::OK;
+  }
+
+  std::atomic<bool> stopping_ = false;
+};
+
+class WatchExtendedTest : public WatchTerminal<ExtendedServer> {};
+
+TEST_F(WatchExtendedTest, ShowsTrialsThatWereAddedAndHaveNotBegun) {
+  EXPECT_THAT(ScreenWith("1 done"), HasSubstr("100 %"));
+  server_.AddTrials("experiments/e-1", {"sin_cos"});
+  EXPECT_THAT(ScreenWith("1 queued"), HasSubstr("50 %"));
 }
 
 }  // namespace

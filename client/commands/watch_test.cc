@@ -1,6 +1,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/commands_fixture.h"
 #include "gmock/gmock.h"
@@ -32,6 +33,33 @@ TEST_F(CommandsTest, AWatchTellsEachEventOnceAndFailsWithItsTrials) {
   EXPECT_EQ(Run({"watch", "e-1"}), kFailure);
   EXPECT_THAT(out_, HasSubstr("none  failed: the loss is not a number\n"));
   EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
+}
+
+TEST_F(CommandsTest, AWatchTakesUpTrialsThatAreAddedMeanwhile) {
+  v1::WatchExperimentResponse response;
+  const auto add = [&](const std::string& encoding, v1::TrialState state) {
+    v1::Event& event = *response.add_events();
+    event.set_position(response.events_size());
+    event.set_trial(absl::StrCat("experiments/e-1/trials/bucket_sort-", encoding));
+    event.mutable_state_change()->set_to(state);
+  };
+  add("none", v1::SUCCEEDED);
+  add("sin_cos", v1::QUEUED);
+  add("sin_cos", v1::FAILED);
+  response.set_caught_up(true);
+  response.set_next_position(4);
+
+  server_.AddExperiment("e-1", {"none"});
+  server_.AddWatchScript({{response}, grpc::Status::OK, /*added=*/{"sin_cos"}});
+  EXPECT_EQ(Run({"watch", "e-1"}), kFailure);
+  EXPECT_THAT(out_, HasSubstr("sin_cos  queued\n"));
+  EXPECT_THAT(out_, HasSubstr("sin_cos  failed\n"));
+
+  response.mutable_events(1)->set_trial("experiments/e-1/trials/bucket_sort-rope");
+  response.mutable_events(2)->set_trial("experiments/e-1/trials/bucket_sort-rope");
+  server_.AddWatchScript({{response}, grpc::Status::OK, /*added=*/{"rope"}});
+  EXPECT_EQ(Run({"watch", "e-1", "--output", "json"}), kFailure);
+  EXPECT_THAT(out_, HasSubstr("bucket_sort-rope"));
 }
 
 v1::Event LogEvent(int64_t position, v1::LogLine::Severity severity, const std::string& text) {

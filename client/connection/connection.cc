@@ -25,6 +25,8 @@ constexpr int kMaxMessageBytes = 1 << 30;
 constexpr int kPageSize = 1000;
 // Where a status keeps the delay of its RetryInfo.
 constexpr char kRetryDelay[] = "lengthwise/retry_delay";
+// Marks a status that no server has sent.
+constexpr char kUnreachable[] = "lengthwise/unreachable";
 
 // The mistakes in a BadRequest of the details, "field: description", one a line; empty without one.
 std::string FieldViolations(const grpc::Status& status) {
@@ -65,6 +67,11 @@ absl::Duration RetryDelayOf(const grpc::Status& status) {
   return absl::ZeroDuration();
 }
 
+absl::Status Unreachable(absl::Status status) {
+  status.SetPayload(kUnreachable, absl::Cord());
+  return status;
+}
+
 absl::Status ToStatus(const grpc::Status& status, const access::ChannelOptions& channel,
                       absl::Duration timeout) {
   const std::string& address = channel.server;
@@ -72,18 +79,22 @@ absl::Status ToStatus(const grpc::Status& status, const access::ChannelOptions& 
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::UNAVAILABLE: {
+      // gRPC's own has no details, a server's has (server/services/status.h).
+      if (!status.error_details().empty()) return absl::UnavailableError(status.error_message());
       absl::Status explained = access::ExplainRefusedConnection(status.error_message(), channel);
+      if (absl::IsUnavailable(explained)) return Unreachable(explained);
       if (!explained.ok()) return explained;
-      return absl::UnavailableError(absl::StrCat("cannot reach a server at ", address, " (",
-                                                 ConnectFailure(status.error_message()), ")"));
+      return Unreachable(
+          absl::UnavailableError(absl::StrCat("cannot reach a server at ", address, " (",
+                                              ConnectFailure(status.error_message()), ")")));
     }
     case grpc::StatusCode::CANCELLED:
       // Nobody asks for the status of what was cancelled here: the server broke the call off.
-      return absl::UnavailableError(
-          absl::StrCat("the server at ", address, " broke the call off; it may be stopping"));
+      return Unreachable(absl::UnavailableError(
+          absl::StrCat("the server at ", address, " broke the call off; it may be stopping")));
     case grpc::StatusCode::DEADLINE_EXCEEDED:
-      return absl::DeadlineExceededError(absl::StrCat(
-          "the server at ", address, " did not answer within ", absl::FormatDuration(timeout)));
+      return Unreachable(absl::DeadlineExceededError(absl::StrCat(
+          "the server at ", address, " did not answer within ", absl::FormatDuration(timeout))));
     case grpc::StatusCode::UNIMPLEMENTED:
       return absl::UnimplementedError(
           absl::StrCat("the server at ", address,
@@ -248,6 +259,10 @@ struct Connection::Stubs {
     return responses;
   }
 };
+
+bool IsUnreachable(const absl::Status& status) {
+  return status.GetPayload(kUnreachable).has_value();
+}
 
 absl::Duration RetryDelay(const absl::Status& status) {
   const absl::optional<absl::Cord> payload = status.GetPayload(kRetryDelay);

@@ -19,8 +19,9 @@
 
 namespace lengthwise::client {
 
-// Thread-safe. Errors are those that each rpc documents, and, with the address in the message,
-//  UNAVAILABLE: nobody serves at the address, or the server is starting or stopping;
+// Thread-safe. Errors are those that each rpc documents, in the server's words, and, with the
+// address in the message and IsUnreachable,
+//  UNAVAILABLE: nobody serves at the address, or the connection broke;
 //  DEADLINE_EXCEEDED: it did not answer in time.
 // INVALID_ARGUMENT has one line "field: description" for each mistake.
 class Connection {
@@ -133,6 +134,10 @@ class Connection {
   const Options options_;
   std::unique_ptr<Stubs> stubs_;
 };
+
+// Whether an error of a Connection says that no answer came from a server. A server that answers
+// may be UNAVAILABLE, too: it is stopping, or its disk is full.
+bool IsUnreachable(const absl::Status& status);
 
 // For how long the server refuses a call that it refuses for now; zero for other errors.
 absl::Duration RetryDelay(const absl::Status& status);

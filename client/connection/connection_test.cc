@@ -29,6 +29,27 @@ TEST(ConnectionTest, SaysWhatIsNotReachableAndWhy) {
   EXPECT_EQ(answer.status().message(), "cannot reach a server at 127.0.0.1:1 (Connection refused)");
 }
 
+// Answers as a server does whose disk is full.
+class ServerWithAFullDisk final : public FakeServer {
+ private:
+  grpc::Status ListExperiments(grpc::ServerContext*, const v1::ListExperimentsRequest*,
+                               v1::ListExperimentsResponse*) override {
+    google::rpc::Status details;
+    details.set_code(grpc::StatusCode::UNAVAILABLE);
+    return {grpc::StatusCode::UNAVAILABLE, "nothing was stored: the disk is full; try again",
+            details.SerializeAsString()};
+  }
+};
+
+TEST(ConnectionTest, AServerThatAnswersIsNotUnreachable) {
+  ServerWithAFullDisk server;
+  const absl::Status full = Connection(server.address()).ListExperiments(0).status();
+  EXPECT_TRUE(absl::IsUnavailable(full));
+  EXPECT_EQ(full.message(), "nothing was stored: the disk is full; try again");
+  EXPECT_FALSE(IsUnreachable(full));
+  EXPECT_TRUE(IsUnreachable(Connection("127.0.0.1:1").ListExperiments(0).status()));
+}
+
 TEST(ConnectionTest, NamesEveryMistakeOfASpecification) {
   FakeServer server;
   Connection connection(server.address());

@@ -53,30 +53,41 @@ FakeServer::FakeServer() {
 FakeServer::~FakeServer() { server_->Shutdown(std::chrono::system_clock::now()); }
 
 void FakeServer::AddExperiment(const std::string& id, const std::vector<std::string>& encodings) {
-  MutexLock lock(mutex_);
   v1::Experiment experiment;
   experiment.set_name(absl::StrCat("experiments/", id));
   experiment.set_owner("ada");
   experiment.mutable_specification()->set_name(id.substr(0, id.rfind('-')));
   experiment.mutable_specification()->mutable_evaluation()->set_seen_up_to(2);
   experiment.mutable_create_time()->set_seconds(1'700'000'000);
-  experiments_.insert(experiments_.begin(), experiment);
-  for (size_t i = 0; i < encodings.size(); ++i) {
+  {
+    MutexLock lock(mutex_);
+    experiments_.insert(experiments_.begin(), experiment);
+  }
+  AddTrials(experiment.name(), encodings);
+}
+
+void FakeServer::AddTrials(const std::string& experiment,
+                           const std::vector<std::string>& encodings) {
+  MutexLock lock(mutex_);
+  for (const std::string& encoding : encodings) {
     v1::Trial trial;
-    trial.set_name(absl::StrCat(experiment.name(), "/trials/bucket_sort-", encodings[i]));
-    trial.set_index(static_cast<int>(i));
+    trial.set_name(absl::StrCat(experiment, "/trials/bucket_sort-", encoding));
+    trial.set_index(
+        static_cast<int>(std::count_if(trials_.begin(), trials_.end(), [&](const v1::Trial& other) {
+          return absl::StartsWith(other.name(), absl::StrCat(experiment, "/"));
+        })));
     trial.set_state(v1::QUEUED);
     v1::TrialSpecification& specification = *trial.mutable_specification();
     specification.mutable_task()->set_name("bucket_sort");
     specification.mutable_network()->set_name("encoder");
     specification.mutable_encoding()->set_name("sin_cos");
-    specification.mutable_encoding()->set_label(encodings[i]);
+    specification.mutable_encoding()->set_label(encoding);
     specification.set_learning_rate(0.001);
     specification.mutable_training()->set_steps(200);
     specification.mutable_evaluation()->set_seen_up_to(2);
     trials_.push_back(trial);
   }
-  Count(experiment.name());
+  Count(experiment);
 }
 
 void FakeServer::SetState(const std::string& trial, v1::TrialState state) {
@@ -354,6 +365,7 @@ grpc::Status FakeServer::WatchExperiment(Context*, const v1::WatchExperimentRequ
     script = scripts_.front();
     scripts_.erase(scripts_.begin());
   }
+  AddTrials(request->name(), script.added);
   for (const auto& response : script.responses) writer->Write(response);
   return script.status;
 }

@@ -30,6 +30,8 @@ class FakeServer : public v1::ExperimentService::Service,
 
   // An experiment of the given trials' ids, all queued; "e-1" becomes "experiments/e-1".
   void AddExperiment(const std::string& id, const std::vector<std::string>& encodings);
+  // Adds queued trials to an experiment, by its full name, as an extension does.
+  void AddTrials(const std::string& experiment, const std::vector<std::string>& encodings);
   // Sets the state of a trial and its experiment's counts.
   void SetState(const std::string& trial, v1::TrialState state);
   void AddEvaluation(const v1::QueryLengthAccuraciesResponse::Evaluation& evaluation);
@@ -57,6 +59,8 @@ class FakeServer : public v1::ExperimentService::Service,
   struct WatchScript {
     std::vector<v1::WatchExperimentResponse> responses;
     grpc::Status status;
+    // Of trials that are added to the experiment first.
+    std::vector<std::string> added = {};
   };
   void AddWatchScript(WatchScript script);
   // What was asked.

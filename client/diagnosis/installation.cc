@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "access/address.h"
 #include "access/certificates.h"
 #include "access/token_file.h"
@@ -34,6 +36,41 @@ std::string FirstLine(const std::string& text) {
 // What a status says to do is a part of its message already.
 Finding Failed(const std::string& subject, const absl::Status& status, std::string advice = {}) {
   return {Verdict::kFailure, subject, FirstLine(std::string(status.message())), std::move(advice)};
+}
+
+// Of "lengthwise_worker 0.1.0 (3b42ce7)".
+ProgramVersion ParseVersion(absl::string_view line) {
+  const std::vector<std::string> words = absl::StrSplit(line, ' ');
+  if (words.size() < 2) return {words[0]};
+  if (words.size() < 3) return {words[1]};
+  return {words[1], std::string(absl::StripSuffix(absl::StripPrefix(words[2], "("), ")"))};
+}
+
+// Of what a program that works says of itself.
+Finding InspectVersion(const std::string& name, const std::string& path, const std::string& said,
+                       const ProgramVersion& client) {
+  const std::vector<std::string> lines = absl::StrSplit(said, '\n', absl::SkipWhitespace());
+  std::vector<std::string> facts;
+  std::string warning;
+  for (absl::string_view line : lines) {
+    if (absl::ConsumePrefix(&line, "warning: ")) {
+      warning = std::string(line);
+    } else {
+      facts.push_back(std::string(line));
+    }
+  }
+  facts.push_back(path);
+  const std::string found = absl::StrJoin(facts, ", ");
+  if (!warning.empty()) {
+    const size_t end = std::min(warning.rfind("; "), warning.size());
+    return {Verdict::kWarning, name, absl::StrCat(found, ": ", warning.substr(0, end)),
+            end < warning.size() ? warning.substr(end + 2) : ""};
+  }
+  if (lines.empty() || !SameBuild(client, ParseVersion(lines[0]))) {
+    return {Verdict::kWarning, name, absl::StrCat(found, "; this program is ", VersionText(client)),
+            "install the same build of all programs: numbers may differ between builds"};
+  }
+  return {Verdict::kOk, name, found};
 }
 
 }  // namespace
@@ -114,7 +151,8 @@ Findings InspectCredentials(const access::Settings& settings, absl::Time now) {
   return findings;
 }
 
-Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path) {
+Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path,
+                       const ProgramVersion& client) {
   if (!path.ok()) {
     return {Verdict::kWarning, name, "not found, so `lengthwise run` cannot train here",
             FirstLine(std::string(path.status().message()))};
@@ -130,16 +168,16 @@ Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string
       platform::ChildProcess::Start({.arguments = {*path, "--version"}, .output_file = log});
   if (!process.ok()) return Failed(name, process.status(), "install it again");
   const auto exit = (*process)->WaitFor(kProgramTimeout);
-  const std::string said = FirstLine(platform::ReadFile(log).value_or(""));
+  const std::string said = platform::ReadFile(log).value_or("");
   if (!exit.has_value() || !exit->ok()) {
     return {Verdict::kFailure, name,
             absl::StrCat(*path, " does not start: ",
                          !exit.has_value() ? "no answer in a minute"
                          : said.empty()    ? exit->ToString()
-                                           : said),
+                                           : FirstLine(said)),
             "install it again with deploy/install.sh, which also fetches LibTorch"};
   }
-  return {Verdict::kOk, name, absl::StrCat(said, ", ", *path)};
+  return InspectVersion(name, *path, said, client);
 }
 
 std::string FindInPath(const std::string& program, const std::string& path) {

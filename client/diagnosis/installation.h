@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "access/settings.h"
 #include "client/diagnosis/finding.h"
+#include "client/diagnosis/program_version.h"
 
 namespace lengthwise::client {
 
@@ -21,8 +22,10 @@ Findings InspectCredentials(const access::Settings& settings, absl::Time now);
 
 // A program that `lengthwise run` starts: `path` as FindProgram of embedded/private_service.h
 // found it. It is asked for its version, which one that lacks a library (LibTorch, of a worker)
-// cannot tell.
-Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path);
+// cannot tell. The first line of `--version` is compared with `client`, this program; others tell
+// what it found, after "warning: " what is wrong and, behind the last "; ", what to do.
+Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path,
+                       const ProgramVersion& client);
 
 // gnuplot, which draws pictures; `path` is $PATH.
 Finding InspectGnuplot(const std::string& path);

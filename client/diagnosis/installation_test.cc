@@ -52,6 +52,13 @@ class InstallationTest : public testing::Test {
     return access::ResolveSettings(flags, environment());
   }
 
+  // Of a worker that does what a shell script says.
+  Finding Worker(const std::string& name, const std::string& script) {
+    return InspectProgram("worker", File(name, absl::StrCat("#!/bin/sh\n", script, "\n"), 0755),
+                          self_);
+  }
+
+  const ProgramVersion self_ = {.version = "0.1.0", .revision = "abc"};
   const std::string directory_;
   std::map<std::string, std::string> variables_;
 };
@@ -110,18 +117,32 @@ TEST_F(InstallationTest, WarnsOfPlainTextToAnotherMachine) {
 }
 
 TEST_F(InstallationTest, AsksProgramsForTheirVersions) {
-  EXPECT_THAT(InspectProgram("worker", File("good", "#!/bin/sh\necho 0.1.0\n", 0755)),
-              Is(Verdict::kOk, "worker", "0.1.0, "));
+  EXPECT_THAT(Worker("good", "echo lengthwise_worker 0.1.0; echo LibTorch 2.11.0"),
+              Is(Verdict::kOk, "worker", "lengthwise_worker 0.1.0, LibTorch 2.11.0, "));
   // As the loader says it.
-  const Finding broken = InspectProgram(
-      "worker", File("broken",
-                     "#!/bin/sh\necho error while loading shared libraries: libtorch_cpu.so >&2\n"
-                     "exit 127\n",
-                     0755));
+  const Finding broken =
+      Worker("broken", "echo error while loading shared libraries: libtorch_cpu.so >&2; exit 127");
   EXPECT_THAT(broken, Is(Verdict::kFailure, "worker", "libtorch_cpu.so"));
   EXPECT_THAT(broken.advice, HasSubstr("LibTorch"));
-  EXPECT_THAT(InspectProgram("worker", absl::NotFoundError("cannot find it")),
+  EXPECT_THAT(InspectProgram("worker", absl::NotFoundError("cannot find it"), self_),
               Is(Verdict::kWarning, "worker", "not found"));
+}
+
+TEST_F(InstallationTest, WarnsOfAProgramOfAnotherBuild) {
+  EXPECT_EQ(Worker("same", "echo 'lengthwise_worker 0.1.0 (abc)'").verdict, Verdict::kOk);
+  const Finding revision = Worker("revision", "echo 'lengthwise_worker 0.1.0 (def)'");
+  EXPECT_THAT(revision, Is(Verdict::kWarning, "worker", "; this program is 0.1.0 (abc)"));
+  EXPECT_THAT(revision.advice, HasSubstr("the same build"));
+  EXPECT_EQ(Worker("version", "echo lengthwise_worker 0.2.0").verdict, Verdict::kWarning);
+  EXPECT_EQ(Worker("silent", "true").verdict, Verdict::kWarning);
+}
+
+TEST_F(InstallationTest, WarnsOfAGpuThatAWorkerCannotUse) {
+  const Finding finding = Worker("cpu_only",
+                                 "echo lengthwise_worker 0.1.0; echo LibTorch 2.11.0; echo "
+                                 "'warning: there is a GPU, but no CUDA; install it'");
+  EXPECT_THAT(finding, Is(Verdict::kWarning, "worker", ": there is a GPU, but no CUDA"));
+  EXPECT_EQ(finding.advice, "install it");
 }
 
 TEST_F(InstallationTest, LooksForGnuplot) {

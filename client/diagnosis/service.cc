@@ -38,16 +38,6 @@ std::string Names(const std::vector<std::string>& names) {
       names.size() > shown ? absl::StrCat(" and ", names.size() - shown, " more") : "");
 }
 
-std::string VersionText(const std::string& version, const std::string& revision) {
-  return absl::StrCat(version, revision.empty() ? "" : absl::StrCat(" (", revision, ")"));
-}
-
-bool SameBuild(const ProgramVersion& client, const std::string& version,
-               const std::string& revision) {
-  return version == client.version &&
-         (revision.empty() || client.revision.empty() || revision == client.revision);
-}
-
 Finding Caller(const v1::Caller& caller, absl::Time now) {
   const std::string who =
       absl::StrCat(caller.principal(), ", ", absl::AsciiStrToLower(v1::Role_Name(caller.role())));
@@ -84,17 +74,17 @@ Finding Clock(const ServiceAnswers& answers) {
 
 void Server(const ServiceAnswers& answers, const ProgramVersion& client, Findings& findings) {
   const v1::Server& server = *answers.server;
-  const std::string text = VersionText(server.program_version(), server.source_revision());
+  const ProgramVersion program = {server.program_version(), server.source_revision()};
+  const std::string text = VersionText(program);
   findings.push_back(
       {Verdict::kOk, "server",
        absl::StrCat(answers.address, ", up for ",
                     FormatClock(ToTime(server.time()) - ToTime(server.start_time())))});
-  if (SameBuild(client, server.program_version(), server.source_revision())) {
+  if (SameBuild(client, program)) {
     findings.push_back({Verdict::kOk, "versions", absl::StrCat("client and server are ", text)});
   } else {
     findings.push_back({Verdict::kWarning, "versions",
-                        absl::StrCat("the client is ", VersionText(client.version, client.revision),
-                                     ", the server ", text),
+                        absl::StrCat("the client is ", VersionText(client), ", the server ", text),
                         "install the same build of both"});
   }
   findings.push_back(Clock(answers));
@@ -133,7 +123,7 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
     ++alive;
     ++devices[DescribeDevice(worker)];
     const v1::Provenance& provenance = worker.provenance();
-    if (!SameBuild(client, provenance.program_version(), provenance.source_revision())) {
+    if (!SameBuild(client, {provenance.program_version(), provenance.source_revision()})) {
       different.push_back(worker.worker_id());
     }
   }

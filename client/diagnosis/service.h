@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/diagnosis/finding.h"
+#include "client/diagnosis/program_version.h"
 #include "proto/access_service.pb.h"
 #include "proto/administration_service.pb.h"
 #include "proto/fleet_service.pb.h"
@@ -26,13 +27,7 @@ struct ServiceAnswers {
   absl::StatusOr<v1::Storage> storage;
 };
 
-// This program, with which others are compared.
-struct ProgramVersion {
-  std::string version;
-  // Empty where unknown.
-  std::string revision;
-};
-
+// Others are compared with `client`, this program.
 Findings InspectService(const ServiceAnswers& answers, const ProgramVersion& client);
 
 }  // namespace lengthwise::client

@@ -60,24 +60,37 @@ double TrialView::fraction() const {
   return std::min(1.0, static_cast<double>(steps_done) / static_cast<double>(total_steps));
 }
 
-ExperimentView::ExperimentView(const std::vector<v1::Trial>& trials, bool from_beginning) {
+ExperimentView::ExperimentView(const std::vector<v1::Trial>& trials, bool from_beginning)
+    : from_beginning_(from_beginning) {
+  AddTrials(trials);
+}
+
+void ExperimentView::AddTrials(const std::vector<v1::Trial>& trials) {
   const std::vector<std::string> labels = TrialLabels(trials);
+  std::vector<TrialView> all;
   for (size_t i = 0; i < trials.size(); ++i) {
+    if (const auto known = index_.find(trials[i].name()); known != index_.end()) {
+      all.push_back(std::move(trials_[known->second]));
+      all.back().label = labels[i];
+      continue;
+    }
     TrialView view;
     view.name = trials[i].name();
     view.label = labels[i];
     view.total_steps = trials[i].specification().training().steps();
     view.seen_up_to = trials[i].specification().evaluation().seen_up_to();
     view.reason = trials[i].reason();
-    if (!from_beginning) {
+    if (!from_beginning_) {
       view.state = trials[i].state();
       view.worker = trials[i].worker();
       view.attempt = trials[i].attempt();
       view.steps_done = trials[i].checkpoint_step();
     }
-    index_[view.name] = trials_.size();
-    trials_.push_back(std::move(view));
+    all.push_back(std::move(view));
   }
+  trials_ = std::move(all);
+  index_.clear();
+  for (size_t i = 0; i < trials_.size(); ++i) index_[trials_[i].name] = i;
 }
 
 const TrialView* ExperimentView::Find(const std::string& name) const {

@@ -65,13 +65,19 @@ class ExperimentView {
   // (`from_beginning`), and from `trials` otherwise.
   ExperimentView(const std::vector<v1::Trial>& trials, bool from_beginning);
 
+  // Takes up the trials that were added since, as by `lengthwise extend`; `trials` as for the
+  // constructor. What is known of the others stays, but for their labels: trials may differ in more
+  // now.
+  void AddTrials(const std::vector<v1::Trial>& trials);
+
   // False, and without effect, for an event that was applied before (by its position) and for one
-  // of another experiment.
+  // of a trial that is not known.
   bool Apply(const v1::Event& event);
   void Apply(const v1::TrialProgress& progress);
 
   // In the order of the grid.
   const std::vector<TrialView>& trials() const { return trials_; }
+  // Null: not known.
   const TrialView* Find(const std::string& name) const;
 
   v1::TrialCounts Counts() const;
@@ -84,6 +90,7 @@ class ExperimentView {
   std::optional<absl::Duration> time_left() const;
 
  private:
+  const bool from_beginning_;
   std::vector<TrialView> trials_;
   std::unordered_map<std::string, size_t> index_;
   int64_t last_position_ = 0;

@@ -83,6 +83,29 @@ TEST(ExperimentViewTest, TakesStatesFromTheTrialsWhenTheWatchStartsLater) {
   EXPECT_EQ(view.Counts().running(), 2);
 }
 
+TEST(ExperimentViewTest, TakesUpTrialsThatAreAddedMeanwhile) {
+  std::vector<v1::Trial> trials = TwoTrials();
+  ExperimentView view({trials[1]}, true);
+  EXPECT_EQ(view.trials()[0].label, "sin_cos");
+  v1::Event done = MakeEvent(1);
+  done.set_trial(trials[1].name());
+  done.mutable_state_change()->set_to(v1::SUCCEEDED);
+  view.Apply(done);
+  EXPECT_TRUE(view.all_ended());
+  EXPECT_FALSE(view.Apply(Running(2, 1, 0)));
+
+  trials[0].mutable_specification()->set_weight_seed(7);
+  view.AddTrials(trials);
+  EXPECT_FALSE(view.all_ended());
+  EXPECT_EQ(view.trials()[0].label, "none seeds 7/0");
+  EXPECT_EQ(view.trials()[0].state, v1::QUEUED);  // the events will tell
+  EXPECT_EQ(view.Find(trials[1].name())->state, v1::SUCCEEDED);
+  EXPECT_EQ(view.Find(trials[1].name())->label, "sin_cos seed 0");
+  EXPECT_DOUBLE_EQ(view.fraction(), 0.5);
+  EXPECT_TRUE(view.Apply(Running(2, 1, 0)));
+  EXPECT_EQ(view.trials()[0].state, v1::RUNNING);
+}
+
 TEST(ExperimentViewTest, AppliesAnEventOnce) {
   ExperimentView view(TwoTrials(), true);
   EXPECT_TRUE(view.Apply(Points(7, {{100, 2.0f}})));

@@ -36,7 +36,7 @@ overview = dashboard(
             number("Model steps a second", "Training steps of models, over all workers.",
                    query(f'sum(instance:lengthwise_worker_model_steps:rate1m{{instance=~"$instance"}})'), unit="none",
                    width=3),
-            number("Oldest queued", "Age of the queued trial that was submitted first.",
+            number("Oldest queued", "How long the trial that has been queued for longest waits.",
                    query(f"max(lengthwise_queue_oldest_seconds{{{SERVER}}})"), unit="s", width=3),
             number("Alerts", "Alerts of deploy/prometheus/alerts.yml that fire.",
                    query('count(ALERTS{alertname=~"Lengthwise.*", alertstate="firing"}) or vector(0)'), width=3,

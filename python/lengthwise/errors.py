@@ -44,7 +44,7 @@ class NotFoundError(LengthwiseError):
 
 
 class UnavailableError(LengthwiseError):
-    """Nobody serves at the address, or the server is starting or stopping: try again later."""
+    """Nobody serves at the address, or the server cannot do it now (it stops, its disk is full): try again later."""
 
 
 def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
@@ -55,9 +55,11 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
     message = error.details() or code.name
     violations: list[FieldViolation] = []
     retry_delay = 0.0
+    answered = False
     for key, value in error.trailing_metadata() or ():
         if key != _DETAILS or not isinstance(value, bytes):
             continue
+        answered = True  # for gRPC's own errors have no details
         for detail in rpc_details_pb2.Status.FromString(value).details:
             # The messages are google.rpc's, but under names of this package.
             kind = detail.type_url.rpartition(".")[2]
@@ -73,6 +75,8 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
         message = "\n".join(str(violation) for violation in violations)
     if code is grpc.StatusCode.NOT_FOUND:
         return NotFoundError(message, code=code)
+    if code is grpc.StatusCode.UNAVAILABLE and answered:
+        return UnavailableError(message, code=code, retry_delay=retry_delay)
     if code is grpc.StatusCode.UNAVAILABLE:
         reason = message.rpartition(": ")[2] if "onnect" in message else message
         return UnavailableError(

@@ -68,6 +68,25 @@ TEST_F(CoordinatorStatisticsTest, DecisionsAreCountedByKindFromZero) {
   EXPECT_EQ(Read().lease_trials.sum(), 2);
 }
 
+TEST_F(CoordinatorStatisticsTest, TheQueueIsAsOldAsTheWaitOfItsTrials) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  coordinator_.Advance(absl::Seconds(7));
+  EXPECT_EQ(Read().oldest_queued_seconds, 7);
+  ASSERT_TRUE(coordinator_.Complete(coordinator_.Acquire("w"), 0, 10, {1, 0.5}));
+  EXPECT_EQ(Read().oldest_queued_seconds, 0);
+  // An old experiment's new trials have not waited for ten days.
+  coordinator_.Advance(absl::Hours(240));
+  ASSERT_TRUE(coordinator_.Extend(experiment, {7}).ok());
+  coordinator_.Advance(absl::Seconds(3));
+  EXPECT_EQ(Read().oldest_queued_seconds, 3);
+  // Nor has a trial that is tried again.
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  coordinator_.Advance(absl::Hours(240));
+  ASSERT_TRUE(coordinator_.Retry(experiment, {v1::CANCELLED}).ok());
+  coordinator_.Advance(absl::Seconds(5));
+  EXPECT_EQ(Read().oldest_queued_seconds, 5);
+}
+
 TEST_F(CoordinatorStatisticsTest, RetriesAreCountedByWhy) {
   const std::string experiment = coordinator_.Create("sort", 1, 2);
   const auto retries = [&] { return Counted(Read().decided.retries); };

@@ -180,6 +180,8 @@ TEST_F(CoordinatorUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn)
   EXPECT_EQ(ended->state(), v1::SUCCEEDED);
   EXPECT_EQ(ended->outcome().training_seconds(), 12);
   EXPECT_EQ(ended->specification().task().name(), "bucket_sort");
+  // How long its last trial waits is taken from the experiment, for it was not written down.
+  EXPECT_GT(coordinator_->GetStatistics().oldest_queued_seconds, 0);
 
   // The worker of the lease sends on from where it was.
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());

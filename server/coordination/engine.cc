@@ -198,6 +198,7 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   SetPast(change.past, trial);
   const bool running = change.to == v1::RUNNING;
   const bool ended = !running && change.to != v1::QUEUED;
+  if (change.to == v1::QUEUED && previous != v1::QUEUED) trial.queue_time = clock_.wall();
   if (running) {
     trial.worker = change.worker;
     trial.token = change.token;

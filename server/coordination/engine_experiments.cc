@@ -86,6 +86,7 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
                                   absl::flat_hash_map<std::string, int64_t> packs,
                                   absl::string_view reason) {
   int32_t index = first_index;
+  const absl::Time now = clock_.wall();
   std::vector<TrialRecord> records;
   records.reserve(trials.size());
   for (const specification::GridTrial& grid_trial : trials) {
@@ -106,6 +107,7 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
     trial.data_seed = grid_trial.data_seed;
     trial.state = v1::QUEUED;
     trial.reason = std::string(reason);
+    trial.queue_time = now;
   }
   absl::Status status = writer_.InsertTrials(absl::MakeSpan(records));
   if (!status.ok()) return status;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/impl/codegen/client_unary_call.h"
 #include "gtest/gtest.h"
 #include "monitoring/histogram.h"
 #include "monitoring/scrape.h"
@@ -240,8 +241,34 @@ TEST(RpcMetrics, CallsAreCountedByMethodAndCodeAndOpenStreamsWhileTheyAreOpen) {
                                "\"ExperimentService/WatchExperiment\"} 1\n"));
 }
 
+TEST(RpcMetrics, WhatAClientMakesUpIsOneLabel) {
+  FakeCoordinator coordinator;
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  RpcServer::Options options;
+  options.interceptors.push_back(endpoint->rpc_metrics().Interceptor());
+  const auto server = RpcServer::Start(std::move(options), coordinator).value();
+  const auto channel = grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials());
+  for (const char* made_up : {"/lengthwise.v1.ExperimentService/Y1", "/lengthwise.v1.X/Y2"}) {
+    const grpc::internal::RpcMethod method(made_up, grpc::internal::RpcMethod::NORMAL_RPC);
+    grpc::ClientContext context;
+    v1::Experiment experiment;
+    const grpc::Status status = grpc::internal::BlockingUnaryCall(
+        channel.get(), method, &context, v1::GetExperimentRequest(), &experiment);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  }
+  // The last call's interceptor may end after its answer; stopping waits for it.
+  server->Stop(absl::Seconds(30));
+  const std::string page = monitoring::Scrape(endpoint->address());
+  EXPECT_THAT(page, Not(HasSubstr("Y1")));
+  EXPECT_THAT(page, Not(HasSubstr("Y2")));
+  EXPECT_THAT(page, HasSubstr("method=\"other\""));
+}
+
 TEST(RpcMetrics, LabelsAreBounded) {
   EXPECT_EQ(MethodLabel("/lengthwise.v1.WorkerService/Heartbeat"), "WorkerService/Heartbeat");
+  EXPECT_EQ(MethodLabel("/lengthwise.v1.WorkerService/Hearbeat"), "other");
+  EXPECT_EQ(MethodLabel("/lengthwise.v1.X/Y"), "other");
+  EXPECT_EQ(MethodLabel("/lengthwise.v1."), "other");
   EXPECT_EQ(MethodLabel("/grpc.health.v1.Health/Check"), "other");
   EXPECT_EQ(MethodLabel("whatever"), "other");
   EXPECT_EQ(CodeLabel(grpc::StatusCode::OK), "OK");

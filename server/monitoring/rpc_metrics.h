@@ -3,8 +3,8 @@
 //   lengthwise_rpc_seconds{method,code}  histogram: from a call's start to its status; streams are
 //   long on purpose lengthwise_rpc_open_streams{method}  gauge: streaming calls that have not ended
 //
-// `method` is "ExperimentService/GetTrial" for Lengthwise's own services and "other" for all else,
-// so that a client cannot make label values up.
+// `method` is "ExperimentService/GetTrial" for the rpcs of the API and "other" for all else: a
+// client, which needs no token to call what does not exist, cannot make label values up.
 #ifndef LENGTHWISE_SERVER_MONITORING_RPC_METRICS_H_
 #define LENGTHWISE_SERVER_MONITORING_RPC_METRICS_H_
 
@@ -37,8 +37,8 @@ class RpcMetrics {
   prometheus::Family<prometheus::Gauge>& open_streams_;
 };
 
-// "/lengthwise.v1.ExperimentService/GetTrial" -> "ExperimentService/GetTrial"; "other" for other
-// packages.
+// "/lengthwise.v1.ExperimentService/GetTrial" -> "ExperimentService/GetTrial"; "other" for what is
+// no rpc of the API.
 std::string MethodLabel(absl::string_view method);
 
 // "OK", "NOT_FOUND", ...: the names of gRPC's status codes.

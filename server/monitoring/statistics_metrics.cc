@@ -29,7 +29,7 @@ struct Metric {
 
 constexpr Metric kMetrics[] = {
     {"lengthwise_queue_oldest_seconds", MetricType::Gauge,
-     "Age of the queued trial that was submitted first; 0 when none is queued.",
+     "How long the trial that has been queued for longest waits; 0 when none is queued.",
      [](const Statistics& s) { return s.oldest_queued_seconds; }},
     {"lengthwise_leases", MetricType::Gauge, "Packs that are leased to workers.",
      [](const Statistics& s) { return static_cast<double>(s.leases); }},

@@ -26,7 +26,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
     detail.set_type_url(std::string(type_url));
     detail.set_value(std::string(payload));
   });
-  if (wire.details().empty()) return grpc::Status(code, message);
+  if (wire.details().empty() && code != grpc::StatusCode::UNAVAILABLE) {
+    return grpc::Status(code, message);
+  }
   wire.set_code(static_cast<int>(code));
   wire.set_message(message);
   return grpc::Status(code, message, wire.SerializeAsString());

@@ -2,7 +2,9 @@
 //
 // Payloads of an absl::Status travel in the trailing metadata "grpc-status-details-bin" as the
 // details of a serialized google.rpc.Status, where clients of any language look for them (Google's
-// error model, https://aip.dev/193).
+// error model, https://aip.dev/193). An UNAVAILABLE has them always: gRPC's own, of a server that
+// nobody reaches, has none, and so a client knows the server's words ("the disk is full") from
+// gRPC's.
 #ifndef LENGTHWISE_SERVER_SERVICES_STATUS_H_
 #define LENGTHWISE_SERVER_SERVICES_STATUS_H_
 
@@ -15,7 +17,8 @@
 
 namespace lengthwise::server {
 
-// Code, message and every payload: a payload's type URL becomes the detail's.
+// Code, message and every payload: a payload's type URL becomes the detail's. Without a payload
+// UNAVAILABLE alone has details: code and message.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 // The inverse. Details that cannot be parsed are dropped.

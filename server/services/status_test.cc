@@ -28,6 +28,16 @@ TEST(Status, AStatusWithoutPayloadHasNoDetails) {
   EXPECT_TRUE(status.error_details().empty());
 }
 
+TEST(Status, UnavailableIsKnownFromGrpcsOwnByItsDetails) {
+  const absl::Status full = absl::UnavailableError("nothing was stored: the disk is full");
+  const grpc::Status status = ToGrpcStatus(full);
+  google::rpc::Status wire;
+  ASSERT_TRUE(wire.ParseFromString(status.error_details()));
+  EXPECT_EQ(wire.code(), 14);  // UNAVAILABLE in google/rpc/code.proto
+  EXPECT_EQ(wire.message(), "nothing was stored: the disk is full");
+  EXPECT_EQ(FromGrpcStatus(status), full);
+}
+
 TEST(Status, FieldViolationsTravelAsGoogleRpcStatus) {
   const grpc::Status status = ToGrpcStatus(InvalidField("page_size", "is -1; accepted: 0 to 1000"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);

@@ -214,7 +214,7 @@ class MemoryReader : public Base {
     absl::Time oldest = NoTime();
     for (const auto& [key, trial] : data().trials.rows()) {
       if (trial.state != v1::QUEUED) continue;
-      if (oldest == NoTime() || trial.create_time < oldest) oldest = trial.create_time;
+      if (oldest == NoTime() || trial.queue_time < oldest) oldest = trial.queue_time;
     }
     return oldest;
   }

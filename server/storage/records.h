@@ -72,6 +72,8 @@ struct TrialRecord {
   int64_t token = 0;
   int64_t checkpoint_step = 0;
   absl::Time create_time = NoTime();  // the experiment's; read only
+  // When it was queued last: by its submission or extension, a retry, or a loss of its worker.
+  absl::Time queue_time = NoTime();
   absl::Time start_time = NoTime();
   absl::Time end_time = NoTime();
   // Serialized v1::Outcome of a trial that succeeded.

@@ -35,7 +35,7 @@ ExperimentRecord ReadExperiment(const SqliteStatement& row) {
   "SELECT t.key, t.experiment, x.id, t.idx, t.id, t.pack, t.learning_rate, t.weight_seed, "  \
   "t.data_seed, t.state, t.reason, t.attempt, t.failures, t.not_before, t.worker, t.token, " \
   "t.checkpoint_step, x.create_time, t.start_time, t.end_time, t.outcome, t.failure, "       \
-  "t.failure_step, t.preemptions, t.pack_limit "
+  "t.failure_step, t.preemptions, t.pack_limit, t.queue_time "
 
 TrialRecord ReadTrial(const SqliteStatement& row) {
   TrialRecord record;
@@ -64,6 +64,7 @@ TrialRecord ReadTrial(const SqliteStatement& row) {
   record.failure_step = row.Int(22);
   record.preemptions = static_cast<int32_t>(row.Int(23));
   record.pack_limit = static_cast<int32_t>(row.Int(24));
+  record.queue_time = row.Time(25);
   return record;
 }
 
@@ -258,9 +259,9 @@ absl::Status SqliteReader<Base>::ForEachUnendedTrial(
                                 "JOIN experiments x ON x.key = t.experiment "
                                 "JOIN packs p ON p.key = t.pack WHERE t.state = 2 ORDER BY t.key");
     while (query.Step()) {
-      take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(25)),
-                              .owner = query.String(26),
-                              .pack_key = query.String(27)});
+      take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(26)),
+                              .owner = query.String(27),
+                              .pack_key = query.String(28)});
     }
     if (!query.status().ok()) return query.status();
   }
@@ -446,8 +447,7 @@ absl::StatusOr<v1::TrialCounts> SqliteReader<Base>::TotalCounts() {
 template <typename Base>
 absl::StatusOr<absl::Time> SqliteReader<Base>::OldestQueued() {
   SqliteStatement query = connection_.Query(
-      "SELECT x.create_time FROM trials t JOIN experiments x ON x.key = t.experiment "
-      "WHERE t.state = 1 ORDER BY t.key LIMIT 1");
+      "SELECT queue_time FROM trials WHERE state = 1 ORDER BY queue_time LIMIT 1");
   const absl::Time time = query.Step() ? query.Time(0) : NoTime();
   if (!query.status().ok()) return query.status();
   return time;

@@ -14,12 +14,12 @@ namespace {
 constexpr size_t kRowsAtOnce = 30;
 constexpr char kInsertTrial[] =
     "INSERT INTO trials (experiment, idx, id, pack, learning_rate, weight_seed, data_seed, state, "
-    "reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    "reason, queue_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 const char* InsertManyTrials() {
   static const std::string* const sql = [] {
     auto* text = new std::string(kInsertTrial);
-    for (size_t row = 1; row < kRowsAtOnce; ++row) *text += ", (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    for (size_t row = 1; row < kRowsAtOnce; ++row) *text += ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     return text;
   }();
   return sql->c_str();
@@ -121,6 +121,7 @@ absl::Status SqliteWriter::InsertRows(absl::Span<TrialRecord> trials) {
     statement.Bind(++index, trial.data_seed);
     statement.Bind(++index, trial.state);
     statement.Bind(++index, trial.reason);
+    statement.Bind(++index, trial.queue_time);
   }
   absl::Status status = statement.Run();
   // AUTOINCREMENT counts up row by row.
@@ -161,11 +162,11 @@ absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState 
               "UPDATE trials SET state = ?2, reason = ?3, attempt = ?4, failures = ?5, "
               "not_before = ?6, worker = ?7, token = ?8, checkpoint_step = ?9, start_time = ?10, "
               "end_time = ?11, outcome = ?12, failure = ?13, failure_step = ?14, "
-              "preemptions = ?15, pack_limit = ?16 WHERE key = ?1",
+              "preemptions = ?15, pack_limit = ?16, queue_time = ?17 WHERE key = ?1",
               trial.key, trial.state, trial.reason, trial.attempt, trial.failures, trial.not_before,
               trial.worker, trial.token, trial.checkpoint_step, trial.start_time, trial.end_time,
               SqliteBlob{trial.outcome}, trial.failure, trial.failure_step, trial.preemptions,
-              trial.pack_limit)
+              trial.pack_limit, trial.queue_time)
           .Run();
   if (!status.ok() || trial.state == previous) return status;
   if (status = CountTrial(trial.experiment, previous, -1); !status.ok()) return status;

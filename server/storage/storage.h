@@ -92,7 +92,7 @@ class StorageReader {
   virtual absl::StatusOr<int64_t> CountUnendedTrials(absl::string_view owner) = 0;
   // Over all experiments.
   virtual absl::StatusOr<v1::TrialCounts> TotalCounts() = 0;
-  // When the oldest queued trial was created; NoTime() when none is queued.
+  // When the trial was queued that has been so for longest; NoTime() when none is queued.
   virtual absl::StatusOr<absl::Time> OldestQueued() = 0;
 };
 

@@ -152,6 +152,28 @@ TEST_P(StorageConformanceTest, CountsTrialsByStateAndEndsTheExperimentWithTheLas
   EXPECT_EQ((*storage_->Read())->TotalCounts()->cancelled(), 1);
 }
 
+TEST_P(StorageConformanceTest, TheOldestOfTheQueueIsTheTrialThatWasQueuedFirst) {
+  EXPECT_EQ(*(*storage_->Read())->OldestQueued(), NoTime());
+  // Not that which was made first: it was queued again.
+  const ExperimentRecord experiment = Insert("sort", 3);
+  ASSERT_TRUE(writer().Begin().ok());
+  for (int i = 0; i < 3; ++i) {
+    TrialRecord trial = Trial(experiment, i);
+    Change(trial, v1::RUNNING);
+    trial.queue_time = absl::FromUnixSeconds(5000 - 1000 * i);
+    Change(trial, v1::QUEUED);
+  }
+  ASSERT_TRUE(writer().Commit().ok());
+  EXPECT_EQ(*(*storage_->Read())->OldestQueued(), absl::FromUnixSeconds(3000));
+  TrialRecord oldest = Trial(experiment, 2);
+  EXPECT_EQ(oldest.queue_time, absl::FromUnixSeconds(3000));
+  ASSERT_TRUE(writer().Begin().ok());
+  Change(oldest, v1::RUNNING);
+  ASSERT_TRUE(writer().Commit().ok());
+  Reopen();
+  EXPECT_EQ(*(*storage_->Read())->OldestQueued(), absl::FromUnixSeconds(4000));
+}
+
 TEST_P(StorageConformanceTest, UnendedTrialsAreCountedByOwnerOverAllExperiments) {
   const ExperimentRecord first = Insert("sort", 3);
   Insert("sort", 2);

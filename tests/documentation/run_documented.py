@@ -3,19 +3,23 @@
 
   run_documented.py DOCUMENT --programs DIR
 
-A block is run where a comment, which readers do not see, stands before it:
+Before every block stands a comment, which readers do not see:
 
   <!-- runs -->                      every line is a command and must end with 0
   <!-- runs, ends with 0 2 -->       the first must end with 0, the others with 2
   <!-- runs after `COMMAND` -->      COMMAND is run before, and is not shown; there may be several
   <!-- runs, other numbers -->       what is printed has other numbers than the document, and columns of other widths
   <!-- runs, within 60 s -->         each command is run until it prints what it should, for so long
+  <!-- runs, few steps -->           from here on the specifications of experiments/ take a few steps, like those in quick/
+  <!-- input of `COMMAND` -->         COMMAND is run with the block as its standard input, and must end with 0
+  <!-- not run: WHY -->
 
 Where lines of a block begin with "$ ", they are the commands, and the others are what they print, to the letter; "..." on a
-line of its own stands for any lines. Servers, workers and Prometheus are started in the background; their addresses take the
-place of 127.0.0.1:7070 (API), 127.0.0.1:9464 (metrics) and 127.0.0.1:9090 (Prometheus). Everything happens in an empty
-directory with deploy/, experiments/ and tests/documentation/files/*. The quick/ specifications are cut to a few steps, the
-others beside them are evaluated more often, and Prometheus scrapes each second.
+line of its own stands for any lines. What ends in "&" goes on in the background to the end, and none of it may end before:
+servers, workers and Prometheus, whose addresses take the place of 127.0.0.1:7070 (API), 127.0.0.1:9464 (metrics) and
+127.0.0.1:9090 (Prometheus). What a line exports holds for those after it. Everything happens in an empty directory with bazel-bin/,
+deploy/, experiments/ and tests/documentation/files/*. The quick/ specifications are cut to a few steps, the others beside them are
+evaluated more often, and Prometheus scrapes each second.
 """
 
 import argparse
@@ -29,9 +33,9 @@ import sys
 import tempfile
 import time
 
-BLOCK = re.compile(r"^<!-- runs(?P<how>[^>]*?)-->\n```[a-z]*\n(?P<text>.*?)^```$", re.M | re.S)
-FENCE = re.compile(r"^```", re.M)
-BACKGROUND = re.compile(r"(lengthwise_server|lengthwise_worker|prometheus)\b")
+BLOCK = re.compile(r"^(?:<!-- (?P<mark>(?:(?!-->).)*?) -->\n)?```[a-z]*\n(?P<text>.*?)^```$", re.M | re.S)
+BACKGROUND = re.compile(r"(?P<command>.*?)\s*&\s*(#.*)?$")
+EXPORT = re.compile(r"export (?P<settings>(\w+=\S+\s*)+)(#.*)?$")
 NUMBER = re.compile(r"((?<=\s)-)?\d[\d.,:]*(e[-+]\d+)?")
 SECONDS = 600
 
@@ -47,12 +51,11 @@ class Runner:
         binaries.mkdir()
         for name in ("lengthwise", "lengthwise_server", "lengthwise_worker"):
             (binaries / name).symlink_to(programs[name])
+            built = directory / "bazel-bin" / name.replace("lengthwise_", "").replace("lengthwise", "client")
+            built.mkdir(parents=True)
+            (built / name).symlink_to(programs[name])
         shutil.copytree(root / "experiments", directory / "experiments")
-        for path in (directory / "experiments").rglob("quick/*.yaml"):
-            path.chmod(0o644)
-            text = re.sub(r"\b(steps|epochs): \d+", "steps: 5", path.read_text())
-            text = re.sub(r"\bwarmup_steps: \d+", "warmup_steps: 1", text)
-            path.write_text(re.sub(r"\bsequences: \d+", "sequences: 4", text))
+        self.cut("**/quick/*.yaml")
         for path in (directory / "experiments").glob("*.yaml"):
             path.chmod(0o644)
             path.write_text(re.sub(r"\bevery_steps: \d+", "every_steps: 5", path.read_text()))
@@ -72,9 +75,16 @@ class Runner:
             LC_ALL="C.UTF-8",
         )
 
+    def cut(self, specifications):
+        """To a few steps."""
+        for path in (self.directory / "experiments").glob(specifications):
+            path.chmod(0o644)
+            text = re.sub(r"\b(steps|epochs): \d+", "steps: 5", path.read_text())
+            text = re.sub(r"\bwarmup_steps: \d+", "warmup_steps: 1", text)
+            path.write_text(re.sub(r"\bsequences: \d+", "sequences: 4", text))
+
     def start(self, command):
         """A server, a worker or Prometheus; of those that serve waits until they do."""
-        command = command.split(" #")[0].rstrip(" &")
         ready = self.directory / f"ready{len(self.background)}"
         log = self.directory / f"background{len(self.background)}.log"
         if command.startswith("lengthwise_server"):
@@ -87,7 +97,7 @@ class Runner:
         with open(log, "wb") as file:
             process = subprocess.Popen(["bash", "-c", "exec " + self.local(command)], cwd=self.directory,
                                        env=self.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
-        self.background.append(process)
+        self.background.append((command, process, log))
         if command.startswith("lengthwise_worker"):
             return
         deadline = time.time() + SECONDS
@@ -113,15 +123,21 @@ class Runner:
             text = text.replace(real, documented)
         return text
 
-    def run(self, command, code, expected, other_numbers=False, seconds=0):
+    def run(self, command, code, expected, other_numbers=False, seconds=0, given=""):
         self.commands += 1
-        if BACKGROUND.match(command):
-            return self.start(command)
+        if background := BACKGROUND.match(command):
+            return self.start(background["command"])
+        if export := EXPORT.match(command):
+            self.environment.update(one.split("=", 1) for one in self.local(export["settings"]).split())
+            return None
         began = time.time()
         while True:
-            done = subprocess.run(["bash", "-c", self.local(command)], cwd=self.directory, env=self.environment,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
-                                  check=False)
+            try:
+                done = subprocess.run(["bash", "-c", self.local(command)], cwd=self.directory, env=self.environment,
+                                      input=given.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
+                                      check=False)
+            except subprocess.TimeoutExpired:
+                return self.failures.append(f"$ {command}\nhas not ended after {SECONDS} s")
             printed = self.documented(done.stdout.decode("utf-8", "replace"))
             as_said = expected is None or same(expected, printed, other_numbers)
             if (done.returncode == code and as_said) or time.time() > began + seconds:
@@ -134,9 +150,11 @@ class Runner:
             self.failures.append(f"$ {command}\nis documented to print\n{expected}\nand prints\n{printed}")
 
     def stop(self):
-        for process in reversed(self.background):
+        for command, process, log in self.background:
+            if process.poll() is not None:
+                self.failures.append(f"{command} &\nended with {process.returncode}:\n{log.read_text()}")
             process.send_signal(signal.SIGTERM)
-        for process in reversed(self.background):
+        for _, process, _ in reversed(self.background):
             try:
                 process.wait(60)
             except subprocess.TimeoutExpired:
@@ -180,11 +198,23 @@ def main():
     text = options.document.read_text()
     programs = {name: getattr(options, name).absolute() for name in ("lengthwise", "lengthwise_server", "lengthwise_worker")}
     blocks = list(BLOCK.finditer(text))
+    run = 0
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
         runner = Runner(options.root.absolute(), programs, pathlib.Path(directory))
         try:
             for block in blocks:
-                how = block["how"]
+                kind, how = re.match(r"(runs|not run: .|input of|)(.*)", block["mark"] or "", re.S).groups()
+                if not kind:
+                    line = text[:block.start()].count("\n") + 1
+                    runner.failures.append(f"line {line}: no comment says whether the block runs, or why it does not")
+                if not kind or kind.startswith("not run"):
+                    continue
+                run += 1
+                if kind == "input of":
+                    runner.run(re.match(r" `([^`]+)`", how)[1], 0, None, given=block["text"])
+                    continue
+                if "few steps" in how:
+                    runner.cut("*.yaml")
                 codes = [int(code) for code in (re.search(r"ends with ([\d ]+)", how) or ["", "0"])[1].split()]
                 for hidden in re.findall(r"after\s+`([^`]+)`", how):
                     runner.run(hidden, 0, None)
@@ -195,9 +225,8 @@ def main():
             runner.stop()
     for failure in runner.failures:
         print(f"FAILED {options.document}: {failure}")
-    print(f"{options.document}: {runner.commands} commands in {len(blocks)} of {len(FENCE.findall(text)) // 2} blocks, "
-          f"{len(runner.failures)} failed")
-    return 1 if runner.failures or not blocks else 0
+    print(f"{options.document}: {runner.commands} commands in {run} of {len(blocks)} blocks, {len(runner.failures)} failed")
+    return 1 if runner.failures or not run else 0
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ namespace lengthwise::monitoring_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Options of a program, from its --help.
 std::string HelpOf(const std::string& program) { return RunCommand({program, "--help"}).output; }
@@ -143,6 +144,41 @@ TEST(DeploymentTest, EveryOptionThatIsGivenIsOneOfTheProgram) {
     }
   }
   EXPECT_GE(options, 8);
+}
+
+// A service sees no home, where install.sh has put LibTorch.
+TEST(CollectTest, WhatIsCollectedNeedsNothingOfWhereItWasBuiltAndHidesNothingOfDebians) {
+  const std::string directory = testing::TempDir() + "/collected";
+  std::filesystem::remove_all(directory);
+  const CommandResult collected = RunCommand({"deploy/collect.sh", directory, "."});
+  ASSERT_TRUE(collected.ok) << collected.output;
+  bool torch = false;
+  for (const char* program : {"lengthwise_server", "lengthwise_worker", "lengthwise"}) {
+    const CommandResult loaded =
+        RunCommand({"/usr/bin/ldd", absl::StrCat(directory, "/usr/local/bin/", program)});
+    ASSERT_TRUE(loaded.ok) << loaded.output;
+    EXPECT_THAT(loaded.output, Not(HasSubstr("not found")));
+    for (const absl::string_view line : absl::StrSplit(loaded.output, '\n')) {
+      const size_t arrow = line.find("=> /");
+      if (arrow == absl::string_view::npos) continue;
+      const absl::string_view path = line.substr(arrow + 3);
+      torch = torch || absl::StrContains(path, "/lib/lengthwise/libtorch_cpu.so");
+      EXPECT_TRUE(absl::StartsWith(path, directory) || absl::StartsWith(path, "/lib/") ||
+                  absl::StartsWith(path, "/usr/lib/"))
+          << program << " loads " << path;
+    }
+  }
+  EXPECT_TRUE(torch);
+  const std::string libraries = directory + "/usr/local/lib/lengthwise";
+  for (const auto& entry : std::filesystem::directory_iterator(libraries)) {
+    const std::string name = entry.path().filename();
+    EXPECT_FALSE(absl::StartsWith(name, "libssl") || absl::StartsWith(name, "libstdc++") ||
+                 absl::StartsWith(name, "libgrpc"))
+        << name << " is Debian's";
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory + "/etc")) << "other programs would see them";
+  EXPECT_THAT(ReadText(directory + "/usr/local/share/lengthwise/packages"), HasSubstr("libssl3\n"));
+  std::filesystem::remove_all(directory);
 }
 
 TEST(ComposeTest, TheFileIsValid) {

@@ -159,6 +159,22 @@ class ClientTest(unittest.TestCase):
             with self.assertRaisesRegex(lengthwise.UnavailableError, "cannot reach a server at 127.0.0.1:1"):
                 nobody.experiments()
 
+    def test_a_server_whose_disk_is_full_is_not_taken_for_absent(self):
+        full = service.Server(largest_file_kib=512)
+        large = service.specification("large", seeds=list(range(5000)))
+        try:
+            with lengthwise.Client(full.address) as client:
+                with self.assertRaisesRegex(lengthwise.UnavailableError, "^nothing was stored: .*; try again$"):
+                    client.submit(large)
+            path = service.new_directory() / "large.yaml"
+            path.write_text(json.dumps(large))
+            done = subprocess.run([service.CLIENT, "submit", path, "--server", full.address], capture_output=True, text=True,
+                                  env=service.ENVIRONMENT, check=False)  # fmt: skip
+        finally:
+            full.kill()
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "^lengthwise: nothing was stored: .*; try again\n$")
+
     def test_trials_are_cancelled_tried_again_and_added(self):
         experiment = self.client.submit(service.specification("changes"))
         self.assertEqual(experiment.trial(0).cancel("not this one").state, "CANCELLED")

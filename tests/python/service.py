@@ -56,9 +56,13 @@ os.environ["LENGTHWISE_CONFIG"] = ""
 class Server:
     """A server that can be killed and started again on its port."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest_file_kib: int = 0) -> None:
         self.directory = new_directory()
         self.address = "127.0.0.1:0"
+        self._limit: list[str] = []
+        if largest_file_kib > 0:  # where a write fails in the middle, as on a full disk
+            limit = f"trap '' XFSZ; ulimit -f {largest_file_kib}; exec \"$@\""
+            self._limit = ["bash", "-c", limit, "bash"]
         self.start()
 
     def start(self) -> None:
@@ -66,7 +70,7 @@ class Server:
         ready.unlink(missing_ok=True)
         with (self.directory / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [SERVER, "--listen", self.address, "--metrics_listen", "127.0.0.1:0",
+                [*self._limit, SERVER, "--listen", self.address, "--metrics_listen", "127.0.0.1:0",
                  "--data_dir", str(self.directory / "data"), "--ready_file", str(ready),
                  "--heartbeat_interval", "100ms", "--lease_duration", "30s"],
                 stdout=log, stderr=log, env=ENVIRONMENT,

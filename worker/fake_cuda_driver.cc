@@ -1,0 +1,23 @@
+// Stands for NVIDIA's driver of a machine with one GPU, as far as worker/training/cuda_driver.cc
+// asks it.
+#include <cstring>
+
+extern "C" {
+
+int cuInit(unsigned) { return 0; }
+
+int cuDeviceGetCount(int* count) {
+  *count = 1;
+  return 0;
+}
+
+int cuDeviceGet(int* device, int) {
+  *device = 0;
+  return 0;
+}
+
+int cuDeviceGetName(char* name, int size, int) {
+  std::strncpy(name, "Pretended GPU", static_cast<size_t>(size));
+  return 0;
+}
+}
