@@ -95,6 +95,7 @@ class SqliteConnection {
   // Runs statements without results, unprepared.
   absl::Status Execute(const std::string& sql);
 
+  const std::string& path() const { return path_; }
   int64_t LastInsertRowId() const { return sqlite3_last_insert_rowid(database_); }
   int64_t TotalChanges() const { return sqlite3_total_changes64(database_); }
   bool InTransaction() const { return sqlite3_get_autocommit(database_) == 0; }
