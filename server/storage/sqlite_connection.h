@@ -117,9 +117,10 @@ class SqliteConnection {
   absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
 };
 
-// The status for an SQLite result code: RESOURCE_EXHAUSTED, DATA_LOSS, FAILED_PRECONDITION or
-// UNAVAILABLE, with the file's name and what to do next.
-absl::Status SqliteError(int code, absl::string_view message, absl::string_view path);
+// The status for the newest result code of a connection: RESOURCE_EXHAUSTED, DATA_LOSS,
+// FAILED_PRECONDITION or UNAVAILABLE, with the file's name, what the operating system said where it
+// is the cause, and what to do next.
+absl::Status SqliteError(int code, sqlite3* database, absl::string_view path);
 
 template <typename... Parameters>
 SqliteStatement SqliteConnection::Query(const char* sql, const Parameters&... parameters) {
