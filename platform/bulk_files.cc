@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
 #include "platform/files.h"
 
 namespace lengthwise::platform {
@@ -61,9 +62,11 @@ absl::Status SyncFileSystem(const std::string& path) {
 }
 
 absl::Status MoveDirectory(const std::string& from, const std::string& to) {
+  LENGTHWISE_FAILPOINT_OR_RETURN("directory.rename.before");
   if (rename(from.c_str(), to.c_str()) != 0) {
     return FileError(errno, absl::StrCat("rename ", from, " to"), to);
   }
+  LENGTHWISE_FAILPOINT("directory.rename.after");
   const std::string parent = std::filesystem::path(to).parent_path().string();
   return SyncDirectory(parent.empty() ? "." : parent);
 }

@@ -13,7 +13,8 @@
 //     delay(N)    N milliseconds pass
 //     @K          only the K-th time that the place is reached, from 1; without it, every time
 //   LENGTHWISE_FAILPOINTS_REACHED=FILE
-//     a name is appended to the file, on a line of its own, when it is reached for the first time
+//     a name is appended to the file, on a line of its own, when it is reached for the first time,
+//     and "NAME acts" when it does what was asked for
 //
 // A name says where it stands and on which side of the deed: "outbox.put.after".
 #ifndef LENGTHWISE_PLATFORM_FAILPOINT_H_

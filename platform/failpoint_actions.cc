@@ -39,6 +39,9 @@ class Failpoints {
   absl::Status Reach(absl::string_view name);
 
  private:
+  // A line of the file, if there is one.
+  void Tell(absl::string_view text);
+
   absl::flat_hash_map<std::string, Order> orders_;
   std::string reached_file_;
   Mutex mutex_;
@@ -85,25 +88,29 @@ Failpoints::Failpoints() {
   if (const char* file = std::getenv("LENGTHWISE_FAILPOINTS_REACHED")) reached_file_ = file;
 }
 
+void Failpoints::Tell(absl::string_view text) {
+  if (reached_file_.empty()) return;
+  // One write: lines of several processes do not mix.
+  const std::string line = absl::StrCat(text, "\n");
+  const int descriptor =
+      open(reached_file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0 || write(descriptor, line.data(), line.size()) < 0) {
+    RefuseEnvironment(reached_file_);
+  }
+  close(descriptor);
+}
+
 absl::Status Failpoints::Reach(absl::string_view name) {
   int64_t times = 0;
   {
     MutexLock lock(mutex_);
     times = ++reached_[name];
   }
-  if (times == 1 && !reached_file_.empty()) {
-    // One write: lines of several processes do not mix.
-    const std::string line = absl::StrCat(name, "\n");
-    const int descriptor =
-        open(reached_file_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    if (descriptor < 0 || write(descriptor, line.data(), line.size()) < 0) {
-      RefuseEnvironment(reached_file_);
-    }
-    close(descriptor);
-  }
+  if (times == 1) Tell(name);
   const auto order = orders_.find(name);
   if (order == orders_.end()) return absl::OkStatus();
   if (order->second.only_at != 0 && order->second.only_at != times) return absl::OkStatus();
+  Tell(absl::StrCat(name, " acts"));
   switch (order->second.action) {
     case Action::kCrash:
       kill(getpid(), SIGKILL);

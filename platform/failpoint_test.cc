@@ -97,17 +97,17 @@ TEST(FailpointTest, AMalformedOrderIsNotIgnored) {
   }
 }
 
-TEST(FailpointTest, NamesThatWereReachedAreWrittenDownOnce) {
+TEST(FailpointTest, NamesThatWereReachedAreWrittenDownOnceAndOrdersWhenTheyAreCarriedOut) {
   const std::string file = testing::TempDir() + "/reached";
   ASSERT_EQ(DeleteFile(file), absl::OkStatus());
-  EXPECT_EQ(InProcess("",
+  EXPECT_EQ(InProcess("store.after=full@2;store.before=full@3",
                       [&] {
                         setenv("LENGTHWISE_FAILPOINTS_REACHED", file.c_str(), 1);
                         int stored = 0;
                         return Store(stored).ok() && Store(stored).ok() ? 0 : 1;
                       }),
             0);
-  EXPECT_EQ(*ReadFile(file), "store.before\nstore.after\n");
+  EXPECT_EQ(*ReadFile(file), "store.before\nstore.after\nstore.after acts\n");
 }
 
 }  // namespace

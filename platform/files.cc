@@ -200,7 +200,7 @@ absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& p
     const int error = errno;
     close(descriptor);
     if (error != EWOULDBLOCK) return FileError(error, "lock", path);
-    return absl::FailedPreconditionError(absl::StrCat(path, " is locked by another process"));
+    return absl::AbortedError(absl::StrCat(path, " is locked by another process"));
   }
   return std::unique_ptr<FileLock>(new FileLock(descriptor));
 }

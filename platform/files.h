@@ -79,7 +79,7 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view data
 // process dies.
 class FileLock {
  public:
-  // FAILED_PRECONDITION when another holds it.
+  // ABORTED when another holds it.
   static absl::StatusOr<std::unique_ptr<FileLock>> Acquire(const std::string& path);
   ~FileLock();
   FileLock(const FileLock&) = delete;

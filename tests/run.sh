@@ -64,8 +64,9 @@ else
   echo "cannot install $requirements into $test_tools: the tests of exports and of the Python client will be skipped" >&2
 fi
 
-step "2/4 checking the formatting"
+step "2/4 checking the formatting, and that the documents name tests that there are"
 git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run --Werror
+tests/documentation/check_proofs.py
 
 step "3/4 building ${targets[*]} (some minutes on two cores the first time)"
 bazel build "${filter[@]}" "${targets[@]}"

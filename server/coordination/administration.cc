@@ -1,5 +1,6 @@
 // The coordinator's part in keeping the server.
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -36,7 +37,17 @@ absl::Status CoordinatorImpl::BackUp(
         response.set_total_bytes(total_bytes);
         return progress(response);
       });
-  deletions_.Release();
+  // On the coordinator's thread, as without a backup: beside it a trial could begin anew, and
+  // upload what is about to be deleted, while this looks at what the store says of it. What a
+  // server that stops refuses, the next start does.
+  for (std::function<void()>& deletion : deletions_.Release()) {
+    PostCommand({.apply = [this, deletion = std::move(deletion)]() -> Answer {
+                   deletions_.Run(deletion);
+                   return nullptr;
+                 },
+                 .fail = [](const absl::Status&) {}});
+  }
+  Flush();
   if (!path.ok()) return path.status();
   response.set_complete(true);
   response.set_path(*path);

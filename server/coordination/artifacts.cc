@@ -143,7 +143,9 @@ absl::StatusOr<CoordinatorImpl::NewestModel> CoordinatorImpl::FindNewestModel(
     for (const EventRecord& event : *events) {
       if (event.step != trial->checkpoint_step) continue;
       NewestModel model;
-      model.checkpoint = ToEvent(event, "", "").checkpoint();
+      absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(event, (*reader)->name());
+      if (!checkpoint.ok()) return checkpoint.status();
+      model.checkpoint = *std::move(checkpoint);
       model.step = event.step;
       model.artifact = {.experiment = trial->experiment_id,
                         .trial = trial->id,

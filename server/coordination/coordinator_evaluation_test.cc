@@ -201,6 +201,20 @@ TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing)
   EXPECT_TRUE(std::filesystem::exists(ModelOf(source_)));
 }
 
+TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyCannotBeReadNowWaitsForIt) {
+  ASSERT_TRUE(Train());
+  const std::string name = Evaluated(coordinator_.Evaluate(request_));
+  const std::string model = ModelOf(name);
+  std::filesystem::rename(model, model + "_aside");
+  std::filesystem::create_symlink(model, model);
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
+  EXPECT_EQ(coordinator_->GetTrial(name)->state(), v1::QUEUED);
+  EXPECT_THAT(coordinator_->GetTrial(name)->reason(), HasSubstr("cannot be read now"));
+  std::filesystem::rename(model + "_aside", model);
+  coordinator_.Advance(absl::Seconds(6));
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(1));
+}
+
 class SmallStoreEvaluationTest : public CoordinatorEvaluationTest {
  protected:
   SmallStoreEvaluationTest() : CoordinatorEvaluationTest(400'000) {}

@@ -16,12 +16,15 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/files.h"
+#include "platform/sha256.h"
 #include "server/coordination/test_coordinator.h"
 
 namespace lengthwise::server {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 std::string NewDirectory() {
@@ -108,6 +111,127 @@ TEST(CoordinatorFaultsTest, ARestartedServerGoesOnWithBackOffsTokensAndCancellat
   EXPECT_EQ(coordinator.Acquire("w").trials(0).attempt(), 2);
 }
 
+// A file that is there and cannot be read, neither by its owner nor by root, until this is gone: in
+// its place stands a link to itself.
+class Unreadable {
+ public:
+  explicit Unreadable(std::string path) : path_(std::move(path)) {
+    std::filesystem::rename(path_, path_ + "_aside");
+    std::filesystem::create_symlink(path_, path_);
+  }
+  ~Unreadable() { std::filesystem::rename(path_ + "_aside", path_); }
+  Unreadable(const Unreadable&) = delete;
+  Unreadable& operator=(const Unreadable&) = delete;
+
+ private:
+  const std::string path_;
+};
+
+// The artifact of a lease's trial.
+std::string ArtifactOf(TestCoordinator& coordinator, const std::string& trial,
+                       const std::string& bytes) {
+  std::string path = trial.substr(std::string("experiments/").size());
+  path.replace(path.find("/trials"), 7, "");
+  return absl::StrCat(coordinator.data_dir(), "/artifacts/", path, "/", platform::Sha256Hex(bytes),
+                      ".safetensors");
+}
+
+TEST(CoordinatorFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAndNothingIsLost) {
+  TestCoordinator coordinator(NewDirectory());
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  const std::string experiment = coordinator.Create("sort", 1, 2);
+  const v1::Lease lease = coordinator.Acquire("w");
+  const std::string trial = lease.trials(0).trial();
+  for (const int64_t step : {10, 20}) {
+    const std::string bytes = absl::StrCat("weights of step ", step);
+    ASSERT_EQ(coordinator.Upload(lease, 0, step, bytes), absl::OkStatus());
+    coordinator
+        .Send(lease, {PointsEvent(lease, 0, step / 5 - 1, step),
+                      CheckpointEvent(lease, 0, step / 5, step, bytes)})
+        .IgnoreError();
+  }
+  coordinator.Release("w", lease);
+  const size_t stored = coordinator.History(trial).size();
+  const auto expect_waiting_for = [&](const std::string& step) {
+    coordinator.Advance(absl::Seconds(6));
+    const v1::Lease other = coordinator.Acquire("w");
+    ASSERT_THAT(other.trials(), SizeIs(1)) << "the others do not wait";
+    EXPECT_NE(other.trials(0).trial(), trial);
+    EXPECT_THAT(coordinator.Acquire("w").trials(), SizeIs(0));
+    EXPECT_THAT(coordinator->GetTrial(trial)->reason(),
+                AllOf(HasSubstr("waits 5s more: the checkpoint of step " + step),
+                      HasSubstr("cannot be read now"), HasSubstr("symbolic links")));
+    EXPECT_EQ(coordinator.History(trial).size(), stored);
+    coordinator.Release("w", other);
+  };
+  const std::string newest = ArtifactOf(coordinator, trial, "weights of step 20");
+  {
+    const Unreadable unreadable(newest);
+    expect_waiting_for("20");
+    expect_waiting_for("20");
+  }
+  // Where the newest is lost, the one before may be whole.
+  const Unreadable unreadable(ArtifactOf(coordinator, trial, "weights of step 10"));
+  std::filesystem::rename(newest, newest + "_away");
+  expect_waiting_for("10");
+  std::filesystem::rename(newest + "_away", newest);
+
+  coordinator.Advance(absl::Seconds(6));
+  int64_t resumed = -1;
+  for (v1::Lease next = coordinator.Acquire("w"); next.trials_size() > 0;
+       next = coordinator.Acquire("w")) {
+    if (next.trials(0).trial() == trial) resumed = next.trials(0).checkpoint_step();
+  }
+  EXPECT_EQ(resumed, 20);
+}
+
+TEST(CoordinatorFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading) {
+  TestCoordinator coordinator(NewDirectory());
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  const std::string experiment = coordinator.Create("sort", 20, 1);
+  std::vector<std::unique_ptr<Unreadable>> unreadable;
+  std::vector<v1::Lease> leases;
+  for (int i = 0; i < 20; ++i) {
+    leases.push_back(coordinator.Acquire("w"));
+    const std::string trial = leases.back().trials(0).trial();
+    ASSERT_EQ(coordinator.Upload(leases.back(), 0, 10, "weights"), absl::OkStatus());
+    coordinator.Send(leases.back(), {CheckpointEvent(leases.back(), 0, 1, 10, "weights")})
+        .IgnoreError();
+    unreadable.push_back(std::make_unique<Unreadable>(ArtifactOf(coordinator, trial, "weights")));
+  }
+  for (const v1::Lease& lease : leases) coordinator.Release("w", lease);
+  const std::string fresh = coordinator.Create("fresh", 1, 1) + "/trials/lr0-seed0";
+  int asked = 0;
+  v1::Lease lease;
+  for (; asked < 20 && lease.trials().empty(); ++asked) lease = coordinator.Acquire("w");
+  ASSERT_THAT(lease.trials(), SizeIs(1));
+  EXPECT_EQ(lease.trials(0).trial(), fresh);
+  EXPECT_EQ(asked, 3) << "eight are read for each request";
+  EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().queued(), 20);
+  unreadable.clear();
+  coordinator.Advance(absl::Seconds(6));
+  EXPECT_EQ(coordinator.Acquire("w").trials(0).checkpoint_step(), 10);
+}
+
+TEST(CoordinatorFaultsTest, AnUploadThatCannotBeReadForAWhileIsToldAgainAndNoFailure) {
+  TestCoordinator coordinator(NewDirectory());
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+  coordinator.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator.Acquire("w");
+  ASSERT_EQ(coordinator.Upload(lease, 0, 10, "weights"), absl::OkStatus());
+  const v1::Event event = CheckpointEvent(lease, 0, 1, 10, "weights");
+  {
+    const Unreadable unreadable(ArtifactOf(coordinator, lease.trials(0).trial(), "weights"));
+    const absl::Status status = coordinator.Send(lease, {event}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(platform::Sha256Hex("weights")));
+  }
+  EXPECT_EQ(coordinator.Send(lease, {event})->acknowledged_sequence(), 1);
+}
+
 TEST(CoordinatorFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
   const std::string directory = NewDirectory();
   {
@@ -144,6 +268,16 @@ TEST(CoordinatorFaultsTest, ASecondServerOnADirectoryIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("another server"));
   first.Close();
   EXPECT_EQ(second.Open(), absl::OkStatus());
+}
+
+TEST(CoordinatorFaultsTest, ALockThatCannotBeOpenedIsNotTakenForAnotherServer) {
+  const std::string directory = NewDirectory();
+  std::filesystem::create_directories(directory + "/LOCK");
+  TestCoordinator coordinator(directory);
+  const absl::Status status = coordinator.Open();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr(directory + "/LOCK: Is a directory"));
+  EXPECT_THAT(std::string(status.message()), Not(HasSubstr("another server")));
 }
 
 TEST(CoordinatorFaultsTest, ADamagedDatabaseIsNamedAndNotTouched) {

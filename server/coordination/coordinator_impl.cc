@@ -66,6 +66,10 @@ absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Opt
     return absl::FailedPreconditionError(status.message());
   }
   auto lock = platform::FileLock::Acquire(options.data_dir + "/LOCK");
+  if (!lock.ok() && !absl::IsAborted(lock.status())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        lock.status().message(), "; the server must be able to write in its data directory"));
+  }
   if (!lock.ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat(lock.status().message(), "; another server may be using ", options.data_dir,

@@ -110,7 +110,8 @@ class CoordinatorImpl : public Coordinator {
                       const std::function<bool(const v1::BackUpResponse&)>& progress) override;
   absl::StatusOr<v1::Storage> GetStorage() override;
 
-  // Makes the thread look at an injected clock that was moved, and waits until it has acted on it.
+  // Waits until the thread has done what was posted before, and acted on an injected clock that was
+  // moved.
   void Flush();
 
  private:
@@ -153,7 +154,8 @@ class CoordinatorImpl : public Coordinator {
   // What the request asks for, resolved; on callers' threads.
   absl::StatusOr<Submission> PrepareEvaluation(const v1::EvaluateTrialRequest& request);
   absl::StatusOr<Extension> PrepareExtension(const v1::ExtendExperimentRequest& request,
-                                             const ExperimentRecord& record);
+                                             const ExperimentRecord& record,
+                                             absl::string_view store);
 
   // On the coordinator's thread.
   void Run();

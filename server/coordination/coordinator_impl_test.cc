@@ -246,12 +246,16 @@ TEST_F(CoordinatorImplTest, ALargeCheckpointIsReadByWhoFetchesItAndPassedOverFro
   ASSERT_EQ(coordinator_.Upload(lease, 0, 10, "weights"), absl::OkStatus());
   Send(lease, {CheckpointEvent(lease, 0, 1, 10, "weights")});
   ASSERT_EQ(coordinator_.Upload(lease, 0, 20, large), absl::OkStatus());
-  Send(lease, {CheckpointEvent(lease, 0, 2, 20, large)});
-  coordinator_.Release("w", lease);
   const std::string path = ArtifactPath(lease, large);
   std::fstream(path, std::ios::in | std::ios::out) << "x";
   std::filesystem::last_write_time(
       path, std::filesystem::last_write_time(path) + std::chrono::seconds(1));
+  // A server that was started since the upload has read none of it.
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  Send(lease, {CheckpointEvent(lease, 0, 2, 20, large)});
+  coordinator_.Release("w", lease);
 
   const v1::Lease second = coordinator_.Acquire("w");
   EXPECT_EQ(second.trials(0).checkpoint_step(), 20);

@@ -1,4 +1,5 @@
-// Actions that wait while somebody needs things as they are.
+// Actions that wait while somebody needs things as they are. What they do they look up when they
+// run, which may be long after they were meant.
 #ifndef LENGTHWISE_SERVER_COORDINATION_DEFERRED_ACTIONS_H_
 #define LENGTHWISE_SERVER_COORDINATION_DEFERRED_ACTIONS_H_
 
@@ -13,7 +14,7 @@ namespace lengthwise::server {
 // Thread-safe.
 class DeferredActions {
  public:
-  // Runs the action now or, between Hold and Release, at the Release.
+  // Runs the action now or, between Hold and Release, keeps it.
   void Run(std::function<void()> action) {
     {
       platform::MutexLock lock(mutex_);
@@ -30,15 +31,11 @@ class DeferredActions {
     platform::MutexLock lock(mutex_);
     return !std::exchange(held_, true);
   }
-  // Runs what waited, on the caller's thread.
-  void Release() {
-    std::vector<std::function<void()>> actions;
-    {
-      platform::MutexLock lock(mutex_);
-      held_ = false;
-      actions.swap(waiting_);
-    }
-    for (const std::function<void()>& action : actions) action();
+  // Gives what was kept to the caller, who sees to it that each is given to Run again.
+  [[nodiscard]] std::vector<std::function<void()>> Release() {
+    platform::MutexLock lock(mutex_);
+    held_ = false;
+    return std::exchange(waiting_, {});
   }
 
  private:

@@ -102,7 +102,10 @@ absl::Status Engine::Rebuild() {
     const absl::StatusOr<std::optional<PackRecord>> pack = reader.FindPack(trial.pack);
     if (!pack.ok()) return pack.status();
     if (!pack->has_value()) continue;
-    effects_.running.push_back(StartOf(trial, **pack, ToTrialSpecification(trial, **pack)));
+    const auto specification = ToTrialSpecification(trial, **pack, reader.name());
+    // Shown less, and nothing else: the others start. Its next lease finds it out.
+    if (!specification.ok()) continue;
+    effects_.running.push_back(StartOf(trial, **pack, *specification));
   }
   const absl::StatusOr<std::vector<LeaseRecord>> leases = reader.ListLeases();
   if (!leases.ok()) return leases.status();

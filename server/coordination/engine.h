@@ -124,7 +124,8 @@ class Engine {
 
   absl::StatusOr<v1::RegisterWorkerResponse> RegisterWorker(
       const v1::RegisterWorkerRequest& request);
-  // Grants at once, or answers without lease and reason.
+  // Grants at once, or answers without lease and reason. UNAVAILABLE: so many checkpoints could not
+  // be read that no more were tried.
   absl::StatusOr<v1::AcquireLeaseResponse> AcquireLease(const std::string& worker);
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request);
   absl::StatusOr<v1::ReleaseLeaseResponse> ReleaseLease(const v1::ReleaseLeaseRequest& request);
@@ -137,6 +138,10 @@ class Engine {
   absl::Time Now() const { return clock_.steady(); }
 
  private:
+  // Read and checked in a fraction of a second. Who waits for the engine, waits for that; of what
+  // is larger, a worker finds out when it fetches it, on that call's thread.
+  static constexpr int64_t kMostBytesToCheck = int64_t{64} << 20;
+
   // Stores decisions: trials, leases, changes of state as events that belong to `step` (-1: the
   // trial's checkpoint). `outcome` is what the trial that succeeds told.
   absl::Status Record(const Decisions& decisions, int64_t step = -1,
@@ -174,10 +179,20 @@ class Engine {
   absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
 
   absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions);
-  // Makes sure that the trial's checkpoint can be read; otherwise goes back to the one before, or
-  // the start, and says so in the trial's history. A trial that only evaluates has no start to go
-  // back to, and fails. True if nothing changed.
-  absl::StatusOr<bool> CheckCheckpoint(int64_t trial);
+  // What was found of trials that are to be leased.
+  enum class Found {
+    kUsable,
+    // Something is lost: they changed, and others may be next.
+    kChanged,
+    // Something cannot be read now: they wait a while, and others may be next.
+    kUnreadable,
+  };
+  // Makes sure that the pack's specification can be read; otherwise its trials fail.
+  absl::StatusOr<Found> CheckSpecification(const std::vector<TrialKey>& pack);
+  // Makes sure that the trial's checkpoint can be used. One that is lost is passed over for the one
+  // before, or the start, which the trial's history tells; a trial that only evaluates has no start
+  // to go back to, and fails.
+  absl::StatusOr<Found> CheckCheckpoint(int64_t trial);
   // The event of the trial's checkpoint at its checkpoint step; position 0 for the start.
   absl::StatusOr<EventRecord> CheckpointEvent(const TrialRecord& trial);
 

@@ -28,7 +28,9 @@ absl::StatusOr<Engine::StoredModel> Engine::FindModel(absl::string_view trial_na
     return absl::FailedPreconditionError(absl::StrCat(trial_name, " stored no model"));
   }
   StoredModel model;
-  model.checkpoint = ToEvent(*event, "", "").checkpoint();
+  absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(*event, writer_.name());
+  if (!checkpoint.ok()) return checkpoint.status();
+  model.checkpoint = *std::move(checkpoint);
   model.step = event->step;
   model.artifact = {
       .experiment = trial.experiment_id, .trial = trial.id, .sha256 = model.checkpoint.sha256()};
@@ -58,7 +60,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::EvaluateTrial(const Submiss
   if (!copied.ok()) {
     artifacts_.DeleteExperiment(record.id).IgnoreError();
     if (absl::Status status = writer_.DeleteExperiment(record.key); !status.ok()) return status;
-    if (absl::IsNotFound(copied) || absl::IsDataLoss(copied)) {
+    if (IsLost(copied)) {
       return absl::DataLossError(
           absl::StrCat("the model of ", evaluated, " cannot be used: ", copied.message()));
     }
@@ -82,7 +84,7 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::EvaluateTrial(const Submiss
   if (status = StoreCheckpoint(**trial, model->step); !status.ok()) return status;
 
   v1::CreateExperimentResponse response;
-  *response.mutable_experiment() = ToExperiment(record);
+  *response.mutable_experiment() = ToExperiment(record, submission.grid.specification);
   response.add_trial_ids(grid_trial.id);
   response.set_trial_count(1);
   response.set_pack_count(1);

@@ -57,13 +57,20 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
   }
   for (const v1::Event& event : request.events()) {
     if (!event.has_checkpoint() || event.sequence() <= *last) continue;
-    const absl::Status stored = artifacts_.Verify({.experiment = path->experiment,
-                                                   .trial = path->trial,
-                                                   .sha256 = event.checkpoint().sha256()},
-                                                  event.checkpoint().size_bytes());
-    if (!stored.ok()) {
+    // The upload gave the file its name when all its bytes were there and had their checksum.
+    const absl::Status stored =
+        artifacts_.VerifyQuickly({.experiment = path->experiment,
+                                  .trial = path->trial,
+                                  .sha256 = event.checkpoint().sha256()},
+                                 event.checkpoint().size_bytes(), kMostBytesToCheck);
+    if (IsLost(stored)) {
       return refuse(v1::StreamEventsResponse::INVALID,
                     absl::StrCat("upload the checkpoint before its event: ", stored.message()));
+    }
+    // Not the worker's fault, and no answer about its checkpoint: it sends the event again.
+    if (!stored.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("the server's disk fails: ", stored.message(), "; try again"));
     }
   }
   const absl::StatusOr<std::string> problem = LogProblem(trial, request, *last);
@@ -110,18 +117,25 @@ absl::Status Engine::StoreCheckpoint(TrialRecord& trial, int64_t step) {
   if (!checkpoints.ok()) return checkpoints.status();
   if (checkpoints->size() < 3) return absl::OkStatus();
   // Two stay. Only this one is deleted, not all others: the next may be uploaded already.
-  const auto sha256_of = [](const EventRecord& record) {
-    return ToEvent(record, "", "").checkpoint().sha256();
-  };
-  const std::string oldest = sha256_of((*checkpoints)[2]);
-  if (oldest == sha256_of((*checkpoints)[0]) || oldest == sha256_of((*checkpoints)[1])) {
-    return absl::OkStatus();
+  std::vector<std::string> sha256s;
+  for (const EventRecord& record : *checkpoints) {
+    const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, writer_.name());
+    // Which file a damaged event meant nobody knows: it stays until the trial has ended.
+    if (!checkpoint.ok()) return absl::OkStatus();
+    sha256s.push_back(checkpoint->sha256());
   }
-  effects_.actions.push_back(
-      [this,
-       id = ArtifactId{.experiment = trial.experiment_id, .trial = trial.id, .sha256 = oldest}] {
-        artifacts_.Delete(id).IgnoreError();
-      });
+  if (sha256s[2] == sha256s[0] || sha256s[2] == sha256s[1]) return absl::OkStatus();
+  const ArtifactId oldest = {
+      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = sha256s[2]};
+  effects_.actions.push_back([this, oldest, key = trial.key, attempt = trial.attempt] {
+    // A backup may hold this up until another attempt has gone back to that checkpoint, or made it
+    // again; what it leaves goes when the trial has ended.
+    const auto reader = storage_.Read();
+    if (!reader.ok()) return;
+    const auto now = (*reader)->FindTrial(key);
+    if (!now.ok() || !now->has_value() || (*now)->attempt != attempt) return;
+    artifacts_.Delete(oldest).IgnoreError();
+  });
   return absl::OkStatus();
 }
 

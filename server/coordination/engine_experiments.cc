@@ -24,7 +24,7 @@ absl::Status NoExperiment(absl::string_view name) {
 v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
                                           const specification::Grid& grid) {
   v1::CreateExperimentResponse response;
-  *response.mutable_experiment() = ToExperiment(record);
+  *response.mutable_experiment() = ToExperiment(record, grid.specification);
   absl::flat_hash_set<absl::string_view> packs;
   for (const specification::GridTrial& trial : grid.trials) {
     if (response.trial_ids_size() < kMaxAnsweredIds) response.add_trial_ids(trial.id);
@@ -55,8 +55,10 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Engine::FindRepeated
   if (!trials.ok()) return trials.status();
   const auto packs = writer_.ListPacks(known.key);
   if (!packs.ok()) return packs.status();
+  absl::StatusOr<v1::Experiment> experiment = ToExperiment(known, writer_.name());
+  if (!experiment.ok()) return experiment.status();
   v1::CreateExperimentResponse response;
-  *response.mutable_experiment() = ToExperiment(known);
+  *response.mutable_experiment() = *std::move(experiment);
   for (const TrialRecord& trial : *trials) response.add_trial_ids(trial.id);
   response.set_trial_count(TrialCount(known));
   response.set_pack_count(static_cast<int32_t>(packs->size()));
@@ -158,7 +160,9 @@ absl::StatusOr<v1::ExtendExperimentResponse> Engine::ExtendExperiment(const std:
     found = writer_.FindExperiment(id);
     if (!found.ok()) return found.status();
   }
-  *response.mutable_experiment() = ToExperiment(**found);
+  absl::StatusOr<v1::Experiment> experiment = ToExperiment(**found, writer_.name());
+  if (!experiment.ok()) return experiment.status();
+  *response.mutable_experiment() = *std::move(experiment);
   return response;
 }
 
@@ -169,6 +173,10 @@ absl::StatusOr<v1::Experiment> Engine::CancelExperiment(const v1::CancelExperime
   absl::StatusOr<std::optional<ExperimentRecord>> found = writer_.FindExperiment(*id);
   if (!found.ok()) return found.status();
   if (!found->has_value()) return NoExperiment(request.name());
+  // What cannot be answered is not begun.
+  absl::StatusOr<v1::ExperimentSpecification> specification =
+      ToSpecification(**found, writer_.name());
+  if (!specification.ok()) return specification.status();
   const std::string& by = caller.empty() ? (*found)->owner : caller;
   const std::string reason =
       request.reason().empty() ? absl::StrCat("cancelled by ", by) : request.reason();
@@ -180,7 +188,7 @@ absl::StatusOr<v1::Experiment> Engine::CancelExperiment(const v1::CancelExperime
   }
   found = writer_.FindExperiment(*id);
   if (!found.ok()) return found.status();
-  return ToExperiment(**found);
+  return ToExperiment(**found, *std::move(specification));
 }
 
 absl::StatusOr<v1::DeleteExperimentResponse> Engine::DeleteExperiment(
@@ -218,6 +226,11 @@ absl::StatusOr<v1::Trial> Engine::CancelTrial(const v1::CancelTrialRequest& requ
         absl::StrCat(request.name(), " has ended: ", v1::TrialState_Name(state)));
   }
   const int64_t key = (*found)->key;
+  const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack((*found)->pack);
+  if (!pack.ok()) return pack.status();
+  // What cannot be answered is not begun.
+  const absl::StatusOr<v1::Trial> before = ToTrial(**found, **pack, writer_.name());
+  if (!before.ok()) return before.status();
   if (state != v1::CANCELLED) {
     absl::StatusOr<std::optional<ExperimentRecord>> experiment =
         writer_.FindExperiment(path->experiment);
@@ -231,9 +244,7 @@ absl::StatusOr<v1::Trial> Engine::CancelTrial(const v1::CancelTrialRequest& requ
   }
   const absl::StatusOr<TrialRecord> trial = GetTrial(key);
   if (!trial.ok()) return trial.status();
-  const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial->pack);
-  if (!pack.ok()) return pack.status();
-  return ToTrial(*trial, **pack);
+  return ToTrial(*trial, **pack, writer_.name());
 }
 
 }  // namespace lengthwise::server

@@ -12,15 +12,15 @@ absl::Status Engine::Retain(TrialRecord& trial) {
   if (trial.checkpoint_step == 0) return absl::OkStatus();
   const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial.pack);
   if (!pack.ok()) return pack.status();
-  absl::StatusOr<std::vector<std::string>> kept = NewestCheckpoints(
-      writer_, trial.key, CheckpointsThatStay(pack->value_or(PackRecord()), trial.state));
-  if (!kept.ok()) return kept.status();
-  if (kept->empty()) trial.checkpoint_step = 0;
-  // What was uploaded beside them goes, too.
-  effects_.actions.push_back(
-      [this, experiment = trial.experiment_id, id = trial.id, kept = *std::move(kept)] {
-        artifacts_.KeepOnly(experiment, id, kept).IgnoreError();
-      });
+  if (CheckpointsThatStay(pack->value_or(PackRecord()), trial.state) == 0) {
+    trial.checkpoint_step = 0;
+  }
+  // What was uploaded beside them goes, too. Which they are is looked up when it is done: a backup
+  // may hold it up, and the trial be retried meanwhile.
+  effects_.actions.push_back([this, key = trial.key] {
+    const auto reader = storage_.Read();
+    if (reader.ok()) DeleteWhatDoesNotStay(**reader, artifacts_, key).IgnoreError();
+  });
   return absl::OkStatus();
 }
 

@@ -54,6 +54,10 @@ absl::StatusOr<v1::RetryTrialsResponse> Engine::RetryTrials(const v1::RetryTrial
     return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
   }
   const ExperimentRecord& record = **experiment;
+  // What cannot be answered is not begun.
+  absl::StatusOr<v1::ExperimentSpecification> specification =
+      ToSpecification(record, writer_.name());
+  if (!specification.ok()) return specification.status();
   const auto trials = FindEnded(request, record, path->trial);
   if (!trials.ok()) return trials.status();
   absl::flat_hash_map<int64_t, std::string> pack_keys;
@@ -76,7 +80,7 @@ absl::StatusOr<v1::RetryTrialsResponse> Engine::RetryTrials(const v1::RetryTrial
   if (!trials->empty()) effects_.reshaped.insert(record.id);
   experiment = writer_.FindExperiment(path->experiment);
   if (!experiment.ok()) return experiment.status();
-  *response.mutable_experiment() = ToExperiment(**experiment);
+  *response.mutable_experiment() = ToExperiment(**experiment, *std::move(specification));
   return response;
 }
 

@@ -10,9 +10,10 @@
 namespace lengthwise::server {
 namespace {
 
-// Read and checked in a fraction of a second. Who waits for the engine, waits for that; what is
-// larger, is checked when a worker fetches it, on that call's thread.
-constexpr int64_t kMostBytesToCheck = int64_t{64} << 20;
+// How long a trial waits whose checkpoint cannot be read.
+constexpr absl::Duration kReadAgain = absl::Seconds(5);
+// Trials found so for one worker. A disk that fails is slow to say so, and everybody waits for it.
+constexpr int kMostUnreadable = 8;
 
 google::protobuf::Duration ToDuration(absl::Duration duration) {
   return google::protobuf::util::TimeUtil::MicrosecondsToDuration(
@@ -57,10 +58,26 @@ absl::StatusOr<EventRecord> Engine::CheckpointEvent(const TrialRecord& trial) {
   return EventRecord();
 }
 
-absl::StatusOr<bool> Engine::CheckCheckpoint(int64_t key) {
+absl::StatusOr<Engine::Found> Engine::CheckSpecification(const std::vector<TrialKey>& trials) {
+  if (trials.empty()) return Found::kUsable;
+  const absl::StatusOr<TrialRecord> first = GetTrial(trials.front());
+  if (!first.ok()) return first.status();
+  const auto pack = writer_.FindPack(first->pack);
+  if (!pack.ok()) return pack.status();
+  const absl::Status status =
+      ToSharedSpecification(pack->value_or(PackRecord()), writer_.name()).status();
+  if (status.ok()) return Found::kUsable;
+  for (const TrialKey trial : trials) {
+    absl::Status failed = Record(scheduler_->Fail(trial, status.message()));
+    if (!failed.ok()) return failed;
+  }
+  return Found::kChanged;
+}
+
+absl::StatusOr<Engine::Found> Engine::CheckCheckpoint(int64_t key) {
   absl::StatusOr<TrialRecord> trial = GetTrial(key);
   if (!trial.ok()) return trial.status();
-  if (trial->checkpoint_step == 0) return true;
+  if (trial->checkpoint_step == 0) return Found::kUsable;
   // Of the two that are kept; a third may be a damaged one that was passed over before.
   const auto events = writer_.NewestEvents(key, v1::Event::kCheckpoint, 3);
   if (!events.ok()) return events.status();
@@ -69,27 +86,41 @@ absl::StatusOr<bool> Engine::CheckCheckpoint(int64_t key) {
   std::string problem = "it is not in the history";
   for (const EventRecord& record : *events) {
     if (record.step > wanted) continue;
-    const v1::Checkpoint checkpoint = ToEvent(record, "", "").checkpoint();
-    const absl::Status status = artifacts_.VerifyQuickly(
-        {.experiment = trial->experiment_id, .trial = trial->id, .sha256 = checkpoint.sha256()},
-        checkpoint.size_bytes(), kMostBytesToCheck);
+    const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, writer_.name());
+    absl::Status status = checkpoint.status();
+    if (status.ok()) {
+      status = artifacts_.VerifyQuickly(
+          {.experiment = trial->experiment_id, .trial = trial->id, .sha256 = checkpoint->sha256()},
+          checkpoint->size_bytes(), kMostBytesToCheck);
+    }
     if (status.ok()) {
       usable = record.step;
       break;
     }
+    if (!IsLost(status)) {
+      // To go back would delete what was measured since, of a checkpoint that may be whole.
+      scheduler_->Postpone(key, Now() + kReadAgain,
+                           absl::StrCat("the checkpoint of step ", record.step,
+                                        " cannot be read now (", status.message(),
+                                        "); if it never can be, delete the file, and the trial "
+                                        "goes on without it"));
+      return Found::kUnreadable;
+    }
     if (record.step == wanted) problem = std::string(status.message());
   }
-  if (usable == wanted) return true;
+  if (usable == wanted) return Found::kUsable;
   if (usable == 0) {
     const auto pack = writer_.FindPack(trial->pack);
     if (!pack.ok()) return pack.status();
-    const std::string evaluated = ToTrialSpecification(*trial, **pack).evaluated_trial();
+    const auto specification = ToSharedSpecification(**pack, writer_.name());
+    if (!specification.ok()) return specification.status();
+    const std::string& evaluated = specification->evaluated_trial();
     if (!evaluated.empty()) {
       absl::Status status =
           Record(scheduler_->Fail(key, absl::StrCat("its copy of the model cannot be used (",
                                                     problem, "); evaluate ", evaluated, " again")));
       if (!status.ok()) return status;
-      return false;
+      return Found::kChanged;
     }
   }
 
@@ -104,19 +135,27 @@ absl::StatusOr<bool> Engine::CheckCheckpoint(int64_t key) {
       usable > 0 ? absl::StrCat("the one of step ", usable) : "the beginning"));
   if (absl::Status status = Append(*trial, std::move(event)); !status.ok()) return status;
   scheduler_->SetCheckpoint(key, usable);
-  return false;
+  return Found::kChanged;
 }
 
 absl::StatusOr<v1::AcquireLeaseResponse> Engine::AcquireLease(const std::string& worker) {
-  // A trial whose checkpoint turns out damaged moves to another pack: look again then.
-  while (true) {
-    bool sound = true;
-    for (const TrialKey trial : scheduler_->NextPack(worker, Now())) {
-      const absl::StatusOr<bool> unchanged = CheckCheckpoint(trial);
-      if (!unchanged.ok()) return unchanged.status();
-      sound = sound && *unchanged;
+  // A trial whose checkpoint turns out lost moves to another pack, one that fails or has to wait
+  // leaves the queue: look again then.
+  int unreadable = 0;
+  for (bool usable = false; !usable;) {
+    const std::vector<TrialKey> pack = scheduler_->NextPack(worker, Now());
+    absl::StatusOr<Found> found = CheckSpecification(pack);
+    if (!found.ok()) return found.status();
+    if (*found != Found::kUsable) continue;
+    usable = true;
+    for (const TrialKey trial : pack) {
+      found = CheckCheckpoint(trial);
+      if (!found.ok()) return found.status();
+      usable = usable && *found == Found::kUsable;
+      if (*found != Found::kUnreadable || ++unreadable < kMostUnreadable) continue;
+      return absl::UnavailableError(
+          absl::StrCat("the checkpoints of ", unreadable, " trials cannot be read; try again"));
     }
-    if (sound) break;
   }
   const absl::StatusOr<Decisions> decisions = scheduler_->Grant(worker, Now());
   if (!decisions.ok()) return decisions.status();
@@ -150,14 +189,18 @@ absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions) {
     }
     v1::LeasedTrial& leased = *lease.add_trials();
     leased.set_trial(TrialName(trial->experiment_id, trial->id));
-    *leased.mutable_specification() = ToTrialSpecification(*trial, *pack);
+    auto specification = ToTrialSpecification(*trial, *pack, writer_.name());
+    if (!specification.ok()) return specification.status();
+    *leased.mutable_specification() = *std::move(specification);
     leased.set_attempt(trial->attempt);
     leased.set_checkpoint_step(trial->checkpoint_step);
     effects_.running.push_back(StartOf(*trial, *pack, leased.specification()));
     if (trial->checkpoint_step == 0) continue;
     const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(*trial);
     if (!checkpoint.ok()) return checkpoint.status();
-    *leased.mutable_checkpoint() = ToEvent(*checkpoint, "", "").checkpoint();
+    absl::StatusOr<v1::Checkpoint> message = ToCheckpoint(*checkpoint, writer_.name());
+    if (!message.ok()) return message.status();
+    *leased.mutable_checkpoint() = *std::move(message);
   }
   return lease;
 }

@@ -45,6 +45,7 @@ absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
   page.at_end = true;
   page.next_position = std::max<int64_t>(start_position, 1);
   int64_t bytes = 0;
+  absl::Status damaged;
   const auto take = [&](const EventRecord& event, absl::string_view trial_id) {
     const bool full =
         static_cast<int64_t>(page.events.size()) >= max_events ||
@@ -55,7 +56,11 @@ absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
     }
     bytes += static_cast<int64_t>(event.payload.size());
     page.next_position = event.position + 1;
-    page.events.push_back(ToEvent(event, path->experiment, trial_id));
+    absl::StatusOr<v1::Event> message =
+        ToEvent(event, path->experiment, trial_id, (*reader)->name());
+    damaged = message.status();
+    if (!damaged.ok()) return false;
+    page.events.push_back(*std::move(message));
     return true;
   };
   absl::Status status;
@@ -72,6 +77,7 @@ absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
     status = log_only ? (*reader)->ForEachLogEvent(0, record->key, start_position, take)
                       : (*reader)->ForEachTrialEvent(record->key, start_position, take);
   }
+  if (status.ok()) status = damaged;
   if (!status.ok()) return status;
   if (log_only && page.at_end) {
     // What was passed over is not read again.
@@ -101,11 +107,17 @@ absl::Status CoordinatorImpl::ForEachEvent(absl::string_view experiment_or_trial
     if (!record.ok()) return record.status();
     trial = record->key;
   }
-  return (*reader)->ForEachEventOfKind(experiment, trial, fact_field_number,
-                                       [&](const EventRecord& event, absl::string_view trial_id) {
-                                         take(ToEvent(event, path->experiment, trial_id));
-                                         return true;
-                                       });
+  absl::Status damaged;
+  const absl::Status status =
+      (*reader)->ForEachEventOfKind(experiment, trial, fact_field_number,
+                                    [&](const EventRecord& event, absl::string_view trial_id) {
+                                      const absl::StatusOr<v1::Event> message = ToEvent(
+                                          event, path->experiment, trial_id, (*reader)->name());
+                                      damaged = message.status();
+                                      if (damaged.ok()) take(*message);
+                                      return damaged.ok();
+                                    });
+  return status.ok() ? damaged : status;
 }
 
 std::unique_ptr<Coordinator::Subscription> CoordinatorImpl::Subscribe(

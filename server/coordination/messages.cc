@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/coordination/names.h"
 
@@ -17,12 +18,36 @@ const std::string& LabelOf(const v1::Component& component) {
   return component.label().empty() ? component.name() : component.label();
 }
 
+absl::Status Damaged(absl::string_view store, absl::string_view what) {
+  return absl::DataLossError(
+      absl::StrCat(store, ": ", what,
+                   " is damaged; delete its experiment, or restore the data directory from a "
+                   "backup"));
+}
+
 }  // namespace
 
-v1::Experiment ToExperiment(const ExperimentRecord& record) {
+absl::StatusOr<v1::ExperimentSpecification> ToSpecification(const ExperimentRecord& record,
+                                                            absl::string_view store) {
+  v1::ExperimentSpecification specification;
+  if (!specification.ParseFromString(record.specification)) {
+    return Damaged(store, absl::StrCat("the specification of ", ExperimentName(record.id)));
+  }
+  return specification;
+}
+
+absl::StatusOr<v1::Experiment> ToExperiment(const ExperimentRecord& record,
+                                            absl::string_view store) {
+  absl::StatusOr<v1::ExperimentSpecification> specification = ToSpecification(record, store);
+  if (!specification.ok()) return specification.status();
+  return ToExperiment(record, *std::move(specification));
+}
+
+v1::Experiment ToExperiment(const ExperimentRecord& record,
+                            v1::ExperimentSpecification specification) {
   v1::Experiment experiment;
   if (!record.id.empty()) experiment.set_name(ExperimentName(record.id));
-  experiment.mutable_specification()->ParseFromString(record.specification);
+  *experiment.mutable_specification() = std::move(specification);
   experiment.set_owner(record.owner);
   *experiment.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.end_time != NoTime()) *experiment.mutable_end_time() = ToTimestamp(record.end_time);
@@ -41,19 +66,46 @@ PackRecord ToPack(const specification::GridPack& pack) {
   return record;
 }
 
-v1::TrialSpecification ToTrialSpecification(const TrialRecord& trial, const PackRecord& pack) {
+absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& pack,
+                                                             absl::string_view store) {
   v1::TrialSpecification specification;
-  specification.ParseFromString(pack.specification);
-  specification.set_learning_rate(trial.learning_rate);
-  specification.set_weight_seed(trial.weight_seed);
-  specification.set_data_seed(trial.data_seed);
+  if (!specification.ParseFromString(pack.specification)) {
+    return Damaged(
+        store, absl::StrCat("the specification of pack ", pack.key, " (\"", pack.pack_key, "\")"));
+  }
   return specification;
 }
 
-v1::Trial ToTrial(const TrialRecord& record, const PackRecord& pack) {
+absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& trial,
+                                                            const PackRecord& pack,
+                                                            absl::string_view store) {
+  absl::StatusOr<v1::TrialSpecification> specification = ToSharedSpecification(pack, store);
+  if (!specification.ok()) {
+    return Damaged(store,
+                   absl::StrCat("the specification of ", TrialName(trial.experiment_id, trial.id)));
+  }
+  specification->set_learning_rate(trial.learning_rate);
+  specification->set_weight_seed(trial.weight_seed);
+  specification->set_data_seed(trial.data_seed);
+  return specification;
+}
+
+absl::StatusOr<v1::Outcome> ToOutcome(const TrialRecord& trial, absl::string_view store) {
+  v1::Outcome outcome;
+  if (!outcome.ParseFromString(trial.outcome)) {
+    return Damaged(store,
+                   absl::StrCat("the outcome of ", TrialName(trial.experiment_id, trial.id)));
+  }
+  return outcome;
+}
+
+absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& record, const PackRecord& pack,
+                                  absl::string_view store) {
+  absl::StatusOr<v1::TrialSpecification> specification = ToTrialSpecification(record, pack, store);
+  if (!specification.ok()) return specification.status();
   v1::Trial trial;
   trial.set_name(TrialName(record.experiment_id, record.id));
-  *trial.mutable_specification() = ToTrialSpecification(record, pack);
+  *trial.mutable_specification() = *std::move(specification);
   trial.set_state(record.state);
   trial.set_reason(record.reason);
   trial.set_attempt(record.attempt);
@@ -62,21 +114,36 @@ v1::Trial ToTrial(const TrialRecord& record, const PackRecord& pack) {
   *trial.mutable_create_time() = ToTimestamp(record.create_time);
   if (record.start_time != NoTime()) *trial.mutable_start_time() = ToTimestamp(record.start_time);
   if (record.end_time != NoTime()) *trial.mutable_end_time() = ToTimestamp(record.end_time);
-  if (!record.outcome.empty()) trial.mutable_outcome()->ParseFromString(record.outcome);
+  if (!record.outcome.empty()) {
+    absl::StatusOr<v1::Outcome> outcome = ToOutcome(record, store);
+    if (!outcome.ok()) return outcome.status();
+    *trial.mutable_outcome() = *std::move(outcome);
+  }
   trial.set_index(record.index);
   return trial;
 }
 
-v1::Event ToEvent(const EventRecord& record, absl::string_view experiment_id,
-                  absl::string_view trial_id) {
+absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view experiment_id,
+                                  absl::string_view trial_id, absl::string_view store) {
   v1::Event event;
-  event.ParseFromString(record.payload);
+  // Fewer bytes than were stored can be a message, too, but one without its fact.
+  if (!event.ParseFromString(record.payload) ||
+      static_cast<int>(event.fact_case()) != record.kind) {
+    return Damaged(store, absl::StrCat("event ", record.position, trial_id.empty() ? "" : " of ",
+                                       trial_id.empty() ? "" : TrialName(experiment_id, trial_id)));
+  }
   event.set_position(record.position);
   event.set_trial(TrialName(experiment_id, trial_id));
   event.set_attempt(record.attempt);
   event.set_sequence(record.sequence);
   event.set_step(record.step);
   return event;
+}
+
+absl::StatusOr<v1::Checkpoint> ToCheckpoint(const EventRecord& record, absl::string_view store) {
+  absl::StatusOr<v1::Event> event = ToEvent(record, "", "", store);
+  if (!event.ok()) return event.status();
+  return std::move(*event->mutable_checkpoint());
 }
 
 EventRecord ToEventRecord(v1::Event event) {

@@ -1,7 +1,12 @@
 // Between the store's records and the API's messages.
+//
+// What is stored of a message is its bytes. Bytes that are no such message are a damaged store, and
+// never a message that lacks something: DATA_LOSS names the store (`store`, StorageReader::name)
+// and what is damaged in it.
 #ifndef LENGTHWISE_SERVER_COORDINATION_MESSAGES_H_
 #define LENGTHWISE_SERVER_COORDINATION_MESSAGES_H_
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.pb.h"
@@ -11,15 +16,31 @@
 
 namespace lengthwise::server {
 
-v1::Experiment ToExperiment(const ExperimentRecord& record);
+absl::StatusOr<v1::Experiment> ToExperiment(const ExperimentRecord& record,
+                                            absl::string_view store);
+// Of a record whose specification is at hand.
+v1::Experiment ToExperiment(const ExperimentRecord& record,
+                            v1::ExperimentSpecification specification);
+absl::StatusOr<v1::ExperimentSpecification> ToSpecification(const ExperimentRecord& record,
+                                                            absl::string_view store);
 
 // The pack holds what trials share, the trial the rest: learning rate and seeds.
 PackRecord ToPack(const specification::GridPack& pack);
-v1::TrialSpecification ToTrialSpecification(const TrialRecord& trial, const PackRecord& pack);
-v1::Trial ToTrial(const TrialRecord& trial, const PackRecord& pack);
+absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& trial,
+                                                            const PackRecord& pack,
+                                                            absl::string_view store);
+// What the trials of a pack share.
+absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& pack,
+                                                             absl::string_view store);
+// Of a trial that succeeded; empty for others.
+absl::StatusOr<v1::Outcome> ToOutcome(const TrialRecord& trial, absl::string_view store);
+absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& trial, const PackRecord& pack,
+                                  absl::string_view store);
 
-v1::Event ToEvent(const EventRecord& record, absl::string_view experiment_id,
-                  absl::string_view trial_id);
+absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view experiment_id,
+                                  absl::string_view trial_id, absl::string_view store);
+// Of an event that is one.
+absl::StatusOr<v1::Checkpoint> ToCheckpoint(const EventRecord& record, absl::string_view store);
 // Without experiment and trial. Consumes the event.
 EventRecord ToEventRecord(v1::Event event);
 

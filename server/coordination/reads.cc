@@ -57,10 +57,11 @@ absl::StatusOr<v1::Experiment> CoordinatorImpl::GetExperiment(absl::string_view 
   if (!reader.ok()) return reader.status();
   const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, name);
   if (!record.ok()) return record.status();
-  v1::Experiment experiment = ToExperiment(*record);
+  absl::StatusOr<v1::Experiment> experiment = ToExperiment(*record, (*reader)->name());
+  if (!experiment.ok()) return experiment.status();
   absl::StatusOr<v1::DiskUse> disk_use = disk_uses_.Measure(**reader, *record);
   if (!disk_use.ok()) return disk_use.status();
-  *experiment.mutable_disk_use() = *std::move(disk_use);
+  *experiment->mutable_disk_use() = *std::move(disk_use);
   return experiment;
 }
 
@@ -81,7 +82,9 @@ absl::StatusOr<v1::ListExperimentsResponse> CoordinatorImpl::ListExperiments(
     response.set_next_page_token(EncodePageToken(kScope, records->back().key));
   }
   for (const ExperimentRecord& record : *records) {
-    *response.add_experiments() = ToExperiment(record);
+    absl::StatusOr<v1::Experiment> experiment = ToExperiment(record, (*reader)->name());
+    if (!experiment.ok()) return experiment.status();
+    *response.add_experiments() = *std::move(experiment);
   }
   return response;
 }
@@ -111,8 +114,9 @@ absl::StatusOr<v1::Trial> CoordinatorImpl::GetTrial(absl::string_view name) {
   if (!record.ok()) return record.status();
   const auto pack = (*reader)->FindPack(record->pack);
   if (!pack.ok()) return pack.status();
-  v1::Trial trial = ToTrial(*record, **pack);
-  if (record->state == v1::QUEUED) trial.set_reason(WhyWaiting(*record));
+  absl::StatusOr<v1::Trial> trial = ToTrial(*record, **pack, (*reader)->name());
+  if (!trial.ok()) return trial.status();
+  if (record->state == v1::QUEUED) trial->set_reason(WhyWaiting(*record));
   return trial;
 }
 
@@ -145,7 +149,9 @@ absl::StatusOr<v1::ListTrialsResponse> CoordinatorImpl::ListTrials(
       if (!found.ok()) return found.status();
       pack = packs.emplace(record.pack, **std::move(found)).first;
     }
-    *response.add_trials() = ToTrial(record, pack->second);
+    absl::StatusOr<v1::Trial> trial = ToTrial(record, pack->second, (*reader)->name());
+    if (!trial.ok()) return trial.status();
+    *response.add_trials() = *std::move(trial);
   }
   for (int i = 0; i < response.trials_size(); ++i) {
     const TrialRecord& record = (*records)[i];

@@ -19,6 +19,17 @@ void LogFailure(const absl::Status& status) {
       absl::StrCat("cannot delete what is left of an earlier run: ", status.message()));
 }
 
+bool HasEnded(const TrialRecord& trial) {
+  return trial.state != v1::QUEUED && trial.state != v1::RUNNING;
+}
+
+absl::Status KeepNewest(StorageReader& reader, ArtifactStore& artifacts, const TrialRecord& trial,
+                        int64_t count) {
+  const auto kept = NewestCheckpoints(reader, trial.key, count);
+  if (!kept.ok()) return kept.status();
+  return artifacts.KeepOnly(trial.experiment_id, trial.id, *kept);
+}
+
 absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
                           const ExperimentRecord& experiment) {
   const absl::StatusOr<std::vector<PackRecord>> listed = reader.ListPacks(experiment.key);
@@ -35,12 +46,10 @@ absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
     if (!trials.ok()) return trials.status();
     for (const TrialRecord& trial : *trials) {
       next = trial.index + 1;
-      if (trial.state == v1::QUEUED || trial.state == v1::RUNNING) continue;
+      if (!HasEnded(trial)) continue;
       const int64_t count = (trial.state == v1::SUCCEEDED ? stay : stay_of_others)[trial.pack];
       if (artifacts.Count(trial.experiment_id, trial.id) <= count) continue;
-      const auto kept = NewestCheckpoints(reader, trial.key, count);
-      if (!kept.ok()) return kept.status();
-      LogFailure(artifacts.KeepOnly(trial.experiment_id, trial.id, *kept));
+      LogFailure(KeepNewest(reader, artifacts, trial, count));
     }
     if (static_cast<int64_t>(trials->size()) < kPage) return absl::OkStatus();
   }
@@ -49,12 +58,13 @@ absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
 }  // namespace
 
 int64_t CheckpointsThatStay(const PackRecord& pack, v1::TrialState state) {
-  v1::TrialSpecification specification;
-  specification.ParseFromString(pack.specification);
-  if (specification.keep() == "nothing") return 0;
+  const auto specification = ToSharedSpecification(pack, "");
+  // What may be wanted is not deleted for want of knowing.
+  if (!specification.ok()) return 2;
+  if (specification->keep() == "nothing") return 0;
   // Of a model that is complete, one; a trial that failed or was cancelled may be tried again, and
   // goes on from the checkpoint before the last when that is damaged.
-  return specification.keep() == "weights" && state == v1::SUCCEEDED ? 1 : 2;
+  return specification->keep() == "weights" && state == v1::SUCCEEDED ? 1 : 2;
 }
 
 absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader, int64_t trial,
@@ -63,9 +73,21 @@ absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader
   if (!newest.ok()) return newest.status();
   std::vector<std::string> sha256s;
   for (const EventRecord& checkpoint : *newest) {
-    sha256s.push_back(ToEvent(checkpoint, "", "").checkpoint().sha256());
+    const auto message = ToCheckpoint(checkpoint, reader.name());
+    if (!message.ok()) return message.status();
+    sha256s.push_back(message->sha256());
   }
   return sha256s;
+}
+
+absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifacts, int64_t key) {
+  const absl::StatusOr<std::optional<TrialRecord>> trial = reader.FindTrial(key);
+  if (!trial.ok()) return trial.status();
+  if (!trial->has_value() || !HasEnded(**trial)) return absl::OkStatus();
+  const absl::StatusOr<std::optional<PackRecord>> pack = reader.FindPack((*trial)->pack);
+  if (!pack.ok()) return pack.status();
+  return KeepNewest(reader, artifacts, **trial,
+                    CheckpointsThatStay(pack->value_or(PackRecord()), (*trial)->state));
 }
 
 absl::Status DeleteLeftArtifacts(StorageReader& reader, ArtifactStore& artifacts) {

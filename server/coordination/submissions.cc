@@ -77,9 +77,11 @@ void CoordinatorImpl::CreateExperiment(v1::CreateExperimentRequest request,
 }
 
 absl::StatusOr<Extension> CoordinatorImpl::PrepareExtension(
-    const v1::ExtendExperimentRequest& request, const ExperimentRecord& record) {
-  v1::ExperimentSpecification base;
-  base.ParseFromString(record.specification);
+    const v1::ExtendExperimentRequest& request, const ExperimentRecord& record,
+    absl::string_view store) {
+  const absl::StatusOr<v1::ExperimentSpecification> stored = ToSpecification(record, store);
+  if (!stored.ok()) return stored.status();
+  const v1::ExperimentSpecification& base = *stored;
   if (!base.evaluated_trial().empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(request.name(), " evaluates a stored model and has no seeds to add; extend ",
@@ -122,7 +124,7 @@ void CoordinatorImpl::ExtendExperiment(v1::ExtendExperimentRequest request,
     if (!reader.ok()) return reader.status();
     const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, request.name());
     if (!record.ok()) return record.status();
-    absl::StatusOr<Extension> extension = PrepareExtension(request, *record);
+    absl::StatusOr<Extension> extension = PrepareExtension(request, *record, (*reader)->name());
     if (!extension.ok()) return extension.status();
     return std::pair(record->id, *std::move(extension));
   };
@@ -138,8 +140,9 @@ void CoordinatorImpl::ExtendExperiment(v1::ExtendExperimentRequest request,
       bytes,
       [this, id = prepared->first, extension, request = std::move(request)] {
         return engine_.ExtendExperiment(
-            id, std::move(*extension),
-            [&](const ExperimentRecord& record) { return PrepareExtension(request, record); });
+            id, std::move(*extension), [&](const ExperimentRecord& record) {
+              return PrepareExtension(request, record, storage_->writer().name());
+            });
       },
       std::move(done));
 }
@@ -169,14 +172,17 @@ absl::StatusOr<Submission> CoordinatorImpl::PrepareEvaluation(
   if (!pack.ok()) return pack.status();
   const auto experiment = (*reader)->FindExperiment(trial->experiment_id);
   if (!experiment.ok()) return experiment.status();
-  const v1::TrialSpecification source = ToTrialSpecification(*trial, **pack);
+  const auto source = ToTrialSpecification(*trial, **pack, (*reader)->name());
+  if (!source.ok()) return source.status();
+  const auto base = ToSpecification(**experiment, (*reader)->name());
+  if (!base.ok()) return base.status();
   v1::CreateExperimentRequest resolved;
-  *resolved.mutable_specification() = specification::ReevaluationSpecification(
-      ToExperiment(**experiment).specification(), source, request.evaluation());
+  *resolved.mutable_specification() =
+      specification::ReevaluationSpecification(*base, *source, request.evaluation());
   absl::StatusOr<specification::Grid> grid = dependencies_.resolve(resolved);
   if (!grid.ok()) return grid.status();
   submission.grid = *std::move(grid);
-  specification::MakeReevaluation(source, request.trial(), submission.grid);
+  specification::MakeReevaluation(*source, request.trial(), submission.grid);
   record.name = submission.grid.specification.name();
   record.priority = submission.grid.specification.priority();
   record.specification = submission.grid.specification.SerializeAsString();
@@ -185,10 +191,11 @@ absl::StatusOr<Submission> CoordinatorImpl::PrepareEvaluation(
   const auto checkpoints = (*reader)->NewestEvents(trial->key, v1::Event::kCheckpoint, 1);
   if (!checkpoints.ok()) return checkpoints.status();
   for (const EventRecord& checkpoint : *checkpoints) {
+    const auto message = ToCheckpoint(checkpoint, (*reader)->name());
+    if (!message.ok()) continue;
     artifacts_
-        ->Verify({.experiment = trial->experiment_id,
-                  .trial = trial->id,
-                  .sha256 = ToEvent(checkpoint, "", "").checkpoint().sha256()})
+        ->Verify(
+            {.experiment = trial->experiment_id, .trial = trial->id, .sha256 = message->sha256()})
         .IgnoreError();
   }
   return submission;

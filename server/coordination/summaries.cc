@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "tasks/catalogue.h"
 
@@ -18,23 +19,33 @@ absl::StatusOr<v1::LengthAccuracies> FinalAccuracies(StorageReader& reader, int6
   const absl::StatusOr<std::vector<EventRecord>> events =
       reader.NewestEvents(trial, v1::Event::kLengthAccuracies, 1);
   if (!events.ok()) return events.status();
-  v1::Event event;
-  if (events->empty() || !event.ParseFromString(events->front().payload) ||
-      !event.length_accuracies().final()) {
-    return v1::LengthAccuracies();
-  }
-  return std::move(*event.mutable_length_accuracies());
-}
-
-void Apply(const TrialRecord& trial, const v1::LengthAccuracies& accuracies,
-           ExperimentSummary& summary) {
-  if (trial.state != v1::SUCCEEDED) return summary.SetState(trial.index, trial.state);
-  v1::Outcome outcome;
-  outcome.ParseFromString(trial.outcome);
-  summary.Succeed(trial.index, accuracies, outcome);
+  if (events->empty()) return v1::LengthAccuracies();
+  absl::StatusOr<v1::Event> event = ToEvent(events->front(), "", "", reader.name());
+  if (!event.ok()) return event.status();
+  if (!event->length_accuracies().final()) return v1::LengthAccuracies();
+  return std::move(*event->mutable_length_accuracies());
 }
 
 }  // namespace
+
+absl::StatusOr<Summaries::Change> Summaries::ReadChange(StorageReader& reader, TrialRecord trial) {
+  Change change;
+  change.trial = std::move(trial);
+  if (change.trial.state != v1::SUCCEEDED) return change;
+  absl::StatusOr<v1::LengthAccuracies> accuracies = FinalAccuracies(reader, change.trial.key);
+  if (!accuracies.ok()) return accuracies.status();
+  change.accuracies = *std::move(accuracies);
+  absl::StatusOr<v1::Outcome> outcome = ToOutcome(change.trial, reader.name());
+  if (!outcome.ok()) return outcome.status();
+  change.outcome = *std::move(outcome);
+  return change;
+}
+
+void Summaries::Apply(const Change& change, ExperimentSummary& summary) {
+  const TrialRecord& trial = change.trial;
+  if (trial.state != v1::SUCCEEDED) return summary.SetState(trial.index, trial.state);
+  summary.Succeed(trial.index, change.accuracies, change.outcome);
+}
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Summaries::Summarize(
     const std::string& experiment_id, bool omit_lengths) {
@@ -82,7 +93,7 @@ absl::Status Summaries::MakeReady(const std::string& experiment_id, Held& held) 
   if (!built.ok()) return built.status();
   platform::MutexLock lock(held.mutex);
   held.summary = *std::move(built);
-  for (const Change& change : held.missed) Apply(change.trial, change.accuracies, held.summary);
+  for (const Change& change : held.missed) Apply(change, held.summary);
   held.missed.clear();
   held.ready = true;
   return absl::OkStatus();
@@ -100,31 +111,31 @@ absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment
   if (!packs.ok()) return packs.status();
   absl::flat_hash_map<int64_t, ExperimentSummary::Trial> by_pack;
   for (const PackRecord& pack : *packs) {
-    v1::TrialSpecification specification;
-    specification.ParseFromString(pack.specification);
+    const absl::StatusOr<v1::TrialSpecification> specification =
+        ToSharedSpecification(pack, (*reader)->name());
+    if (!specification.ok()) return specification.status();
     ExperimentSummary::Trial& shared = by_pack[pack.key];
     shared.task = pack.task;
     shared.network = pack.network;
     shared.encoding = pack.encoding;
-    shared.steps = specification.training().steps();
-    shared.seen_up_to = specification.evaluation().seen_up_to();
-    const tasks::TaskEntry* task = tasks::FindTask(specification.task().name());
+    shared.steps = specification->training().steps();
+    shared.seen_up_to = specification->evaluation().seen_up_to();
+    const tasks::TaskEntry* task = tasks::FindTask(specification->task().name());
     shared.compared_by_loss = task != nullptr && task->compared_by_loss;
   }
-  const auto trials =
+  auto trials =
       (*reader)->ListTrials((*experiment)->key, 0, {}, std::numeric_limits<int64_t>::max());
   if (!trials.ok()) return trials.status();
   ExperimentSummary summary;
-  for (const TrialRecord& record : *trials) {
+  for (TrialRecord& record : *trials) {
     ExperimentSummary::Trial trial = by_pack[record.pack];
     trial.index = record.index;
     trial.id = record.id;
     trial.learning_rate = record.learning_rate;
     summary.Add(std::move(trial));
-    absl::StatusOr<v1::LengthAccuracies> accuracies = v1::LengthAccuracies();
-    if (record.state == v1::SUCCEEDED) accuracies = FinalAccuracies(**reader, record.key);
-    if (!accuracies.ok()) return accuracies.status();
-    Apply(record, *accuracies, summary);
+    const absl::StatusOr<Change> change = ReadChange(**reader, std::move(record));
+    if (!change.ok()) return change.status();
+    Apply(*change, summary);
   }
   return summary;
 }
@@ -138,12 +149,9 @@ absl::StatusOr<std::vector<Summaries::Change>> Summaries::ReadChanges(
     auto trial = (*reader)->FindTrial(key);
     if (!trial.ok()) return trial.status();
     if (!trial->has_value()) continue;  // deleted in the same commit
-    Change& change = changes.emplace_back();
-    change.trial = **std::move(trial);
-    if (change.trial.state != v1::SUCCEEDED) continue;
-    absl::StatusOr<v1::LengthAccuracies> accuracies = FinalAccuracies(**reader, key);
-    if (!accuracies.ok()) return accuracies.status();
-    change.accuracies = *std::move(accuracies);
+    absl::StatusOr<Change> change = ReadChange(**reader, **std::move(trial));
+    if (!change.ok()) return change.status();
+    changes.push_back(*std::move(change));
   }
   return changes;
 }
@@ -157,7 +165,7 @@ void Summaries::Update(const std::string& experiment_id, const absl::btree_set<i
   platform::MutexLock lock(held->mutex);
   for (Change& change : *changes) {
     if (held->ready) {
-      Apply(change.trial, change.accuracies, held->summary);
+      Apply(change, held->summary);
     } else {
       held->missed.push_back(std::move(change));
     }

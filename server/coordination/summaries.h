@@ -51,7 +51,9 @@ class Summaries {
   // A trial as it is in the store now.
   struct Change {
     TrialRecord trial;
-    v1::LengthAccuracies accuracies;  // final ones of a trial that succeeded
+    // Of a trial that succeeded; the accuracies are the final ones.
+    v1::LengthAccuracies accuracies;
+    v1::Outcome outcome;
   };
   struct Held {
     platform::Mutex build_mutex;  // of the one who makes the summary; others wait
@@ -67,6 +69,8 @@ class Summaries {
   std::shared_ptr<Held> FindOrAdd(const std::string& experiment_id);
   absl::Status MakeReady(const std::string& experiment_id, Held& held);
   absl::StatusOr<ExperimentSummary> Build(const std::string& experiment_id);
+  static absl::StatusOr<Change> ReadChange(StorageReader& reader, TrialRecord trial);
+  static void Apply(const Change& change, ExperimentSummary& summary);
   absl::StatusOr<std::vector<Change>> ReadChanges(const absl::btree_set<int64_t>& trials);
 
   Storage& storage_;

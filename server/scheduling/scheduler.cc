@@ -60,6 +60,7 @@ void Scheduler::Enqueue(Trial& trial) {
 void Scheduler::Dequeue(Trial& trial) {
   if (trial.delayed) {
     delayed_.erase({trial.data.past.not_before, trial.data.key});
+    postponed_.erase(trial.data.key);
     trial.delayed = false;
   } else {
     queue_.Remove(IdOf(trial.data), trial.data.key);
@@ -70,6 +71,7 @@ void Scheduler::MatureDelayed(absl::Time now) {
   while (!delayed_.empty() && delayed_.begin()->first <= now) {
     Trial& trial = trials_.at(delayed_.begin()->second);
     delayed_.erase(delayed_.begin());
+    postponed_.erase(trial.data.key);
     trial.delayed = false;
     trial.data.past.not_before = absl::InfinitePast();
     InsertRunnable(trial.data);
@@ -398,6 +400,16 @@ Decisions Scheduler::Fail(TrialKey trial, absl::string_view reason) {
   decisions.trials.push_back(End(trial, v1::FAILED, kScheduler, std::string(reason)));
   if (lease != 0) EndLeaseIfDone(lease, decisions);
   return decisions;
+}
+
+void Scheduler::Postpone(TrialKey key, absl::Time until, absl::string_view reason) {
+  const auto found = trials_.find(key);
+  if (found == trials_.end() || found->second.lease != 0) return;
+  Trial& trial = found->second;
+  Dequeue(trial);
+  trial.data.past.not_before = until;
+  Enqueue(trial);
+  postponed_[key] = std::string(reason);
 }
 
 void Scheduler::SetCheckpoint(TrialKey key, int64_t step) {

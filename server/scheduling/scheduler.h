@@ -195,6 +195,11 @@ class Scheduler {
   // is not known (any more).
   Decisions Fail(TrialKey trial, absl::string_view reason);
 
+  // A waiting trial cannot be leased before `until`, for a reason that passes, which WhyWaiting
+  // tells. Not recorded: after a restart it is found out again. Without effect for a trial that is
+  // not waiting.
+  void Postpone(TrialKey trial, absl::Time until, absl::string_view reason);
+
   // The trial can go on from this step. A waiting trial moves to the pack of that step.
   void SetCheckpoint(TrialKey trial, int64_t step);
 
@@ -308,6 +313,7 @@ class Scheduler {
   absl::flat_hash_map<int64_t, Pack> packs_;
   FairQueue queue_;  // trials that may be leased now
   absl::btree_set<std::pair<absl::Time, TrialKey>> delayed_;
+  absl::flat_hash_map<TrialKey, std::string> postponed_;  // why, of delayed ones without a back-off
   absl::btree_map<Token, Lease> leases_;
   absl::btree_set<std::pair<absl::Time, Token>> expiries_;
   absl::btree_map<std::string, Worker> workers_;

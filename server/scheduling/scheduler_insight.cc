@@ -41,8 +41,11 @@ std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
   const ScheduledTrial& trial = found->second.data;
   if (trial.past.not_before > now) {
     const absl::Duration wait = absl::Ceil(trial.past.not_before - now, absl::Seconds(1));
-    return absl::StrCat("waits ", absl::FormatDuration(wait), " more after failure ",
-                        trial.past.failures, " of ", options_.max_failed_attempts, " allowed");
+    const std::string waits = absl::StrCat("waits ", absl::FormatDuration(wait), " more");
+    const auto postponed = postponed_.find(key);
+    if (postponed != postponed_.end()) return absl::StrCat(waits, ": ", postponed->second);
+    return absl::StrCat(waits, " after failure ", trial.past.failures, " of ",
+                        options_.max_failed_attempts, " allowed");
   }
   const int64_t workers = LiveWorkers(now);
   if (workers == 0) return "waits for a worker: none is connected";
@@ -161,6 +164,12 @@ absl::Status Scheduler::CheckInvariants() const {
   if (known.size() != packs_.size()) return absl::InternalError("a pack without trials");
   for (const auto& [number, pack] : packs_) {
     if (known[number] != pack.trials) return absl::InternalError("a pack's trials are miscounted");
+  }
+  for (const auto& [key, reason] : postponed_) {
+    const auto trial = trials_.find(key);
+    if (trial == trials_.end() || !trial->second.delayed) {
+      return absl::InternalError(absl::StrCat("trial ", key, " is postponed and does not wait"));
+    }
   }
   if (waiting + static_cast<int64_t>(delayed_.size()) != queued()) {
     return absl::InternalError("a waiting trial is nowhere");

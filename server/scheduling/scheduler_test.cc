@@ -138,6 +138,27 @@ TEST_F(SchedulerTest, ATrialThatCannotBeRunFailsWhereverItIs) {
   EXPECT_EQ(scheduler_.queued() + scheduler_.running() + scheduler_.leases(), 0);
 }
 
+TEST_F(SchedulerTest, APostponedTrialWaitsAloneAndSaysWhy) {
+  for (TrialKey key = 1; key <= 3; ++key) Add(key, 1);
+  scheduler_.Register("w", 2, now_);
+  scheduler_.Postpone(1, now_ + absl::Seconds(5), "its file cannot be read");
+  scheduler_.Postpone(4, now_ + absl::Seconds(5), "it is not known");
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+  EXPECT_EQ(scheduler_.WhyWaiting(1, now_), "waits 5s more: its file cannot be read");
+  EXPECT_THAT(Grant("w"), ElementsAre(2, 3));
+  scheduler_.Postpone(2, now_ + absl::Seconds(5), "it runs");
+  EXPECT_THAT(Grant("w"), IsEmpty());
+  EXPECT_EQ(scheduler_.NextDeadline(), now_ + absl::Seconds(5));
+  After(absl::Seconds(5));
+  EXPECT_THAT(Grant("w"), ElementsAre(1));
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+
+  Add(5, 2);
+  scheduler_.Postpone(5, now_ + absl::Seconds(5), "its file cannot be read");
+  EXPECT_EQ(scheduler_.Cancel(5, "user ada", "why not").trials.size(), 1u);
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+}
+
 TEST_F(SchedulerTest, ATemporaryFailureIsTriedAgainAfterABackOffAndThreeAreFinal) {
   Add(1, 1);
   scheduler_.Register("w", 1, now_);

@@ -171,6 +171,11 @@ TEST_F(AccessServiceTest, AnExperimentIsChangedByItsOwnerAndAdministratorsAlone)
   extend.add_seeds(7);
   v1::ExtendExperimentResponse extended;
   denied(experiments_->ExtendExperiment(With(grace).get(), extend, &extended));
+  v1::RetryTrialsRequest retry;
+  retry.set_name("experiments/of-ada-1");
+  retry.add_states(v1::FAILED);
+  v1::RetryTrialsResponse retried;
+  denied(experiments_->RetryTrials(With(grace).get(), retry, &retried));
   v1::CancelTrialRequest cancel;
   cancel.set_name("experiments/of-ada-1/trials/t0");
   v1::Trial trial;

@@ -1,5 +1,6 @@
 // Calls every method that the running server has, as each kind of caller: none is open by
 // forgetting.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -7,8 +8,11 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
@@ -54,15 +58,16 @@ class EveryRpcTest : public testing::Test {
     }
   }
 
-  std::string Token(v1::Role role) {
+  std::string Token(v1::Role role, const std::string& principal = "ada") {
     v1::CreateTokenRequest request;
-    request.set_principal("ada");
+    request.set_principal(principal);
     request.set_role(role);
     return tokens_->Create(request).value().text();
   }
 
-  // Sends one empty message and nothing more; the status of the call.
-  grpc::StatusCode Call(const std::string& method, const std::optional<std::string>& token) {
+  // Sends one message, an empty one, and nothing more; the status of the call.
+  grpc::StatusCode Call(const std::string& method, const std::optional<std::string>& token,
+                        const std::string& message = "") {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
@@ -76,8 +81,8 @@ class EveryRpcTest : public testing::Test {
     };
     call->StartCall(nullptr);
     wait();
-    const grpc::Slice nothing;
-    call->WriteLast(grpc::ByteBuffer(&nothing, 1), grpc::WriteOptions(), nullptr);
+    const grpc::Slice bytes(message);
+    call->WriteLast(grpc::ByteBuffer(&bytes, 1), grpc::WriteOptions(), nullptr);
     wait();
     grpc::ByteBuffer answer;
     do {
@@ -130,6 +135,52 @@ TEST_F(EveryRpcTest, DoesForEachRoleWhatTheTableSays) {
           << method << " as " << v1::Role_Name(role) << " gives " << code;
       EXPECT_NE(code, grpc::StatusCode::UNAUTHENTICATED) << method;
     }
+  }
+}
+
+// A request of the method about an experiment.
+std::string RequestAbout(const std::string& experiment, absl::string_view method) {
+  std::string name(method);
+  std::replace(name.begin(), name.end(), '/', '.');
+  const google::protobuf::MethodDescriptor* found =
+      google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(name);
+  const google::protobuf::FieldDescriptor* field =
+      found == nullptr ? nullptr : found->input_type()->FindFieldByName("name");
+  if (field == nullptr) {
+    ADD_FAILURE() << method << " changes something, and does not say what by its `name`";
+    return "";
+  }
+  const std::unique_ptr<google::protobuf::Message> request(
+      google::protobuf::MessageFactory::generated_factory()
+          ->GetPrototype(found->input_type())
+          ->New());
+  request->GetReflection()->SetString(request.get(), field, experiment);
+  return request->SerializeAsString();
+}
+
+TEST_F(EveryRpcTest, ChangesAnExperimentForItsOwnerAlone) {
+  coordinator_.AddExperiment("experiments/of-ada-1", 2);
+  coordinator_.SetOwner("experiments/of-ada-1", "ada");
+  const std::string grace = Token(v1::SUBMITTER, "grace");
+  const std::string ada = Token(v1::SUBMITTER, "ada");
+  std::vector<const Rule*> changes;
+  for (const Rule& rule : Rules()) {
+    if (rule.access == Access::kChange) changes.push_back(&rule);
+  }
+  EXPECT_GE(changes.size(), 5u);
+  for (const Rule* rule : changes) {
+    const std::string method(rule->method);
+    EXPECT_EQ(Call(method, grace, RequestAbout("experiments/of-ada-1", method)),
+              grpc::StatusCode::PERMISSION_DENIED)
+        << method;
+  }
+  EXPECT_TRUE(coordinator_.cancellations().empty());
+  EXPECT_TRUE(coordinator_.GetExperiment("experiments/of-ada-1").ok());
+  for (const Rule* rule : changes) {
+    const std::string method(rule->method);
+    EXPECT_NE(Call(method, ada, RequestAbout("experiments/of-ada-1", method)),
+              grpc::StatusCode::PERMISSION_DENIED)
+        << method;
   }
 }
 

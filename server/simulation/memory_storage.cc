@@ -39,6 +39,7 @@ std::optional<T> Optional(const T* row) {
 template <typename Base>
 class MemoryReader : public Base {
  public:
+  absl::string_view name() const override { return kMemoryStorageName; }
   absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) override {
     const int64_t* key = data().experiment_keys.Find(std::string(id));
     return key == nullptr ? std::nullopt : Optional(data().experiments.Find(*key));

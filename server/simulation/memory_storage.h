@@ -19,6 +19,8 @@ namespace lengthwise::server {
 // What takes a transaction back, last to first.
 using Journal = std::vector<std::function<void()>>;
 
+inline constexpr absl::string_view kMemoryStorageName = "the store in memory";
+
 // Rows by key; what changes is noted in a journal.
 template <typename Key, typename Row>
 class Table {

@@ -64,7 +64,9 @@ void Promise::CheckTrial(const MemoryData& data, const TrialRecord& trial, Sched
   for (const EventRecord& record : *events) {
     if (record.kind != v1::Event::kStateChange || record.position <= known.position) continue;
     known.position = record.position;
-    CheckChange(data, trial, ToEvent(record, trial.experiment_id, trial.id), known);
+    const auto event = ToEvent(record, trial.experiment_id, trial.id, kMemoryStorageName);
+    if (!event.ok()) return Break(std::string(event.status().message()));
+    CheckChange(data, trial, *event, known);
   }
   if (known.state != trial.state) Break(absl::StrCat(trial.id, " changed without a word"));
   if (trial.reason.empty()) Break(absl::StrCat(trial.id, " is as it is for no reason"));
@@ -137,7 +139,9 @@ void Promise::CheckHistory(const MemoryData& data, const TrialRecord& trial) {
   for (const EventRecord& record : *data.events.Find(trial.key)) {
     if (record.sequence == 0) continue;
     if (ended) return Break(what + ": an event after the outcome");
-    const v1::Event event = ToEvent(record, trial.experiment_id, trial.id);
+    const auto stored = ToEvent(record, trial.experiment_id, trial.id, kMemoryStorageName);
+    if (!stored.ok()) return Break(std::string(stored.status().message()));
+    const v1::Event& event = *stored;
     if (event.has_training_points()) {
       if (event.step() != step + kStepsBetweenPoints) {
         return Break(absl::StrCat(what, ": after the point of step ", step, " comes that of ",
@@ -155,9 +159,10 @@ void Promise::CheckHistory(const MemoryData& data, const TrialRecord& trial) {
     }
   }
   if (outcomes != 1) Break(absl::StrCat(what, " has ", outcomes, " results"));
-  const v1::TrialSpecification specification =
-      ToTrialSpecification(trial, *data.packs.Find(trial.pack));
-  if (step != specification.training().steps()) {
+  const auto specification =
+      ToTrialSpecification(trial, *data.packs.Find(trial.pack), kMemoryStorageName);
+  if (!specification.ok()) return Break(std::string(specification.status().message()));
+  if (step != specification->training().steps()) {
     Break(absl::StrCat(what, " ends at step ", step));
   }
 }

@@ -94,6 +94,11 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
   platform::Sha256 hash_;
 };
 
+bool IsLost(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status) ||
+         absl::IsInvalidArgument(status);  // no artifact can have such a name
+}
+
 absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::string& directory) {
   if (absl::Status status = platform::CreateDirectories(directory); !status.ok()) return status;
   const auto experiments = platform::ListDirectory(directory);

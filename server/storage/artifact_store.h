@@ -27,7 +27,12 @@ struct ArtifactId {
   std::string sha256;
 };
 
-// Thread-safe.
+// Whether an error says that an artifact is gone or damaged for good. Other errors say that it
+// could not be read now (no rights, no descriptors, a disk that fails), and nothing of what it
+// holds.
+bool IsLost(const absl::Status& status);
+
+// Thread-safe. Errors are those of platform/files.h beside those named.
 class ArtifactStore {
  public:
   // One artifact on its way in. Dropped without Finish it leaves nothing.

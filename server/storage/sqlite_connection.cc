@@ -1,12 +1,55 @@
 #include "server/storage/sqlite_connection.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include "absl/strings/str_cat.h"
 
 namespace lengthwise::server {
+namespace {
 
-absl::Status SqliteError(int code, absl::string_view message, absl::string_view path) {
-  const std::string text = absl::StrCat(path, ": ", message);
-  switch (code & 0xff) {
+// Why the operating system refused what SQLite calls "disk I/O error" or "unable to open"; 0 where
+// it did not.
+int SystemCause(int code, sqlite3* database) {
+  const int kind = code & 0xff;
+  if (database == nullptr || code == SQLITE_IOERR_SHORT_READ) return 0;
+  if (kind == SQLITE_CANTOPEN) return sqlite3_system_errno(database);
+  if (kind != SQLITE_IOERR) return 0;
+  // Of a commit that fails it knows nothing, but the file does: the log, or the database.
+  int cause = 0;
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != nullptr && log->pMethods != nullptr) {
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &cause);
+  }
+  if (cause == 0) sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &cause);
+  return cause != 0 ? cause : sqlite3_system_errno(database);
+}
+
+// The result code that SQLite has for a cause, where it has one and gives another.
+int KindOf(int code, int cause) {
+  switch (cause) {
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      return SQLITE_READONLY;
+    case EDQUOT:
+      return SQLITE_FULL;
+    case EMFILE:
+    case ENFILE:
+      return SQLITE_IOERR;  // passes
+    default:
+      return code & 0xff;
+  }
+}
+
+}  // namespace
+
+absl::Status SqliteError(int code, sqlite3* database, absl::string_view path) {
+  std::string text = absl::StrCat(path, ": ", sqlite3_errmsg(database));
+  const int cause = SystemCause(code, database);
+  if (cause != 0) absl::StrAppend(&text, ": ", strerror(cause));
+  switch (KindOf(code, cause)) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
           absl::StrCat("disk full: ", text, "; free some space, nothing stored is lost"));
@@ -87,7 +130,7 @@ SqliteConnection::~SqliteConnection() {
 }
 
 absl::Status SqliteConnection::Error(int code) {
-  absl::Status status = SqliteError(code, sqlite3_errmsg(database_), path_);
+  absl::Status status = SqliteError(code, database_, path_);
   if (first_error_.ok()) first_error_ = status;
   return status;
 }

@@ -95,6 +95,7 @@ class SqliteConnection {
   // Runs statements without results, unprepared.
   absl::Status Execute(const std::string& sql);
 
+  const std::string& path() const { return path_; }
   int64_t LastInsertRowId() const { return sqlite3_last_insert_rowid(database_); }
   int64_t TotalChanges() const { return sqlite3_total_changes64(database_); }
   bool InTransaction() const { return sqlite3_get_autocommit(database_) == 0; }
@@ -116,9 +117,10 @@ class SqliteConnection {
   absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
 };
 
-// The status for an SQLite result code: RESOURCE_EXHAUSTED, DATA_LOSS, FAILED_PRECONDITION or
-// UNAVAILABLE, with the file's name and what to do next.
-absl::Status SqliteError(int code, absl::string_view message, absl::string_view path);
+// The status for the newest result code of a connection: RESOURCE_EXHAUSTED, DATA_LOSS,
+// FAILED_PRECONDITION or UNAVAILABLE, with the file's name, what the operating system said where it
+// is the cause, and what to do next.
+absl::Status SqliteError(int code, sqlite3* database, absl::string_view path);
 
 template <typename... Parameters>
 SqliteStatement SqliteConnection::Query(const char* sql, const Parameters&... parameters) {

@@ -24,14 +24,14 @@ absl::StatusOr<Database> OpenDatabase(const std::string& path, int flags) {
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
   Database opened(database);
-  if (code != SQLITE_OK) return SqliteError(code, sqlite3_errmsg(database), path);
+  if (code != SQLITE_OK) return SqliteError(code, database, path);
   sqlite3_busy_timeout(database, 5000);
   return opened;
 }
 
 absl::Status Run(sqlite3* database, const char* sql, const std::string& path) {
   const int code = sqlite3_exec(database, sql, nullptr, nullptr, nullptr);
-  return code == SQLITE_OK ? absl::OkStatus() : SqliteError(code, sqlite3_errmsg(database), path);
+  return code == SQLITE_OK ? absl::OkStatus() : SqliteError(code, database, path);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ absl::Status CopyDatabase(const std::string& from, const std::string& to,
 
   sqlite3_backup* backup = sqlite3_backup_init(copy->get(), "main", source->get(), "main");
   if (backup == nullptr) {
-    return SqliteError(sqlite3_errcode(copy->get()), sqlite3_errmsg(copy->get()), to);
+    return SqliteError(sqlite3_errcode(copy->get()), copy->get(), to);
   }
   int code = SQLITE_OK;
   bool wanted = true;
@@ -66,7 +66,7 @@ absl::Status CopyDatabase(const std::string& from, const std::string& to,
   }
   sqlite3_backup_finish(backup);
   if (code != SQLITE_DONE && code != SQLITE_OK) {
-    return SqliteError(code, sqlite3_errmsg(copy->get()), to);
+    return SqliteError(code, copy->get(), to);
   }
   if (!wanted) return absl::CancelledError("the backup was given up");
   // One file, without a log beside it.
@@ -89,7 +89,7 @@ absl::Status CheckDatabase(const std::string& path) {
     }
     sqlite3_finalize(statement);
     if (code == SQLITE_ROW) return value;
-    return SqliteError(code, sqlite3_errmsg(database->get()), path);
+    return SqliteError(code, database->get(), path);
   };
   const absl::StatusOr<std::string> application = first_value("PRAGMA application_id");
   if (!application.ok()) return application.status();

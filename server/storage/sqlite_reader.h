@@ -17,6 +17,7 @@ class SqliteReader : public Base {
  public:
   explicit SqliteReader(SqliteConnection& connection) : connection_(connection) {}
 
+  absl::string_view name() const override { return connection_.path(); }
   absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) override;
   absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
       absl::string_view request_id) override;

@@ -25,6 +25,9 @@ class StorageReader {
  public:
   virtual ~StorageReader() = default;
 
+  // What errors call the store: its file.
+  virtual absl::string_view name() const = 0;
+
   // Find... return nullopt for what is not there.
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(

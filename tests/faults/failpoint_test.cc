@@ -2,8 +2,8 @@
 //
 // One experiment goes through everything that moves a lease or a commit: submission, leases,
 // points, checkpoints, a worker that drains, one that is killed, the end; then a stored model is
-// evaluated again, and a third experiment is cancelled and deleted. At the failpoint under test,
-// one process kills itself with SIGKILL and is started again.
+// evaluated again, a third experiment is cancelled and deleted, and a backup is made. At the
+// failpoint under test, one process kills itself with SIGKILL and is started again.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -27,6 +27,8 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "platform/mutex.h"
+#include "proto/administration_service.grpc.pb.h"
+#include "server/storage/backup.h"
 #include "tests/faults/fleet.h"
 #include "tests/faults/history.h"
 
@@ -116,6 +118,8 @@ class Scenario {
   void DisturbWorkers(const std::string& experiment);
   std::string Evaluate(const std::string& trial);
   void CancelAndDelete();
+  void MakeBackup();
+  void CheckBackup();
   void CheckHistory(const std::string& experiment);
   void CheckArtifacts(const std::vector<std::string>& experiments);
 
@@ -147,6 +151,7 @@ std::vector<std::string> Scenario::Play() {
   CancelAndDelete();
   Expect(fleet_.Experiments() == std::vector<std::string>({evaluation, experiment}),
          "there are other experiments: " + absl::StrJoin(fleet_.Experiments(), ", "));
+  MakeBackup();
 
   // What a crash left behind goes at a start.
   fleet_.Revive();
@@ -154,6 +159,7 @@ std::vector<std::string> Scenario::Play() {
   Expect(exit.ok(), "the server " + exit.ToString());
   fleet_.Revive();
   CheckArtifacts({experiment, evaluation});
+  CheckBackup();
   return problems_;
 }
 
@@ -205,6 +211,38 @@ void Scenario::CancelAndDelete() {
   // A deletion whose answer was lost has taken place.
   Expect(status.ok() || status.error_code() == grpc::StatusCode::NOT_FOUND,
          "deleting: " + status.error_message());
+}
+
+void Scenario::MakeBackup() {
+  v1::BackUpRequest request;
+  request.set_name("whole");
+  const auto back_up = [&] {
+    return fleet_.Call([&](v1::ExperimentService::Stub&, grpc::ClientContext& context) {
+      const auto stub = v1::AdministrationService::NewStub(fleet_.channel());
+      const auto stream = stub->BackUp(&context, request);
+      v1::BackUpResponse response;
+      while (stream->Read(&response)) {
+      }
+      return stream->Finish();
+    });
+  };
+  grpc::Status status = back_up();
+  // What a full disk refuses is asked for again when there is space.
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED) status = back_up();
+  // One whose answer was lost has been made.
+  Expect(status.ok() || status.error_code() == grpc::StatusCode::ALREADY_EXISTS,
+         "backing up: " + status.error_message());
+}
+
+// There is the backup, whole, and nothing else.
+void Scenario::CheckBackup() {
+  const std::string backups = fleet_.data_directory() + "/backups";
+  const auto found = platform::ListDirectory(backups);
+  Expect(found.ok() && *found == std::vector<std::string>({"whole"}),
+         "backups: " + (found.ok() ? absl::StrJoin(*found, ", ") : found.status().ToString()));
+  const absl::Status restored =
+      server::RestoreBackup(backups + "/whole", fleet_.directory() + "/restored");
+  Expect(restored.ok(), "restoring: " + restored.ToString());
 }
 
 void Scenario::CheckHistory(const std::string& experiment) {
@@ -280,6 +318,34 @@ TEST(FailpointTest, TheInstalledServerHasNothingOfThem) {
   }
 }
 
+// Plays the scenario in which the failpoint does `action` the `hit`-th time that its process
+// reaches it; where that is never, at half as many times and so on. Returns what is wrong, not
+// doing anything included.
+std::vector<std::string> PlayOne(const std::string& action, const Failpoint& failpoint, int hit,
+                                 bool dies) {
+  for (; hit > 0; hit /= 2) {
+    const std::string name = absl::StrCat(failpoint.name, "_", action, hit);
+    const std::string directory = testing::TempDir() + "/" + name;
+    const std::string reached = directory + "_reached";
+    std::filesystem::remove(reached);
+    const Environment environment = {{"LENGTHWISE_FAILPOINTS", Only(action, failpoint.name, hit)},
+                                     {"LENGTHWISE_FAILPOINTS_REACHED", reached}};
+    Scenario scenario(name, failpoint.of_worker ? Environment() : environment,
+                      failpoint.of_worker ? environment : Environment());
+    std::vector<std::string> problems = scenario.Play();
+    const std::string lines = platform::ReadFile(reached).value_or("");
+    const bool acts = absl::StrContains(lines, failpoint.name + " acts\n");
+    if (acts && dies && scenario.deaths() != 1) {
+      problems.push_back(absl::StrCat(scenario.deaths(), " processes died instead of 1"));
+    }
+    for (std::string& problem : problems) problem = absl::StrCat(name, ": ", problem);
+    if (!problems.empty()) return problems;
+    std::filesystem::remove_all(directory);
+    if (acts) return {};
+  }
+  return {failpoint.name + " is not reached by the process that is to act there"};
+}
+
 // Plays a scenario for each failpoint, four at a time: they mostly wait.
 void PlayAll(const std::string& action, const std::vector<Failpoint>& failpoints, int hit,
              bool dies) {
@@ -290,24 +356,9 @@ void PlayAll(const std::string& action, const std::vector<Failpoint>& failpoints
   for (std::thread& player : players) {
     player = std::thread([&] {
       for (size_t i = next++; i < failpoints.size(); i = next++) {
-        const Failpoint& failpoint = failpoints[i];
-        const std::string name = absl::StrCat(failpoint.name, "_", action, hit);
-        const Environment environment = {
-            {"LENGTHWISE_FAILPOINTS", Only(action, failpoint.name, hit)}};
-        Scenario scenario(name, failpoint.of_worker ? Environment() : environment,
-                          failpoint.of_worker ? environment : Environment());
-        std::vector<std::string> problems = scenario.Play();
-        if (dies && hit == 1 && scenario.deaths() != 1) {
-          problems.push_back(absl::StrCat(scenario.deaths(), " processes died instead of 1"));
-        }
-        if (problems.empty()) {
-          std::filesystem::remove_all(testing::TempDir() + "/" + name);
-          continue;
-        }
+        const std::vector<std::string> problems = PlayOne(action, failpoints[i], hit, dies);
         platform::MutexLock lock(mutex);
-        for (const std::string& problem : problems) {
-          wrong.push_back(absl::StrCat(name, ": ", problem));
-        }
+        wrong.insert(wrong.end(), problems.begin(), problems.end());
       }
     });
   }
@@ -329,10 +380,10 @@ TEST(FailpointTest, ACrashAtAnyFailpointBreaksNoPromise) {
 TEST(FailpointTest, AFullDiskAtAnyFailpointBreaksNoPromise) {
   std::vector<Failpoint> failpoints;
   for (const Failpoint& failpoint : AllFailpoints()) {
-    // Before the server serves, a full disk ends it with a message; process_test has that.
     if (failpoint.can_fail && !failpoint.of_worker) failpoints.push_back(failpoint);
   }
-  // The first times, and not only once: the ready file passes through, too.
+  // The second time where there is one: the first is on the way to the ready file, where a full
+  // disk ends the server, and the next one starts.
   PlayAll("full", failpoints, 2 * Hit(), /*dies=*/false);
 }
 

@@ -69,6 +69,8 @@ class Fleet {
   std::vector<v1::Event> Log(const std::string& experiment);
   std::vector<std::string> Experiments();
 
+  // To the server, for other services; null before it first served.
+  const std::shared_ptr<grpc::ChannelInterface>& channel() const { return channel_; }
   const std::string& address() const { return address_; }
   const std::string& directory() const { return options_.directory; }
   std::string data_directory() const { return options_.directory + "/data"; }

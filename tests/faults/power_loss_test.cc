@@ -217,7 +217,7 @@ TEST(PowerLossTest, ASubmissionAnEventAndACheckpointThatWereAcknowledgedAreThere
 }
 
 TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
-  for (const int error : {ENOSPC, EROFS, EIO}) {
+  for (const int error : {ENOSPC, EDQUOT, EROFS, EIO}) {
     UnreliableDisk disk(NewDirectory());
     TestCoordinator coordinator(disk.directory() + "/data");
     ASSERT_EQ(coordinator.Open(), absl::OkStatus());
@@ -232,6 +232,14 @@ TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
         coordinator.Send(lease, {server::PointsEvent(lease, 0, 2, 2)}).status();
     EXPECT_EQ(sent.code(), absl::StatusCode::kUnavailable) << sent;
     EXPECT_THAT(std::string(sent.message()), HasSubstr("lengthwise.db")) << sent;
+    // SQLite calls them all a disk I/O error; what to do, the operating system's word tells.
+    EXPECT_THAT(
+        std::string(sent.message()),
+        HasSubstr(error == ENOSPC   ? "free some space"
+                  : error == EDQUOT ? "Disk quota exceeded; free some space"
+                  : error == EROFS  ? "Read-only file system; make the data directory writable"
+                                    : "Input/output error"))
+        << sent;
     // A worker that is told so tries again, and does not give its trial up.
     const absl::Status uploaded = coordinator.Upload(lease, 0, 2, "weights");
     EXPECT_EQ(uploaded.code(), absl::StatusCode::kUnavailable) << uploaded;

@@ -1,0 +1,286 @@
+// Copies of everything, made while the server works, and the way back.
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "platform/sha256.h"
+#include "server/coordination/housekeeping_fixture.h"
+#include "server/coordination/test_coordinator.h"
+
+namespace lengthwise::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+using CoordinatorBackupTest = CoordinatorHousekeepingTest;
+
+TEST_F(CoordinatorBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledgedBefore) {
+  const std::string experiment = Create("weights", 2);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  Train(lease);
+  std::atomic<int64_t> acknowledged = 3;
+  std::atomic<bool> stop = false;
+  std::thread worker([&] {
+    for (int64_t sequence = 4; !stop; ++sequence) {
+      // A checkpoint now and then: the older ones are to be deleted while the backup is made.
+      if (sequence % 10 == 0) {
+        const std::string bytes = absl::StrCat("checkpoint at ", sequence);
+        coordinator_.Upload(lease, 0, sequence, bytes).IgnoreError();
+        coordinator_.Send(lease, {CheckpointEvent(lease, 0, sequence, sequence, bytes)})
+            .IgnoreError();
+      } else {
+        coordinator_.Send(lease, {PointsEvent(lease, 0, sequence, sequence)}).IgnoreError();
+      }
+      acknowledged = sequence;
+    }
+  });
+  while (acknowledged < 50) std::this_thread::yield();
+  const int64_t before = acknowledged;
+  // Who may call belongs to it: a restored server must not be open to everyone.
+  ASSERT_EQ(platform::WriteFileAtomically(coordinator_.data_dir() + "/tokens", "tokens"),
+            absl::OkStatus());
+  v1::BackUpRequest request;
+  request.set_name("b");
+  std::vector<v1::BackUpResponse> told;
+  ASSERT_EQ(coordinator_->BackUp(request,
+                                 [&](const v1::BackUpResponse& response) {
+                                   // The worker goes on in the middle of it.
+                                   const int64_t now = acknowledged;
+                                   while (acknowledged < now + 25) std::this_thread::yield();
+                                   told.push_back(response);
+                                   return true;
+                                 }),
+            absl::OkStatus());
+  stop = true;
+  worker.join();
+  const std::string path = coordinator_.data_dir() + "/backups/b";
+  EXPECT_TRUE(told.back().complete());
+  EXPECT_EQ(told.back().path(), path);
+  EXPECT_EQ(told.back().copied_bytes(), told.back().total_bytes());
+  EXPECT_EQ(told.back().copied_bytes(), coordinator_->GetStorage()->backups(0).bytes());
+  EXPECT_THAT(Artifacts(), SizeIs(2)) << "what waited to be deleted is gone";
+  EXPECT_EQ(coordinator_->BackUp(request, [](const auto&) { return true; }).code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(coordinator_->GetStorage()->backups_size(), 1);
+
+  const std::string restored = NewDirectory("_restored");
+  Coordinator::Options options;
+  options.data_dir = restored;
+  options.restore_from = path;
+  CoordinatorImpl::Dependencies dependencies;
+  dependencies.resolve = ResolveSimply;
+  {
+    auto opened = CoordinatorImpl::Open(options, dependencies);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+  }
+  EXPECT_EQ(platform::ReadFile(restored + "/tokens").value_or("none"), "tokens");
+  EXPECT_EQ(std::filesystem::status(restored + "/tokens").permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  TestCoordinator copy(restored);
+  ASSERT_EQ(copy.Open(), absl::OkStatus());
+  int64_t stored = 0;
+  for (const v1::Event& event : copy.History(lease.trials(0).trial())) {
+    if (event.sequence() > 0) {
+      EXPECT_EQ(event.sequence(), ++stored);
+    }
+  }
+  EXPECT_GE(stored, before);
+  EXPECT_LT(stored, acknowledged) << "one moment, not the end";
+
+  // The experiment goes on to its end, from a checkpoint.
+  ASSERT_EQ(copy.Register("w2", 2), absl::OkStatus());
+  copy.Advance(absl::Minutes(10));
+  ASSERT_EQ(copy.Register("w2", 2), absl::OkStatus());
+  for (v1::Lease next = copy.Acquire("w2"); next.trials_size() > 0; next = copy.Acquire("w2")) {
+    EXPECT_GT(next.fencing_token(), lease.fencing_token() + 1'000'000);
+    if (next.trials(0).trial() == lease.trials(0).trial()) {
+      EXPECT_GE(next.trials(0).checkpoint_step(), 30);
+      EXPECT_EQ(copy.Send(lease, {PointsEvent(lease, 0, stored + 1, 1)})->refusal(),
+                v1::StreamEventsResponse::STALE_LEASE);
+    }
+    for (int trial = 0; trial < next.trials_size(); ++trial) {
+      EXPECT_TRUE(copy.Complete(next, trial, 100, {1.0}));
+    }
+  }
+  EXPECT_EQ(copy->GetExperiment(experiment)->trials().succeeded(), 2);
+  // A watcher that was ahead of the backup misses nothing of what comes.
+  EXPECT_GT(copy.History(experiment).back().position(),
+            coordinator_.History(experiment).back().position());
+}
+
+// Makes the backup `name`, in the middle of which `meanwhile` happens, once.
+void BackUpWhile(TestCoordinator& coordinator, const std::string& name,
+                 const std::function<void()>& meanwhile) {
+  v1::BackUpRequest request;
+  request.set_name(name);
+  bool done = false;
+  EXPECT_EQ(coordinator->BackUp(request,
+                                [&](const v1::BackUpResponse&) {
+                                  if (!std::exchange(done, true)) meanwhile();
+                                  return true;
+                                }),
+            absl::OkStatus());
+  EXPECT_TRUE(done);
+}
+
+TEST_F(CoordinatorBackupTest, RegressionATrialRetriedDuringABackupKeepsItsModel) {
+  const std::string experiment = Create("weights");
+  Train(coordinator_.Acquire("w"));
+  const auto retry = [&] {
+    EXPECT_TRUE(coordinator_.Cancel(experiment).ok());
+    EXPECT_EQ(coordinator_.Retry(experiment, {v1::CANCELLED})->retried_trials(), 1);
+    return coordinator_.Acquire("w");
+  };
+  const auto store = [&](const v1::Lease& lease, int64_t sequence, int64_t step) {
+    const std::string bytes = absl::StrCat("checkpoint at ", step);
+    EXPECT_EQ(coordinator_.Upload(lease, 0, step, bytes), absl::OkStatus());
+    return CheckpointEvent(lease, 0, sequence, step, bytes);
+  };
+  v1::Lease lease;
+  v1::Event told;
+  BackUpWhile(coordinator_, "first", [&] {
+    lease = retry();
+    ASSERT_THAT(lease.trials(), SizeIs(1));
+    EXPECT_EQ(lease.trials(0).checkpoint_step(), 30);
+    // Uploaded, and not told of before the backup is done.
+    told = store(lease, 1, 40);
+  });
+  EXPECT_EQ(coordinator_.Send(lease, {told})->acknowledged_sequence(), 1);
+  BackUpWhile(coordinator_, "second", [&] {
+    coordinator_.Send(lease, {store(lease, 2, 50)}).IgnoreError();
+    lease = retry();
+    coordinator_.Send(lease, {store(lease, 1, 60)}).IgnoreError();
+    End(lease, v1::Outcome::COMPLETED, 2);
+  });
+  EXPECT_THAT(Artifacts(), ElementsAre("checkpoint at 60"));
+}
+
+TEST_F(CoordinatorBackupTest, RegressionACheckpointThatATrialWentBackToOutlivesABackup) {
+  Create("weights");
+  const v1::Lease lease = coordinator_.Acquire("w");
+  Train(lease);
+  BackUpWhile(coordinator_, "third", [&] {
+    const std::string bytes = "checkpoint 4";
+    EXPECT_EQ(coordinator_.Upload(lease, 0, 40, bytes), absl::OkStatus());
+    // With this one the second is not wanted any more ...
+    coordinator_.Send(lease, {CheckpointEvent(lease, 0, 4, 40, bytes)}).IgnoreError();
+    coordinator_.Release("w", lease);
+    const std::string directory = coordinator_.data_dir() + "/artifacts/sort-1/lr0-seed0/";
+    for (const char* damaged : {"checkpoint 3", "checkpoint 4"}) {
+      std::filesystem::remove(directory + platform::Sha256Hex(damaged) + ".safetensors");
+    }
+    // ... but now it is.
+    EXPECT_EQ(coordinator_.Acquire("w").trials(0).checkpoint_step(), 20);
+  });
+  EXPECT_THAT(Artifacts(), ElementsAre("checkpoint 2"));
+}
+
+TEST_F(CoordinatorBackupTest, ABackupThatIsGivenUpLeavesNothing) {
+  v1::BackUpRequest request;
+  request.set_name("b");
+  EXPECT_TRUE(absl::IsCancelled(
+      coordinator_->BackUp(request, [](const v1::BackUpResponse&) { return false; })));
+  EXPECT_TRUE(std::filesystem::is_empty(coordinator_.data_dir() + "/backups"));
+  for (const char* name : {"../b", "B", ".b", "a/b", "-b"}) {
+    request.set_name(name);
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        coordinator_->BackUp(request, [](const v1::BackUpResponse&) { return true; })))
+        << name;
+  }
+}
+
+TEST_F(CoordinatorBackupTest, OneBackupAtATime) {
+  v1::BackUpRequest request;
+  int asked = 0;
+  EXPECT_EQ(coordinator_->BackUp(request,
+                                 [&](const v1::BackUpResponse&) {
+                                   v1::BackUpRequest another;
+                                   another.set_name("another");
+                                   if (++asked == 1) {
+                                     EXPECT_TRUE(absl::IsAborted(coordinator_->BackUp(
+                                         another, [](const auto&) { return true; })));
+                                   }
+                                   return true;
+                                 }),
+            absl::OkStatus());
+  EXPECT_GE(asked, 1);
+}
+
+TEST_F(CoordinatorBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothingIsMade) {
+  Create("weights");
+  const v1::Lease lease = coordinator_.Acquire("w");
+  Train(lease);
+  v1::BackUpRequest request;
+  request.set_name("b");
+  ASSERT_EQ(coordinator_->BackUp(request, [](const auto&) { return true; }), absl::OkStatus());
+  const std::string backup = coordinator_.data_dir() + "/backups/b";
+  const std::string artifact = absl::StrCat(backup, "/artifacts/sort-1/lr0-seed0/",
+                                            platform::Sha256Hex("checkpoint 3"), ".safetensors");
+  const auto restore = [&](const std::string& from, const std::string& to) {
+    Coordinator::Options options;
+    options.data_dir = to;
+    options.restore_from = from;
+    CoordinatorImpl::Dependencies dependencies;
+    dependencies.resolve = ResolveSimply;
+    return CoordinatorImpl::Open(options, dependencies).status();
+  };
+  const std::string target = NewDirectory("_restored");
+  EXPECT_TRUE(absl::IsNotFound(restore(backup + "_none", target)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(restore(backup, coordinator_.data_dir())));
+
+  // Each copy with another damage.
+  const auto damaged = [&](const std::string& what,
+                           const std::function<void(const std::string&)>& damage) {
+    const std::string copy = NewDirectory("_" + what);
+    std::filesystem::copy(backup, copy, std::filesystem::copy_options::recursive);
+    const std::string file = what == "artifact" || what == "missing"
+                                 ? copy + artifact.substr(backup.size())
+                             : what == "database" ? copy + "/lengthwise.db"
+                                                  : copy + "/manifest.json";
+    damage(file);
+    const absl::Status status = restore(copy, target);
+    EXPECT_TRUE(absl::IsDataLoss(status)) << what << ": " << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(file));
+    EXPECT_FALSE(std::filesystem::exists(target));
+    EXPECT_FALSE(std::filesystem::exists(target + ".restoring"));
+  };
+  const auto overwrite = [](const std::string& file) {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(8);
+    stream << "X";
+  };
+  damaged("artifact", overwrite);
+  damaged("database", overwrite);
+  damaged("missing", [](const std::string& file) { std::filesystem::remove(file); });
+  damaged("manifest", [](const std::string& file) { std::ofstream(file) << "{\"format\": 1}"; });
+  damaged("escape", [](const std::string& file) {
+    std::ifstream in(file);
+    std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    text.replace(text.find("\"sort-1\""), 8, "\"../../../x\"");
+    std::ofstream(file) << text;
+  });
+  EXPECT_EQ(restore(backup, target), absl::OkStatus()) << "the undamaged one is good";
+}
+
+TEST_F(CoordinatorBackupTest, WhatAnInterruptedBackupLeftIsDeletedAtTheNextStart) {
+  const std::string left = coordinator_.data_dir() + "/backups/.unfinished-b";
+  std::filesystem::create_directories(left);
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,79 @@
+// For tests of what stays of trials: a coordinator, a worker "w" and trials that store checkpoints.
+#ifndef LENGTHWISE_SERVER_COORDINATION_HOUSEKEEPING_FIXTURE_H_
+#define LENGTHWISE_SERVER_COORDINATION_HOUSEKEEPING_FIXTURE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/coordination/test_coordinator.h"
+
+namespace lengthwise::server {
+
+class CoordinatorHousekeepingTest : public testing::Test {
+ protected:
+  CoordinatorHousekeepingTest() : coordinator_(NewDirectory()) {
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+    EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  }
+
+  static std::string NewDirectory(const std::string& suffix = "") {
+    const std::string path = testing::TempDir() + "/housekeeping_" +
+                             testing::UnitTest::GetInstance()->current_test_info()->name() + suffix;
+    std::filesystem::remove_all(path);
+    return path;
+  }
+
+  std::string Create(const std::string& keep, int seeds = 1) {
+    v1::CreateExperimentRequest request;
+    v1::ExperimentSpecification& specification = *request.mutable_specification();
+    specification.set_name("sort");
+    specification.add_learning_rates(0.001);
+    for (int seed = 0; seed < seeds; ++seed) specification.add_seeds(seed);
+    specification.mutable_training()->set_steps(100);
+    specification.set_keep(keep);
+    const auto response = coordinator_.TryCreate(request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response->experiment().name();
+  }
+
+  // Uploads and sends checkpoints of steps 10, 20, 30.
+  void Train(const v1::Lease& lease) {
+    for (int64_t sequence = 1; sequence <= 3; ++sequence) {
+      const std::string bytes = absl::StrCat("checkpoint ", sequence);
+      ASSERT_EQ(coordinator_.Upload(lease, 0, 10 * sequence, bytes), absl::OkStatus());
+      ASSERT_EQ(
+          coordinator_.Send(lease, {CheckpointEvent(lease, 0, sequence, 10 * sequence, bytes)})
+              ->acknowledged_sequence(),
+          sequence);
+    }
+  }
+  void End(const v1::Lease& lease, v1::Outcome::Kind kind, int64_t sequence = 4) {
+    ASSERT_EQ(
+        coordinator_.Send(lease, {OutcomeEvent(lease, 0, sequence, 30, kind, "x")})->refusal(), 0);
+  }
+
+  // What the artifacts on the disk say, of all trials.
+  static std::vector<std::string> Artifacts(const std::string& data_dir) {
+    std::vector<std::string> contents;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(data_dir + "/artifacts")) {
+      if (entry.path().extension() != ".safetensors") continue;
+      std::ifstream file(entry.path());
+      contents.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
+    return contents;
+  }
+  std::vector<std::string> Artifacts() { return Artifacts(coordinator_.data_dir()); }
+
+  TestCoordinator coordinator_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_HOUSEKEEPING_FIXTURE_H_

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Checks that the tests which GUARANTEES.md and THREAT_MODEL.md name as proof are there.
+
+    tests/documentation/check_proofs.py        (from the root of the source tree; tests/run.sh does it)
+
+Of `//folder:target`, the target; of a test's or suite's name behind it, a test in that folder; of `folder/name_test.cc` or
+`name_test.cc`, the file; of `name_test`, a target of any folder. Prints what is not there, and fails.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+DOCUMENTS = ("GUARANTEES.md", "THREAT_MODEL.md")
+REFERENCE = re.compile(
+    r"//(?P<package>[\w/]+)(?P<target>:\w+|/\.\.\.)"
+    r"|`(?P<file>(?:\w+/)*\w+\.cc)`"
+    r"|`(?P<alone>\w+_test)`"
+    # At least three words: a test's name, or with "Test" a suite's.
+    r"|(?<![\w`/.])(?P<name>(?=\w*[a-z])(?:[A-Z][a-z0-9]*){3,}|(?:[A-Z][a-z0-9]+)+Test)\b(?!`)")
+
+
+def has_target(package, name):
+    build_file = pathlib.Path(package, "BUILD.bazel")
+    if not build_file.exists():
+        return False
+    text = build_file.read_text()
+    # A target of its own, or of a list: as a pattern, or by its source.
+    patterns = [re.escape(word).replace("%s", r"\w+") for word in re.findall(r'name = "([\w%]+)"', text)]
+    listed = f'"{name}"' in text or f'"{name.removesuffix("_test")}"' in text
+    return (any(re.fullmatch(pattern, name) for pattern in patterns)
+            or listed and pathlib.Path(package, name + ".cc").exists())
+
+
+def has_test(package, name):
+    """Whether some test of the folder, or some suite, is called so."""
+    test = re.compile(r"TEST(?:_[FP])?\(\s*(?:\w+,\s*%s|%s,\s*\w+)\s*\)" % (name, name))
+    return any(test.search(source.read_text()) for source in pathlib.Path(package).glob("*.cc"))
+
+
+def check(document, files):
+    package = None
+    for number, line in enumerate(pathlib.Path(document).read_text().splitlines(), 1):
+        for match in REFERENCE.finditer(line):
+            reference = match.group(0).strip("`")
+            found = True
+            if match["package"]:
+                package = match["package"]
+                if match["target"] == "/...":
+                    found = pathlib.Path(package).is_dir()
+                else:
+                    found = has_target(package, match["target"][1:])
+            elif match["file"]:
+                found = any(file == reference or file.endswith("/" + reference) for file in files)
+            elif match["alone"]:
+                folders = {str(pathlib.Path(file).parent) for file in files if file.endswith("BUILD.bazel")}
+                folders = [folder for folder in folders if has_target(folder, reference)]
+                found = bool(folders)
+                if found and package not in folders:
+                    package = min(folders)
+            elif line.startswith("|"):
+                found = package is not None and has_test(package, reference)
+            if not found:
+                yield f"{document}:{number}: there is no {reference}"
+
+
+def main():
+    files = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"], check=True,
+                           capture_output=True, text=True).stdout.split()
+    problems = [problem for document in DOCUMENTS for problem in check(document, files)]
+    print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
