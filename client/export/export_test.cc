@@ -38,7 +38,7 @@ class ExportTest : public testing::Test {
   }
 
   // The history of one trial, which the next watch gets: two points, and one evaluation.
-  void AddHistory(const std::string& trial) {
+  void AddHistory(const std::string& trial, const v1::SequenceScores* scores = nullptr) {
     v1::WatchExperimentResponse response;
     v1::Event& points = *response.add_events();
     points.set_trial(trial);
@@ -59,6 +59,11 @@ class ExportTest : public testing::Test {
       evaluation.mutable_length_accuracies()->add_lengths(length);
       evaluation.mutable_length_accuracies()->add_accuracies(1.0 / length);
       evaluation.mutable_length_accuracies()->add_losses(0.25);
+    }
+    if (scores != nullptr) {
+      v1::Event& scored = *response.add_events();
+      scored.set_trial(trial);
+      *scored.mutable_sequence_scores() = *scores;
     }
     response.set_caught_up(true);
     server_.AddWatchScript({{response}, grpc::Status::OK});
@@ -133,6 +138,29 @@ TEST_F(ExportTest, JsonIsOneDocumentWithTheSame) {
   EXPECT_EQ(trial["loss_curve"]["losses"], (std::vector<double>{0.1, 0.2}));
   EXPECT_EQ(trial["evaluations"][0]["accuracies"], (std::vector<double>{0.5, 0.25}));
   EXPECT_TRUE(trial["seen_accuracy"].is_null());
+}
+
+TEST_F(ExportTest, JsonHasTheScoresOfSingleSequencesWhereTheyWereAskedFor) {
+  v1::SequenceScores scores;
+  scores.set_length(4);
+  for (const float accuracy : {1.0F, 0.0F}) {
+    scores.add_accuracies(accuracy);
+    scores.add_losses(0.5F);
+  }
+  auto& answer = *scores.add_wrong_answers();
+  answer.set_sequence(1);
+  answer.add_places(0);
+  answer.add_places(3);
+  answer.set_carry_into_first(true);
+  AddHistory(kFirst, &scores);
+  AddHistory(kSecond);
+  ASSERT_TRUE(Export("e-1", "json", "e.json").ok());
+  const auto trials = nlohmann::json::parse(platform::ReadFile(Path("e.json")).value())["trials"];
+  ASSERT_THAT(trials, SizeIs(2));
+  EXPECT_EQ(trials[0]["sequence_scores"], nlohmann::json::parse(R"json([{
+    "length": 4, "accuracies": [1.0, 0.0], "losses": [0.5, 0.5],
+    "wrong_answers": [{"sequence": 1, "places": [0, 3], "carry_into_first": true}]}])json"));
+  EXPECT_FALSE(trials[1].contains("sequence_scores"));
 }
 
 TEST_F(ExportTest, ATrialAloneIsItsExperimentWithOneTrial) {

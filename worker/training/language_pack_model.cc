@@ -62,10 +62,10 @@ class LanguagePackModel : public PackModel {
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
-      const evaluation::ScoreOptions&) override {  // the blueprint refuses options
+      const evaluation::ScoreOptions& options) override {  // the blueprint refuses noise
     std::vector<evaluation::LengthScore> scores;
     for (int64_t member = range.first; member < range.first + range.count; ++member) {
-      auto score = evaluator_.Score(Parameters(member), length, sequences, keep_going);
+      auto score = evaluator_.Score(Parameters(member), length, sequences, keep_going, options);
       if (!score.has_value()) return std::nullopt;
       scores.push_back(*std::move(score));
     }
