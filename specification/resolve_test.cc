@@ -378,6 +378,18 @@ evaluation: {lengths: 1..3}
   EXPECT_TRUE(packing.answers_only());
   EXPECT_TRUE(packing.has_attend_across());
   EXPECT_FALSE(packing.attend_across());
+  EXPECT_TRUE(packing.has_reset_positions());
+  EXPECT_TRUE(packing.reset_positions());
+  const auto across = ResolveText(R"yaml(name: t
+tasks: decimal_addition
+networks: causal_decoder
+encodings: none
+learning_rates: 0.001
+training: {steps: 10, packing: {attend_across: true}}
+evaluation: {lengths: 1..3}
+)yaml");
+  ASSERT_TRUE(across.ok()) << across.status();
+  EXPECT_FALSE(across->trials[0].Specification().training().packing().reset_positions());
   const auto other = ResolveText(R"yaml(name: t
 tasks: parity_check
 encodings: none
