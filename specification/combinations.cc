@@ -213,6 +213,22 @@ int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecificati
   return longest;
 }
 
+// Whether tokens that attend to each other have the positions of one sequence.
+bool HasOneRowOfPositions(const v1::Training& training) {
+  return !training.has_packing() ||
+         training.packing().attend_across() != RestartsPositions(training.packing());
+}
+
+// Whether an encoding tells tokens apart by how many places lie between them: where it has one term
+// for all tokens that are as far apart, up to a "max_distance" or, unless positions are drawn, in a
+// table that can be clamped; and where drawn distances are "offsets".
+bool CountsPlaces(const models::EncodingEntry& entry, const catalogue::Parameters& parameters) {
+  const auto has = [&](absl::string_view name) { return parameters.values().contains(name); };
+  if (!entry.uses_positions) return has("max_distance");
+  return (has("clamped_table") && !parameters.Bool("randomized")) ||
+         (has("distances") && parameters.String("distances") == "offsets");
+}
+
 }  // namespace
 
 std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks) {
@@ -274,6 +290,15 @@ void CheckCombinations(const Catalogues& catalogues,
       problems.clear();
       models::CheckEncoding(*catalogues.encodings[encodings[e]->index], encodings[e]->parameters,
                             context, absl::StrCat("encodings[", e, "]"), problems);
+      if (!HasOneRowOfPositions(specification.training()) &&
+          CountsPlaces(*catalogues.encodings[encodings[e]->index], encodings[e]->parameters)) {
+        problems.push_back(
+            {.field = absl::StrCat("encodings[", e, "]"),
+             .description =
+                 "tells tokens apart by how many places lie between them, not by positions that "
+                 "restart where attention does not, or run on where it does not; leave "
+                 "training.packing.reset_positions out or use another encoding"});
+      }
       findings.AddAll(problems);
     }
   }

@@ -227,6 +227,7 @@ learning_rates: 0.001
   }
   EXPECT_EQ(with("evaluation: {lengths: 1..10, projection: {}}"),
             "evaluation.projection: not of text tasks; leave it out");
+  EXPECT_EQ(with("evaluation: {lengths: 1..10, sequence_scores: true}"), "");
   EXPECT_EQ(with("tasks: [decimal_addition, parity_check]"),
             "tasks[1]: \"parity_check\" and \"decimal_addition\" are trained in different ways; "
             "give each a specification\n"
@@ -236,6 +237,30 @@ learning_rates: 0.001
   EXPECT_EQ(with("encodings: {name: rope, randomized: true, max_position: 69}"), "");
   EXPECT_THAT(with("encodings: {name: rope, randomized: true, max_position: 68}"),
               StartsWith("encodings[0].max_position: "));
+  // Positions that restart where attention does not, or run on where it does not.
+  for (const std::string packing : {"{attend_across: true, reset_positions: true}",
+                                    "{attend_across: false, reset_positions: false}"}) {
+    const auto encoded = [&](const std::string& encoding) {
+      return message(absl::StrCat("tasks: decimal_addition\nencodings: ", encoding,
+                                  "\ntraining: {steps: 10, lengths: 1..5, packing: ", packing,
+                                  "}\nevaluation: {lengths: 1..10}\n"));
+    };
+    const std::string refusal =
+        "encodings[0]: tells tokens apart by how many places lie between them, not by positions "
+        "that restart where attention does not, or run on where it does not; leave "
+        "training.packing.reset_positions out or use another encoding";
+    for (const char* encoding :
+         {"relative", "shaw", "{name: relative, randomized: true, distances: offsets}",
+          "{name: alibi, randomized: true, distances: offsets}"}) {
+      EXPECT_EQ(encoded(encoding), refusal) << encoding;
+    }
+    for (const char* encoding : {"none", "sin_cos", "rope", "fire", "kerple_log", "t5", "alibi",
+                                 "{name: relative, randomized: true}"}) {
+      EXPECT_EQ(encoded(encoding), "") << encoding;
+    }
+    EXPECT_THAT(encoded("{name: learned, max_position: 500}"), StartsWith("encodings[0].max_pos"))
+        << "2,048 tokens of a sequence";
+  }
   EXPECT_EQ(MessageOf(With("training: {steps: 10, packing: {tokens: 64}}")),
             "training.packing: of text tasks alone; leave it out");
 }

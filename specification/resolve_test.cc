@@ -383,6 +383,18 @@ evaluation: {lengths: 1..3}
   EXPECT_TRUE(packing.answers_only());
   EXPECT_TRUE(packing.has_attend_across());
   EXPECT_FALSE(packing.attend_across());
+  EXPECT_TRUE(packing.has_reset_positions());
+  EXPECT_TRUE(packing.reset_positions());
+  const auto across = ResolveText(R"yaml(name: t
+tasks: decimal_addition
+networks: causal_decoder
+encodings: none
+learning_rates: 0.001
+training: {steps: 10, packing: {attend_across: true}}
+evaluation: {lengths: 1..3}
+)yaml");
+  ASSERT_TRUE(across.ok()) << across.status();
+  EXPECT_FALSE(across->trials[0].Specification().training().packing().reset_positions());
   const auto other = ResolveText(R"yaml(name: t
 tasks: parity_check
 encodings: none
@@ -408,9 +420,13 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
       {"decimal_addition/figure7.yaml", 4 * 10},
       {"decimal_addition/figure8.yaml", 2 * 10},
       {"decimal_addition/figure_f15.yaml", 2 * 5},
+      {"decimal_addition/figure_f16_to_10.yaml", 2 * 5},
+      {"decimal_addition/figure_f16_to_20.yaml", 2 * 5},
+      {"decimal_addition/figure_f16_to_30.yaml", 2 * 5},
       {"decimal_addition/figure_f17.yaml", 3 * 5},
       {"decimal_addition/figure_f18.yaml", 3 * 5},
       {"decimal_addition/figure_f8.yaml", 4 * 5},
+      {"decimal_addition/figure_g3.yaml", 4 * 10},
       {"decimal_addition/statement_5m.yaml", 5},
       {"decimal_addition/quick/formats.yaml", 2 * 2 * 2 * 2},
       {"latin_square/analyses.yaml", 27 * 15},

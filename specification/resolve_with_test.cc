@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tasks/text.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -32,6 +33,32 @@ class CopyTask : public tasks::TransductionTask {
 
 std::unique_ptr<tasks::Task> CreateCopy(const catalogue::Parameters& parameters) {
   return std::make_unique<CopyTask>(parameters.Int("copies"));
+}
+
+// Text whose vocabulary is to be found sound or not.
+class WordTask : public tasks::TextTask {
+ public:
+  WordTask(int32_t vocabulary, int32_t end, int32_t padding)
+      : vocabulary_(vocabulary), end_(end), padding_(padding) {}
+  int32_t vocabulary() const override { return vocabulary_; }
+  int32_t end_token() const override { return end_; }
+  int32_t padding_token() const override { return padding_; }
+  absl::Status Check(int64_t) const override { return absl::OkStatus(); }
+  int64_t LongestExample(int64_t size) const override { return size + 1; }
+  tasks::TextExample Sample(int64_t, bool, random::Stream&) const override { return {}; }
+  tasks::AnswerComparison Compare(const tasks::TextExample&,
+                                  absl::Span<const int32_t>) const override {
+    return {};
+  }
+  std::string Format(absl::Span<const int32_t>) const override { return ""; }
+
+ private:
+  int32_t vocabulary_, end_, padding_;
+};
+
+std::unique_ptr<tasks::Task> CreateWords(const catalogue::Parameters& parameters) {
+  const auto of = [&](const char* name) { return static_cast<int32_t>(parameters.Int(name)); };
+  return std::make_unique<WordTask>(of("vocabulary"), of("end"), of("padding"));
 }
 
 int64_t longest_seen = 0;
@@ -151,6 +178,30 @@ TEST_F(ResolveWithTest, ANetworkMustKnowTheTasksKind) {
 TEST_F(ResolveWithTest, AnUnknownProtocolIsOneMistakeAndNotTen) {
   EXPECT_EQ(ResolveYaml("{name: x, protocol: papre, networks: net}").status().message(),
             "protocol: unknown protocol \"papre\"; did you mean \"paper\"?");
+}
+
+// A model could not write an end that is no token of it, or would take padding for one.
+TEST_F(ResolveWithTest, AVocabularyThatClashesIsRefused) {
+  task_.name = "words";
+  task_.kind = tasks::TaskKind::kText;
+  task_.parameters = {{.name = "vocabulary", .default_value = int64_t{12}, .documentation = ""},
+                      {.name = "end", .default_value = int64_t{10}, .documentation = ""},
+                      {.name = "padding", .default_value = int64_t{11}, .documentation = ""}};
+  task_.create = CreateWords;
+  network_.task_kinds = {tasks::TaskKind::kText};
+  const auto resolve = [&](const std::string& task) {
+    return std::string(
+        ResolveYaml(absl::StrCat("{name: x, protocol: paper, tasks: {name: words", task, "}}"))
+            .status()
+            .message());
+  };
+  EXPECT_EQ(resolve(""), "");
+  EXPECT_EQ(resolve(", end: 12"),
+            "tasks[0]: the task's vocabulary clashes: its end token 12 and its padding 11 must be "
+            "two of its 12 tokens, 0 to 11");
+  for (const char* clash : {", padding: 12", ", padding: 10", ", end: -1", ", vocabulary: 11"}) {
+    EXPECT_NE(resolve(clash), "") << clash;
+  }
 }
 
 }  // namespace

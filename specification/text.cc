@@ -33,9 +33,18 @@ void RefuseOtherEvaluations(const v1::Evaluation& evaluation, Findings& findings
   if (evaluation.attention_inputs_size() > 0) {
     findings.Add("evaluation.attention_inputs", kNotOfText);
   }
-  if (evaluation.sequence_scores()) findings.Add("evaluation.sequence_scores", kNotOfText);
   if (evaluation.embedding_noise_size() > 0) findings.Add("evaluation.embedding_noise", kNotOfText);
   if (evaluation.training_examples() > 0) findings.Add("evaluation.training_examples", kNotOfText);
+}
+
+// A model could not write an end that is no token, and would stop at padding that is the end.
+absl::Status CheckVocabulary(const tasks::TextTask& task) {
+  const int32_t tokens = task.vocabulary(), end = task.end_token(), padding = task.padding_token();
+  const auto is_token = [tokens](int32_t token) { return token >= 0 && token < tokens; };
+  if (is_token(end) && is_token(padding) && end != padding) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the task's vocabulary clashes: its end token ", end, " and its padding ",
+                   padding, " must be two of its ", tokens, " tokens, 0 to ", tokens - 1));
 }
 
 }  // namespace
@@ -44,6 +53,11 @@ void FillPacking(v1::Packing& packing) {
   if (!packing.has_tokens()) packing.set_tokens(kDefaultTokens);
   if (!packing.has_answers_only()) packing.set_answers_only(false);
   if (!packing.has_attend_across()) packing.set_attend_across(false);
+  if (!packing.has_reset_positions()) packing.set_reset_positions(RestartsPositions(packing));
+}
+
+bool RestartsPositions(const v1::Packing& packing) {
+  return packing.has_reset_positions() ? packing.reset_positions() : !packing.attend_across();
 }
 
 void CheckPacking(const v1::Training& training, Findings& findings) {
@@ -63,6 +77,10 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
                   const tasks::TextTask& task, Findings& findings) {
   // A parameter that fits no size is wrong itself.
   if (const absl::Status status = task.Check(1); !status.ok()) {
+    findings.Add(path, std::string(status.message()));
+    return 0;
+  }
+  if (const absl::Status status = CheckVocabulary(task); !status.ok()) {
     findings.Add(path, std::string(status.message()));
     return 0;
   }
@@ -94,7 +112,7 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
                               " (training.lengths.max), which augmentation makes longer"));
   }
   int64_t longest = tasks::LongestTraining(task, training.lengths().max(), packing.tokens(),
-                                           packing.attend_across());
+                                           packing.attend_across() || !RestartsPositions(packing));
   for (const int32_t size : evaluation.lengths()) {
     longest = std::max(longest, tasks::LongestContinued(task, size));
   }

@@ -1,7 +1,9 @@
 #include "client/commands/compare_display.h"
 
+#include <utility>
+
 #include "client/comparison/comparison_display.h"
-#include "client/connection/names.h"
+#include "client/comparison/fetch_comparison.h"
 #include "client/rendering/table.h"
 
 namespace lengthwise::client {
@@ -12,14 +14,10 @@ absl::Status PrintComparison(Program& program, Connection& connection,
   auto summary = connection.SummarizeExperiment(experiment.name(),
                                                 /*omit_lengths=*/table.quantity != Quantity::kLoss);
   if (!summary.ok()) return summary.status();
-  auto differences = DifferencesFromProtocol(experiment.specification(), table.protocol);
-  if (!differences.ok()) return differences.status();
-  auto comparison = Compare(std::move(table), experiment.specification(), *summary);
-  if (!comparison.ok()) return comparison.status();
-  const ComparisonDocument document{.experiment = ShortName(experiment.name()),
-                                    .comparison = *std::move(comparison),
-                                    .differences = *std::move(differences),
-                                    .whole_table = whole_table};
+  auto fetched = FetchComparison(connection, experiment, *summary, std::move(table));
+  if (!fetched.ok()) return fetched.status();
+  ComparisonDocument& document = *fetched;
+  document.whole_table = whole_table;
   if (program.output == "csv") {
     program.Write(ComparisonRecords(document.comparison));
   } else if (program.output == "json") {

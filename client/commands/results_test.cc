@@ -65,6 +65,14 @@ TEST_F(CommandsTest, ResultsStandBesideAPublishedTable) {
       HasSubstr("\nbucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false,unseen_accuracy\n"));
 }
 
+TEST_F(CommandsTest, ResultsAtOneLengthStandBesideAStatement) {
+  server_.AddExperiment("e-1", {"none"});
+  EXPECT_EQ(Run({"results", "e-1", "--compare", "addition_length_gen/statements"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("e-1 beside Statements in the text of Zhou et al. 2024: accuracy at "
+                               "length 100, per cent."));
+  EXPECT_THAT(out_, HasSubstr("The paper's length extension ratio of 2.5 follows from the cell"));
+}
+
 TEST_F(CommandsTest, ComparesTwoExperimentsCellByCell) {
   server_.AddExperiment("e-1", {"none"});
   server_.AddExperiment("f-1", {"none"});

@@ -66,11 +66,18 @@ void MarkBest(const std::vector<PublishedColumn>& columns, Statistic statistic, 
   }
 }
 
-// What the trials of a summary's cell have for a column; without trials where they have none.
-SeedStatistic ValueOf(const SummaryCell& cell, Quantity quantity, const PublishedColumn& column) {
+// What the trials of the summary's cell `index` have for a column; without trials where they have
+// none.
+SeedStatistic ValueOf(const v1::SummarizeExperimentResponse& summary, int index,
+                      const LengthAccuracyStatistics& at_lengths, Quantity quantity,
+                      const PublishedColumn& column) {
+  const SummaryCell& cell = summary.cells(index);
   switch (quantity) {
-    case Quantity::kUnseenAccuracy:
-      return cell.unseen_accuracy();
+    case Quantity::kUnseenAccuracy: {
+      if (column.length == 0) return cell.unseen_accuracy();
+      const auto found = at_lengths.find({index, column.length});
+      return found == at_lengths.end() ? SeedStatistic() : found->second;
+    }
     case Quantity::kTrainingAccuracy:
       return cell.training_accuracy();
     case Quantity::kTrainingHours:
@@ -139,7 +146,8 @@ bool Comparison::ColumnWasRun(size_t column) const {
 
 absl::StatusOr<Comparison> Compare(PublishedTable table,
                                    const v1::ExperimentSpecification& specification,
-                                   const v1::SummarizeExperimentResponse& summary) {
+                                   const v1::SummarizeExperimentResponse& summary,
+                                   const LengthAccuracyStatistics& at_lengths) {
   Comparison comparison;
   comparison.table = std::move(table);
   const std::vector<PublishedRow>& rows = comparison.table.rows;
@@ -160,7 +168,8 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
   }
   std::vector<std::vector<Configurations>> values(rows.size(),
                                                   std::vector<Configurations>(columns.size()));
-  for (const SummaryCell& cell : summary.cells()) {
+  for (int index = 0; index < summary.cells_size(); ++index) {
+    const SummaryCell& cell = summary.cells(index);
     const v1::Component task = FindComponent(specification.tasks(), cell.task());
     const v1::Component network = FindComponent(specification.networks(), cell.network());
     const v1::Component encoding = FindComponent(specification.encodings(), cell.encoding());
@@ -173,8 +182,9 @@ absl::StatusOr<Comparison> Compare(PublishedTable table,
           continue;
         }
         found = true;
-        const SeedStatistic value =
-            Scaled(ValueOf(cell, comparison.table.QuantityOf(row), columns[column]), factor);
+        const SeedStatistic value = Scaled(
+            ValueOf(summary, index, at_lengths, comparison.table.QuantityOf(row), columns[column]),
+            factor);
         counted = std::max(counted, value.trials());
         values[row][column].push_back(value);
       }

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/comparison/aggregation.h"
+#include "client/comparison/length_accuracies.h"
 #include "client/comparison/published_table.h"
 #include "proto/experiment_service.pb.h"
 
@@ -42,7 +43,7 @@ struct Comparison {
   int counted = 0;
   // Of the table's cells, but not finished (waiting, running, failed or cancelled).
   int unfinished = 0;
-  // Finished, but evaluated on no length above those of training.
+  // Finished, but evaluated on no length above those of training, or not at the table's.
   int without_value = 0;
   // Of a task, a network or an encoding that the table does not have.
   int elsewhere = 0;
@@ -55,10 +56,12 @@ struct Comparison {
 };
 
 // From an experiment's specification, as the server keeps it, and its summary. INVALID_ARGUMENT
-// where times cannot be compared: the protocol is unknown, or trials stop early.
+// where times cannot be compared: the protocol is unknown, or trials stop early. `at_lengths` are
+// of the summary's cells, for a table with accuracies at single lengths.
 absl::StatusOr<Comparison> Compare(PublishedTable table,
                                    const v1::ExperimentSpecification& specification,
-                                   const v1::SummarizeExperimentResponse& summary);
+                                   const v1::SummarizeExperimentResponse& summary,
+                                   const LengthAccuracyStatistics& at_lengths = {});
 
 }  // namespace lengthwise::client
 

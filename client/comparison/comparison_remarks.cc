@@ -1,6 +1,7 @@
 #include "client/comparison/comparison_remarks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -65,8 +66,20 @@ std::string StatisticInWords(Statistic statistic) {
   return "";
 }
 
+// "100", "10, 50": of a table with accuracies at its columns' lengths.
+std::string Lengths(const PublishedTable& table) {
+  std::set<int32_t> lengths;
+  for (const PublishedColumn& column : table.columns) {
+    if (column.length > 0) lengths.insert(column.length);
+  }
+  return absl::StrJoin(lengths, ", ");
+}
+
 std::string WhatIsMeasured(const Comparison& comparison) {
   std::string value = "a trial's mean accuracy over the lengths not seen in training";
+  if (comparison.table.HasLengthAccuracies()) {
+    value = absl::StrCat("a trial's accuracy at length ", Lengths(comparison.table));
+  }
   if (comparison.table.quantity == Quantity::kLoss) {
     value = "a trial's mean squared error at each scale";
   }
@@ -99,10 +112,11 @@ std::string WhatIsLeftOut(const Comparison& comparison) {
     reasons.push_back(absl::StrCat(Count(comparison.unfinished, "trial"), " without a result"));
   }
   if (comparison.without_value > 0) {
-    reasons.push_back(absl::StrCat(Count(comparison.without_value, "trial"),
-                                   comparison.table.quantity == Quantity::kTrainingHours
-                                       ? " whose time is not known"
-                                       : " evaluated on no unseen length"));
+    reasons.push_back(absl::StrCat(
+        Count(comparison.without_value, "trial"),
+        comparison.table.quantity == Quantity::kTrainingHours ? " whose time is not known"
+        : comparison.table.HasLengthAccuracies()              ? " not evaluated at that length"
+                                                              : " evaluated on no unseen length"));
   }
   if (comparison.elsewhere > 0) {
     reasons.push_back(absl::StrCat(Count(comparison.elsewhere, "trial"),
@@ -130,8 +144,9 @@ std::string Heading(const ComparisonDocument& document) {
   return absl::StrCat(document.experiment, " beside ", table.table, " of ",
                       table.citation.substr(0, table.citation.find(',')),
                       table.quantity == Quantity::kTrainingHours ? ": hours of training."
-                      : table.quantity == Quantity::kLoss
-                          ? ": mean squared error by scale."
+                      : table.quantity == Quantity::kLoss        ? ": mean squared error by scale."
+                      : table.HasLengthAccuracies()
+                          ? absl::StrCat(": accuracy at length ", Lengths(table), ", per cent.")
                           : ": accuracy on unseen lengths, per cent.");
 }
 

@@ -89,6 +89,23 @@ TEST(ComparisonTest, PutsTheBestTrialOfACellBesideThePublishedNumber) {
   EXPECT_TRUE(comparison.cells[0][1].best_published);
 }
 
+TEST(ComparisonTest, AColumnWithALengthTakesTheAccuracyThere) {
+  PublishedTable table = Table();
+  table.columns[0].length = 100;
+  SummaryBuilder summary;
+  summary.Add("even_pairs", "none", 3, 0.6, 0.7);
+  summary.Add("bucket_sort", "none", 2, 0.6, 0.7);
+  SeedStatistic at_length;
+  at_length.set_trials(3);
+  at_length.set_max(0.25);
+  const auto comparison =
+      Compare(table, Specification(), summary.summary(), {{{0, 100}, at_length}});
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_DOUBLE_EQ(comparison->cells[0][0].measured->value, 25);
+  EXPECT_FALSE(comparison->cells[1][0].measured.has_value()) << "not evaluated there";
+  EXPECT_EQ(comparison->without_value, 2);
+}
+
 TEST(ComparisonTest, CellsThatWereNotRunAreEmptyAndCounted) {
   SummaryBuilder summary;
   summary.Add("even_pairs", "random", 1, 1, 1);

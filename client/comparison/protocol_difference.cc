@@ -72,21 +72,84 @@ void CompareComponent(const std::string& what, const v1::Component& here,
   }
 }
 
+// The rows that name this network.
+std::vector<const PublishedRow*> RowsOf(const v1::Component& network, const PublishedTable& table) {
+  std::vector<const PublishedRow*> rows;
+  for (const PublishedRow& row : table.rows) {
+    if (!row.network.empty() && row.MatchesNetwork(network)) rows.push_back(&row);
+  }
+  return rows;
+}
+
 void CompareNetworks(const v1::ExperimentSpecification& here,
-                     const v1::ExperimentSpecification& published, Found& differences) {
+                     const v1::ExperimentSpecification& published, const PublishedTable& table,
+                     Found& differences) {
   // Of several a table's rows say which are meant.
   if (published.networks_size() != 1) return;
   v1::Component network = published.networks(0);
   network.mutable_parameters()->erase("attention");  // a column of its own
-  std::vector<const v1::Component*> same;
+  // Less the parameters that its rows name.
+  std::vector<v1::Component> same;
   for (const v1::Component& given : here.networks()) {
-    if (given.name() == network.name()) {
-      same.push_back(&given);
-    } else {
+    if (given.name() != network.name()) {
       differences.push_back({"network", given.name(), network.name()});
+      continue;
+    }
+    same.push_back(given);
+    for (const PublishedRow* row : RowsOf(given, table)) {
+      for (const auto& [name, value] : row->network_parameters) {
+        same.back().mutable_parameters()->erase(name);
+      }
     }
   }
-  CompareParameters("network ", same, network, differences);
+  std::vector<const v1::Component*> compared;
+  for (const v1::Component& given : same) compared.push_back(&given);
+  CompareParameters("network ", compared, network, differences);
+}
+
+// What the paper had for the rows that the networks belong to.
+void CompareSeeds(const v1::ExperimentSpecification& here,
+                  const v1::ExperimentSpecification& published, const PublishedTable& table,
+                  Found& differences) {
+  std::set<int64_t> expected;
+  if (here.networks().empty()) expected.insert(SeedCount(published));
+  for (const v1::Component& network : here.networks()) {
+    const std::vector<const PublishedRow*> rows = RowsOf(network, table);
+    for (const PublishedRow* row : rows) expected.insert(row->seeds.value_or(SeedCount(published)));
+    if (rows.empty()) expected.insert(SeedCount(published));
+  }
+  if (expected.contains(SeedCount(here))) return;
+  differences.push_back({"seeds", FormatCount(SeedCount(here)),
+                         absl::StrJoin(expected, " or ", [](std::string* out, int64_t seeds) {
+                           absl::StrAppend(out, FormatCount(seeds));
+                         })});
+}
+
+void CompareTasks(const v1::ExperimentSpecification& here,
+                  const v1::ExperimentSpecification& published, Found& differences) {
+  for (const v1::Component& paper : published.tasks()) {
+    std::vector<const v1::Component*> same;
+    for (const v1::Component& task : here.tasks()) {
+      if (task.name() == paper.name()) same.push_back(&task);
+    }
+    CompareParameters("task ", same, paper, differences);
+  }
+}
+
+void ComparePacking(const v1::Packing& here, const v1::Packing& published, Found& differences) {
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  const auto restarts = [&](const v1::Packing& packing) {
+    // Experiments of before it was there lack it.
+    return flag(packing.has_reset_positions() ? packing.reset_positions()
+                                              : !packing.attend_across());
+  };
+  AddIfDifferent("tokens of a sequence", FormatCount(here.tokens()),
+                 FormatCount(published.tokens()), differences);
+  AddIfDifferent("packing answers_only", flag(here.answers_only()), flag(published.answers_only()),
+                 differences);
+  AddIfDifferent("packing attend_across", flag(here.attend_across()),
+                 flag(published.attend_across()), differences);
+  AddIfDifferent("packing reset_positions", restarts(here), restarts(published), differences);
 }
 
 bool IsRandomized(const v1::Component& encoding) {
@@ -178,8 +241,8 @@ absl::StatusOr<int64_t> StepsOfProtocol(absl::string_view protocol) {
 }
 
 absl::StatusOr<std::vector<ProtocolDifference>> DifferencesFromProtocol(
-    const v1::ExperimentSpecification& specification, absl::string_view protocol) {
-  const auto resolved = ResolveProtocol(protocol);
+    const v1::ExperimentSpecification& specification, const PublishedTable& table) {
+  const auto resolved = ResolveProtocol(table.protocol);
   if (!resolved.ok()) return resolved.status();
   const v1::ExperimentSpecification& paper = *resolved;
   const v1::Training& training = specification.training();
@@ -194,13 +257,20 @@ absl::StatusOr<std::vector<ProtocolDifference>> DifferencesFromProtocol(
   compare("training lengths",
           absl::StrCat(training.lengths().min(), "..", training.lengths().max()),
           absl::StrCat(paper_training.lengths().min(), "..", paper_training.lengths().max()));
-  compare("scored lengths", ScoredLengths(specification.evaluation(), training),
-          ScoredLengths(paper.evaluation(), paper_training));
+  if (training.has_packing() && paper_training.has_packing()) {
+    ComparePacking(training.packing(), paper_training.packing(), differences);
+  }
+  // A column's length is evaluated or its cells are empty.
+  if (!table.HasLengthAccuracies()) {
+    compare("scored lengths", ScoredLengths(specification.evaluation(), training),
+            ScoredLengths(paper.evaluation(), paper_training));
+  }
   compare("sequences a length", FormatCount(specification.evaluation().sequences()),
           FormatCount(paper.evaluation().sequences()));
   compare("learning rates", FormatRates(specification), FormatRates(paper));
-  compare("seeds", FormatCount(SeedCount(specification)), FormatCount(SeedCount(paper)));
-  CompareNetworks(specification, paper, differences);
+  CompareSeeds(specification, paper, table, differences);
+  CompareTasks(specification, paper, differences);
+  CompareNetworks(specification, paper, table, differences);
   CompareEncodings(specification, paper, differences);
   CompareComponent("optimizer", training.optimizer(), paper_training.optimizer(), differences);
   CompareComponent("schedule", training.schedule(), paper_training.schedule(), differences);

@@ -122,6 +122,7 @@ PublishedRow ReadRow(const json& object) {
   if (object.contains("network")) {
     ReadComponent(object.at("network"), row.network, row.network_parameters);
   }
+  if (object.contains("seeds")) row.seeds = object.at("seeds").get<int64_t>();
   if (object.contains("quantity")) row.quantity = ReadChoice(object, "quantity", Quantities());
   return row;
 }
@@ -178,7 +179,10 @@ bool PublishedColumn::Matches(const v1::Component& network, const v1::Component&
 
 bool PublishedRow::Matches(const v1::Component& given_task,
                            const v1::Component& given_network) const {
-  if (given_task.name() != task) return false;
+  return given_task.name() == task && MatchesNetwork(given_network);
+}
+
+bool PublishedRow::MatchesNetwork(const v1::Component& given_network) const {
   if (!network.empty() && given_network.name() != network) return false;
   return std::all_of(
       network_parameters.begin(), network_parameters.end(), [&](const auto& parameter) {
@@ -187,6 +191,12 @@ bool PublishedRow::Matches(const v1::Component& given_task,
         return found != given_network.parameters().end() ? Equals(found->second, wanted)
                                                          : IsDefault(network, name, wanted);
       });
+}
+
+bool PublishedTable::HasLengthAccuracies() const {
+  return quantity == Quantity::kUnseenAccuracy &&
+         std::any_of(columns.begin(), columns.end(),
+                     [](const PublishedColumn& column) { return column.length > 0; });
 }
 
 std::string QuantityName(Quantity quantity) {

@@ -31,7 +31,8 @@ enum class Statistic {
 
 // What the numbers of a table are.
 enum class Quantity {
-  // A trial's mean accuracy over the lengths not seen in training, per cent. More is better.
+  // A trial's mean accuracy over the lengths not seen in training or, of a column with a length,
+  // its accuracy there, per cent. More is better.
   kUnseenAccuracy,
   // A trial's accuracy on examples of its own data set, per cent. How well it learned, and no
   // contest: nothing is marked as the best.
@@ -58,7 +59,8 @@ struct PublishedColumn {
   ParameterValues parameters;
   // The network's parameter of that name.
   std::string attention = "softmax";
-  // Where on the tasks' axis a loss was taken: the scale of numbers.
+  // Where on the tasks' axis a loss or an accuracy was taken: the scale of numbers, the digits of
+  // an operand. 0 for an accuracy that is a mean over lengths.
   int32_t length = 0;
 
   // Whether trials with such a network and encoding belong to this column. A parameter that they do
@@ -79,9 +81,14 @@ struct PublishedRow {
   double random_accuracy = 0;  // per cent
   // Instead of the table's.
   std::optional<Quantity> quantity;
+  // How many seeds the paper gave its trials, where these are not as many as the protocol's.
+  std::optional<int64_t> seeds;
 
-  // Whether trials of such a task and network belong to this row. A parameter that the network does
-  // not have counts as the catalogue's default.
+  // Whether the row names this network. A parameter that the network does not have counts as the
+  // catalogue's default.
+  bool MatchesNetwork(const v1::Component& network) const;
+  // Whether trials of such a task, whatever its parameters (DifferencesFromProtocol names those
+  // that are not the paper's), and network belong to this row.
   bool Matches(const v1::Component& task, const v1::Component& network) const;
 };
 
@@ -106,6 +113,8 @@ struct PublishedTable {
   std::vector<std::string> notes;
 
   Quantity QuantityOf(size_t row) const { return rows[row].quantity.value_or(quantity); }
+  // Whether accuracies are those at columns' lengths, and not means over lengths.
+  bool HasLengthAccuracies() const;
 };
 
 // As files name it: "unseen_accuracy".

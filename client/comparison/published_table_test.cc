@@ -89,18 +89,24 @@ TEST(PublishedTableTest, HoldsWhatATextSaysWithoutATable) {
               ElementsAre("rand_fire"));
   EXPECT_THAT(ColumnsOf(*table, Encoding("fire", {{"randomized", false}})), ElementsAre("fire"));
   EXPECT_EQ(table->cells.at({0, 1}).value, 98.0);
-  // Section 4.3: "the 5M model remarkably achieves 80% accuracy in 100 digit addition".
+  EXPECT_TRUE(table->HasLengthAccuracies());
+  EXPECT_EQ(table->columns[0].length, 100);
+  EXPECT_EQ(table->columns[1].length, 100);
+  // Section 3, "Scaling model size": "the 5M model remarkably achieves 80% accuracy in 100 digit
+  // addition".
   EXPECT_EQ(table->cells.at({1, 0}).value, 80.0);
   EXPECT_EQ(table->cells.size(), 2u);
   v1::Component task, small;
   task.set_name("decimal_addition");
   small.set_name("causal_decoder");
-  for (const auto& [name, value] :
-       std::map<std::string, double>{{"blocks", 4}, {"d_model", 256}, {"d_ff", 1024}}) {
+  for (const auto& [name, value] : std::map<std::string, double>{
+           {"blocks", 4}, {"heads", 4}, {"d_model", 256}, {"d_ff", 1024}}) {
     (*small.mutable_parameters())[name].set_number_value(value);
   }
   EXPECT_FALSE(table->rows[0].Matches(task, small));
   EXPECT_TRUE(table->rows[1].Matches(task, small));
+  EXPECT_EQ(table->rows[1].seeds, 5);
+  EXPECT_FALSE(table->rows[0].seeds.has_value());
 }
 
 TEST(PublishedTableTest, AnEncodingBelongsToTheColumnOfItsNameAndFlags) {

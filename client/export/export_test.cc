@@ -39,8 +39,9 @@ class ExportTest : public testing::Test {
   }
 
   // The history of one trial, which the next watch gets: two points, and one evaluation, with this
-  // metric beside accuracy and loss.
-  void AddHistory(const std::string& trial, const std::string& metric = "") {
+  // metric beside accuracy and loss, and these scores.
+  void AddHistory(const std::string& trial, const std::string& metric = "",
+                  const v1::SequenceScores* scores = nullptr) {
     v1::WatchExperimentResponse response;
     v1::Event& points = *response.add_events();
     points.set_trial(trial);
@@ -70,6 +71,11 @@ class ExportTest : public testing::Test {
       known.set_trial(trial);
       *known.mutable_accuracies() = evaluation.length_accuracies();
       server_.AddEvaluation(known);
+    }
+    if (scores != nullptr) {
+      v1::Event& scored = *response.add_events();
+      scored.set_trial(trial);
+      *scored.mutable_sequence_scores() = *scores;
     }
     response.set_caught_up(true);
     server_.AddWatchScript({{response}, grpc::Status::OK});
@@ -176,6 +182,29 @@ TEST_F(ExportTest, OtherMetricsHaveColumnsOfTheirNames) {
   const std::string run = "logs/" + Names("logs/")[0];
   EXPECT_THAT(platform::ReadFile(Path(run + "/" + Names(run)[0])).value(),
               HasSubstr("final/digits_accuracy_by_length"));
+}
+
+TEST_F(ExportTest, JsonHasTheScoresOfSingleSequencesWhereTheyWereAskedFor) {
+  v1::SequenceScores scores;
+  scores.set_length(4);
+  for (const float accuracy : {1.0F, 0.0F}) {
+    scores.add_accuracies(accuracy);
+    scores.add_losses(0.5F);
+  }
+  auto& answer = *scores.add_wrong_answers();
+  answer.set_sequence(1);
+  answer.add_places(0);
+  answer.add_places(3);
+  answer.set_carry_into_first(true);
+  AddHistory(kFirst, "", &scores);
+  AddHistory(kSecond);
+  ASSERT_TRUE(Export("e-1", "json", "e.json").ok());
+  const auto trials = nlohmann::json::parse(platform::ReadFile(Path("e.json")).value())["trials"];
+  ASSERT_THAT(trials, SizeIs(2));
+  EXPECT_EQ(trials[0]["sequence_scores"], nlohmann::json::parse(R"json([{
+    "length": 4, "accuracies": [1.0, 0.0], "losses": [0.5, 0.5],
+    "wrong_answers": [{"sequence": 1, "places": [0, 3], "carry_into_first": true}]}])json"));
+  EXPECT_FALSE(trials[1].contains("sequence_scores"));
 }
 
 TEST_F(ExportTest, ATrialAloneIsItsExperimentWithOneTrial) {

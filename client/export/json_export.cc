@@ -60,6 +60,18 @@ void AddColumns(const std::vector<ExportColumn>& columns, const std::vector<Valu
   for (size_t i = 0; i < columns.size(); ++i) json[columns[i].name] = ToJson(row[i]);
 }
 
+Json SequenceScoresJson(const v1::SequenceScores& scores) {
+  Json json = {{"length", scores.length()},
+               {"accuracies", Column(scores.accuracies())},
+               {"losses", Column(scores.losses())}};
+  for (const v1::SequenceScores::WrongAnswer& answer : scores.wrong_answers()) {
+    json["wrong_answers"].push_back({{"sequence", answer.sequence()},
+                                     {"places", Column(answer.places())},
+                                     {"carry_into_first", answer.carry_into_first()}});
+  }
+  return json;
+}
+
 }  // namespace
 
 absl::Status JsonExporter::Begin() {
@@ -110,6 +122,9 @@ absl::Status JsonExporter::AddTrial(const v1::Trial& trial) {
                                    {"accuracies", Column(measured.accuracies())},
                                    {"losses", Column(measured.losses())},
                                    {"metrics", std::move(metrics)}});
+  }
+  for (const auto& [length, scores] : history->sequence_scores) {
+    json["sequence_scores"].push_back(SequenceScoresJson(scores));
   }
   return file_->Append(absl::StrCat(std::exchange(first_, false) ? "\n" : ",\n", Dump(json)));
 }

@@ -4,7 +4,13 @@
 //    "trials": [{"trial": NAME, ..., the columns of csv_export.h, "specification": {...},
 //                "loss_curve": {"steps": [...], "losses": [...], ...},
 //                "evaluations": [{"step": 200, "final": true, "lengths": [...], ...,
-//                                 "metrics": {"digits_accuracy": [...]}}]}, ...]}
+//                                 "metrics": {"digits_accuracy": [...]}}],
+//                "sequence_scores": [{"length": 5, "accuracies": [...], "losses": [...],
+//                                     "wrong_answers": [{"sequence": 3, "places": [0, 4],
+//                                                        "carry_into_first": true}, ...]}, ...]},
+//               ...]}
+//
+// Sequence scores are there where they were asked for, wrong answers are of text.
 //
 // Specifications are as protobuf's JSON writes them, with the names of the .proto files; what is
 // not a number is null.

@@ -1,11 +1,11 @@
 #include "client/export/latex_export.h"
 
 #include <sstream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/comparison/comparison.h"
 #include "client/comparison/comparison_display.h"
-#include "client/comparison/protocol_difference.h"
+#include "client/comparison/fetch_comparison.h"
 #include "client/comparison/published_table.h"
 #include "client/connection/names.h"
 #include "client/rendering/accuracy_summary.h"
@@ -52,16 +52,11 @@ absl::Status LatexExporter::Finish() {
   if (!tables.ok()) return tables.status();
   for (PublishedTable& table : *tables) {
     if (table.protocol != specification.protocol()) continue;
-    auto differences = DifferencesFromProtocol(specification, table.protocol);
-    if (!differences.ok()) continue;
     // Nobody asked for this table: where it cannot be compared there is nothing to say.
-    auto comparison = Compare(std::move(table), specification, *cells);
-    if (!comparison.ok() || comparison->cells_run == 0) continue;
+    const auto document = FetchComparison(connection_, experiment, *cells, std::move(table));
+    if (!document.ok() || document->comparison.cells_run == 0) continue;
     out << "\n";
-    WriteLatex({.experiment = ShortName(experiment.name()),
-                .comparison = *std::move(comparison),
-                .differences = *std::move(differences)},
-               out);
+    WriteLatex(*document, out);
   }
   return output_.Write("", out.str());
 }

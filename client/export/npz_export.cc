@@ -88,6 +88,26 @@ absl::Status AddEvaluations(const std::vector<TrialHistory::Evaluation>& evaluat
   return status;
 }
 
+absl::Status AddWrongAnswers(const v1::SequenceScores& scores, NpzFile& npz) {
+  std::vector<int64_t> sequences, carries, places;
+  for (const v1::SequenceScores::WrongAnswer& answer : scores.wrong_answers()) {
+    sequences.push_back(answer.sequence());
+    carries.push_back(answer.carry_into_first() ? 1 : 0);
+    for (const int32_t place : answer.places()) {
+      places.insert(places.end(), {int64_t{answer.sequence()}, int64_t{place}});
+    }
+  }
+  const int32_t length = scores.length();
+  const auto count = static_cast<int64_t>(sequences.size());
+  absl::Status status = npz.Add(absl::StrCat("wrong_answers_", length), {count}, sequences);
+  if (status.ok()) {
+    status = npz.Add(absl::StrCat("wrong_answer_carries_", length), {count}, carries);
+  }
+  if (!status.ok()) return status;
+  return npz.Add(absl::StrCat("wrong_places_", length),
+                 {static_cast<int64_t>(places.size() / 2), 2}, places);
+}
+
 absl::Status AddScores(const TrialHistory& history, NpzFile& npz) {
   absl::Status status;
   for (const auto& [length, scores] : history.sequence_scores) {
@@ -97,6 +117,7 @@ absl::Status AddScores(const TrialHistory& history, NpzFile& npz) {
       status = npz.Add(absl::StrCat("sequence_losses_", length), {scores.losses_size()},
                        As<float>(scores.losses()));
     }
+    if (status.ok() && scores.wrong_answers_size() > 0) status = AddWrongAnswers(scores, npz);
     if (!status.ok()) return status;
   }
   const v1::NoiseAccuracies& noise = history.noise_accuracies;

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "client/comparison/comparison.h"
-#include "client/comparison/protocol_difference.h"
+#include "client/comparison/fetch_comparison.h"
 #include "client/comparison/published_table.h"
 #include "client/connection/names.h"
 #include "client/plotting/plot_data.h"
@@ -11,22 +10,12 @@
 namespace lengthwise::client {
 namespace {
 
-absl::StatusOr<ComparisonDocument> Beside(PublishedTable table, const ReportData& data) {
-  const v1::ExperimentSpecification& specification = data.experiment.specification();
-  auto differences = DifferencesFromProtocol(specification, table.protocol);
-  if (!differences.ok()) return differences.status();
-  auto comparison = Compare(std::move(table), specification, data.summary);
-  if (!comparison.ok()) return comparison.status();
-  return ComparisonDocument{.experiment = ShortName(data.experiment.name()),
-                            .comparison = *std::move(comparison),
-                            .differences = *std::move(differences)};
-}
-
-absl::Status AddComparisons(const std::vector<std::string>& keys, ReportData& data) {
+absl::Status AddComparisons(Connection& connection, const std::vector<std::string>& keys,
+                            ReportData& data) {
   for (const std::string& key : keys) {
     auto table = FindPublishedTable(key);
     if (!table.ok()) return table.status();
-    auto document = Beside(*std::move(table), data);
+    auto document = FetchComparison(connection, data.experiment, data.summary, *std::move(table));
     if (!document.ok()) return document.status();
     data.comparisons.push_back(*std::move(document));
   }
@@ -36,7 +25,7 @@ absl::Status AddComparisons(const std::vector<std::string>& keys, ReportData& da
   for (PublishedTable& table : *tables) {
     if (table.protocol != data.experiment.specification().protocol()) continue;
     // Nobody asked for this table: where it cannot be compared there is nothing to say.
-    auto document = Beside(std::move(table), data);
+    auto document = FetchComparison(connection, data.experiment, data.summary, std::move(table));
     if (document.ok() && document->comparison.cells_run > 0) {
       data.comparisons.push_back(*std::move(document));
     }
@@ -65,7 +54,7 @@ absl::StatusOr<ReportData> FetchReport(Connection& connection, const std::string
   absl::Status status = FetchLosses(connection, data.plots);
   if (status.ok()) status = FetchAttention(connection, /*length=*/0, data.plots);
   if (status.ok()) status = FetchProjections(connection, data.plots);
-  if (status.ok()) status = AddComparisons(tables, data);
+  if (status.ok()) status = AddComparisons(connection, tables, data);
   if (!status.ok()) return status;
   return data;
 }

@@ -79,11 +79,11 @@ at::Tensor Join(std::vector<at::Tensor> parts) {
   return (parts.size() == 1 ? parts[0] : at::cat(parts, 1)).unsqueeze(1);
 }
 
-// The place of each of the N tokens in its example.
+// Which of the positions each of the N tokens has.
 at::Tensor Places(const Groups& groups, const at::TensorOptions& options) {
   std::vector<at::Tensor> places;
   for (const auto& group : groups) {
-    places.push_back(at::arange(group.length, options)
+    places.push_back(at::arange(group.first_position, group.first_position + group.length, options)
                          .expand({group.examples, group.length})
                          .reshape({group.examples * group.length}));
   }
@@ -127,7 +127,7 @@ class CausalDecoder : public LanguageModel {
         recompute_activations_ && capture == nullptr && c10::GradMode::is_enabled();
     if (!recompute) step->terms = TermsOfAllBlocks(parameters, *step, capture);
     at::Tensor h = Drop(EmbedTokens(parameters, examples.tokens.unsqueeze(1),
-                                    positions.select(1, 0).narrow(1, 0, examples.Longest()),
+                                    positions.select(1, 0).narrow(1, 0, examples.Positions()),
                                     Places(step->groups, positions.options())),
                         0, *step);
     if (capture != nullptr) capture->depths.push_back(h);
@@ -181,6 +181,11 @@ class CausalDecoder : public LanguageModel {
  private:
   static at::Tensor OfBlock(const at::Tensor& positions, size_t b) {
     return positions.select(1, positions.size(1) == 1 ? 0 : static_cast<int64_t>(b));
+  }
+
+  // Of positions [P, T].
+  static at::Tensor OfGroup(const at::Tensor& positions, const ExampleGroups::Group& group) {
+    return positions.narrow(1, group.first_position, group.length);
   }
 
   // Features of `tokens` [P, B, k], the j-th of which has the positions' place places[j]: [P, B, k,
@@ -240,8 +245,8 @@ class CausalDecoder : public LanguageModel {
           encoding_->RowsAtOnce(members, group.length) < group.length) {
         return {};
       }
-      terms.push_back(encoding_->Terms(
-          parameters, 0, step.positions.select(1, 0).narrow(1, 0, group.length), 0, group.length));
+      terms.push_back(encoding_->Terms(parameters, 0, OfGroup(step.positions.select(1, 0), group),
+                                       0, group.length));
     }
     return terms;
   }
@@ -264,10 +269,10 @@ class CausalDecoder : public LanguageModel {
     AttentionMaps maps;
     std::vector<at::Tensor> parts = Split(qkv, step.groups);
     for (size_t g = 0; g < parts.size(); ++g) {
-      parts[g] = step.terms.empty() ? Attend(*encoding_, parameters, static_cast<int64_t>(b),
-                                             heads_, positions.narrow(1, 0, parts[g].size(2)),
-                                             parts[g], keep ? &maps : nullptr)
-                                    : FusedAttention(parts[g], heads_, step.terms[g]);
+      parts[g] = step.terms.empty()
+                     ? Attend(*encoding_, parameters, static_cast<int64_t>(b), heads_,
+                              OfGroup(positions, step.groups[g]), parts[g], keep ? &maps : nullptr)
+                     : FusedAttention(parts[g], heads_, step.terms[g]);
     }
     if (keep) {
       capture->attention_logits.push_back(maps.logits);
@@ -317,10 +322,12 @@ class CausalDecoder : public LanguageModel {
 
 }  // namespace
 
-int64_t ExampleGroups::Longest() const {
-  int64_t longest = 0;
-  for (const Group& group : groups) longest = std::max(longest, group.length);
-  return longest;
+int64_t ExampleGroups::Positions() const {
+  int64_t positions = 0;
+  for (const Group& group : groups) {
+    positions = std::max(positions, group.first_position + group.length);
+  }
+  return positions;
 }
 
 absl::StatusOr<std::unique_ptr<LanguageModel>> CreateCausalDecoder(

@@ -26,12 +26,15 @@ struct ExampleGroups {
   struct Group {
     int64_t examples = 0;
     int64_t length = 0;  // tokens of each
+    // Which of the positions that are given is that of their first tokens.
+    int64_t first_position = 0;
   };
   // int64 [P, N]: the groups one behind the other, each [examples, length] row-major.
   at::Tensor tokens;
   std::vector<Group> groups;
 
-  int64_t Longest() const;
+  // As many positions as the groups need.
+  int64_t Positions() const;
 };
 
 // Keys and values of the tokens that a model has seen of some sequences; made by StartDecoding.
@@ -43,8 +46,8 @@ class DecodingCache {
 // Immutable after construction; the parameters are in the arena. Methods may be called from any
 // thread. P members, V tokens of the vocabulary.
 //
-// `positions`, int64 [P, S, T], are those of an example's tokens 0, 1, 2, ...; T is at least the
-// longest example's length, S as for Network::Forward.
+// `positions`, int64 [P, S, T], S as for Network::Forward, has those of an example's tokens 0, 1, 2
+// and so on from its group's first_position on; T is at least ExampleGroups::Positions().
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;

@@ -54,7 +54,7 @@ struct EncodingCase {
 class Decoder {
  public:
   Decoder(const EncodingCase& encoding, at::ScalarType dtype, std::vector<uint64_t> seeds,
-          const catalogue::Parameters& network = {}) {
+          const catalogue::Parameters& network = {}, uint64_t position_seed = 0) {
     catalogue::Parameters given;
     if (encoding.randomized) given.Set("randomized", true);
     if (encoding.per_block) given.Set("draws", std::string("per_block"));
@@ -70,9 +70,9 @@ class Decoder {
     std::vector<at::Tensor> positions;
     for (size_t p = 0; p < seeds.size(); ++p) {
       arena_->Initialize(static_cast<int64_t>(p), seeds[p]);
-      positions.push_back(
-          at::tensor(policy.DrawBatch(seeds[p], random::Purpose::kTrainingPositions, 0, kLongest))
-              .view({policy.draws(), kLongest}));
+      positions.push_back(at::tensor(policy.DrawBatch(seeds[p], random::Purpose::kTrainingPositions,
+                                                      position_seed, kLongest))
+                              .view({policy.draws(), kLongest}));
     }
     positions_ = at::stack(positions);
   }
@@ -157,6 +157,39 @@ TEST_P(LanguageModelTest, ExamplesInGroupsAreTheExamplesAlone) {
     const double largest = gradients_alone.abs().max().item<double>();
     EXPECT_GT(largest, 1e-2);
     EXPECT_LT(LargestDifference(decoder.arena().gradients(), gradients_alone),
+              Tolerance(dtype) * largest);
+  }
+}
+
+// Two groups of one length, the second with the positions of other tokens.
+TEST_P(LanguageModelTest, AGroupHasThePositionsFromItsFirstOn) {
+  for (const at::ScalarType dtype : {at::kDouble, at::kFloat}) {
+    Decoder decoder(GetParam(), dtype, {1});
+    Decoder other(GetParam(), dtype, {1}, {}, /*position_seed=*/9);
+    const at::Tensor first = Tokens(1, 1, 2, 5), second = Tokens(2, 1, 3, 5);
+    const ExampleGroups examples = {
+        .tokens = at::cat({first.flatten(1, 2), second.flatten(1, 2)}, 1),
+        .groups = {{2, 5}, {.examples = 3, .length = 5, .first_position = 7}}};
+    const at::Tensor positions =
+        at::cat({decoder.positions().narrow(2, 0, 7), other.positions().narrow(2, 0, 5)}, 2);
+    const at::Tensor together =
+        decoder.model().Forward(decoder.parameters(), examples, positions, nullptr, nullptr);
+    together.square().sum().backward();
+    const at::Tensor gradients = decoder.arena().gradients().clone();
+    decoder.arena().ZeroGradients();
+    const auto alone = [&](const at::Tensor& sequences, const at::Tensor& own) {
+      const at::Tensor logits = decoder.model().Forward(
+          decoder.parameters(),
+          {.tokens = sequences.flatten(1, 2), .groups = {{sequences.size(1), sequences.size(2)}}},
+          own, nullptr, nullptr);
+      logits.square().sum().backward();
+      return logits;
+    };
+    const at::Tensor apart =
+        at::cat({alone(first, decoder.positions()), alone(second, other.positions())}, 1);
+    EXPECT_LT(LargestDifference(together, apart), Tolerance(dtype));
+    const double largest = gradients.abs().max().item<double>();
+    EXPECT_LT(LargestDifference(gradients, decoder.arena().gradients()),
               Tolerance(dtype) * largest);
   }
 }

@@ -20,6 +20,7 @@ from lengthwise.events import (
     SequenceScores,
     StateChange,
     TrainingPoints,
+    WrongAnswer,
 )
 from lengthwise.experiment import Experiment, TrialCounts
 from lengthwise.trial import Trial
@@ -46,4 +47,5 @@ __all__ = [
     "Trial",
     "TrialCounts",
     "UnavailableError",
+    "WrongAnswer",
 ]

@@ -153,12 +153,26 @@ class Projection:
     explained_variance: NDArray[numpy.float64]
 
 
+@dataclass(frozen=True)
+class WrongAnswer:
+    """Of text, an answer whose digits are not all right."""
+
+    # Which evaluation sequence of the length it is, from 0.
+    sequence: int
+    # Of the wrong or missing digits, ascending; 0 is the least significant. None where digits are too many.
+    places: list[int]
+    # There is a carry into the first of them.
+    carry_into_first: bool
+
+
 @dataclass(frozen=True, eq=False)
 class SequenceScores:
     """Of each evaluation sequence of a length, in their order."""
 
     accuracies: NDArray[numpy.float32]
     losses: NDArray[numpy.float32]
+    # Of text, by ascending sequence.
+    wrong_answers: list[WrongAnswer]
 
 
 def _score(accuracy: float) -> float | None:
@@ -287,5 +301,10 @@ def to_projection(projection: event_pb2.Projection) -> Projection:
 
 def to_sequence_scores(scores: event_pb2.SequenceScores) -> SequenceScores:
     return SequenceScores(
-        accuracies=numpy.array(scores.accuracies, numpy.float32), losses=numpy.array(scores.losses, numpy.float32)
+        accuracies=numpy.array(scores.accuracies, numpy.float32),
+        losses=numpy.array(scores.losses, numpy.float32),
+        wrong_answers=[
+            WrongAnswer(answer.sequence, list(answer.places), answer.carry_into_first)
+            for answer in scores.wrong_answers
+        ],
     )

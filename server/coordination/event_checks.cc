@@ -36,9 +36,23 @@ std::string Problem(const v1::LengthAccuracies& accuracies) {
 
 std::string Problem(const v1::SequenceScores& scores) {
   if (scores.length() < 1) return "sequence_scores.length is below 1";
-  return scores.losses_size() == scores.accuracies_size()
-             ? ""
-             : "the columns of sequence_scores differ in length";
+  if (scores.losses_size() != scores.accuracies_size()) {
+    return "the columns of sequence_scores differ in length";
+  }
+  int32_t before = -1;
+  for (const v1::SequenceScores::WrongAnswer& answer : scores.wrong_answers()) {
+    if (answer.sequence() <= before) return "sequence_scores.wrong_answers do not ascend";
+    if (answer.sequence() >= scores.accuracies_size()) {
+      return "sequence_scores.wrong_answers has one of no sequence";
+    }
+    before = answer.sequence();
+    int32_t place = -1;
+    for (const int32_t next : answer.places()) {
+      if (next <= place) return "sequence_scores.wrong_answers.places do not ascend from 0";
+      place = next;
+    }
+  }
+  return "";
 }
 
 std::string Problem(const v1::NoiseAccuracies& noise) {

@@ -46,6 +46,46 @@ v1::Event Projected() {
   return event;
 }
 
+v1::Event Scored() {
+  v1::Event event;
+  v1::SequenceScores& scores = *event.mutable_sequence_scores();
+  scores.set_length(5);
+  for (int i = 0; i < 4; ++i) {
+    scores.add_accuracies(i % 2 == 0 ? 1.0F : 0.0F);
+    scores.add_losses(0.5F);
+  }
+  for (const int sequence : {1, 3}) {
+    v1::SequenceScores::WrongAnswer& answer = *scores.add_wrong_answers();
+    answer.set_sequence(sequence);
+    answer.add_places(0);
+    answer.add_places(5);
+  }
+  return event;
+}
+
+TEST(EventChecksTest, WrongAnswersAreOfTheScoresSequences) {
+  EXPECT_EQ(Problem(Scored()), "");
+  v1::Event too_many_digits = Scored();
+  too_many_digits.mutable_sequence_scores()->mutable_wrong_answers(0)->clear_places();
+  EXPECT_EQ(Problem(too_many_digits), "");
+
+  v1::Event wrong = Scored();
+  wrong.mutable_sequence_scores()->add_losses(1);
+  EXPECT_THAT(Problem(wrong), HasSubstr("the columns of sequence_scores differ in length"));
+  for (const int sequence : {-1, 3, 0}) {
+    wrong = Scored();
+    wrong.mutable_sequence_scores()
+        ->mutable_wrong_answers(sequence == -1 ? 0 : 1)
+        ->set_sequence(sequence == 3 ? 4 : sequence);
+    EXPECT_THAT(Problem(wrong), HasSubstr("sequence_scores.wrong_answers")) << sequence;
+  }
+  wrong = Scored();
+  wrong.mutable_sequence_scores()->mutable_wrong_answers(1)->set_places(1, 0);
+  EXPECT_THAT(Problem(wrong), HasSubstr("places do not ascend from 0"));
+  wrong.mutable_sequence_scores()->mutable_wrong_answers(1)->set_places(0, -1);
+  EXPECT_THAT(Problem(wrong), HasSubstr("places do not ascend from 0"));
+}
+
 TEST(EventChecksTest, AnAttentionMapHoldsWhatItsSizesSay) {
   EXPECT_EQ(Problem(Attention()), "");
   v1::Event own_input = Attention();

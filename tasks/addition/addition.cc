@@ -24,6 +24,7 @@ struct Settings {
   bool hints_wrap = false;
   bool leading_zeros = false;
   double random_space = 0;
+  double random_space_decay = 1;
 };
 
 using Tokens = std::vector<int32_t>;
@@ -64,6 +65,11 @@ class AdditionTask final : public TextTask {
           "hints_wrap is about index hints, of which there are none: set index_hints to true or "
           "leave hints_wrap out");
     }
+    if (settings_.random_space_decay != 1 && settings_.random_space == 0) {
+      return absl::InvalidArgumentError(
+          "random_space_decay is about random spaces, of which there are none: set random_space or "
+          "leave random_space_decay out");
+    }
     const int64_t largest = hints ? kHints - 1 : kLargestSizeWithoutHints;
     if (size < 1 || size > largest) {
       return absl::InvalidArgumentError(absl::StrCat("operands have 1 to ", largest, " digits",
@@ -93,7 +99,10 @@ class AdditionTask final : public TextTask {
     if (!augmented || settings_.random_space == 0) return example;
     std::vector<int> blanks(example.tokens.size() - 1);
     for (int& count : blanks) {
-      while (stream.NextDouble() < settings_.random_space) ++count;
+      for (double p = settings_.random_space; stream.NextDouble() < p;
+           p *= settings_.random_space_decay) {
+        ++count;
+      }
     }
     return InsertBlanks(example, blanks);
   }
@@ -177,6 +186,7 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
   settings.hints_wrap = parameters.Bool("hints_wrap");
   settings.leading_zeros = parameters.Bool("leading_zeros");
   settings.random_space = parameters.Double("random_space");
+  settings.random_space_decay = parameters.Double("random_space_decay");
   return std::make_unique<AdditionTask>(settings);
 }
 
@@ -222,7 +232,14 @@ const TaskEntry& DecimalAddition() {
                  "this probability, and again after each. The paper does not say which; 0.1 is "
                  "usual.",
              .minimum = 0,
-             .maximum = 0.5}}},
+             .maximum = 0.5},
+            {.name = "random_space_decay",
+             .default_value = 1.0,
+             .documentation =
+                 "What the probability of a further blank is multiplied by after each one before a "
+                 "token; 0.1 is that of a published reimplementation (McLeish et al. 2024).",
+             .minimum = 0,
+             .maximum = 1}}},
       TaskKind::kText,
       "",
       0.0,

@@ -178,6 +178,36 @@ TEST(RandomSpaceTest, BlanksComeInTrainingAloneAndTakeNothingAway) {
   EXPECT_NEAR(static_cast<double>(blanks) / static_cast<double>(places), 0.25, 0.02);
 }
 
+TEST(RandomSpaceTest, ABlankCanMakeTheNextLessLikely) {
+  const AdditionTask lasting({{"random_space", 0.4}});
+  const AdditionTask decaying({{"random_space", 0.4}, {"random_space_decay", 0.1}});
+  EXPECT_TRUE(decaying->augments());
+  int64_t places = 0;
+  std::vector<int64_t> runs(4);  // places with at least so many blanks
+  for (uint32_t row = 0; row < 500; ++row) {
+    EXPECT_EQ(decaying.Draw(5, row), lasting.Draw(5, row)) << "the same questions";
+    const TextExample augmented = decaying.Draw(5, row, true);
+    size_t blanks = 0;
+    for (const int32_t token : augmented.tokens) {
+      if (token == kBlank) {
+        ++blanks;
+        continue;
+      }
+      if (token != kEnd) ++places;
+      for (size_t i = 1; i <= std::min<size_t>(blanks, 3); ++i) ++runs[i];
+      blanks = 0;
+    }
+  }
+  const auto share = [&](size_t i) {
+    return static_cast<double>(runs[i]) / static_cast<double>(places);
+  };
+  EXPECT_NEAR(share(1), 0.4, 0.015);
+  EXPECT_NEAR(share(2), 0.4 * 0.04, 0.004);
+  EXPECT_NEAR(share(3), 0.4 * 0.04 * 0.004, 0.0005);
+  const AdditionTask none({{"random_space_decay", 0.1}});
+  EXPECT_THAT(std::string(none->Check(3).message()), HasSubstr("of which there are none"));
+}
+
 // 42 + 39 = 81: a carry into the tens.
 const TextExample kSum = Write({{2, 4}, {9, 3}}, {.index_hints = false}, 0);  // 240+930=180
 Tokens Written(const std::string& digits, bool end = true) {

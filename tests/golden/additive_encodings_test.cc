@@ -158,5 +158,37 @@ TEST(AdditiveEncodingsTest, RopeIsTheFormula) {
   }
 }
 
+// Rotating the features k and k + d/2 together is rotating 2k and 2k + 1 of vectors in another
+// order, which weights learn or are permuted to: logits are the same.
+TEST(AdditiveEncodingsTest, RopeIsTheHalfSplitFormulaOfFeaturesInAnotherOrder) {
+  const json golden = ReadGolden("rope.json");
+  if (golden.is_null()) GTEST_SKIP() << "no rope.json";
+  for (const json& reference : golden.at("cases")) {
+    const int64_t n = reference.at("n"), d = reference.at("d");
+    for (const at::ScalarType dtype : kTypes) {
+      const EncodingSubject rope("rope", {}, {.blocks = 1, .heads = 1, .d_model = d}, dtype);
+      // [k, k + d/2] as [2k, 2k + 1], and back.
+      const auto interleaved = [&](const char* name) {
+        return Float64Values(reference.at(name))
+            .to(dtype)
+            .view({1, 1, 1, n, 2, d / 2})
+            .transpose(-1, -2)
+            .reshape({1, 1, 1, n, d});
+      };
+      const auto half_split = [&](const at::Tensor& features) {
+        return features.view({1, 1, 1, n, d / 2, 2}).transpose(-1, -2).reshape({1, 1, 1, n, d});
+      };
+      at::Tensor q = interleaved("q"), k = interleaved("k");
+      rope.encoding->Rotate(Float64Values(reference.at("positions")).to(at::kLong).unsqueeze(0), q,
+                            k);
+      const json& expected = reference.at("half_split");
+      ExpectClose(half_split(q), expected.at("q"), dtype);
+      ExpectClose(half_split(k), expected.at("k"), dtype);
+      ExpectClose(at::matmul(q, k.transpose(-1, -2)).div(std::sqrt(static_cast<double>(d))),
+                  expected.at("logits"), dtype);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lengthwise::golden

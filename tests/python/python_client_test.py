@@ -127,6 +127,7 @@ class ClientTest(unittest.TestCase):
             self.assertEqual(set(scores), {6})
             numpy.testing.assert_array_equal(scores[6].accuracies, [1, 0.5])
             numpy.testing.assert_array_equal(scores[6].losses, [0.25, 2])
+            self.assertEqual(scores[6].wrong_answers, [lengthwise.WrongAnswer(1, [0, 3], True)])
             self.assertEqual(trial.noise_accuracies(), {0.1: 0.75})
             (errors,) = trial.answer_errors().to_dict("records")
             self.assertEqual((errors["length"], errors["answers"], errors["wrong_by_place"]), (6, 8, [2, 1]))

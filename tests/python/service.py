@@ -218,7 +218,15 @@ class Worker:
                 event_pb2.Event(step=200, checkpoint=checkpoint),
                 event_pb2.Event(step=200, length_accuracies=self._accuracies(numbers, 200, numbers.LENGTHS)),
                 event_pb2.Event(
-                    step=200, sequence_scores=event_pb2.SequenceScores(length=6, accuracies=[1, 0.5], losses=[0.25, 2])
+                    step=200,
+                    sequence_scores=event_pb2.SequenceScores(
+                        length=6,
+                        accuracies=[1, 0.5],
+                        losses=[0.25, 2],
+                        wrong_answers=[
+                            event_pb2.SequenceScores.WrongAnswer(sequence=1, places=[0, 3], carry_into_first=True)
+                        ],
+                    ),
                 ),
                 event_pb2.Event(
                     step=200,

@@ -11,6 +11,7 @@ void CountAt(int64_t place, google::protobuf::RepeatedField<int32_t>& counts) {
 }  // namespace
 
 void AnswerTally::Add(const tasks::AnswerComparison& comparison) {
+  if (each_answer_) AddEach(comparison);
   errors_.set_answers(errors_.answers() + 1);
   if (comparison.is_exact) ++exact_;
   if (comparison.has_right_digits) ++right_digits_;
@@ -27,12 +28,24 @@ void AnswerTally::Add(const tasks::AnswerComparison& comparison) {
   }
 }
 
+void AnswerTally::AddEach(const tasks::AnswerComparison& comparison) {
+  each_accuracy_.push_back(comparison.is_exact ? 1 : 0);
+  // One with too many digits has no wrong place.
+  if (comparison.has_right_digits) return;
+  v1::SequenceScores::WrongAnswer& answer = wrong_answers_.emplace_back();
+  answer.set_sequence(errors_.answers());
+  answer.mutable_places()->Add(comparison.wrong_digits.begin(), comparison.wrong_digits.end());
+  answer.set_carry_into_first(comparison.first_wrong_has_carry.value_or(false));
+}
+
 LengthScore AnswerTally::Score(double loss) const {
   const double answers = errors_.answers() > 0 ? errors_.answers() : 1;
   return {.accuracy = static_cast<double>(exact_) / answers,
           .loss = loss,
           .sequences = errors_.answers(),
           .metrics = {{kDigitsAccuracy, static_cast<double>(right_digits_) / answers}},
+          .each_accuracy = each_accuracy_,
+          .wrong_answers = wrong_answers_,
           .errors = errors_};
 }
 

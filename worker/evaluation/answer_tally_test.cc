@@ -9,6 +9,29 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+TEST(AnswerTallyTest, TellsOfEachAnswerWhereAsked) {
+  AnswerTally tally(3, /*each_answer=*/true);
+  tally.Add({.is_exact = true, .has_right_digits = true});
+  tally.Add({.is_exact = false, .has_right_digits = true});  // a wrong hint
+  tally.Add({.wrong_digits = {0, 2, 3}, .first_wrong_has_carry = false});
+  tally.Add({});  // one digit too many
+  tally.Add({.wrong_digits = {2}, .first_wrong_has_carry = true});
+  const LengthScore score = tally.Score(0.5);
+  EXPECT_THAT(score.each_accuracy, ElementsAre(1, 0, 0, 0, 0));
+  ASSERT_EQ(score.wrong_answers.size(), 3u);
+  EXPECT_EQ(score.wrong_answers[0].sequence(), 2);
+  EXPECT_THAT(score.wrong_answers[0].places(), ElementsAre(0, 2, 3));
+  EXPECT_FALSE(score.wrong_answers[0].carry_into_first());
+  EXPECT_EQ(score.wrong_answers[1].sequence(), 3);
+  EXPECT_THAT(score.wrong_answers[1].places(), IsEmpty());
+  EXPECT_EQ(score.wrong_answers[2].sequence(), 4);
+  EXPECT_TRUE(score.wrong_answers[2].carry_into_first());
+  AnswerTally summary(3);
+  summary.Add({.wrong_digits = {2}, .first_wrong_has_carry = true});
+  EXPECT_THAT(summary.Score(0.5).each_accuracy, IsEmpty());
+  EXPECT_TRUE(summary.Score(0.5).wrong_answers.empty());
+}
+
 TEST(AnswerTallyTest, CountsRightAnswersAndWhereOthersAreWrong) {
   AnswerTally tally(3);
   tally.Add({.is_exact = true, .has_right_digits = true});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "ATen/ATen.h"
@@ -18,6 +19,22 @@ namespace {
 using training::TextPass;
 
 const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
+
+at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets, int64_t reduction) {
+  const at::ScalarType type = logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+  return at::nll_loss(at::log_softmax(logits.select(0, 0), -1, type), targets, {}, reduction,
+                      tasks::kNoTarget);
+}
+
+// Where each piece stands when passes are made of them (training::MakePasses).
+std::vector<size_t> OrderInPasses(const std::vector<training::TextPiece>& pieces) {
+  std::vector<size_t> order(pieces.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return pieces[a].tokens.size() < pieces[b].tokens.size();
+  });
+  return order;
+}
 
 }  // namespace
 
@@ -36,9 +53,27 @@ at::Tensor TargetsOf(const TextPass& pass, at::Device device) {
 }
 
 at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
-  const at::ScalarType type = logits.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  return at::nll_loss(at::log_softmax(logits.select(0, 0), -1, type), targets, {},
-                      at::Reduction::Sum, tasks::kNoTarget);
+  return CrossEntropy(logits, targets, at::Reduction::Sum);
+}
+
+std::vector<float> MeanCrossEntropies(const TextPass& pass, const at::Tensor& logits,
+                                      const at::Tensor& targets) {
+  const at::Tensor losses =  // 0 where there is no target
+      CrossEntropy(logits, targets, at::Reduction::None).to(at::kCPU, at::kDouble).contiguous();
+  std::vector<float> means;
+  const double* loss = losses.const_data_ptr<double>();
+  auto target = pass.targets.begin();
+  for (const TextPass::Group& group : pass.groups) {
+    for (int64_t i = 0; i < group.examples; ++i) {
+      const auto counted =
+          group.length - std::count(target, target + group.length, tasks::kNoTarget);
+      means.push_back(static_cast<float>(std::accumulate(loss, loss + group.length, 0.0) /
+                                         static_cast<double>(std::max<int64_t>(1, counted))));
+      loss += group.length;
+      target += group.length;
+    }
+  }
+  return means;
 }
 
 at::Tensor LanguageEvaluator::Positions(int64_t size, at::Device device) const {
@@ -88,7 +123,8 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(
 std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& parameters,
                                                    int64_t size,
                                                    absl::Span<const tasks::TextExample> questions,
-                                                   const std::function<bool()>& keep_going) const {
+                                                   const std::function<bool()>& keep_going,
+                                                   std::vector<float>* each) const {
   const c10::NoGradGuard no_gradients;
   const at::Device device = Sample(parameters).device();
   const at::Tensor positions = Positions(size, device);
@@ -96,23 +132,36 @@ std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& p
   for (const tasks::TextExample& question : questions) {
     pieces.push_back(training::TextExamples::AnswerPiece(question));
   }
+  const std::vector<size_t> order = OrderInPasses(pieces);
+  std::vector<float> means;
   double sum = 0;
   for (const TextPass& pass : training::MakePasses(std::move(pieces))) {
     if (!keep_going()) return std::nullopt;
     const at::Tensor logits =
         model_.Forward(parameters, ToExampleGroups(pass, device), positions, nullptr, nullptr);
-    sum += SumCrossEntropy(logits, TargetsOf(pass, device)).to(at::kDouble).item<double>();
+    const at::Tensor targets = TargetsOf(pass, device);
+    sum += SumCrossEntropy(logits, targets).to(at::kDouble).item<double>();
+    if (each == nullptr) continue;
+    const std::vector<float> of_pass = MeanCrossEntropies(pass, logits, targets);
+    means.insert(means.end(), of_pass.begin(), of_pass.end());
+  }
+  if (each != nullptr) {
+    const size_t before = each->size();
+    each->resize(before + means.size());
+    for (size_t i = 0; i < means.size(); ++i) (*each)[before + order[i]] = means[i];
   }
   return sum;
 }
 
 std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& parameters,
                                                     int64_t size, int64_t questions,
-                                                    const std::function<bool()>& keep_going) const {
+                                                    const std::function<bool()>& keep_going,
+                                                    const ScoreOptions& options) const {
   const int64_t bytes = options_.blocks * 2 * options_.d_model * text_.SequenceTokens(size) *
                         static_cast<int64_t>(Sample(parameters).element_size());
   const int64_t chunk = std::max<int64_t>(1, options_.memory_bytes / std::max<int64_t>(1, bytes));
-  AnswerTally tally(size);
+  AnswerTally tally(size, options.each_sequence);
+  std::vector<float> each_loss;
   double loss = 0;
   int64_t tokens = 0;
   for (int64_t first = 0; first < questions; first += chunk) {
@@ -122,7 +171,8 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
     }
     const auto answers = Answer(parameters, size, asked, keep_going);
     if (!answers.has_value()) return std::nullopt;
-    const std::optional<double> losses = SumLosses(parameters, size, asked, keep_going);
+    const std::optional<double> losses = SumLosses(parameters, size, asked, keep_going,
+                                                   options.each_sequence ? &each_loss : nullptr);
     if (!losses.has_value()) return std::nullopt;
     loss += *losses;
     for (size_t i = 0; i < asked.size(); ++i) {
@@ -130,7 +180,9 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
       tokens += static_cast<int64_t>(asked[i].Answer().size());
     }
   }
-  return tally.Score(tokens == 0 ? 0 : loss / static_cast<double>(tokens));
+  LengthScore score = tally.Score(tokens == 0 ? 0 : loss / static_cast<double>(tokens));
+  score.each_loss = std::move(each_loss);
+  return score;
 }
 
 v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet& parameters,

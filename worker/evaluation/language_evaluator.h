@@ -40,10 +40,11 @@ class LanguageEvaluator {
       : text_(text), model_(model), positions_(positions), options_(options) {}
 
   // Scores the model, a set of one member, on the first `questions` questions of `size`.
-  // `keep_going` is asked before each token; when it says no, nothing is returned.
+  // `keep_going` is asked before each token; when it says no, nothing is returned. Of the options
+  // noise is not of text.
   std::optional<LengthScore> Score(const models::ParameterSet& parameters, int64_t size,
-                                   int64_t questions,
-                                   const std::function<bool()>& keep_going) const;
+                                   int64_t questions, const std::function<bool()>& keep_going,
+                                   const ScoreOptions& options = {}) const;
 
   // What the model writes after each prompt, up to and with its first end token or as far as there
   // is room; nothing where `keep_going` said no. The prompts are of questions of `size`.
@@ -60,10 +61,12 @@ class LanguageEvaluator {
  private:
   // int64 [1, S, T]
   at::Tensor Positions(int64_t size, at::Device device) const;
-  // Of the right answers' tokens: the sum over all of them.
+  // Of the right answers' tokens: the sum over all of them. Where `each` is given, it gets the mean
+  // of each question behind what it has.
   std::optional<double> SumLosses(const models::ParameterSet& parameters, int64_t size,
                                   absl::Span<const tasks::TextExample> questions,
-                                  const std::function<bool()>& keep_going) const;
+                                  const std::function<bool()>& keep_going,
+                                  std::vector<float>* each) const;
 
   const training::TextExamples& text_;
   const models::LanguageModel& model_;
@@ -78,6 +81,9 @@ at::Tensor TargetsOf(const training::TextPass& pass, at::Device device);
 // Sum of the soft-max cross-entropy over the targets that count, in the type of the parameters or
 // single precision; `logits` are [1, N, V].
 at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets);
+// Its means over the targets of each of the pass's examples, float32 on the CPU.
+std::vector<float> MeanCrossEntropies(const training::TextPass& pass, const at::Tensor& logits,
+                                      const at::Tensor& targets);
 
 }  // namespace lengthwise::worker::evaluation
 

@@ -195,6 +195,44 @@ TEST_F(LanguageEvaluatorTest, CountsAnswersThatAreRightToTheLastToken) {
   EXPECT_NEAR(score.loss, std::log(117.0), 1e-6) << "all tokens are as likely";
 }
 
+TEST_F(LanguageEvaluatorTest, TellsOfEachQuestionWhereAsked) {
+  std::vector<std::vector<int32_t>> texts;
+  for (tasks::TextExample& question : Questions(*text_)) texts.push_back(question.tokens);
+  const size_t last = texts[0].size() - 2;
+  texts[5][last] = (texts[5][last] + 1) % 10;
+  const ScriptedModel model(text_->task().vocabulary(), texts);
+  const LengthScore score =
+      Evaluator(model)
+          .Score(Parameters(), kDigits, kQuestions, kGoOn, {.each_sequence = true})
+          .value();
+  ASSERT_EQ(score.each_accuracy.size(), static_cast<size_t>(kQuestions));
+  for (size_t i = 0; i < score.each_accuracy.size(); ++i) {
+    EXPECT_EQ(score.each_accuracy[i], i == 5 ? 0 : 1) << i;
+    EXPECT_NEAR(score.each_loss[i], std::log(117.0), 1e-5) << "all tokens are as likely";
+  }
+  ASSERT_EQ(score.wrong_answers.size(), 1u);
+  EXPECT_EQ(score.wrong_answers[0].sequence(), 5);
+  EXPECT_THAT(score.wrong_answers[0].places(), ElementsAre(3));
+
+  // Losses stand by their questions, in chunks as well, and their mean is the length's.
+  const ScoreOptions each = {.each_sequence = true};
+  const LengthScore whole =
+      Evaluator(*model_).Score(Parameters(), kDigits, kQuestions, kGoOn, each).value();
+  const LengthScore parts = Evaluator(*model_, /*memory_bytes=*/40'000)
+                                .Score(Parameters(), kDigits, kQuestions, kGoOn, each)
+                                .value();
+  double sum = 0;
+  for (size_t i = 0; i < whole.each_loss.size(); ++i) {
+    EXPECT_NEAR(parts.each_loss[i], whole.each_loss[i], 1e-6);
+    sum += whole.each_loss[i];
+  }
+  EXPECT_NEAR(sum / kQuestions, whole.loss, 1e-5);
+  EXPECT_EQ(parts.wrong_answers.size(), whole.wrong_answers.size());
+  const LengthScore first = Evaluator(*model_).Score(Parameters(), kDigits, 1, kGoOn).value();
+  EXPECT_NEAR(whole.each_loss[0], first.loss, 1e-6);
+  EXPECT_TRUE(first.each_loss.empty() && first.wrong_answers.empty());
+}
+
 TEST_F(LanguageEvaluatorTest, StopsBeforeTheNextToken) {
   for (int allowed = 0; allowed < 5; ++allowed) {
     int asked = 0;

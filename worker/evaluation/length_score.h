@@ -16,7 +16,7 @@ namespace lengthwise::worker::evaluation {
 struct ScoreOptions {
   // Standard deviation of the noise on the embeddings of tokens; 0 for none.
   double embedding_noise = 0;
-  // Whether `each_accuracy` and `each_loss` are filled.
+  // Whether `each_accuracy`, `each_loss` and `wrong_answers` are filled.
   bool each_sequence = false;
   // Whether the model is asked again, for whole numbers, and `metrics` have "rounding_accuracy".
   // The task must have such sequences (training::Examples::HasWholeNumbers).
@@ -38,10 +38,13 @@ struct LengthScore {
   int64_t sequences = 0;
   // Other measures of the same sequences, by their names in LengthAccuracies.metrics.
   std::map<std::string, double> metrics;
-  // Of the single sequences, in order: the share of its outputs that count and are right, and its
-  // mean loss. Empty unless asked for.
+  // Of the single sequences, in order: the share of its outputs that count and are right (of text 1
+  // where the answer is right to the last token, otherwise 0), and its mean loss. Empty unless
+  // asked for.
   std::vector<float> each_accuracy;
   std::vector<float> each_loss;
+  // Of text, by ascending sequence. Empty unless asked for.
+  std::vector<v1::SequenceScores::WrongAnswer> wrong_answers;
   // Of text: what is wrong with the answers.
   std::optional<v1::AnswerErrors> errors;
 };

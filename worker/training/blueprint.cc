@@ -144,7 +144,6 @@ void CheckText(const TextExamples& text, const v1::Training& training,
           "must be at least those of the longest example", problems);
   Require(evaluation.projection().lengths().empty(), "evaluation.projection", "is not of text",
           problems);
-  Require(!evaluation.sequence_scores(), "evaluation.sequence_scores", "is not of text", problems);
   Require(evaluation.embedding_noise().empty(), "evaluation.embedding_noise", "is not of text",
           problems);
   Require(evaluation.training_examples() == 0, "evaluation.training_examples", "is not of text",

@@ -16,6 +16,7 @@
 #include "worker/evaluation/to_device.h"
 #include "worker/training/pack_parameters.h"
 #include "worker/training/text_examples.h"
+#include "worker/training/text_positions.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -61,10 +62,10 @@ class LanguagePackModel : public PackModel {
 
   std::optional<std::vector<evaluation::LengthScore>> Score(
       MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
-      const evaluation::ScoreOptions&) override {  // the blueprint refuses options
+      const evaluation::ScoreOptions& options) override {  // the blueprint refuses noise
     std::vector<evaluation::LengthScore> scores;
     for (int64_t member = range.first; member < range.first + range.count; ++member) {
-      auto score = evaluator_.Score(Parameters(member), length, sequences, keep_going);
+      auto score = evaluator_.Score(Parameters(member), length, sequences, keep_going, options);
       if (!score.has_value()) return std::nullopt;
       scores.push_back(*std::move(score));
     }
@@ -107,16 +108,8 @@ class LanguagePackModel : public PackModel {
     const auto start = std::chrono::steady_clock::now();
     const uint64_t data_seed = members_[static_cast<size_t>(member)].data_seed;
     const std::vector<TextPass> passes = blueprint_.text->TrainingPasses(data_seed, step);
-    int64_t longest = 0;
     int64_t counted = 0;
-    for (const TextPass& pass : passes) {
-      longest = std::max(longest, pass.groups.back().length);
-      counted += pass.Counted();
-    }
-    const at::Tensor positions =
-        evaluation::ToDevice(positions_.DrawBatch(data_seed, random::Purpose::kTrainingPositions,
-                                                  static_cast<uint64_t>(step), longest),
-                             {1, positions_.draws(), longest}, at::kLong, device_);
+    for (const TextPass& pass : passes) counted += pass.Counted();
     data_seconds_ +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -129,8 +122,14 @@ class LanguagePackModel : public PackModel {
     at::Tensor correct = at::zeros({}, options.dtype(at::kLong));
     for (const TextPass& pass : passes) {
       const at::Tensor targets = evaluation::TargetsOf(pass, device_);
-      const at::Tensor logits = model_->Forward(
-          parameters, evaluation::ToExampleGroups(pass, device_), positions, &dropout, nullptr);
+      const TextPositions drawn = PositionsOfPass(positions_, data_seed, step, pass);
+      models::ExampleGroups groups = evaluation::ToExampleGroups(pass, device_);
+      for (size_t g = 0; g < groups.groups.size(); ++g) {
+        groups.groups[g].first_position = drawn.first[g];
+      }
+      const at::Tensor positions = evaluation::ToDevice(
+          drawn.positions, {1, positions_.draws(), drawn.count}, at::kLong, device_);
+      const at::Tensor logits = model_->Forward(parameters, groups, positions, &dropout, nullptr);
       const at::Tensor sum = evaluation::SumCrossEntropy(logits, targets);
       sum.div(std::max<int64_t>(1, counted)).backward();
       dropout.first_sequence += pass.examples();

@@ -1,7 +1,9 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ATen/ATen.h"
@@ -10,10 +12,10 @@
 #include "models/networks/language_model.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
-#include "random/stream.h"
 #include "tasks/text.h"
 #include "worker/training/pack_model.h"
 #include "worker/training/text_examples.h"
+#include "worker/training/text_positions.h"
 #include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker::training {
@@ -52,13 +54,13 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
   arena.Initialize(0, kMember.weight_seed);
   arena.ZeroGradients();
 
-  // The step's examples and the positions of the longest.
+  // The step's examples; those of one length have positions of their own.
   const v1::Training& training = blueprint.training;
   const tasks::TextData data = {.seed = kMember.data_seed,
                                 .smallest_size = training.lengths().min(),
                                 .largest_size = training.lengths().max()};
   std::vector<std::vector<int64_t>> examples;
-  int64_t used = 0, sequences = 0, longest = 0, targets = 0;
+  int64_t used = 0, sequences = 0, targets = 0;
   for (uint32_t i = 0;; ++i) {
     const tasks::TextExample example =
         tasks::TrainingExample(task, data, static_cast<uint64_t>(step), i);
@@ -68,23 +70,20 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
       if (++sequences == training.batch_size()) break;
     }
     used += length;
-    longest = std::max(longest, length);
     targets += length - 1;
     examples.emplace_back(example.tokens.begin(), example.tokens.end());
   }
-  std::vector<int64_t> positions =
-      models::PositionPolicy(blueprint.encoding.parameters)
-          .DrawBatch(kMember.data_seed, random::Purpose::kTrainingPositions,
-                     static_cast<uint64_t>(step), longest);
+  const models::PositionPolicy policy(blueprint.encoding.parameters);
 
   Expected expected;
   for (std::vector<int64_t>& example : examples) {
     const auto length = static_cast<int64_t>(example.size());
     const at::Tensor tokens = at::tensor(example, at::kLong).view({1, length});
+    const std::vector<int64_t> positions = DrawForLength(policy, kMember.data_seed, step, length);
     const at::Tensor logits =
         model
             ->Forward(arena.Members(0, 1), {.tokens = tokens, .groups = {{1, length}}},
-                      at::tensor(positions, at::kLong).view({1, 1, longest}), nullptr, nullptr)
+                      at::tensor(positions, at::kLong).view({1, 1, length}), nullptr, nullptr)
             .select(0, 0)
             .narrow(0, 0, length - 1);
     const at::Tensor next = tokens.select(0, 0).narrow(0, 1, length - 1);
@@ -169,6 +168,38 @@ TEST(LanguagePackModelTest, TokensMayAttendAcrossExamples) {
       Create(MakeBlueprint(TinyTextTrial()).value())->TrainStep(1, {0}, {1e-3})[0].loss;
   EXPECT_NE(across, within);
   EXPECT_NEAR(across, within, 1.0);
+}
+
+float LossOfReading(const std::string& encoding, bool across, bool reset, bool randomized) {
+  v1::TrialSpecification trial = TinyTextTrial();
+  trial.mutable_encoding()->set_name(encoding);
+  trial.mutable_encoding()->clear_parameters();
+  if (randomized) {
+    (*trial.mutable_encoding()->mutable_parameters())["randomized"].set_bool_value(true);
+  }
+  trial.mutable_training()->set_precision("float64");
+  trial.mutable_training()->mutable_packing()->set_attend_across(across);
+  trial.mutable_training()->mutable_packing()->set_reset_positions(reset);
+  return Create(MakeBlueprint(trial).value())->TrainStep(1, {0}, {1e-3})[0].loss;
+}
+
+TEST(LanguagePackModelTest, PositionsRestartOrRunOnWhateverAttends) {
+  const std::vector<std::pair<bool, bool>> readings = {
+      {false, true}, {false, false}, {true, true}, {true, false}};
+  std::set<float> rotated, added, drawn, none;
+  for (const auto& [across, reset] : readings) {
+    rotated.insert(LossOfReading("rope", across, reset, false));
+    added.insert(LossOfReading("fire", across, reset, false));
+    drawn.insert(LossOfReading("sin_cos", across, reset, true));
+    none.insert(LossOfReading("none", across, reset, false));
+  }
+  EXPECT_EQ(drawn.size(), 4u);
+  EXPECT_EQ(none.size(), 2u) << "without positions attention alone counts";
+  // Distances within an example are the same where positions run on.
+  EXPECT_NEAR(LossOfReading("rope", false, true, false), LossOfReading("rope", false, false, false),
+              1e-6);
+  EXPECT_GE(rotated.size(), 3u);
+  EXPECT_NE(LossOfReading("fire", true, true, false), LossOfReading("fire", true, false, false));
 }
 
 }  // namespace

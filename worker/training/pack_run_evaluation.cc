@@ -35,6 +35,7 @@ v1::SequenceScores EachSequence(int32_t length, const evaluation::LengthScore& s
   scores.set_length(length);
   scores.mutable_accuracies()->Add(score.each_accuracy.begin(), score.each_accuracy.end());
   scores.mutable_losses()->Add(score.each_loss.begin(), score.each_loss.end());
+  scores.mutable_wrong_answers()->Add(score.wrong_answers.begin(), score.wrong_answers.end());
   return scores;
 }
 

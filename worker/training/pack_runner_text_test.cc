@@ -1,5 +1,6 @@
 // The runner with text.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace lengthwise::worker {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using training::LeaseOf;
 using training::TinyTextTrial;
@@ -56,6 +58,39 @@ TEST(PackRunnerTextTest, EmitsEveryFactInOrder) {
   EXPECT_EQ(map.tokens_size(), 21);
   EXPECT_EQ(map.positions_size(), 21);
   EXPECT_EQ(map.probabilities().size(), 2 * 21 * 21 * sizeof(float));
+}
+
+TEST(PackRunnerTextTest, ScoresSingleQuestions) {
+  v1::TrialSpecification trial = TinyTextTrial();
+  trial.mutable_evaluation()->set_sequence_scores(true);
+  RecordingSession session;
+  RunLease(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  std::map<int, v1::SequenceScores> scores;
+  std::map<int, v1::AnswerErrors> errors;
+  for (const v1::Event& event : session.events(0)) {
+    if (event.has_sequence_scores()) {
+      scores[event.sequence_scores().length()] = event.sequence_scores();
+    }
+    if (event.has_answer_errors()) errors[event.answer_errors().length()] = event.answer_errors();
+  }
+  ASSERT_EQ(scores.size(), 2u);
+  for (const auto& [digits, of_digits] : scores) {
+    EXPECT_EQ(of_digits.accuracies_size(), 16);
+    EXPECT_EQ(of_digits.losses_size(), 16);
+    for (const float accuracy : of_digits.accuracies()) EXPECT_TRUE(accuracy == 0 || accuracy == 1);
+    std::vector<int> wrong_by_place;
+    for (const auto& answer : of_digits.wrong_answers()) {
+      EXPECT_EQ(of_digits.accuracies(answer.sequence()), 0);
+      for (const int place : answer.places()) {
+        if (static_cast<size_t>(place) >= wrong_by_place.size()) {
+          wrong_by_place.resize(static_cast<size_t>(place) + 1);
+        }
+        ++wrong_by_place[static_cast<size_t>(place)];
+      }
+    }
+    EXPECT_THAT(errors.at(digits).wrong_by_place(), ElementsAreArray(wrong_by_place));
+  }
 }
 
 // A lease is lost at points all over the run: between steps, while answers are written in the

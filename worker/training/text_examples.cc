@@ -6,6 +6,37 @@
 #include "absl/status/status.h"
 
 namespace lengthwise::worker::training {
+namespace {
+
+bool RestartsPositions(const v1::Packing& packing) {
+  return packing.has_reset_positions() ? packing.reset_positions() : !packing.attend_across();
+}
+
+// The pieces of the sequence at the places start .. end - 1 of the batch.
+void AddSequence(const tasks::PackedBatch& batch, size_t start, size_t end,
+                 const v1::Packing& packing, std::vector<TextPiece>& pieces) {
+  while (end > start && batch.segments[end - 1] == tasks::kNoExample) --end;
+  // Where attention and positions agree on what a sequence is, runs need no mention.
+  const bool across = packing.attend_across(), restart = RestartsPositions(packing);
+  const bool agree = across != restart;
+  for (size_t place = start; place < end; ++place) {
+    const bool new_example = place == start || batch.segments[place] != batch.segments[place - 1];
+    if (place == start || (new_example && !across)) pieces.emplace_back();
+    TextPiece& piece = pieces.back();
+    piece.tokens.push_back(batch.tokens[place]);
+    piece.targets.push_back(batch.targets[place]);
+    if (agree) continue;
+    if (new_example) {
+      piece.runs.push_back(
+          {.of = restart ? 0 : static_cast<int64_t>(end - start), .first = batch.positions[place]});
+    }
+    PositionRun& run = piece.runs.back();
+    ++run.count;
+    if (restart) run.of = run.count;
+  }
+}
+
+}  // namespace
 
 int64_t TextPass::examples() const {
   int64_t count = 0;
@@ -20,7 +51,7 @@ int64_t TextPass::Counted() const {
 
 std::vector<TextPass> MakePasses(std::vector<TextPiece> pieces) {
   std::stable_sort(pieces.begin(), pieces.end(), [](const TextPiece& a, const TextPiece& b) {
-    return a.tokens.size() < b.tokens.size();
+    return a.tokens.size() != b.tokens.size() ? a.tokens.size() < b.tokens.size() : a.runs < b.runs;
   });
   std::vector<TextPass> passes;
   for (const TextPiece& piece : pieces) {
@@ -30,8 +61,9 @@ std::vector<TextPass> MakePasses(std::vector<TextPiece> pieces) {
       passes.emplace_back();
     }
     TextPass& pass = passes.back();
-    if (pass.groups.empty() || pass.groups.back().length != length) {
-      pass.groups.push_back({.examples = 0, .length = length});
+    if (pass.groups.empty() || pass.groups.back().length != length ||
+        pass.groups.back().runs != piece.runs) {
+      pass.groups.push_back({.examples = 0, .length = length, .runs = piece.runs});
     }
     ++pass.groups.back().examples;
     pass.tokens.insert(pass.tokens.end(), piece.tokens.begin(), piece.tokens.end());
@@ -44,8 +76,9 @@ TextExamples::TextExamples(std::unique_ptr<tasks::TextTask> task, const v1::Trai
     : task_(std::move(task)), training_(training) {}
 
 int64_t TextExamples::LongestTraining(const v1::Training& training) const {
-  return tasks::LongestTraining(*task_, training.lengths().max(), training.packing().tokens(),
-                                training.packing().attend_across());
+  const v1::Packing& packing = training.packing();
+  return tasks::LongestTraining(*task_, training.lengths().max(), packing.tokens(),
+                                packing.attend_across() || !RestartsPositions(packing));
 }
 
 double TextExamples::ExamplesOfStep(const v1::Training& training) const {
@@ -73,18 +106,12 @@ std::vector<TextPass> TextExamples::TrainingPasses(uint64_t data_seed, int64_t s
                                static_cast<uint64_t>(step),
                                {.sequences = training_.batch_size(),
                                 .length = packing.tokens(),
-                                .positions_restart = !packing.attend_across(),
+                                .positions_restart = RestartsPositions(packing),
                                 .answers_only = packing.answers_only()});
   std::vector<TextPiece> pieces;
   const auto length = static_cast<size_t>(packing.tokens());
-  for (size_t place = 0; place < batch.tokens.size(); ++place) {
-    if (batch.segments[place] == tasks::kNoExample) continue;
-    const bool continues =
-        place % length != 0 &&
-        (packing.attend_across() || batch.segments[place] == batch.segments[place - 1]);
-    if (!continues) pieces.emplace_back();
-    pieces.back().tokens.push_back(batch.tokens[place]);
-    pieces.back().targets.push_back(batch.targets[place]);
+  for (size_t start = 0; start < batch.tokens.size(); start += length) {
+    AddSequence(batch, start, start + length, packing, pieces);
   }
   return MakePasses(std::move(pieces));
 }

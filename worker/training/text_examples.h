@@ -14,12 +14,22 @@
 
 namespace lengthwise::worker::training {
 
-// What goes through a language model at once: examples in groups of equal length, one group behind
-// the other, each [examples, length] row-major.
+// Tokens with the positions of tokens `first` .. first + count - 1 of a sequence of `of` tokens.
+struct PositionRun {
+  int64_t of = 0;
+  int64_t first = 0;
+  int64_t count = 0;
+
+  auto operator<=>(const PositionRun&) const = default;
+};
+
+// What goes through a language model at once: examples in groups of equal length and positions, one
+// group behind the other, each [examples, length] row-major.
 struct TextPass {
   struct Group {
     int64_t examples = 0;
     int64_t length = 0;
+    std::vector<PositionRun> runs;  // as TextPiece's
   };
   std::vector<int64_t> tokens;   // [N]
   std::vector<int64_t> targets;  // [N]; the token to be predicted, or tasks::kNoTarget
@@ -33,6 +43,9 @@ struct TextPass {
 struct TextPiece {
   std::vector<int64_t> tokens;
   std::vector<int64_t> targets;
+  // Whose positions the tokens have, one run after another; empty: those of a sequence of as many
+  // tokens.
+  std::vector<PositionRun> runs;
 };
 
 // Tokens of a pass at most, or one example where that has more. Gradients are added up pass by
@@ -59,7 +72,8 @@ class TextExamples : public ExampleSource {
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
   // The examples of a step, as packing has it (tasks::PackTrainingBatch), each on its own or, where
-  // tokens attend across examples, each sequence as one.
+  // tokens attend across examples, each sequence as one. Positions are those of the examples or of
+  // the sequences, whichever of the two attends.
   std::vector<TextPass> TrainingPasses(uint64_t data_seed, int64_t step) const;
 
   // Question `number` of `n` in evaluations with this seed.
