@@ -20,6 +20,7 @@
 #include "server/services/experiment_service.h"
 #include "server/services/fleet_service.h"
 #include "server/services/open_streams.h"
+#include "server/services/push_stream.h"
 #include "server/services/stream_guard.h"
 #include "server/services/work_pool.h"
 #include "server/services/worker_service.h"
@@ -58,6 +59,10 @@ class RpcServer {
     int reader_threads = 2;
     // Threads that carry artifacts and attention maps: so many may wait for slow clients at once.
     int transfer_threads = 8;
+    int worker_transfer_threads = 8;
+    // A client that takes nothing of an answer for so long holds its thread no longer: its stream
+    // ends with DEADLINE_EXCEEDED.
+    absl::Duration transfer_patience = absl::Minutes(1);
     // Longest that a call without a deadline waits for one of these threads.
     absl::Duration longest_wait = absl::Minutes(1);
   };
@@ -84,7 +89,8 @@ class RpcServer {
   const std::shared_ptr<OpenStreams> streams_;
   Gate gate_;
   WorkPool readers_;
-  WorkPool transfers_;
+  TransferThreads transfers_;
+  TransferThreads worker_transfers_;
   ExperimentService experiments_;
   WorkerService workers_;
   FleetService fleet_;
