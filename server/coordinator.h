@@ -135,8 +135,10 @@ class Coordinator {
                            Callback<v1::Trial> done) = 0;
   virtual void RegisterWorker(v1::RegisterWorkerRequest request,
                               Callback<v1::RegisterWorkerResponse> done) = 0;
-  // `done` is called when there is a pack or after request.wait.
-  virtual void AcquireLease(v1::AcquireLeaseRequest request,
+  // `done` is called when there is a pack or after request.wait. `given_up` says whether the caller
+  // has gone meanwhile: it gets no lease then, which would only expire. Cheap, does not block, on
+  // any thread; not called any more once `done` was.
+  virtual void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
                             Callback<v1::AcquireLeaseResponse> done) = 0;
   virtual void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) = 0;
   virtual void ReleaseLease(v1::ReleaseLeaseRequest request,

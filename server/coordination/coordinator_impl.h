@@ -72,7 +72,7 @@ class CoordinatorImpl : public Coordinator {
                    Callback<v1::Trial> done) override;
   void RegisterWorker(v1::RegisterWorkerRequest request,
                       Callback<v1::RegisterWorkerResponse> done) override;
-  void AcquireLease(v1::AcquireLeaseRequest request,
+  void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
                     Callback<v1::AcquireLeaseResponse> done) override;
   void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) override;
   void ReleaseLease(v1::ReleaseLeaseRequest request,
@@ -130,7 +130,9 @@ class CoordinatorImpl : public Coordinator {
     // Also set by a failed group, for a caller that waits no more.
     std::shared_ptr<bool> answered;
     Callback<v1::AcquireLeaseResponse> done;
-    // The worker asked again: its caller gave this call up, a lease would only expire.
+    // As in AcquireLease.
+    std::function<bool()> given_up;
+    // The worker asked again: its caller gave this call up, whether or not that is known yet.
     bool superseded = false;
   };
 

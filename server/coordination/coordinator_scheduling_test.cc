@@ -1,5 +1,6 @@
 // What becomes of trials that failed, did not fit, were cancelled or made room, and what their
 // histories say of it: through the store, and through restarts.
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -288,6 +289,23 @@ TEST_F(CoordinatorSchedulingTest, AWorkerIsToldOfACancellationWithinTwoHeartbeat
   }
   EXPECT_LE(since_cancel, absl::Seconds(2));
   EXPECT_GT(since_cancel, absl::ZeroDuration());
+}
+
+// A worker that was stopped while it waited is not told of a trial that nobody would run.
+TEST_F(CoordinatorSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
+  for (const char* worker : {"w", "stays"}) {
+    ASSERT_EQ(coordinator_.Register(worker), absl::OkStatus());
+  }
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id("w");
+  request.mutable_wait()->set_seconds(20);
+  std::atomic<bool> left = false;
+  auto gone = coordinator_.AcquireLater(request, [&] { return left.load(); });
+  coordinator_->Flush();
+  left = true;
+  coordinator_.Create("sort", 1, 1);
+  EXPECT_FALSE(gone.get()->has_lease());
+  EXPECT_EQ(coordinator_.Acquire("stays").trials_size(), 1);
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ bool FakeCoordinator::WaitFor(const std::function<bool()>& condition) {
 }
 
 void FakeCoordinator::Stop() {
-  std::deque<Callback<v1::AcquireLeaseResponse>> waiting;
+  std::deque<WaitingWorker> waiting;
   std::deque<std::function<void()>> held;
   {
     platform::MutexLock lock(mutex_);
@@ -186,8 +186,21 @@ void FakeCoordinator::Stop() {
     waiting.swap(waiting_);
     held.swap(held_);
   }
-  for (const auto& done : waiting) done(absl::UnavailableError("the server is stopping"));
+  for (const WaitingWorker& worker : waiting) {
+    worker.done(absl::UnavailableError("the server is stopping"));
+  }
   for (const auto& answer : held) answer();
+}
+
+int64_t FakeCoordinator::waiting_workers() {
+  platform::MutexLock lock(mutex_);
+  return static_cast<int64_t>(waiting_.size());
+}
+
+int64_t FakeCoordinator::given_up_workers() {
+  platform::MutexLock lock(mutex_);
+  return std::count_if(waiting_.begin(), waiting_.end(),
+                       [](const WaitingWorker& worker) { return worker.given_up(); });
 }
 
 std::vector<int64_t> FakeCoordinator::stored() {

@@ -59,6 +59,9 @@ class FakeCoordinator : public Coordinator {
   int64_t subscriptions();
   int64_t reads();
   int64_t open_writers();
+  // Calls of AcquireLease that wait, and those of them that were given up.
+  int64_t waiting_workers();
+  int64_t given_up_workers();
   std::vector<v1::CreateExperimentRequest> created();
   std::vector<v1::EvaluateTrialRequest> evaluated();
   std::vector<v1::CancelExperimentRequest> cancellations();
@@ -91,7 +94,7 @@ class FakeCoordinator : public Coordinator {
   void RegisterWorker(v1::RegisterWorkerRequest request,
                       Callback<v1::RegisterWorkerResponse> done) override;
   // Answers when the coordinator stops, unless `wait` is zero.
-  void AcquireLease(v1::AcquireLeaseRequest request,
+  void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
                     Callback<v1::AcquireLeaseResponse> done) override;
   void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) override;
   void ReleaseLease(v1::ReleaseLeaseRequest request,
@@ -141,6 +144,10 @@ class FakeCoordinator : public Coordinator {
     std::function<void()> wake;
     std::function<void(const v1::TrialProgress&)> progress;
   };
+  struct WaitingWorker {
+    std::function<bool()> given_up;
+    Callback<v1::AcquireLeaseResponse> done;
+  };
   class FakeSubscription;
   class FakeWriter;
 
@@ -164,7 +171,7 @@ class FakeCoordinator : public Coordinator {
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::function<void()>> held_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Callback<v1::AcquireLeaseResponse>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<WaitingWorker> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::Status next_store_ ABSL_GUARDED_BY(mutex_);
   Statistics statistics_ ABSL_GUARDED_BY(mutex_);
   v1::SummarizeExperimentResponse summary_ ABSL_GUARDED_BY(mutex_);

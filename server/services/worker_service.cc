@@ -45,7 +45,9 @@ grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContex
                                                              " ns; accepted: 0 to 60 s")));
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.AcquireLease(*request, AnswerLater(reactor, response));
+  // The context lives until the answer.
+  coordinator_.AcquireLease(
+      *request, [context] { return context->IsCancelled(); }, AnswerLater(reactor, response));
   return reactor;
 }
 
