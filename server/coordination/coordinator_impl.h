@@ -103,6 +103,8 @@ class CoordinatorImpl : public Coordinator {
                                     int64_t max_events) override;
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take) override;
+  std::vector<v1::TrialProgress> ReadProgress(absl::string_view experiment_or_trial,
+                                              int64_t max_trials, int64_t& since) override;
   std::unique_ptr<Subscription> Subscribe(
       absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) override;

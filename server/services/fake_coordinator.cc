@@ -52,6 +52,7 @@ void FakeCoordinator::EndTrial(const std::string& trial, v1::TrialState state) {
     for (v1::Trial& candidate : experiments_.at(name).trials) {
       if (candidate.name() == trial) candidate.set_state(state);
     }
+    ForgetProgress(trial, experiments_.at(name));
   }
   Wake(name);
 }
@@ -64,7 +65,18 @@ void FakeCoordinator::Remove(const std::string& name) {
   Wake(name);
 }
 
+void FakeCoordinator::ForgetProgress(const std::string& trial, FakeExperiment& experiment) {
+  std::erase_if(experiment.progress,
+                [&](const auto& told) { return told.second.trial() == trial; });
+}
+
 void FakeCoordinator::SendProgress(const v1::TrialProgress& progress) {
+  {
+    platform::MutexLock lock(mutex_);
+    FakeExperiment& experiment = experiments_.at(ExperimentOf(progress.trial()));
+    ForgetProgress(progress.trial(), experiment);
+    experiment.progress[++last_progress_] = progress;
+  }
   platform::MutexLock lock(watchers_mutex_);
   for (auto& [key, watcher] : watchers_) {
     if (watcher.experiment == ExperimentOf(progress.trial())) watcher.progress(progress);

@@ -125,6 +125,8 @@ class FakeCoordinator : public Coordinator {
                                     int64_t max_events) override;
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take) override;
+  std::vector<v1::TrialProgress> ReadProgress(absl::string_view experiment_or_trial,
+                                              int64_t max_trials, int64_t& since) override;
   std::unique_ptr<Subscription> Subscribe(
       absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) override;
@@ -138,6 +140,8 @@ class FakeCoordinator : public Coordinator {
     std::string owner = "anonymous";
     std::vector<v1::Trial> trials;
     std::vector<v1::Event> events;
+    // Of trials that have not ended, in the order in which they were told.
+    std::map<int64_t, v1::TrialProgress> progress;
   };
   struct Watcher {
     std::string experiment;
@@ -157,6 +161,7 @@ class FakeCoordinator : public Coordinator {
 
   absl::StatusOr<EventPage> ReadPage(absl::string_view name, int64_t start_position,
                                      int64_t max_events, bool log_only);
+  static void ForgetProgress(const std::string& trial, FakeExperiment& experiment);
   void Wake(const std::string& experiment);
   void Changed();
 
@@ -165,6 +170,7 @@ class FakeCoordinator : public Coordinator {
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, FakeExperiment, std::less<>> experiments_ ABSL_GUARDED_BY(mutex_);
   int64_t next_position_ ABSL_GUARDED_BY(mutex_) = 1;
+  int64_t last_progress_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t page_limit_ ABSL_GUARDED_BY(mutex_) = 1'000'000;
   int64_t open_writers_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t reads_ ABSL_GUARDED_BY(mutex_) = 0;
