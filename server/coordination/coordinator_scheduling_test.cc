@@ -2,6 +2,7 @@
 // histories say of it: through the store, and through restarts.
 #include <atomic>
 #include <filesystem>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -193,6 +194,28 @@ TEST_F(CoordinatorSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
   const v1::Trial trial = Get(single.trials(0).trial());
   EXPECT_EQ(trial.state(), v1::FAILED);
   EXPECT_THAT(trial.reason(), HasSubstr("does not hold even this trial alone (512 MiB)"));
+}
+
+// The server forgot with its restart what did not fit; the worker did not.
+TEST_F(CoordinatorSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLease) {
+  coordinator_.Register("w", 4).IgnoreError();
+  coordinator_.Create("sort", 1, 4);
+  const v1::Lease whole = coordinator_.Acquire("w");
+  ASSERT_THAT(whole.trials(), SizeIs(4));
+  Tell(whole, v1::Outcome::COMPLETED, "");
+  coordinator_.Create("sort", 1, 4);
+  Restart();
+  coordinator_.Register("w", 4).IgnoreError();
+  v1::HeartbeatRequest request;
+  request.set_worker_id("w");
+  request.add_capacities()->set_shape(whole.shape());
+  request.mutable_capacities(0)->set_max_pack_size(2);
+  std::promise<absl::Status> heard;
+  coordinator_->Heartbeat(request, [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
+    heard.set_value(response.status());
+  });
+  ASSERT_EQ(heard.get_future().get(), absl::OkStatus());
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(2));
 }
 
 TEST_F(CoordinatorSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOnAfterwards) {
