@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "access/settings.h"
+#include "access/transport.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/channel_arguments.h"
 
@@ -23,6 +24,7 @@ struct ChannelOptions {
   std::string tls_certificate = {};
   std::string tls_key = {};
   std::string tls_server_name = {};
+  Pings pings = {};
 };
 
 ChannelOptions ToChannelOptions(const Settings& settings);

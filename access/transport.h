@@ -12,12 +12,16 @@ inline constexpr int64_t kMaxClientRequestBytes = int64_t{4} << 20;
 // Largest message that the transport takes, of workers too: an event may hold an attention map.
 inline constexpr int kMaxMessageBytes = 8 << 20;
 
-// Each side pings a connection on which calls are open after so long without data, and takes it
-// for dead when no answer came in time. The server breaks connections off that ping more often
-// than every kLeastPingIntervalMs: half of what is agreed on, so that timers may be early.
-inline constexpr int kPingIntervalMs = 20'000;
-inline constexpr int kPingTimeoutMs = 20'000;
-inline constexpr int kLeastPingIntervalMs = kPingIntervalMs / 2;
+// Each side pings a connection on which calls are open after `interval_ms` without data, and takes
+// it for dead when no answer came in `timeout_ms`. Others than the default are for tests, and for
+// both sides.
+struct Pings {
+  int interval_ms = 20'000;
+  int timeout_ms = 20'000;
+  // The server breaks connections off that ping more often: half of what is agreed on, so that
+  // timers may be early.
+  int least_interval_ms() const { return interval_ms / 2; }
+};
 
 }  // namespace lengthwise::access
 

@@ -136,8 +136,10 @@ class Coordinator {
                            Callback<v1::Trial> done) = 0;
   virtual void RegisterWorker(v1::RegisterWorkerRequest request,
                               Callback<v1::RegisterWorkerResponse> done) = 0;
-  // `done` is called when there is a pack or after request.wait.
-  virtual void AcquireLease(v1::AcquireLeaseRequest request,
+  // `done` is called when there is a pack or after request.wait. `given_up` says whether the caller
+  // has gone meanwhile: it gets no lease then, which would only expire. Cheap, does not block, on
+  // any thread; not called any more once `done` was.
+  virtual void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
                             Callback<v1::AcquireLeaseResponse> done) = 0;
   virtual void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) = 0;
   virtual void ReleaseLease(v1::ReleaseLeaseRequest request,
@@ -199,10 +201,16 @@ class Coordinator {
   virtual absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                                     const std::function<void(const v1::Event&)>& take) = 0;
 
+  // The newest progress of each trial that runs now, of an experiment or of one trial, of which
+  // something was told after `since`, in the order in which it was told; at most `max_trials`.
+  // `since` becomes where to go on; it starts as 0.
+  virtual std::vector<v1::TrialProgress> ReadProgress(absl::string_view experiment_or_trial,
+                                                      int64_t max_trials, int64_t& since) = 0;
+
   // Calls `wake` (on any thread; it must not block) whenever events of the experiment were
   // committed, its last trial ended, or it was deleted; and `progress` for each TrialProgress that
-  // comes. Of a trial: what concerns its experiment. Ends when the returned object is destroyed:
-  // after that neither is called.
+  // comes, when ReadProgress has it. Of a trial: what concerns its experiment. Ends when the
+  // returned object is destroyed: after that neither is called.
   class Subscription {
    public:
     virtual ~Subscription() = default;

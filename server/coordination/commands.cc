@@ -59,7 +59,7 @@ void CoordinatorImpl::RegisterWorker(v1::RegisterWorkerRequest request,
       std::move(done));
 }
 
-void CoordinatorImpl::AcquireLease(v1::AcquireLeaseRequest request,
+void CoordinatorImpl::AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
                                    Callback<v1::AcquireLeaseResponse> done) {
   const absl::Duration wait =
       absl::Microseconds(google::protobuf::util::TimeUtil::DurationToMicroseconds(request.wait()));
@@ -68,7 +68,8 @@ void CoordinatorImpl::AcquireLease(v1::AcquireLeaseRequest request,
       [answered, done = std::move(done)](absl::StatusOr<v1::AcquireLeaseResponse> response) {
         if (!std::exchange(*answered, true)) done(std::move(response));
       };
-  const auto apply = [this, worker = request.worker_id(), wait, once, answered]() -> Answer {
+  const auto apply = [this, worker = request.worker_id(), wait, once, answered,
+                      given_up = std::move(given_up)]() -> Answer {
     if (!engine_.scheduler().IsRegistered(worker)) {
       const absl::Status status = absl::NotFoundError(
           absl::StrCat("worker \"", worker, "\" is not registered; register again"));
@@ -80,6 +81,7 @@ void CoordinatorImpl::AcquireLease(v1::AcquireLeaseRequest request,
     waiter.deadline = engine_.Now() + std::clamp(wait, absl::ZeroDuration(), kMaxAcquireWait);
     waiter.answered = answered;
     waiter.done = once;
+    waiter.given_up = given_up;
     return nullptr;
   };
   PostCommand({.apply = apply, .fail = [once](const absl::Status& status) { once(status); }});

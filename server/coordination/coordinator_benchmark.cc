@@ -83,7 +83,7 @@ void BM_DispatchTrials(benchmark::State& state) {
       answers.push_back(answer->get_future());
       v1::AcquireLeaseRequest acquire;
       acquire.set_worker_id(absl::StrCat("w", i));
-      (*coordinator)->AcquireLease(acquire, [&coordinator, answer](const auto& acquired) {
+      const auto take = [&coordinator, answer](const auto& acquired) {
         if (!acquired.ok() || !acquired->has_lease()) return answer->set_value(false);
         v1::StreamEventsRequest request;
         request.set_lease_id(acquired->lease().lease_id());
@@ -92,7 +92,10 @@ void BM_DispatchTrials(benchmark::State& state) {
         (*coordinator)->StoreEvents(std::move(request), [answer](const auto& response) {
           answer->set_value(response.ok() && response->refusal() == 0);
         });
-      });
+      };
+      (*coordinator)
+          ->AcquireLease(
+              acquire, [] { return false; }, take);
     }
     for (std::future<bool>& answer : answers) {
       if (!answer.get()) state.SkipWithError("not dispatched");

@@ -334,11 +334,9 @@ TEST(CoordinatorFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
   v1::AcquireLeaseRequest request;
   request.set_worker_id("w");
   request.mutable_wait()->set_seconds(60);
-  std::promise<absl::Status> waiting;
-  coordinator->AcquireLease(request,
-                            [&](const auto& response) { waiting.set_value(response.status()); });
+  auto waiting = coordinator.AcquireLater(request);
   coordinator->Stop();
-  EXPECT_EQ(waiting.get_future().get().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(waiting.get().status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(coordinator.Register("w").code(), absl::StatusCode::kUnavailable);
 }
 

@@ -240,12 +240,15 @@ void CoordinatorImpl::ServeWaiters(std::vector<Answer>& answers, std::vector<Wai
       continue;
     }
     absl::StatusOr<v1::AcquireLeaseResponse> response = v1::AcquireLeaseResponse();
+    const bool given_up = waiter->given_up();
     if (waiter->superseded) {
       response->set_no_lease_reason("the worker asked again");
+    } else if (given_up) {
+      response->set_no_lease_reason("the worker gave the call up");
     } else {
       response = engine_.AcquireLease(waiter->worker);
     }
-    if (!late && response.ok() && !response->has_lease()) {
+    if (!late && !given_up && response.ok() && !response->has_lease()) {
       ++waiter;
       continue;
     }

@@ -72,7 +72,7 @@ class CoordinatorImpl : public Coordinator {
                    Callback<v1::Trial> done) override;
   void RegisterWorker(v1::RegisterWorkerRequest request,
                       Callback<v1::RegisterWorkerResponse> done) override;
-  void AcquireLease(v1::AcquireLeaseRequest request,
+  void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
                     Callback<v1::AcquireLeaseResponse> done) override;
   void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) override;
   void ReleaseLease(v1::ReleaseLeaseRequest request,
@@ -103,6 +103,8 @@ class CoordinatorImpl : public Coordinator {
                                     int64_t max_events) override;
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take) override;
+  std::vector<v1::TrialProgress> ReadProgress(absl::string_view experiment_or_trial,
+                                              int64_t max_trials, int64_t& since) override;
   std::unique_ptr<Subscription> Subscribe(
       absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) override;
@@ -131,7 +133,9 @@ class CoordinatorImpl : public Coordinator {
     // Also set by a failed group, for a caller that waits no more.
     std::shared_ptr<bool> answered;
     Callback<v1::AcquireLeaseResponse> done;
-    // The worker asked again: its caller gave this call up, a lease would only expire.
+    // As in AcquireLease.
+    std::function<bool()> given_up;
+    // The worker asked again: its caller gave this call up, whether or not that is known yet.
     bool superseded = false;
   };
 

@@ -409,16 +409,15 @@ TEST_F(CoordinatorImplTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTime
   v1::AcquireLeaseRequest request;
   request.set_worker_id("w");
   request.mutable_wait()->set_seconds(20);
-  std::promise<v1::AcquireLeaseResponse> first, second;
-  coordinator_->AcquireLease(request, [&](auto response) { first.set_value(*response); });
+  auto first = coordinator_.AcquireLater(request);
   coordinator_->Flush();
   coordinator_.Advance(absl::Seconds(21));
-  const v1::AcquireLeaseResponse nothing = first.get_future().get();
+  const v1::AcquireLeaseResponse nothing = first.get().value();
   EXPECT_FALSE(nothing.has_lease());
   EXPECT_EQ(nothing.no_lease_reason(), "no trials are queued");
-  coordinator_->AcquireLease(request, [&](auto response) { second.set_value(*response); });
+  auto second = coordinator_.AcquireLater(request);
   coordinator_.Create("sort", 1, 1);
-  EXPECT_TRUE(second.get_future().get().has_lease());
+  EXPECT_TRUE(second.get()->has_lease());
 }
 
 TEST_F(CoordinatorImplTest, WatchersHearOfEventsAndProgressUntilTheyLeave) {

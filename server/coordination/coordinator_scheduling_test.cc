@@ -1,6 +1,8 @@
 // What becomes of trials that failed, did not fit, were cancelled or made room, and what their
 // histories say of it: through the store, and through restarts.
+#include <atomic>
 #include <filesystem>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -194,6 +196,28 @@ TEST_F(CoordinatorSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
   EXPECT_THAT(trial.reason(), HasSubstr("does not hold even this trial alone (512 MiB)"));
 }
 
+// The server forgot with its restart what did not fit; the worker did not.
+TEST_F(CoordinatorSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLease) {
+  coordinator_.Register("w", 4).IgnoreError();
+  coordinator_.Create("sort", 1, 4);
+  const v1::Lease whole = coordinator_.Acquire("w");
+  ASSERT_THAT(whole.trials(), SizeIs(4));
+  Tell(whole, v1::Outcome::COMPLETED, "");
+  coordinator_.Create("sort", 1, 4);
+  Restart();
+  coordinator_.Register("w", 4).IgnoreError();
+  v1::HeartbeatRequest request;
+  request.set_worker_id("w");
+  request.add_capacities()->set_shape(whole.shape());
+  request.mutable_capacities(0)->set_max_pack_size(2);
+  std::promise<absl::Status> heard;
+  coordinator_->Heartbeat(request, [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
+    heard.set_value(response.status());
+  });
+  ASSERT_EQ(heard.get_future().get(), absl::OkStatus());
+  EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(2));
+}
+
 TEST_F(CoordinatorSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOnAfterwards) {
   coordinator_.Register("w").IgnoreError();
   const std::string low = coordinator_.Create("low", 1, 1);
@@ -288,6 +312,23 @@ TEST_F(CoordinatorSchedulingTest, AWorkerIsToldOfACancellationWithinTwoHeartbeat
   }
   EXPECT_LE(since_cancel, absl::Seconds(2));
   EXPECT_GT(since_cancel, absl::ZeroDuration());
+}
+
+// A worker that was stopped while it waited is not told of a trial that nobody would run.
+TEST_F(CoordinatorSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
+  for (const char* worker : {"w", "stays"}) {
+    ASSERT_EQ(coordinator_.Register(worker), absl::OkStatus());
+  }
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id("w");
+  request.mutable_wait()->set_seconds(20);
+  std::atomic<bool> left = false;
+  auto gone = coordinator_.AcquireLater(request, [&] { return left.load(); });
+  coordinator_->Flush();
+  left = true;
+  coordinator_.Create("sort", 1, 1);
+  EXPECT_FALSE(gone.get()->has_lease());
+  EXPECT_EQ(coordinator_.Acquire("stays").trials_size(), 1);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ absl::StatusOr<v1::RegisterWorkerResponse> Engine::RegisterWorker(
   }
   LENGTHWISE_FAILPOINT("engine.worker.register");
   scheduler_->Register(worker.worker_id(), worker.max_pack_size(), Now());
-  fleet_.Register(worker, clock_.wall());
+  fleet_.Register(worker, Now(), clock_.wall());
   v1::RegisterWorkerResponse response;
   *response.mutable_heartbeat_interval() = ToDuration(options_.heartbeat_interval);
   *response.mutable_lease_duration() = ToDuration(options_.scheduler.lease_duration);
@@ -216,7 +216,7 @@ absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatReque
   const absl::StatusOr<std::vector<LeaseDirective>> directives =
       scheduler_->Heartbeat(request.worker_id(), tokens, Now());
   if (!directives.ok()) return directives.status();
-  fleet_.Heartbeat(request.worker_id(), request.measurements(), clock_.wall());
+  fleet_.Heartbeat(request.worker_id(), request.measurements(), Now(), clock_.wall());
   for (const v1::PackCapacity& capacity : request.capacities()) {
     scheduler_->SetCapacity(request.worker_id(), capacity.shape(), capacity.max_pack_size());
   }

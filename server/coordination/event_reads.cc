@@ -120,6 +120,15 @@ absl::Status CoordinatorImpl::ForEachEvent(absl::string_view experiment_or_trial
   return status.ok() ? damaged : status;
 }
 
+std::vector<v1::TrialProgress> CoordinatorImpl::ReadProgress(absl::string_view experiment_or_trial,
+                                                             int64_t max_trials, int64_t& since) {
+  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
+  if (!path.ok()) return {};
+  return running_trials_.ProgressSince(
+      path->experiment, path->trial.empty() ? absl::string_view() : experiment_or_trial, max_trials,
+      since);
+}
+
 std::unique_ptr<Coordinator::Subscription> CoordinatorImpl::Subscribe(
     absl::string_view experiment_or_trial, std::function<void()> wake,
     std::function<void(const v1::TrialProgress&)> progress) {

@@ -13,25 +13,25 @@ google::protobuf::Timestamp ToTimestamp(absl::Time time) {
 
 }  // namespace
 
-void Fleet::Register(const v1::WorkerDescription& description, absl::Time now) {
+void Fleet::Register(const v1::WorkerDescription& description, absl::Time now, absl::Time wall) {
   platform::MutexLock lock(mutex_);
   Entry& entry = workers_[description.worker_id()];
   entry.last_heard = now;
   entry.worker.set_worker_id(description.worker_id());
   *entry.worker.mutable_provenance() = description.provenance();
   entry.worker.set_max_pack_size(description.max_pack_size());
-  *entry.worker.mutable_register_time() = ToTimestamp(now);
-  *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(now);
+  *entry.worker.mutable_register_time() = ToTimestamp(wall);
+  *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(wall);
 }
 
 void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
-                      absl::Time now) {
+                      absl::Time now, absl::Time wall) {
   platform::MutexLock lock(mutex_);
   const auto found = workers_.find(worker);
   if (found == workers_.end()) return;
   Entry& entry = found->second;
   entry.last_heard = now;
-  *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(now);
+  *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(wall);
   entry.worker.set_steps_per_second(measurements.steps_per_second());
   entry.worker.set_model_steps_per_second(measurements.model_steps_per_second());
   entry.measurements = measurements;

@@ -15,12 +15,13 @@
 
 namespace lengthwise::server {
 
-// Thread-safe. Times are of the wall.
+// Thread-safe. `now` is of a steady clock, so that nobody is forgotten because a clock was set;
+// `wall` is what is shown.
 class Fleet {
  public:
-  void Register(const v1::WorkerDescription& description, absl::Time now);
+  void Register(const v1::WorkerDescription& description, absl::Time now, absl::Time wall);
   void Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
-                 absl::Time now);
+                 absl::Time now, absl::Time wall);
   // Workers heard of in the last hour, by id; forgets the others. Alive and trials are not set.
   std::vector<v1::Worker> List(absl::Time now);
   // What the same workers last measured, by id.

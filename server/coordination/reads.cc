@@ -161,7 +161,7 @@ absl::StatusOr<v1::ListTrialsResponse> CoordinatorImpl::ListTrials(
 }
 
 v1::ListWorkersResponse CoordinatorImpl::ListWorkers() {
-  std::vector<v1::Worker> workers = fleet_.List(dependencies_.clock.wall());
+  std::vector<v1::Worker> workers = fleet_.List(dependencies_.clock.steady());
   std::vector<std::vector<TrialKey>> trials;
   {
     platform::MutexLock lock(engine_mutex_);
@@ -194,7 +194,7 @@ Coordinator::Statistics CoordinatorImpl::GetStatistics() {
     platform::MutexLock lock(statistics_mutex_);
     statistics = statistics_;
   }
-  statistics.workers = fleet_.Samples(dependencies_.clock.wall());
+  statistics.workers = fleet_.Samples(dependencies_.clock.steady());
   {
     platform::MutexLock lock(engine_mutex_);
     const Scheduler& scheduler = engine_.scheduler();

@@ -32,13 +32,13 @@ void RunningTrials::Apply(const std::vector<RunningChange>& changes) {
   for (const RunningChange& change : changes) {
     const auto found = trials_.find(change.name);
     if (!change.start.has_value()) {
-      if (found != trials_.end()) trials_.erase(found);
+      if (found != trials_.end()) Erase(found);
       continue;
     }
     const TrialStart& start = *change.start;
     if (found != trials_.end()) {
       if (found->second.start.attempt == start.attempt) continue;
-      trials_.erase(found);
+      Erase(found);
     }
     trials_.emplace(change.name, Entry{.start = start,
                                        .buckets = LengthBuckets(start.seen_up_to, start.longest),
@@ -46,11 +46,49 @@ void RunningTrials::Apply(const std::vector<RunningChange>& changes) {
   }
 }
 
+void RunningTrials::Erase(Trials::iterator trial) {
+  const Entry& entry = trial->second;
+  if (const auto told = told_.find(entry.start.experiment_id); told != told_.end()) {
+    told->second.erase(entry.told);
+    if (told->second.empty()) told_.erase(told);
+  }
+  trials_.erase(trial);
+}
+
 void RunningTrials::Progress(const v1::TrialProgress& progress) {
   platform::MutexLock lock(mutex_);
   const auto found = trials_.find(progress.trial());
   if (found == trials_.end() || found->second.start.attempt != progress.attempt()) return;
-  found->second.progress = progress;
+  Entry& entry = found->second;
+  entry.progress = progress;
+  std::map<int64_t, std::string>& told = told_[entry.start.experiment_id];
+  told.erase(entry.told);
+  entry.told = ++last_told_;
+  told.emplace(entry.told, entry.start.name);
+}
+
+std::vector<v1::TrialProgress> RunningTrials::ProgressSince(absl::string_view experiment_id,
+                                                            absl::string_view name,
+                                                            int64_t max_trials,
+                                                            int64_t& since) const {
+  platform::MutexLock lock(mutex_);
+  std::vector<v1::TrialProgress> newest;
+  if (!name.empty()) {
+    const auto found = trials_.find(name);
+    if (found != trials_.end() && found->second.told > since) {
+      newest.push_back(found->second.progress);
+      since = found->second.told;
+    }
+    return newest;
+  }
+  const auto told = told_.find(experiment_id);
+  if (told == told_.end()) return newest;
+  for (auto next = told->second.upper_bound(since); next != told->second.end(); ++next) {
+    if (static_cast<int64_t>(newest.size()) == max_trials) break;
+    newest.push_back(trials_.at(next->second).progress);
+    since = next->first;
+  }
+  return newest;
 }
 
 void RunningTrials::Evaluated(absl::string_view name, const v1::LengthAccuracies& accuracies) {

@@ -1,10 +1,11 @@
-// What is known of the trials that run now, for the metrics: in memory only, and dropped when a
-// trial ends or is queued again.
+// What is known of the trials that run now, for the metrics and the watchers: in memory only, and
+// dropped when a trial ends or is queued again.
 #ifndef LENGTHWISE_SERVER_COORDINATION_RUNNING_TRIALS_H_
 #define LENGTHWISE_SERVER_COORDINATION_RUNNING_TRIALS_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -61,6 +62,11 @@ class RunningTrials {
 
   // In the order of their starts.
   std::vector<Coordinator::RunningTrial> List() const;
+  // As Coordinator::ReadProgress, of the experiment of this id; of one trial where `name` is not
+  // empty.
+  std::vector<v1::TrialProgress> ProgressSince(absl::string_view experiment_id,
+                                               absl::string_view name, int64_t max_trials,
+                                               int64_t& since) const;
 
  private:
   struct Entry {
@@ -68,13 +74,20 @@ class RunningTrials {
     LengthBuckets buckets;
     int64_t number = 0;  // in the order of starts
     v1::TrialProgress progress;
+    int64_t told = 0;  // number of the progress, in the order in which all came; 0 before the first
     std::optional<double> unseen_accuracy;
     std::map<std::string, double> accuracies;  // by bucket
   };
+  using Trials = absl::flat_hash_map<std::string, Entry>;
+
+  void Erase(Trials::iterator trial) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable platform::Mutex mutex_;
   int64_t next_number_ ABSL_GUARDED_BY(mutex_) = 1;
-  absl::flat_hash_map<std::string, Entry> trials_ ABSL_GUARDED_BY(mutex_);
+  int64_t last_told_ ABSL_GUARDED_BY(mutex_) = 0;
+  Trials trials_ ABSL_GUARDED_BY(mutex_);
+  // Names of those that told something: by experiment's id, then by number.
+  std::map<std::string, std::map<int64_t, std::string>, std::less<>> told_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server

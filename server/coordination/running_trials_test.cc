@@ -73,6 +73,35 @@ TEST(RunningTrials, KeepTheNewestProgressOfTheirAttempt) {
   EXPECT_EQ(trials.List()[0].progress.loss(), 1.5);
 }
 
+TEST(RunningTrials, TellWhatIsNewOfTheirProgressToEveryoneFromWhereHeWas) {
+  const auto losses = [](const std::vector<v1::TrialProgress>& told) {
+    std::vector<float> losses;
+    for (const v1::TrialProgress& progress : told) losses.push_back(progress.loss());
+    return losses;
+  };
+  RunningTrials trials;
+  trials.Apply({Start("a"), Start("b"), Start("c")});
+  int64_t quick = 0, slow = 0, of_b = 0;
+  EXPECT_THAT(trials.ProgressSince("e-1", "", 10, quick), SizeIs(0));
+  trials.Progress(ProgressOf("a", 1, 1));
+  trials.Progress(ProgressOf("b", 1, 2));
+  EXPECT_THAT(losses(trials.ProgressSince("e-1", "", 1, quick)), ElementsAre(1));
+  EXPECT_THAT(losses(trials.ProgressSince("e-1", "", 10, quick)), ElementsAre(2));
+  EXPECT_THAT(trials.ProgressSince("e-1", "", 10, quick), SizeIs(0));
+  EXPECT_THAT(trials.ProgressSince("e-2", "", 10, slow), SizeIs(0));
+
+  trials.Progress(ProgressOf("c", 1, 3));
+  trials.Progress(ProgressOf("b", 1, 4));
+  trials.Progress(ProgressOf("a", 1, 5));
+  EXPECT_THAT(losses(trials.ProgressSince("e-1", Start("b").name, 10, of_b)), ElementsAre(4));
+  EXPECT_THAT(trials.ProgressSince("e-1", Start("b").name, 10, of_b), SizeIs(0));
+  EXPECT_THAT(losses(trials.ProgressSince("e-1", "", 10, quick)), ElementsAre(3, 4, 5));
+  // What has ended or began again has none.
+  trials.Apply({End("b"), Start("a", 2)});
+  EXPECT_THAT(losses(trials.ProgressSince("e-1", "", 10, slow)), ElementsAre(3));
+  EXPECT_THAT(trials.ProgressSince("e-1", Start("b").name, 10, slow), SizeIs(0));
+}
+
 TEST(RunningTrials, AccuraciesAreMeansOfBucketsAndOfTheUnseenLengths) {
   RunningTrials trials;
   trials.Apply({Start("a")});

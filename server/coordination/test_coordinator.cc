@@ -140,9 +140,18 @@ absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pa
 v1::Lease TestCoordinator::Acquire(const std::string& worker) {
   v1::AcquireLeaseRequest request;
   request.set_worker_id(worker);
-  const auto response =
-      Call<v1::AcquireLeaseResponse>(&CoordinatorImpl::AcquireLease, std::move(request));
+  const auto response = AcquireLater(request).get();
   return response.ok() ? response->lease() : v1::Lease();
+}
+
+std::future<absl::StatusOr<v1::AcquireLeaseResponse>> TestCoordinator::AcquireLater(
+    const v1::AcquireLeaseRequest& request, std::function<bool()> given_up) {
+  auto answer = std::make_shared<std::promise<absl::StatusOr<v1::AcquireLeaseResponse>>>();
+  coordinator_->AcquireLease(request, std::move(given_up),
+                             [answer](absl::StatusOr<v1::AcquireLeaseResponse> response) {
+                               answer->set_value(std::move(response));
+                             });
+  return answer->get_future();
 }
 
 absl::StatusOr<v1::HeartbeatResponse> TestCoordinator::Heartbeat(

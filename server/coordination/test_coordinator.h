@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -59,6 +60,10 @@ class TestCoordinator {
   absl::Status Register(const std::string& worker, int32_t max_pack_size = 1);
   // The lease, or one without trials.
   v1::Lease Acquire(const std::string& worker);
+  // The answer, when it comes.
+  std::future<absl::StatusOr<v1::AcquireLeaseResponse>> AcquireLater(
+      const v1::AcquireLeaseRequest& request,
+      std::function<bool()> given_up = [] { return false; });
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const std::string& worker,
                                                   const std::vector<v1::Lease>& leases);
   void Release(const std::string& worker, const v1::Lease& lease);

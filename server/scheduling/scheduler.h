@@ -12,8 +12,8 @@
 // and the worker gets no larger ones of that shape. When packs of a higher priority wait and no
 // worker is free, the lease of the lowest priority that runs longest is preempted: its worker
 // stores checkpoints and gives it back. Which leases are being preempted, and what workers said of
-// their memory, is not recorded: after a restart the first is decided again, the second is learned
-// again (trials keep their own limits).
+// their memory, is not recorded: after a restart the first is decided again, the second is told
+// again by the workers (trials keep their own limits).
 #ifndef LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
 #define LENGTHWISE_SERVER_SCHEDULING_SCHEDULER_H_
 

@@ -1,7 +1,6 @@
 #include "server/services/administration_service.h"
 
 #include "platform/version.h"
-#include "server/services/push_stream.h"
 #include "server/services/refused_stream.h"
 #include "server/services/unary.h"
 
@@ -36,7 +35,7 @@ grpc::ServerWriteReactor<v1::BackUpResponse>* AdministrationService::BackUp(
     });
   };
   return streams_.Keep(
-      PushStream<v1::BackUpResponse>::Start(std::move(produce), transfers_, streams_),
+      PushStream<v1::BackUpResponse>::Start(context, std::move(produce), transfers_, streams_),
       *std::move(admission));
 }
 
@@ -46,7 +45,7 @@ grpc::ServerUnaryReactor* AdministrationService::GetStorage(grpc::CallbackServer
   const absl::StatusOr<Caller> caller =
       gate_.Admit(*context, "lengthwise.v1.AdministrationService/GetStorage", *request);
   if (!caller.ok()) return Answer(context, caller.status());
-  return AnswerOnPool<v1::Storage>(context, transfers_, response,
+  return AnswerOnPool<v1::Storage>(context, transfers_.pool, response,
                                    [this] { return coordinator_.GetStorage(); });
 }
 

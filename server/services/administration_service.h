@@ -8,14 +8,14 @@
 #include "server/access/gate.h"
 #include "server/coordinator.h"
 #include "server/services/open_streams.h"
-#include "server/services/work_pool.h"
+#include "server/services/push_stream.h"
 
 namespace lengthwise::server {
 
 class AdministrationService final : public v1::AdministrationService::CallbackService {
  public:
   // `transfers` may work for long. All outlive the service.
-  AdministrationService(Coordinator& coordinator, WorkPool& transfers, OpenStreams& streams,
+  AdministrationService(Coordinator& coordinator, TransferThreads& transfers, OpenStreams& streams,
                         Gate& gate)
       : coordinator_(coordinator), transfers_(transfers), streams_(streams), gate_(gate) {}
 
@@ -30,7 +30,7 @@ class AdministrationService final : public v1::AdministrationService::CallbackSe
 
  private:
   Coordinator& coordinator_;
-  WorkPool& transfers_;
+  TransferThreads& transfers_;
   OpenStreams& streams_;
   Gate& gate_;
   const absl::Time start_time_ = absl::Now();

@@ -22,8 +22,9 @@ constexpr int64_t kMaxFilterBytes = 1000;
 // Streams what `read` returns, one a response. Read first and sent then, so that a slow client does
 // not keep a read of the store open.
 template <typename T>
-PushStream<T>* StreamAll(std::function<absl::StatusOr<std::vector<T>>()> read, WorkPool& pool,
-                         OpenStreams& streams) {
+PushStream<T>* StreamAll(grpc::CallbackServerContext* context,
+                         std::function<absl::StatusOr<std::vector<T>>()> read,
+                         TransferThreads& threads, OpenStreams& streams) {
   auto produce = [read = std::move(read)](const typename PushStream<T>::Send& send) {
     absl::StatusOr<std::vector<T>> all = read();
     if (!all.ok()) return all.status();
@@ -32,7 +33,7 @@ PushStream<T>* StreamAll(std::function<absl::StatusOr<std::vector<T>>()> read, W
     }
     return absl::OkStatus();
   };
-  return PushStream<T>::Start(std::move(produce), pool, streams);
+  return PushStream<T>::Start(context, std::move(produce), threads, streams);
 }
 
 // The request, owned by the caller where the server knows its callers.
@@ -271,8 +272,8 @@ grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMap
     return new RefusedStream<grpc::ServerWriteReactor<v1::AttentionMap>>(admission.status());
   return streams_.Keep(
       StreamAll<v1::AttentionMap>(
-          [this, request = *request] { return AttentionMaps(coordinator_, request); }, transfers_,
-          streams_),
+          context, [this, request = *request] { return AttentionMaps(coordinator_, request); },
+          transfers_, streams_),
       *std::move(admission));
 }
 
@@ -284,8 +285,8 @@ grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
     return new RefusedStream<grpc::ServerWriteReactor<v1::Projection>>(admission.status());
   return streams_.Keep(
       StreamAll<v1::Projection>(
-          [this, request = *request] { return Projections(coordinator_, request); }, transfers_,
-          streams_),
+          context, [this, request = *request] { return Projections(coordinator_, request); },
+          transfers_, streams_),
       *std::move(admission));
 }
 
@@ -296,8 +297,9 @@ grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
   if (!admission.ok())
     return new RefusedStream<grpc::ServerWriteReactor<v1::Event>>(admission.status());
   return streams_.Keep(
-      StreamAll<v1::Event>([this, request = *request] { return Analyses(coordinator_, request); },
-                           transfers_, streams_),
+      StreamAll<v1::Event>(
+          context, [this, request = *request] { return Analyses(coordinator_, request); },
+          transfers_, streams_),
       *std::move(admission));
 }
 
@@ -314,7 +316,7 @@ grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::Download
     if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
     return coordinator_.ReadModel(request.name(), send);
   };
-  return streams_.Keep(Stream::Start(std::move(produce), transfers_, streams_),
+  return streams_.Keep(Stream::Start(context, std::move(produce), transfers_, streams_),
                        *std::move(admission));
 }
 

@@ -8,6 +8,7 @@
 #include "server/access/gate.h"
 #include "server/coordinator.h"
 #include "server/services/open_streams.h"
+#include "server/services/push_stream.h"
 #include "server/services/work_pool.h"
 
 namespace lengthwise::server {
@@ -16,7 +17,7 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
  public:
   // `readers` take short turns (a page of events, a query); `transfers` may wait for a slow client.
   // All outlive the service.
-  ExperimentService(Coordinator& coordinator, WorkPool& readers, WorkPool& transfers,
+  ExperimentService(Coordinator& coordinator, WorkPool& readers, TransferThreads& transfers,
                     OpenStreams& streams, Gate& gate)
       : coordinator_(coordinator),
         readers_(readers),
@@ -85,7 +86,7 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
 
   Coordinator& coordinator_;
   WorkPool& readers_;
-  WorkPool& transfers_;
+  TransferThreads& transfers_;
   OpenStreams& streams_;
   Gate& gate_;
 };

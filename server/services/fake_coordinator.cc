@@ -52,6 +52,7 @@ void FakeCoordinator::EndTrial(const std::string& trial, v1::TrialState state) {
     for (v1::Trial& candidate : experiments_.at(name).trials) {
       if (candidate.name() == trial) candidate.set_state(state);
     }
+    ForgetProgress(trial, experiments_.at(name));
   }
   Wake(name);
 }
@@ -64,7 +65,18 @@ void FakeCoordinator::Remove(const std::string& name) {
   Wake(name);
 }
 
+void FakeCoordinator::ForgetProgress(const std::string& trial, FakeExperiment& experiment) {
+  std::erase_if(experiment.progress,
+                [&](const auto& told) { return told.second.trial() == trial; });
+}
+
 void FakeCoordinator::SendProgress(const v1::TrialProgress& progress) {
+  {
+    platform::MutexLock lock(mutex_);
+    FakeExperiment& experiment = experiments_.at(ExperimentOf(progress.trial()));
+    ForgetProgress(progress.trial(), experiment);
+    experiment.progress[++last_progress_] = progress;
+  }
   platform::MutexLock lock(watchers_mutex_);
   for (auto& [key, watcher] : watchers_) {
     if (watcher.experiment == ExperimentOf(progress.trial())) watcher.progress(progress);
@@ -178,7 +190,7 @@ bool FakeCoordinator::WaitFor(const std::function<bool()>& condition) {
 }
 
 void FakeCoordinator::Stop() {
-  std::deque<Callback<v1::AcquireLeaseResponse>> waiting;
+  std::deque<WaitingWorker> waiting;
   std::deque<std::function<void()>> held;
   {
     platform::MutexLock lock(mutex_);
@@ -186,8 +198,21 @@ void FakeCoordinator::Stop() {
     waiting.swap(waiting_);
     held.swap(held_);
   }
-  for (const auto& done : waiting) done(absl::UnavailableError("the server is stopping"));
+  for (const WaitingWorker& worker : waiting) {
+    worker.done(absl::UnavailableError("the server is stopping"));
+  }
   for (const auto& answer : held) answer();
+}
+
+int64_t FakeCoordinator::waiting_workers() {
+  platform::MutexLock lock(mutex_);
+  return static_cast<int64_t>(waiting_.size());
+}
+
+int64_t FakeCoordinator::given_up_workers() {
+  platform::MutexLock lock(mutex_);
+  return std::count_if(waiting_.begin(), waiting_.end(),
+                       [](const WaitingWorker& worker) { return worker.given_up(); });
 }
 
 std::vector<int64_t> FakeCoordinator::stored() {

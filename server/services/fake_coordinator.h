@@ -59,6 +59,9 @@ class FakeCoordinator : public Coordinator {
   int64_t subscriptions();
   int64_t reads();
   int64_t open_writers();
+  // Calls of AcquireLease that wait, and those of them that were given up.
+  int64_t waiting_workers();
+  int64_t given_up_workers();
   std::vector<v1::CreateExperimentRequest> created();
   std::vector<v1::EvaluateTrialRequest> evaluated();
   std::vector<v1::CancelExperimentRequest> cancellations();
@@ -91,7 +94,7 @@ class FakeCoordinator : public Coordinator {
   void RegisterWorker(v1::RegisterWorkerRequest request,
                       Callback<v1::RegisterWorkerResponse> done) override;
   // Answers when the coordinator stops, unless `wait` is zero.
-  void AcquireLease(v1::AcquireLeaseRequest request,
+  void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
                     Callback<v1::AcquireLeaseResponse> done) override;
   void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) override;
   void ReleaseLease(v1::ReleaseLeaseRequest request,
@@ -122,6 +125,8 @@ class FakeCoordinator : public Coordinator {
                                     int64_t max_events) override;
   absl::Status ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
                             const std::function<void(const v1::Event&)>& take) override;
+  std::vector<v1::TrialProgress> ReadProgress(absl::string_view experiment_or_trial,
+                                              int64_t max_trials, int64_t& since) override;
   std::unique_ptr<Subscription> Subscribe(
       absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) override;
@@ -135,11 +140,17 @@ class FakeCoordinator : public Coordinator {
     std::string owner = "anonymous";
     std::vector<v1::Trial> trials;
     std::vector<v1::Event> events;
+    // Of trials that have not ended, in the order in which they were told.
+    std::map<int64_t, v1::TrialProgress> progress;
   };
   struct Watcher {
     std::string experiment;
     std::function<void()> wake;
     std::function<void(const v1::TrialProgress&)> progress;
+  };
+  struct WaitingWorker {
+    std::function<bool()> given_up;
+    Callback<v1::AcquireLeaseResponse> done;
   };
   class FakeSubscription;
   class FakeWriter;
@@ -150,6 +161,7 @@ class FakeCoordinator : public Coordinator {
 
   absl::StatusOr<EventPage> ReadPage(absl::string_view name, int64_t start_position,
                                      int64_t max_events, bool log_only);
+  static void ForgetProgress(const std::string& trial, FakeExperiment& experiment);
   void Wake(const std::string& experiment);
   void Changed();
 
@@ -158,13 +170,14 @@ class FakeCoordinator : public Coordinator {
   int64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, FakeExperiment, std::less<>> experiments_ ABSL_GUARDED_BY(mutex_);
   int64_t next_position_ ABSL_GUARDED_BY(mutex_) = 1;
+  int64_t last_progress_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t page_limit_ ABSL_GUARDED_BY(mutex_) = 1'000'000;
   int64_t open_writers_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t reads_ ABSL_GUARDED_BY(mutex_) = 0;
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::function<void()>> held_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Callback<v1::AcquireLeaseResponse>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<WaitingWorker> waiting_ ABSL_GUARDED_BY(mutex_);
   absl::Status next_store_ ABSL_GUARDED_BY(mutex_);
   Statistics statistics_ ABSL_GUARDED_BY(mutex_);
   v1::SummarizeExperimentResponse summary_ ABSL_GUARDED_BY(mutex_);

@@ -102,12 +102,12 @@ void FakeCoordinator::RegisterWorker(v1::RegisterWorkerRequest request,
   done(std::move(response));
 }
 
-void FakeCoordinator::AcquireLease(v1::AcquireLeaseRequest request,
+void FakeCoordinator::AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
                                    Callback<v1::AcquireLeaseResponse> done) {
   if (request.wait().seconds() > 0) {
     {
       platform::MutexLock lock(mutex_);
-      waiting_.push_back(std::move(done));
+      waiting_.push_back({std::move(given_up), std::move(done)});
     }
     return Changed();
   }

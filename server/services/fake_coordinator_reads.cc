@@ -186,6 +186,23 @@ absl::Status FakeCoordinator::ForEachEvent(absl::string_view experiment_or_trial
   return any ? absl::OkStatus() : NotFound(experiment_or_trial);
 }
 
+std::vector<v1::TrialProgress> FakeCoordinator::ReadProgress(absl::string_view experiment_or_trial,
+                                                             int64_t max_trials, int64_t& since) {
+  platform::MutexLock lock(mutex_);
+  std::vector<v1::TrialProgress> newest;
+  const auto found = experiments_.find(ExperimentOf(experiment_or_trial));
+  if (found == experiments_.end()) return newest;
+  for (const auto& [number, progress] : found->second.progress) {
+    const bool wanted =
+        experiment_or_trial == found->first || experiment_or_trial == progress.trial();
+    if (number <= since || !wanted) continue;
+    if (static_cast<int64_t>(newest.size()) == max_trials) break;
+    newest.push_back(progress);
+    since = number;
+  }
+  return newest;
+}
+
 std::unique_ptr<Coordinator::Subscription> FakeCoordinator::Subscribe(
     absl::string_view experiment_or_trial, std::function<void()> wake,
     std::function<void(const v1::TrialProgress&)> progress) {

@@ -1,14 +1,20 @@
-// A server stream whose responses a function produces on the pool, waiting for each write: for
+// A server stream whose responses a function produces on a thread, waiting for each write: for
 // downloads and queries whose answers are large. The thread is busy until the client has taken
-// everything or is gone, so such streams have a pool of their own.
+// everything, is gone or was given up, so such streams have threads of their own.
 #ifndef LENGTHWISE_SERVER_SERVICES_PUSH_STREAM_H_
 #define LENGTHWISE_SERVER_SERVICES_PUSH_STREAM_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "grpc/grpc.h"
+#include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "server/services/open_streams.h"
@@ -17,23 +23,37 @@
 
 namespace lengthwise::server {
 
+// Where push streams run.
+struct TransferThreads {
+  TransferThreads(int threads, absl::Duration longest_wait, absl::Duration patience)
+      : pool(threads, longest_wait), patience(patience) {}
+
+  WorkPool pool;
+  // A client that takes no response for so long is given up: its connection may well be alive, and
+  // its pings answered, while it reads nothing.
+  const absl::Duration patience;
+};
+
 template <typename Response>
 class PushStream final : public grpc::ServerWriteReactor<Response>,
                          public StoppableStream,
                          public std::enable_shared_from_this<PushStream<Response>> {
  public:
-  // Sends one response; waits until the one before was written. False: the client is gone or the
-  // stream was stopped, and nothing more is sent.
+  // Sends one response; waits until the one before was written. False: the client is gone or given
+  // up, or the stream was stopped, and nothing more is sent.
   using Send = std::function<bool(Response)>;
-  // Runs once, on the pool. What it returns is the stream's status.
+  // Runs once, on one of the threads. What it returns is the stream's status; DEADLINE_EXCEEDED for
+  // a client that was given up.
   using Produce = std::function<absl::Status(const Send&)>;
 
-  // `pool` and `streams` outlive the stream.
-  static PushStream* Start(Produce produce, WorkPool& pool, OpenStreams& streams) {
-    std::shared_ptr<PushStream> stream(new PushStream(std::move(produce), streams));
+  // `threads` and `streams` outlive the stream.
+  static PushStream* Start(grpc::CallbackServerContext* context, Produce produce,
+                           TransferThreads& threads, OpenStreams& streams) {
+    std::shared_ptr<PushStream> stream(
+        new PushStream(context, std::move(produce), threads.patience, streams));
     stream->self_ = stream;
     streams.Add(stream);
-    pool.Submit([stream] { stream->Run(); });
+    threads.pool.Submit([stream] { stream->Run(); });
     return stream.get();
   }
 
@@ -59,16 +79,19 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
   }
 
  private:
-  PushStream(Produce produce, OpenStreams& streams)
-      : produce_(std::move(produce)), streams_(streams) {}
+  PushStream(grpc::CallbackServerContext* context, Produce produce, absl::Duration patience,
+             OpenStreams& streams)
+      : context_(context), produce_(std::move(produce)), patience_(patience), streams_(streams) {}
 
   void Run() {
     absl::Status status =
         produce_([this](Response response) { return Write(std::move(response)); });
+    AwaitWrite();
     {
       platform::MutexLock lock(mutex_);
-      while (writing_) changed_.Wait(mutex_);
-      if (cancelled_) {
+      if (given_up_) {
+        status = GivenUp();
+      } else if (cancelled_) {
         status = absl::CancelledError("the client cancelled the call");
       } else if (refused_) {
         status = stopped_;
@@ -78,9 +101,9 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
   }
 
   bool Write(Response response) {
+    AwaitWrite();
     {
       platform::MutexLock lock(mutex_);
-      while (writing_) changed_.Wait(mutex_);
       if (cancelled_ || !stopped_.ok()) {
         refused_ = true;
         return false;
@@ -92,7 +115,34 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
     return true;
   }
 
+  // Returns when no write is outstanding.
+  void AwaitWrite() {
+    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience_);
+    {
+      platform::MutexLock lock(mutex_);
+      while (writing_ && std::chrono::steady_clock::now() < deadline) {
+        changed_.WaitUntil(mutex_, deadline);
+      }
+      if (!writing_) return;
+      given_up_ = true;
+    }
+    // Finish would wait for the write; this ends it. The call is there as long as the write is.
+    const absl::Status status = GivenUp();
+    grpc_call_cancel_with_status(context_->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
+                                 std::string(status.message()).c_str(), nullptr);
+    platform::MutexLock lock(mutex_);
+    while (writing_) changed_.Wait(mutex_);
+  }
+
+  absl::Status GivenUp() const {
+    return absl::DeadlineExceededError(absl::StrCat("nothing of the answer was taken for ",
+                                                    absl::FormatDuration(patience_),
+                                                    "; ask again, and read what comes"));
+  }
+
+  grpc::CallbackServerContext* const context_;
   const Produce produce_;
+  const absl::Duration patience_;
   OpenStreams& streams_;
   std::shared_ptr<PushStream> self_;  // gRPC's ownership; released by OnDone
   Response response_;                 // gRPC's while writing_
@@ -103,6 +153,7 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
   bool refused_ ABSL_GUARDED_BY(mutex_) = false;
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lengthwise::server

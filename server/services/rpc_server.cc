@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "access/transport.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
@@ -41,11 +40,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   builder.SetMaxReceiveMessageSize(access::kMaxMessageBytes);
   // Or two servers could share a port, and each would get some of the calls.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, access::kPingIntervalMs);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, access::kPingTimeoutMs);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             access::kLeastPingIntervalMs);
+                             options.pings.least_interval_ms());
   builder.RegisterService(&server->experiments_);
   builder.RegisterService(&server->workers_);
   builder.RegisterService(&server->fleet_);
@@ -81,9 +80,11 @@ RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
       gate_(options.gate, options.tokens),
       readers_(options.reader_threads, options.longest_wait),
-      transfers_(options.transfer_threads, options.longest_wait),
+      transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),
+      worker_transfers_(options.worker_transfer_threads, options.longest_wait,
+                        options.transfer_patience),
       experiments_(coordinator, readers_, transfers_, *streams_, gate_),
-      workers_(coordinator, transfers_, *streams_, gate_),
+      workers_(coordinator, worker_transfers_, *streams_, gate_),
       fleet_(coordinator, gate_),
       catalogue_(options.catalogue, gate_),
       administration_(coordinator, transfers_, *streams_, gate_),

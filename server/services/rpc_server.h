@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "access/transport.h"
 #include "grpcpp/server.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "proto/catalogue_service.pb.h"
@@ -20,6 +21,7 @@
 #include "server/services/experiment_service.h"
 #include "server/services/fleet_service.h"
 #include "server/services/open_streams.h"
+#include "server/services/push_stream.h"
 #include "server/services/stream_guard.h"
 #include "server/services/work_pool.h"
 #include "server/services/worker_service.h"
@@ -44,6 +46,8 @@ class RpcServer {
     TokenStore* tokens = nullptr;
     // How the port is encrypted.
     Encryption encryption;
+    // How a dead connection is noticed.
+    access::Pings pings;
     // What CatalogueService lists.
     std::vector<v1::CatalogueEntry> catalogue;
     // See every call; for the metrics.
@@ -56,8 +60,14 @@ class RpcServer {
     absl::Duration recheck_interval = absl::Seconds(1);
     // Threads that read pages of events and answer queries.
     int reader_threads = 2;
-    // Threads that carry artifacts and attention maps: so many may wait for slow clients at once.
+    // Threads that carry models and attention maps to people: so many may wait for slow clients at
+    // once. Of workers' checkpoints: their own, so that no viewer holds up what must become
+    // durable.
     int transfer_threads = 8;
+    int worker_transfer_threads = 8;
+    // A client that takes nothing of an answer for so long holds its thread no longer: its stream
+    // ends with DEADLINE_EXCEEDED.
+    absl::Duration transfer_patience = absl::Minutes(1);
     // Longest that a call without a deadline waits for one of these threads.
     absl::Duration longest_wait = absl::Minutes(1);
   };
@@ -84,7 +94,8 @@ class RpcServer {
   const std::shared_ptr<OpenStreams> streams_;
   Gate gate_;
   WorkPool readers_;
-  WorkPool transfers_;
+  TransferThreads transfers_;
+  TransferThreads worker_transfers_;
   ExperimentService experiments_;
   WorkerService workers_;
   FleetService fleet_;

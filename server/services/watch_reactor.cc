@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -14,6 +15,8 @@ namespace {
 // client has taken it, and there may be a thousand that do not. The coordinator also ends a page at
 // about 64 KiB.
 constexpr int64_t kPageEvents = 100;
+// Trials whose progress is in one response.
+constexpr int64_t kPageProgress = 1000;
 
 }  // namespace
 
@@ -51,7 +54,7 @@ void WatchReactor::OnProgress(const v1::TrialProgress& progress) {
   // One who watches a trial hears of all of its experiment.
   if (progress.trial() != request_.name() && watches_trial_) return;
   platform::MutexLock lock(mutex_);
-  progress_[progress.trial()] = progress;
+  progressed_ = true;
   Schedule();
 }
 
@@ -94,9 +97,8 @@ void WatchReactor::SubmitStep() {
 }
 
 void WatchReactor::Step() {
-  bool cancelled, wake;
+  bool cancelled, wake, progressed;
   absl::Status stopped;
-  std::map<std::string, v1::TrialProgress> progress;
   {
     platform::MutexLock lock(mutex_);
     again_ = false;
@@ -104,7 +106,7 @@ void WatchReactor::Step() {
     stopped = stopped_;
     wake = std::exchange(wake_, false);
     if (wake) woken_ = absl::InfiniteFuture();
-    progress.swap(progress_);
+    progressed = std::exchange(progressed_, false);
   }
   if (cancelled) return FinishWith(absl::CancelledError("the client cancelled the call"));
   if (complete_) return FinishWith(absl::OkStatus());
@@ -120,7 +122,7 @@ void WatchReactor::Step() {
   if (wake) {
     if (const absl::Status status = ReadPage(more); !status.ok()) return FinishWith(status);
   }
-  for (auto& [trial, newest] : progress) *response_.add_progress() = std::move(newest);
+  const bool more_progress = progressed && ReadProgress();
   response_.set_next_position(cursor_);
   const bool send =
       response_.events_size() > 0 || response_.progress_size() > 0 || response_.caught_up();
@@ -129,6 +131,7 @@ void WatchReactor::Step() {
   {
     platform::MutexLock lock(mutex_);
     if (more) wake_ = true;
+    if (more_progress) progressed_ = true;
     if (!send) {
       if (at_end_) behind_since_ = woken_;
       if (more || again_) {
@@ -141,6 +144,13 @@ void WatchReactor::Step() {
     phase_ = Phase::kWriting;
   }
   StartWrite(&response_);
+}
+
+bool WatchReactor::ReadProgress() {
+  std::vector<v1::TrialProgress> newest =
+      coordinator_.ReadProgress(request_.name(), kPageProgress, progress_cursor_);
+  for (v1::TrialProgress& progress : newest) *response_.add_progress() = std::move(progress);
+  return static_cast<int64_t>(newest.size()) == kPageProgress;
 }
 
 absl::Status WatchReactor::ReadPage(bool& more) {

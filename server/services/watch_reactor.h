@@ -1,9 +1,9 @@
 // One client's WatchExperiment: history first, then live, without a gap.
 //
-// The reactor is a cursor (the next position to read) and four facts that others tell it:
-// "something was committed", "a write is done", "the client is gone", "it is stopped". It keeps
-// no queue: a slow client's reactor simply reads its next page later. TrialProgress is kept as the
-// newest per trial and goes with the next response.
+// The reactor is two cursors (the next position of the log, and how much of the running trials'
+// progress was given) and five facts that others tell it: "something was committed", "there is
+// progress", "a write is done", "the client is gone", "it is stopped". It keeps no queue: a slow
+// client's reactor simply reads its next page later, and of the progress what is newest then.
 //
 //              fact                        StartWrite
 //   kIdle ------------------> kScheduled -------------> kWriting
@@ -25,7 +25,6 @@
 #define LENGTHWISE_SERVER_SERVICES_WATCH_REACTOR_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
@@ -78,6 +77,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   void SubmitStep();
   // On the pool: reads at most one page and sends at most one response.
   void Step();
+  // Adds what is new of the running trials' progress to `response_`; true when there is more of it.
+  bool ReadProgress();
   // Reads the next page into `response_`. Sets `more` when there is another page to read at once.
   absl::Status ReadPage(bool& more);
   void FinishWith(const absl::Status& status);
@@ -92,6 +93,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
 
   // Touched by Step alone.
   int64_t cursor_;
+  int64_t progress_cursor_ = 0;
   bool caught_up_ = false;
   // The response ends with the newest event.
   bool at_end_ = false;
@@ -109,7 +111,8 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
   absl::Time behind_since_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
-  std::map<std::string, v1::TrialProgress> progress_ ABSL_GUARDED_BY(mutex_);
+  // There is progress that was not read.
+  bool progressed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace lengthwise::server

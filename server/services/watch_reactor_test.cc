@@ -13,117 +13,13 @@
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
-#include "server/services/fake_coordinator.h"
-#include "server/services/rpc_server.h"
+#include "server/services/watch_fixture.h"
 
 namespace lengthwise::server {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr char kExperiment[] = "experiments/grid-1";
-
-std::string TrialName(int index) { return absl::StrCat(kExperiment, "/trials/t", index); }
-
-v1::Event Line(const std::string& text, int trial = 0) {
-  v1::Event event;
-  event.set_trial(TrialName(trial));
-  event.mutable_log_line()->set_text(text);
-  return event;
-}
-
-// A client's stream with a deadline, so that a hanging server fails the test instead of blocking
-// it.
-class Watch {
- public:
-  Watch(v1::ExperimentService::Stub& stub, v1::WatchExperimentRequest request) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
-    request.set_name(request.name().empty() ? kExperiment : request.name());
-    reader_ = stub.WatchExperiment(&context_, request);
-  }
-  // Reads until `count` events are there (over all calls), or the stream ends.
-  bool ReadEvents(size_t count) {
-    while (positions_.size() < count) {
-      if (!ReadOne()) return false;
-    }
-    return true;
-  }
-  bool ReadOne() {
-    v1::WatchExperimentResponse response;
-    if (!reader_->Read(&response)) return false;
-    for (const v1::Event& event : response.events()) {
-      positions_.push_back(event.position());
-      texts_.push_back(event.log_line().text());
-    }
-    if (response.caught_up()) {
-      ++caught_up_;
-      events_at_caught_up_ = positions_.size();
-    }
-    for (const v1::TrialProgress& progress : response.progress()) progress_.push_back(progress);
-    next_position_ = response.next_position();
-    return true;
-  }
-  void ReadToEnd() {
-    while (ReadOne()) {
-    }
-  }
-  grpc::Status Finish() { return reader_->Finish(); }
-  void Cancel() { context_.TryCancel(); }
-
-  const std::vector<int64_t>& positions() const { return positions_; }
-  const std::vector<std::string>& texts() const { return texts_; }
-  const std::vector<v1::TrialProgress>& progress() const { return progress_; }
-  int caught_up() const { return caught_up_; }
-  size_t events_at_caught_up() const { return events_at_caught_up_; }
-  int64_t next_position() const { return next_position_; }
-
- private:
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReader<v1::WatchExperimentResponse>> reader_;
-  std::vector<int64_t> positions_;
-  std::vector<std::string> texts_;
-  std::vector<v1::TrialProgress> progress_;
-  int caught_up_ = 0;
-  size_t events_at_caught_up_ = 0;
-  int64_t next_position_ = 0;
-};
-
-class WatchTest : public ::testing::Test {
- protected:
-  WatchTest() {
-    RpcServer::Options options;
-    options.streams = streams_;
-    server_ = RpcServer::Start(std::move(options), coordinator_).value();
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    stub_ = v1::ExperimentService::NewStub(grpc::CreateCustomChannel(
-        server_->address(), grpc::InsecureChannelCredentials(), arguments));
-    coordinator_.AddExperiment(kExperiment, 2);
-  }
-  void AppendLines(int from, int to) {
-    for (int i = from; i < to; ++i) coordinator_.Append(Line(absl::StrCat("line ", i), i % 2));
-  }
-  void EndAllTrials() {
-    coordinator_.EndTrial(TrialName(0));
-    coordinator_.EndTrial(TrialName(1));
-  }
-
-  // Waits until so many watchers are behind.
-  bool AwaitBehind(int64_t watchers) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (streams_->ReadLags(absl::Now()).behind != watchers) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::yield();
-    }
-    return true;
-  }
-
-  const std::shared_ptr<OpenStreams> streams_ = std::make_shared<OpenStreams>();
-  FakeCoordinator coordinator_;
-  std::unique_ptr<RpcServer> server_;
-  std::unique_ptr<v1::ExperimentService::Stub> stub_;
-};
 
 std::vector<int64_t> Positions(int64_t from, int64_t to) {
   std::vector<int64_t> positions;
@@ -289,43 +185,6 @@ TEST_F(WatchTest, ManyCommitsAreReadTogether) {
   EXPECT_EQ(watch.positions(), Positions(1, 5001));
 }
 
-TEST_F(WatchTest, ProgressIsTheNewestPerTrialAndOnlyForWhoAsks) {
-  v1::WatchExperimentRequest request;
-  request.set_include_progress(true);
-  Watch with(*stub_, request);
-  Watch without(*stub_, {});
-  ASSERT_TRUE(with.ReadOne());
-  ASSERT_TRUE(without.ReadOne());
-  for (int done = 1; done <= 300; ++done) {
-    for (int trial = 0; trial < 2; ++trial) {
-      v1::TrialProgress progress;
-      progress.set_trial(TrialName(trial));
-      progress.set_done(done);
-      coordinator_.SendProgress(progress);
-    }
-  }
-  int64_t newest[2] = {0, 0};
-  while (newest[0] < 300 || newest[1] < 300) {
-    ASSERT_TRUE(with.ReadOne());
-    for (const v1::TrialProgress& progress : with.progress()) {
-      newest[progress.trial() == TrialName(1)] = progress.done();
-    }
-  }
-  // In order for each trial, though some were replaced.
-  int64_t last[2] = {0, 0};
-  for (const v1::TrialProgress& progress : with.progress()) {
-    int64_t& before = last[progress.trial() == TrialName(1)];
-    EXPECT_GT(progress.done(), before);
-    before = progress.done();
-  }
-  EndAllTrials();
-  with.ReadToEnd();
-  without.ReadToEnd();
-  EXPECT_TRUE(with.Finish().ok());
-  EXPECT_TRUE(without.Finish().ok());
-  EXPECT_TRUE(without.progress().empty());
-}
-
 TEST_F(WatchTest, AttentionMapsAndProjectionsCanBeLeftOut) {
   coordinator_.set_page_limit(1);
   for (int i = 0; i < 3; ++i) {
@@ -447,31 +306,6 @@ TEST_F(WatchTest, WatchersMayComeAndGoWhileTheServerStops) {
   for (std::thread& client : clients) client.join();
   writer.join();
   EXPECT_EQ(coordinator_.subscriptions(), 0);
-}
-
-TEST_F(WatchTest, AWatcherOfATrialSeesItsEventsAndItsProgressAlone) {
-  AppendLines(0, 10);
-  v1::WatchExperimentRequest request;
-  request.set_name(TrialName(1));
-  request.set_include_progress(true);
-  Watch watch(*stub_, request);
-  ASSERT_TRUE(watch.ReadEvents(5));
-  EXPECT_THAT(watch.texts(), ElementsAre("line 1", "line 3", "line 5", "line 7", "line 9"));
-  v1::TrialProgress progress;
-  progress.set_trial(TrialName(0));
-  coordinator_.SendProgress(progress);
-  progress.set_trial(TrialName(1));
-  coordinator_.SendProgress(progress);
-  while (watch.progress().empty()) ASSERT_TRUE(watch.ReadOne());
-  ASSERT_EQ(watch.progress().size(), 1u);
-  EXPECT_EQ(watch.progress()[0].trial(), TrialName(1));
-  AppendLines(10, 12);
-  ASSERT_TRUE(watch.ReadEvents(6));
-  EXPECT_EQ(watch.texts().back(), "line 11");
-  // It ends with its trial, though another runs.
-  coordinator_.EndTrial(TrialName(1));
-  watch.ReadToEnd();
-  EXPECT_TRUE(watch.Finish().ok());
 }
 
 TEST_F(WatchTest, ALogIsLogLinesAndChangesOfState) {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/services/artifact_upload.h"
 #include "server/services/event_stream.h"
-#include "server/services/push_stream.h"
 #include "server/services/refused_stream.h"
 #include "server/services/unary.h"
 #include "server/services/validation.h"
@@ -46,7 +45,9 @@ grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContex
                                                              " ns; accepted: 0 to 60 s")));
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.AcquireLease(*request, AnswerLater(reactor, response));
+  // The context lives until the answer.
+  coordinator_.AcquireLease(
+      *request, [context] { return context->IsCancelled(); }, AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -90,7 +91,7 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
   if (!admission.ok())
     return new RefusedStream<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
         admission.status());
-  return streams_.Keep(ArtifactUpload::Start(coordinator_, transfers_, streams_),
+  return streams_.Keep(ArtifactUpload::Start(coordinator_, transfers_.pool, streams_),
                        *std::move(admission));
 }
 
@@ -112,7 +113,7 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadA
       return send(std::move(response));
     });
   };
-  return streams_.Keep(Stream::Start(std::move(produce), transfers_, streams_),
+  return streams_.Keep(Stream::Start(context, std::move(produce), transfers_, streams_),
                        *std::move(admission));
 }
 

@@ -6,14 +6,16 @@
 #include "server/access/gate.h"
 #include "server/coordinator.h"
 #include "server/services/open_streams.h"
-#include "server/services/work_pool.h"
+#include "server/services/push_stream.h"
 
 namespace lengthwise::server {
 
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
-  // `transfers` carries artifacts. All outlive the service.
-  WorkerService(Coordinator& coordinator, WorkPool& transfers, OpenStreams& streams, Gate& gate)
+  // `transfers` carries artifacts, of workers alone: whatever people ask for, checkpoints come in.
+  // All outlive the service.
+  WorkerService(Coordinator& coordinator, TransferThreads& transfers, OpenStreams& streams,
+                Gate& gate)
       : coordinator_(coordinator), transfers_(transfers), streams_(streams), gate_(gate) {}
 
   grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
@@ -37,7 +39,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
 
  private:
   Coordinator& coordinator_;
-  WorkPool& transfers_;
+  TransferThreads& transfers_;
   OpenStreams& streams_;
   Gate& gate_;
 };

@@ -277,6 +277,29 @@ TEST_F(WorkerServiceTest, DownloadsOfUnknownArtifactsAreNotFound) {
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_F(WorkerServiceTest, TheCoordinatorIsToldOfAWorkerThatWaitsNoMore) {
+  grpc::ClientContext stays, goes;
+  v1::AcquireLeaseRequest request;
+  request.mutable_wait()->set_seconds(60);
+  std::vector<std::thread> workers;
+  for (grpc::ClientContext* context : {&stays, &goes}) {
+    workers.emplace_back([&, context] {
+      v1::AcquireLeaseResponse response;
+      EXPECT_FALSE(stub_->AcquireLease(context, request, &response).ok());
+    });
+  }
+  ASSERT_TRUE(coordinator_.WaitFor([this] { return coordinator_.waiting_workers() == 2; }));
+  EXPECT_EQ(coordinator_.given_up_workers(), 0);
+  goes.TryCancel();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (coordinator_.given_up_workers() < 1 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(coordinator_.given_up_workers(), 1);
+  server_->Stop(absl::Seconds(30));
+  for (std::thread& worker : workers) worker.join();
+}
+
 TEST_F(WorkerServiceTest, UnaryCallsAnswerWhatTheCoordinatorSays) {
   v1::RegisterWorkerRequest registration;
   registration.mutable_worker()->set_worker_id("n07-cpu-1");

@@ -61,10 +61,11 @@ void Server::Start() {
                                         directory_ + "/data",
                                         "--ready_file",
                                         ready_file,
-                                        "--heartbeat_interval",
-                                        "200ms",
                                         "--lease_duration",
                                         absl::FormatDuration(lease_duration_)};
+  if (std::find(flags_.begin(), flags_.end(), "--heartbeat_interval") == flags_.end()) {
+    arguments.insert(arguments.end(), {"--heartbeat_interval", "200ms"});
+  }
   arguments.insert(arguments.end(), flags_.begin(), flags_.end());
   process_ = StartProcess(std::move(arguments), log);
   const absl::Time deadline = absl::Now() + kDeadline;

@@ -28,7 +28,7 @@ inline constexpr absl::Duration kDeadline = absl::Seconds(120);
 class Server {
  public:
   // `directory` is made if it is missing. Leases last `lease_duration`. `flags` are added to the
-  // command line.
+  // command line; where they do not set --heartbeat_interval, it is 200 ms.
   Server(std::string directory, absl::Duration lease_duration, std::vector<std::string> flags = {});
 
   // Starts the process and waits until it serves; a second start listens on the first one's port.

@@ -1,10 +1,12 @@
 // Who goes first, with the real programs: a higher priority takes the worker by checkpoint, a
 // cancellation frees it at once, and what was cancelled can be had after all.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
@@ -35,13 +37,21 @@ bool IsChange(const v1::Event& event, v1::TrialState to) {
   return event.has_state_change() && event.state_change().to() == to;
 }
 
+void Cancel(Server& server, const std::string& experiment) {
+  v1::CancelExperimentRequest request;
+  request.set_name(experiment);
+  v1::Experiment cancelled;
+  grpc::ClientContext context;
+  const grpc::Status status = server.experiments().CancelExperiment(&context, request, &cancelled);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
 absl::Time TimeOf(const v1::Event& event) {
   return absl::FromUnixSeconds(event.time().seconds()) + absl::Nanoseconds(event.time().nanos());
 }
 
-TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndACancellationFreesItAtOnce) {
+TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndWhatWasCancelledGoesOnFromThere) {
   const std::string directory = testing::TempDir() + "/scheduling";
-  // A cancellation that waited for the lease's end would be noticed.
   Server server(directory, absl::Seconds(60), {"--preempt_after", "300ms"});
   server.Start();
   const std::unique_ptr<platform::ChildProcess> worker = StartWorker(server, directory);
@@ -68,23 +78,9 @@ TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndACancellationFreesItA
   }
   EXPECT_TRUE(preempted);
 
-  // The next waits until the worker has heard of the cancellation.
-  const std::string next = Submit(server, Specification("next", 20, 0));
-  v1::CancelExperimentRequest cancel;
-  cancel.set_name(low);
-  v1::Experiment cancelled;
-  grpc::ClientContext cancel_context;
-  ASSERT_TRUE(server.experiments().CancelExperiment(&cancel_context, cancel, &cancelled).ok());
+  Cancel(server, low);
   EXPECT_FALSE(low_watcher.WatchUntil([](const v1::Event&) { return false; }));
   ASSERT_TRUE(IsChange(low_watcher.events().back(), v1::CANCELLED));
-  Watcher next_watcher(server, next);
-  ASSERT_TRUE(
-      next_watcher.WatchUntil([](const v1::Event& event) { return IsChange(event, v1::RUNNING); }));
-  const absl::Duration took =
-      TimeOf(next_watcher.events().back()) - TimeOf(low_watcher.events().back());
-  RecordProperty("cancelled_to_next_running", absl::FormatDuration(took));
-  // Two heartbeats are 400 ms here; the rest is for a machine with much else to do.
-  EXPECT_LT(took, absl::Seconds(5));
 
   v1::RetryTrialsRequest retry;
   retry.set_name(low);
@@ -97,6 +93,45 @@ TEST(SchedulingTest, APriorityTakesTheWorkerByCheckpointAndACancellationFreesItA
       [](const v1::Event& event) { return IsChange(event, v1::RUNNING) && event.attempt() == 3; }));
   EXPECT_GE(low_watcher.events().back().state_change().resumed_from_step(),
             resumed.state_change().resumed_from_step());
+}
+
+// From the cancellation, on the server's clock, until the only worker has stopped and runs the next
+// trial: while it trains, and in an evaluation of minutes. Two seconds are what is promised; of a
+// machine with much else to do it is asked once in five times.
+TEST(SchedulingTest, ACancellationReachesARunningTrialWithinTwoSeconds) {
+  const std::string directory = testing::TempDir() + "/cancellation";
+  // The usual interval; a cancellation that waited for the lease's end would be noticed.
+  Server server(directory, absl::Seconds(60), {"--heartbeat_interval", "1s"});
+  server.Start();
+  const std::unique_ptr<platform::ChildProcess> worker = StartWorker(server, directory);
+  const std::string training = Specification("training", 10'000'000, 0);
+  const std::string evaluating = absl::StrReplaceAll(
+      Specification("evaluating", 10'000'000, 0),
+      {{"sequences: 8}",
+        "sequences: 8, every_steps: 1000, interval_lengths: [4, \"50..100 step 10\"], "
+        "interval_sequences: 1000000}"}});
+  for (const std::string& specification : {training, evaluating}) {
+    SCOPED_TRACE(specification);
+    absl::Duration quickest = absl::InfiniteDuration();
+    for (int tries = 0; tries < 5 && quickest >= absl::Seconds(2); ++tries) {
+      const std::string cancelled = Submit(server, specification);
+      Watcher watcher(server, cancelled);
+      // The evaluation is a moment away, and begins before the worker can hear of anything.
+      ASSERT_TRUE(watcher.WatchUntil([](const v1::Event& event) {
+        return event.has_training_points() && event.step() >= 900;
+      }));
+      const std::string next = Submit(server, Specification("next", 20, 0));
+      Cancel(server, cancelled);
+      EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
+      ASSERT_TRUE(IsChange(watcher.events().back(), v1::CANCELLED));
+      Watcher next_watcher(server, next);
+      ASSERT_TRUE(next_watcher.WatchUntil(
+          [](const v1::Event& event) { return IsChange(event, v1::RUNNING); }));
+      quickest = std::min(quickest,
+                          TimeOf(next_watcher.events().back()) - TimeOf(watcher.events().back()));
+    }
+    EXPECT_LT(quickest, absl::Seconds(2));
+  }
 }
 
 }  // namespace

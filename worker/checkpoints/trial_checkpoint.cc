@@ -33,6 +33,8 @@ constexpr char kStopReason[] = "stop_reason";
 constexpr char kSchedule[] = "schedule";
 constexpr char kOptimizerState[] = "optimizer_state";
 constexpr char kDropped[] = "dropped";
+constexpr char kEvaluation[] = "evaluation";
+constexpr char kDue[] = "due";
 
 template <typename T>
 constexpr DataType kDataType = std::is_same_v<T, float> ? DataType::kFloat32 : DataType::kFloat64;
@@ -93,6 +95,13 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
     }
     header.has_optimizer_state = false;
   }
+  if (const auto evaluation = file.metadata.find(kEvaluation); evaluation != file.metadata.end()) {
+    if (evaluation->second != kDue) {
+      return absl::DataLossError(
+          absl::StrCat("checkpoint whose evaluation is \"", evaluation->second, "\""));
+    }
+    header.evaluation_due = true;
+  }
   return header;
 }
 
@@ -135,6 +144,7 @@ std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
   if (!header.stop_reason.empty()) file.metadata[kStopReason] = header.stop_reason;
   if (!header.schedule_state.empty()) file.metadata[kSchedule] = header.schedule_state;
   if (!header.has_optimizer_state) file.metadata[kOptimizerState] = kDropped;
+  if (header.evaluation_due) file.metadata[kEvaluation] = kDue;
   for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {
       const auto part =

@@ -7,7 +7,8 @@
 // ("lengthwise.checkpoint.1"), "step", "program_version" and "specification" (the fingerprint), and
 // where they are set "training_seconds", "stop_reason" and "schedule". A trial that has ended
 // training needs its parameters alone: the checkpoint may leave out the moments and then has
-// "optimizer_state": "dropped". No LibTorch.
+// "optimizer_state": "dropped". One that was written before the evaluation of its step has
+// "evaluation": "due". No LibTorch.
 #ifndef LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
 #define LENGTHWISE_WORKER_CHECKPOINTS_TRIAL_CHECKPOINT_H_
 
@@ -39,6 +40,8 @@ struct CheckpointHeader {
   std::string schedule_state;
   // False: without the moments.
   bool has_optimizer_state = true;
+  // The evaluation during training that belongs to this step is still to be made.
+  bool evaluation_due = false;
 };
 
 // A member's rows of the arena, layout.row_size() elements each. T is float or double, const or

@@ -111,6 +111,23 @@ TYPED_TEST(TrialCheckpointTest, WithoutOptimizerStateItHasItsParametersAlone) {
       absl::StatusCode::kDataLoss);
 }
 
+TYPED_TEST(TrialCheckpointTest, RemembersAnEvaluationThatIsDue) {
+  const models::ParameterLayout layout = SmallLayout();
+  CheckpointHeader interrupted = kHeader;
+  interrupted.evaluation_due = true;
+  Rows<TypeParam> rows(layout, 1);
+  const std::string bytes = WriteTrialCheckpoint<TypeParam>(layout, interrupted, rows.Const());
+  const auto header = ReadTrialCheckpoint<TypeParam>(bytes, layout, "f00", rows.Mutable());
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_TRUE(header->evaluation_due);
+  TensorFile other = ReadSafetensors(bytes).value();
+  other.metadata["evaluation"] = "made";
+  EXPECT_EQ(ReadTrialCheckpoint<TypeParam>(WriteSafetensors(other), layout, "f00", rows.Mutable())
+                .status()
+                .code(),
+            absl::StatusCode::kDataLoss);
+}
+
 TEST(TrialCheckpointTest, WhatIsKeptOfATrialDoesNotChangeItsFingerprint) {
   v1::TrialSpecification trial;
   trial.set_learning_rate(0.1);

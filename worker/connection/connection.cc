@@ -52,12 +52,13 @@ absl::Status Connection::Run() {
   {
     MutexLock lock(mutex_);
     if (draining_) return absl::OkStatus();
-    presence_ = std::make_unique<Presence>(
-        *stub_, std::move(description), reachability_,
-        Presence::Options{.backoff = options_.backoff,
-                          .rpc_timeout = options_.rpc_timeout,
-                          .explain = options_.explain,
-                          .measurements = options_.session.measurements});
+    presence_ =
+        std::make_unique<Presence>(*stub_, std::move(description), reachability_,
+                                   Presence::Options{.backoff = options_.backoff,
+                                                     .rpc_timeout = options_.rpc_timeout,
+                                                     .explain = options_.explain,
+                                                     .measurements = options_.session.measurements,
+                                                     .capacities = &capacities_});
     presence = presence_.get();
   }
   Backoff backoff(options_.backoff);
@@ -147,7 +148,9 @@ absl::Status Connection::RunLease(v1::Lease lease) {
   platform::LogInfo(absl::StrCat("lease ", lease.lease_id(), ": running ",
                                  Plural(lease.trials_size(), "trial"), ", the first is ",
                                  lease.trials(0).trial()));
-  LeaseSession session(*stub_, std::move(lease), options_.session);
+  LeaseSession::Options session_options = options_.session;
+  session_options.capacities = &capacities_;
+  LeaseSession session(*stub_, std::move(lease), session_options);
   const std::string id = session.lease().lease_id();
   {
     MutexLock lock(mutex_);

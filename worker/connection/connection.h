@@ -17,6 +17,7 @@
 #include "worker/connection/backoff.h"
 #include "worker/connection/call_group.h"
 #include "worker/connection/lease_session.h"
+#include "worker/connection/pack_capacities.h"
 #include "worker/connection/presence.h"
 #include "worker/connection/reachability.h"
 #include "worker/pack_session.h"
@@ -46,8 +47,8 @@ class Connection {
     Backoff::Options backoff;
     // Run returns when there was no lease for so long.
     absl::Duration exit_when_idle = absl::InfiniteDuration();
-    // Its `sender.backoff` is replaced by `backoff`. Its `measurements` are told by heartbeats,
-    // too.
+    // Its `sender.backoff` and `capacities` are replaced, by `backoff` and the connection's own.
+    // Its `measurements` are told by heartbeats, too.
     LeaseSession::Options session;
   };
 
@@ -82,6 +83,7 @@ class Connection {
   PackRunner& runner_;
   const std::unique_ptr<v1::WorkerService::StubInterface> stub_;
   Reachability reachability_;
+  PackCapacities capacities_;
   CallGroup acquire_calls_;  // cancelled by Drain
 
   platform::Mutex mutex_;

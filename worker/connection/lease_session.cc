@@ -21,7 +21,12 @@ LeaseSession::LeaseSession(v1::WorkerService::StubInterface& stub, v1::Lease lea
       progress_(lease_.trials_size()),
       sender_(stub, lease_, outbox_, options.sender) {}
 
-void LeaseSession::Emit(int64_t trial, v1::Event event) { outbox_.Put(trial, std::move(event)); }
+void LeaseSession::Emit(int64_t trial, v1::Event event) {
+  if (event.outcome().kind() == v1::Outcome::OUT_OF_MEMORY && options_.capacities != nullptr) {
+    options_.capacities->DidNotFit(lease_.shape(), lease_.trials_size());
+  }
+  outbox_.Put(trial, std::move(event));
+}
 
 void LeaseSession::EmitCheckpoint(int64_t trial, int64_t step, std::string bytes) {
   outbox_.PutCheckpoint(trial, step, std::move(bytes));

@@ -16,6 +16,7 @@
 #include "worker/connection/call_group.h"
 #include "worker/connection/event_sender.h"
 #include "worker/connection/outbox.h"
+#include "worker/connection/pack_capacities.h"
 #include "worker/monitoring/measurements.h"
 #include "worker/pack_session.h"
 
@@ -31,6 +32,9 @@ class LeaseSession final : public PackSession {
     absl::Duration drain_timeout = absl::Seconds(10);
     // Where the runner's times are counted; outlives the session. Null: nowhere.
     Measurements* measurements = nullptr;
+    // Where it is kept that the pack did not fit the device's memory; outlives the session. Null:
+    // nowhere.
+    PackCapacities* capacities = nullptr;
   };
 
   // Sends from the start; `stub` outlives the session.

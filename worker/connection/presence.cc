@@ -135,6 +135,10 @@ absl::Status Presence::Register() {
     if (!status.ok()) return status;
   }
   LENGTHWISE_FAILPOINT("presence.register.after");
+  if (options_.capacities != nullptr && options_.capacities->ForgetTold()) {
+    // Or the first lease may be one that does not fit.
+    if (const absl::Status status = SendHeartbeat(); !status.ok()) return status;
+  }
   platform::LogInfo(absl::StrCat("registered as ", description_.worker_id()));
   const absl::Duration interval =
       absl::Milliseconds(TimeUtil::DurationToMilliseconds(response.heartbeat_interval()));
@@ -151,6 +155,7 @@ absl::Status Presence::SendHeartbeat() {
   if (options_.measurements != nullptr) {
     *request.mutable_measurements() = options_.measurements->Read();
   }
+  if (options_.capacities != nullptr) options_.capacities->AddUntold(request);
   {
     MutexLock lock(mutex_);
     if (session_ != nullptr) session_->AddToHeartbeat(request);
@@ -163,6 +168,7 @@ absl::Status Presence::SendHeartbeat() {
     if (!status.ok()) return status;
   }
   LENGTHWISE_FAILPOINT("presence.heartbeat.after");
+  if (options_.capacities != nullptr) options_.capacities->Told(request);
   // The session may be another by now; it takes only what is about its lease.
   MutexLock lock(mutex_);
   if (session_ != nullptr) session_->Apply(response);

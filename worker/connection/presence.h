@@ -14,6 +14,7 @@
 #include "worker/connection/call_group.h"
 #include "worker/connection/deadline.h"
 #include "worker/connection/lease_session.h"
+#include "worker/connection/pack_capacities.h"
 #include "worker/connection/reachability.h"
 #include "worker/monitoring/measurements.h"
 
@@ -33,6 +34,9 @@ class Presence {
     std::function<absl::Status(const absl::Status&)> explain;
     // What heartbeats tell of the worker, beside its lease; outlives the presence. Null: nothing.
     Measurements* measurements = nullptr;
+    // What they tell of the device's memory: once, and to a server that takes the worker anew
+    // before it is asked for a lease. Outlives the presence. Null: nothing.
+    PackCapacities* capacities = nullptr;
   };
 
   // Starts. `stub` and `reachability` outlive it.

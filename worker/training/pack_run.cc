@@ -40,7 +40,8 @@ PackRun::PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, con
 PackRun::End PackRun::Run() {
   if (!Build()) return End::kComplete;
   for (size_t i = 0; i < members_.size(); ++i) Resume(static_cast<int64_t>(i));
-  Directive directive = Train();
+  Directive directive = EvaluateDue();
+  if (directive == Directive::kContinue) directive = Train();
   if (directive == Directive::kContinue) {
     for (const MemberRange range : model_->Ranges(Unfinished())) {
       directive = EvaluateFinally(range);
@@ -136,6 +137,7 @@ void PackRun::Resume(int64_t index) {
                       ProgramVersion(), "): the results may be those of neither build alone"));
   }
   resumed.checkpoint_step = header->step;
+  resumed.evaluation_due = header->evaluation_due && evaluated_trial.empty();
   resumed.time.Resume(header->step, header->training_seconds);
 }
 
@@ -209,15 +211,11 @@ Directive PackRun::Train() {
       TakeMeasurement(member(trained[i]), step, measurements[i], seconds);
     }
     if (IsDue(step, blueprint_.evaluation.every_steps()) &&
-        blueprint_.evaluation.interval_lengths_size() > 0 &&
-        EvaluateInterval(step, trained) == Directive::kLost) {
-      return Directive::kLost;
+        blueprint_.evaluation.interval_lengths_size() > 0) {
+      const Directive directive = EvaluateInterval(step, trained);
+      if (directive != Directive::kContinue) return directive;
     }
-    const bool checkpoint = IsDue(step, training.checkpoint_every_steps());
-    for (const int64_t index : trained) {
-      if (member(index).finished) continue;
-      if (checkpoint || HasEndedTraining(member(index))) WriteCheckpoint(index);
-    }
+    CheckpointStep(step, trained);
     if (rate_.CountStep(Clock::now())) {
       work_per_second_ =
           rate_.steps_per_second() * MeanStepWork(blueprint_) * static_cast<double>(trained.size());
@@ -267,11 +265,24 @@ void PackRun::StopAtAccuracy(Member& member, const v1::LengthAccuracies& accurac
   }
 }
 
+bool PackRun::CanLeaveEvaluation(int64_t step) const {
+  const v1::Training& training = blueprint_.training;
+  return training.stop_at_accuracy() == 0 || IsDue(step, training.report_every_steps());
+}
+
 bool PackRun::NeedsOptimizerState(const Member& member) const {
   if (!HasEndedTraining(member)) return true;
   // Evaluation, which remains, reads the parameters alone.
   const std::string& keep = member.leased->specification().keep();
   return keep != "weights" && keep != "nothing";
+}
+
+void PackRun::CheckpointStep(int64_t step, const std::vector<int64_t>& members) {
+  const bool due = IsDue(step, blueprint_.training.checkpoint_every_steps());
+  for (const int64_t index : members) {
+    if (member(index).finished) continue;
+    if (due || HasEndedTraining(member(index))) WriteCheckpoint(index);
+  }
 }
 
 void PackRun::WriteCheckpoint(int64_t index) {
@@ -284,7 +295,8 @@ void PackRun::WriteCheckpoint(int64_t index) {
                                            .training_seconds = saved.time.seconds_for_checkpoint(),
                                            .stop_reason = saved.stop_reason,
                                            .schedule_state = saved.schedule->State(),
-                                           .has_optimizer_state = NeedsOptimizerState(saved)});
+                                           .has_optimizer_state = NeedsOptimizerState(saved),
+                                           .evaluation_due = saved.evaluation_due});
   const auto size = static_cast<int64_t>(bytes.size());
   saved.reporter.EmitCheckpoint(saved.step, std::move(bytes));
   session_.CountCheckpoint(SecondsSince(start), size);

@@ -29,6 +29,9 @@ namespace lengthwise::worker::training {
 // this order: its point of the loss curve, its evaluation, its checkpoint; so what belongs to steps
 // up to a checkpoint's is before it in the log, and a resumed run repeats exactly what an
 // undisturbed one does after it. The checkpoint of a step at which training ended early says so.
+// A pack that drains does not finish an evaluation, which may take minutes: its checkpoint says
+// that the evaluation of its step is due, and the resumed run begins with it (CanLeaveEvaluation
+// says when it does finish it).
 //
 // Trials that only evaluate go from their checkpoints straight to the evaluation.
 //
@@ -65,9 +68,12 @@ class PackRun {
     TrainingTime time;
     // Of the learning rate; set when the pack was built.
     std::unique_ptr<models::Schedule> schedule;
-    // Steps done, and those of the newest checkpoint.
+    // Steps done, and those of the newest checkpoint; of that 0, too, when it has been overtaken:
+    // it says that the evaluation of its step is due, which has been made since.
     int64_t step = 0;
     int64_t checkpoint_step = 0;
+    // The evaluation of this step, during training, is still to be made.
+    bool evaluation_due = false;
     // Why training ended before the last step; empty where it goes on.
     std::string stop_reason;
     // Of the newest step of this attempt; before the first its loss is not a number.
@@ -93,6 +99,11 @@ class PackRun {
                        double seconds);
   void AddPoint(Member& member);
   void StopAtAccuracy(Member& member, const v1::LengthAccuracies& accuracies);
+  // A drain waits for the evaluation of a step that may turn out to be the last: its point, which
+  // then belongs to the history, is of what was measured in the step, and no checkpoint has that.
+  bool CanLeaveEvaluation(int64_t step) const;
+  // Makes the evaluations that a run before this one left.
+  PackSession::Directive EvaluateDue();
   PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);
   PackSession::Directive EvaluateFinally(MemberRange range);
   // What the evaluation after the last step measured of a member.
@@ -104,6 +115,9 @@ class PackRun {
     std::vector<v1::AnswerErrors> answer_errors;
   };
   using KeepGoing = std::function<bool()>;
+  // Asks the session, sets `directive`, and says whether the range's evaluation is to go on: no
+  // when all its members were cancelled, either.
+  bool IsWanted(MemberRange range, PackSession::Directive& directive);
   // Add to the results of the range's members; false where `keep_going` said no.
   bool EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
                           std::vector<FinalEvaluation>& results);
@@ -118,6 +132,9 @@ class PackRun {
   void EmitAttentionOfInput(int64_t index, int32_t number);
   void EmitProjections(int64_t index);
   void Warn(Member& member, absl::string_view text);
+  // Of the unfinished members that have made this step, where it is one of a checkpoint or their
+  // last.
+  void CheckpointStep(int64_t step, const std::vector<int64_t>& members);
   void WriteCheckpoint(int64_t index);
   // Whether the member's checkpoint of its step is to have the optimizer's state.
   bool NeedsOptimizerState(const Member& member) const;

@@ -1,7 +1,9 @@
 // PackRun's evaluations, during training and after it.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "worker/training/mean_accuracy.h"
@@ -41,31 +43,57 @@ v1::SequenceScores EachSequence(int32_t length, const evaluation::LengthScore& s
 
 }  // namespace
 
+bool PackRun::IsWanted(MemberRange range, Directive& directive) {
+  directive = Listen();
+  bool wanted = false;
+  for (int64_t i = range.first; i < range.first + range.count; ++i) wanted |= !member(i).finished;
+  return directive == Directive::kContinue && wanted;
+}
+
+Directive PackRun::EvaluateDue() {
+  std::map<int64_t, std::vector<int64_t>> due;  // by step
+  for (const int64_t index : Unfinished()) {
+    if (member(index).evaluation_due) due[member(index).step].push_back(index);
+  }
+  for (const auto& [step, members] : due) {
+    const Directive directive = EvaluateInterval(step, members);
+    if (directive != Directive::kContinue) return directive;
+    for (const int64_t index : members) member(index).checkpoint_step = 0;
+    CheckpointStep(step, members);
+  }
+  return Directive::kContinue;
+}
+
 Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& members) {
   Directive directive = Directive::kContinue;
   std::vector<int64_t> evaluated;
   for (const int64_t index : members) {
     if (!member(index).finished) evaluated.push_back(index);
   }
+  for (const int64_t index : evaluated) member(index).evaluation_due = true;
   for (const MemberRange range : model_->Ranges(evaluated)) {
     const auto start = Clock::now();
-    // A draining worker finishes it: the checkpoint of this step has to come behind the evaluation.
     const auto keep_going = [&] {
-      directive = Listen();
-      return directive != Directive::kLost;
+      if (IsWanted(range, directive)) return true;
+      return directive == Directive::kDrain && !CanLeaveEvaluation(step);
     };
     std::vector<v1::LengthAccuracies> results(static_cast<size_t>(range.count));
+    bool complete = true;
     for (const int32_t length : blueprint_.evaluation.interval_lengths()) {
       const auto scores = model_->Score(range, length, blueprint_.evaluation.interval_sequences(),
                                         keep_going, {.validation = true});
-      if (!scores.has_value()) return directive;
+      complete = scores.has_value();
+      if (!complete) break;
       for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
     }
+    if (!complete && directive != Directive::kContinue) return directive;
+    if (!complete) continue;  // all its members were cancelled
     const double seconds = SecondsSince(start);
     session_.CountEvaluation(seconds);
     for (int64_t i = 0; i < range.count; ++i) {
       Member& scored = member(range.first + i);
       if (scored.finished) continue;
+      scored.evaluation_due = false;
       scored.evaluation_seconds += seconds;
       v1::LengthAccuracies& accuracies = results[static_cast<size_t>(i)];
       accuracies.set_training_seconds(scored.time.seconds());
@@ -82,12 +110,7 @@ Directive PackRun::EvaluateFinally(MemberRange range) {
   const v1::Evaluation& evaluation = blueprint_.evaluation;
   const auto start = Clock::now();
   Directive directive = Directive::kContinue;
-  const auto keep_going = [&] {
-    directive = Listen();
-    bool wanted = false;
-    for (int64_t i = range.first; i < range.first + range.count; ++i) wanted |= !member(i).finished;
-    return directive == Directive::kContinue && wanted;
-  };
+  const auto keep_going = [&] { return IsWanted(range, directive); };
 
   std::vector<FinalEvaluation> results(static_cast<size_t>(range.count));
   const double all_work = EvaluationWork(blueprint_) * static_cast<double>(range.count);

@@ -1,4 +1,4 @@
-// Training that ends before its last step.
+// Training that ends, or is interrupted, before its last step.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -105,6 +105,86 @@ TEST(PackRunnerStopTest, AResumedTrialStopsWhereAnUndisturbedOneDoes) {
     session.Rewind(lease);
     RunLease(lease, session);
     EXPECT_EQ(session.History(0), undisturbed.History(0)) << lost_at;
+  }
+}
+
+// The facts of a trial but for its checkpoints, of which a drained one has more.
+std::vector<std::string> HistoryWithoutCheckpoints(RecordingSession& session) {
+  std::vector<std::string> history = session.History(0);
+  std::erase_if(history, [](const std::string& fact) {
+    return fact.find("checkpoint {") != std::string::npos;
+  });
+  return history;
+}
+
+TEST(PackRunnerStopTest, AnEvaluationThatADrainInterruptsIsMadeAfterTheResume) {
+  v1::TrialSpecification evaluated_last = TinyTrial(1);
+  evaluated_last.mutable_training()->set_steps(30);
+  v1::TrialSpecification stopped = TinyTrial(1);
+  stopped.mutable_training()->set_stop_at_accuracy(0.01);
+  // Its last step has a point that only the run of the step can make.
+  v1::TrialSpecification stopped_between_points = stopped;
+  stopped_between_points.mutable_training()->set_report_every_steps(4);
+  for (const v1::TrialSpecification& trial :
+       {TinyTrial(1), evaluated_last, stopped, stopped_between_points}) {
+    const bool finishes = trial.training().report_every_steps() == 4;
+    RecordingSession undisturbed;
+    RunLease(LeaseOf({trial}), undisturbed);
+    int interrupted = 0;
+    for (int64_t drained_at = 0; drained_at < undisturbed.asked(); ++drained_at) {
+      SCOPED_TRACE(drained_at);
+      v1::Lease lease = LeaseOf({trial});
+      RecordingSession session;
+      session.directive = [=](int64_t, int64_t asked) {
+        return asked >= drained_at ? Directive::kDrain : Directive::kContinue;
+      };
+      RunLease(lease, session);
+      if (!finishes) {
+        EXPECT_EQ(session.asked(), drained_at + 1) << "it goes on though it drains";
+      }
+      const std::vector<std::string> outline = Outline(session.events(0));
+      const bool at_15 = !outline.empty() && outline.back() == "checkpoint 15";
+      const bool evaluated =
+          std::find(outline.begin(), outline.end(), "evaluation 15") != outline.end();
+      interrupted += at_15 && !evaluated;
+      // Once more while the resumed run makes up for it, or right behind it.
+      for (const int64_t again : {1, 3}) {
+        session.directive = [again, first = session.asked()](int64_t, int64_t asked) {
+          return asked - first >= again ? Directive::kDrain : Directive::kContinue;
+        };
+        session.Rewind(lease);
+        RunLease(lease, session);
+      }
+      session.directive = nullptr;
+      session.Rewind(lease);
+      RunLease(lease, session);
+      EXPECT_EQ(HistoryWithoutCheckpoints(session), HistoryWithoutCheckpoints(undisturbed));
+      // What stays of the trial is what stays of the undisturbed one.
+      EXPECT_EQ(*session.checkpoints(0).rbegin(), *undisturbed.checkpoints(0).rbegin());
+    }
+    EXPECT_EQ(interrupted > 0, !finishes);
+  }
+}
+
+TEST(PackRunnerStopTest, ACancellationInAnEvaluationDuringTrainingEndsIt) {
+  class CountingSession : public RecordingSession {
+   public:
+    void CountEvaluation(double) override { ++evaluations; }
+    int evaluations = 0;  // that were made to their end
+  };
+  CountingSession undisturbed;
+  RunLease(LeaseOf({TinyTrial(1)}), undisturbed);
+  ASSERT_EQ(undisturbed.evaluations, 3);
+  for (int64_t cancelled_at = 0; cancelled_at < undisturbed.asked(); ++cancelled_at) {
+    CountingSession session;
+    int before = 0;
+    session.directive = [&](int64_t, int64_t asked) {
+      if (asked < cancelled_at) return Directive::kContinue;
+      before = session.evaluations;
+      return Directive::kCancelled;
+    };
+    RunLease(LeaseOf({TinyTrial(1)}), session);
+    EXPECT_EQ(session.evaluations, before) << cancelled_at;
   }
 }
 
