@@ -39,6 +39,7 @@ cc_library(
     name = "cudart",
     linkopts = [
         "-L%s/../nvidia/cu13/lib",
+        "-Wl,-rpath,$$ORIGIN/../lib/lengthwise",
         "-Wl,-rpath,%s/../nvidia/cu13/lib",
         "-l:libcudart.so.13",
     ],

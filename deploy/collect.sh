@@ -18,22 +18,21 @@ for program in "${programs[@]}"; do
   install -m 755 "$program" "$target/usr/local/bin/"
 done
 
-# The package of a file, which dpkg may know by the name that it has without the link /lib to /usr/lib.
-package_of() {
-  local found
-  found=$(dpkg-query --search "$1" 2>/dev/null) || found=$(dpkg-query --search "${1#/usr}" 2>/dev/null) ||
-    found=$(dpkg-query --search "/usr$1" 2>/dev/null) || return
-  echo "${found%%:*}"
-}
-
 loaded=("${programs[@]}")
 # A worker loads it where there is a GPU, if all that it loads in turn is installed.
 cuda=$(ldd "${programs[1]}" | sed -n 's/.* => \(\/.*\)\/libtorch_cpu\.so .*/\1/p')/libtorch_cuda.so
-if [ ! -e "$cuda" ] || ldd "$cuda" | grep -q 'not found'; then cuda=; fi
+if [ ! -e "$cuda" ] || [[ $(ldd "$cuda") == *'not found'* ]]; then cuda=; fi
 [ -z "$cuda" ] || loaded+=("$cuda")
+mapfile -t files < <(ldd "${loaded[@]}" | sed -n 's/.* => \(\/[^ ]*\) (.*/\1/p' | sort -u)
+# Debian's, by path. dpkg may know one by the name that it has without the link from /lib to /usr/lib.
+declare -A package_of
+while IFS=: read -r package _ path; do
+  package_of[${path# }]=$package
+done < <(dpkg-query --search "${files[@]}" "${files[@]#/usr}" "${files[@]/#//usr}" 2>/dev/null)
 packages=()
-while read -r library; do
-  if package=$(package_of "$library"); then
+for library in "${files[@]}"; do
+  package=${package_of[$library]:-${package_of[${library#/usr}]:-${package_of[/usr$library]:-}}}
+  if [ -n "$package" ]; then
     packages+=("$package")
   else
     install -m 644 "$(readlink -f "$library")" "$libraries/$(basename "$library")"
@@ -42,7 +41,7 @@ while read -r library; do
       /*:*/nvidia/*) find "$(dirname "$library")" -name '*.so*' -type f -exec install -m 644 -t "$libraries" {} + ;;
     esac
   fi
-done < <(ldd "${loaded[@]}" | sed -n 's/.* => \(\/[^ ]*\) (.*/\1/p' | sort -u)
+done
 [ -z "$cuda" ] || install -m 644 "$cuda" "$libraries/"
 printf '%s\n' "${packages[@]}" | sort -u >"$target/usr/local/share/lengthwise/packages"
 du -sh "$target" | sed 's/\t.*/ collected/'
