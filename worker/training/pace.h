@@ -16,8 +16,8 @@ namespace lengthwise::worker::training {
 double SequenceWork(int64_t tokens, int64_t d_model);
 
 // Work of the full evaluation of one trial, with what is evaluated again under noise, and its part
-// at one length without; of one step's batch for a model, on average over lengths and with the
-// backward pass (twice the forward pass).
+// at one length without, both with what is asked again for the accuracy by rounding; of one step's
+// batch for a model, on average over lengths and with the backward pass (twice the forward pass).
 double EvaluationWork(const Blueprint& blueprint);
 double EvaluationWork(const Blueprint& blueprint, int64_t n);
 double MeanStepWork(const Blueprint& blueprint);
