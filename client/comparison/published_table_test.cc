@@ -208,8 +208,8 @@ TEST(PublishedTableTest, Table5PutsGeometricAttentionBesideTheBestRandomizedEnco
   EXPECT_EQ(table->columns[3].statistic, Statistic::kMeanAtBestRate);
 }
 
-// The authors' result files: the sum at c = 3, 1.767 with RoPE over heads, 0.0006977 with positional
-// attention.
+// The authors' result files: the sum at c = 3, 1.767 with RoPE over heads, 0.0006977 with
+// positional attention.
 TEST(PublishedTableTest, Figure9IsOfStandardAttentionWithRopeOverHeadsBesideItsPositions) {
   const auto table = FindPublishedTable("positional_attention/figure_9");
   ASSERT_TRUE(table.ok()) << table.status();

@@ -365,7 +365,7 @@ grpc::Status FakeServer::WatchExperiment(Context*, const v1::WatchExperimentRequ
     script = scripts_.front();
     scripts_.erase(scripts_.begin());
   }
-  AddTrials(request->name(), script.added);
+  if (!script.added.empty()) AddTrials(request->name(), script.added);
   for (const auto& response : script.responses) writer->Write(response);
   return script.status;
 }
