@@ -68,7 +68,9 @@ std::string AxisName(const v1::Component& task) {
 std::string LengthTitle(const v1::Component& task, int32_t length) {
   const std::string axis = AxisName(task);
   // "digits" are counted, a "scale" is not.
-  if (absl::EndsWith(axis, "s")) return absl::StrCat(length, " ", axis);
+  if (absl::EndsWith(axis, "s")) {
+    return absl::StrCat(length, " ", length == 1 ? axis.substr(0, axis.size() - 1) : axis);
+  }
   return absl::StrCat(axis, " ", length);
 }
 
