@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "specification/epochs.h"
+#include "specification/packing.h"
 #include "specification/text.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"

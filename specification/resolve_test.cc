@@ -365,8 +365,6 @@ TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
   EXPECT_EQ(grid->trials[0].pack->specification.evaluation().lengths_size(), 12);
 }
 
-// Every file under experiments/, with the number of trials that the paper, or for the quick ones
-// the comment in the file, says: a new file is a line here.
 // What was stored before there was text must mean the same trials as ever: they have no packing.
 TEST(ResolveTest, TextAloneHasAPacking) {
   const auto text = ResolveText(R"yaml(name: t
@@ -406,6 +404,8 @@ evaluation: {lengths: 1..3}
   EXPECT_FALSE(other->trials[0].Specification().training().has_packing());
 }
 
+// Every file under experiments/, with the number of trials that the paper, or for the quick ones
+// the comment in the file, says: a new file is a line here.
 TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
   const std::map<std::string, size_t> trials = {
       {"decimal_addition/figure1.yaml", 10},

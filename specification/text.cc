@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "specification/packing.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -54,10 +55,6 @@ void FillPacking(v1::Packing& packing) {
   if (!packing.has_answers_only()) packing.set_answers_only(false);
   if (!packing.has_attend_across()) packing.set_attend_across(false);
   if (!packing.has_reset_positions()) packing.set_reset_positions(RestartsPositions(packing));
-}
-
-bool RestartsPositions(const v1::Packing& packing) {
-  return packing.has_reset_positions() ? packing.reset_positions() : !packing.attend_across();
 }
 
 void CheckPacking(const v1::Training& training, Findings& findings) {
@@ -112,7 +109,7 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
                               " (training.lengths.max), which augmentation makes longer"));
   }
   int64_t longest = tasks::LongestTraining(task, training.lengths().max(), packing.tokens(),
-                                           packing.attend_across() || !RestartsPositions(packing));
+                                           JoinsExamples(packing));
   for (const int32_t size : evaluation.lengths()) {
     longest = std::max(longest, tasks::LongestContinued(task, size));
   }

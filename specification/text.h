@@ -14,10 +14,6 @@ namespace lengthwise::specification {
 // Fills what `packing` lacks. Of text alone: other trials have none.
 void FillPacking(v1::Packing& packing);
 
-// Whether positions start again in each example. What was stored before that could be asked for
-// lacks the field.
-bool RestartsPositions(const v1::Packing& packing);
-
 // The limits of a filled training.packing with the rest of the training.
 void CheckPacking(const v1::Training& training, Findings& findings);
 

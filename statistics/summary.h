@@ -11,7 +11,8 @@ namespace lengthwise::statistics {
 // Not-a-number without values.
 double Mean(absl::Span<const double> values);
 
-// With n - 1 in the denominator, as tables of few seeds have it; not-a-number for fewer than two
+// In two passes, so that values which differ little keep their difference; with n - 1 in the
+// denominator, as tables of few seeds have it; not-a-number for fewer than two
 // values.
 double SampleStandardDeviation(absl::Span<const double> values);
 

@@ -1,10 +1,10 @@
 #include "client/comparison/length_accuracies.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "client/rendering/component_label.h"
+#include "statistics/seed_statistic.h"
 
 namespace lengthwise::client {
 namespace {
@@ -17,20 +17,6 @@ bool IsOf(const v1::Trial& trial, const SummaryCell& cell) {
          Label(specification.network()) == cell.network() &&
          Label(specification.encoding()) == cell.encoding() &&
          specification.learning_rate() == cell.learning_rate();
-}
-
-SeedStatistic StatisticOf(const std::vector<double>& values) {
-  SeedStatistic statistic;
-  const auto count = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  statistic.set_trials(static_cast<int>(values.size()));
-  statistic.set_mean(sum / count);
-  for (const double value : values) squares += std::pow(value - statistic.mean(), 2);
-  statistic.set_deviation(values.size() < 2 ? 0 : std::sqrt(squares / (count - 1)));
-  statistic.set_min(*std::min_element(values.begin(), values.end()));
-  statistic.set_max(*std::max_element(values.begin(), values.end()));
-  return statistic;
 }
 
 }  // namespace
@@ -61,9 +47,10 @@ LengthAccuracyStatistics SumUpLengthAccuracies(
           measured.accuracies(i));
     }
   }
-  LengthAccuracyStatistics statistics;
-  for (const auto& [place, of_trials] : values) statistics[place] = StatisticOf(of_trials);
-  return statistics;
+  LengthAccuracyStatistics at_lengths;
+  for (const auto& [place, of_trials] : values)
+    at_lengths[place] = statistics::SeedStatistic(of_trials);
+  return at_lengths;
 }
 
 }  // namespace lengthwise::client

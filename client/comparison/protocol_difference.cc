@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/rendering/numbers.h"
+#include "specification/packing.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::client {
@@ -138,18 +139,14 @@ void CompareTasks(const v1::ExperimentSpecification& here,
 
 void ComparePacking(const v1::Packing& here, const v1::Packing& published, Found& differences) {
   const auto flag = [](bool value) { return value ? "true" : "false"; };
-  const auto restarts = [&](const v1::Packing& packing) {
-    // Experiments of before it was there lack it.
-    return flag(packing.has_reset_positions() ? packing.reset_positions()
-                                              : !packing.attend_across());
-  };
   AddIfDifferent("tokens of a sequence", FormatCount(here.tokens()),
                  FormatCount(published.tokens()), differences);
   AddIfDifferent("packing answers_only", flag(here.answers_only()), flag(published.answers_only()),
                  differences);
   AddIfDifferent("packing attend_across", flag(here.attend_across()),
                  flag(published.attend_across()), differences);
-  AddIfDifferent("packing reset_positions", restarts(here), restarts(published), differences);
+  AddIfDifferent("packing reset_positions", flag(specification::RestartsPositions(here)),
+                 flag(specification::RestartsPositions(published)), differences);
 }
 
 bool IsRandomized(const v1::Component& encoding) {

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "client/export/trial_history.h"
 #include "client/plotting/display_names.h"
+#include "client/rendering/metrics.h"
 #include "client/rendering/numbers.h"
 
 namespace lengthwise::client {
@@ -50,26 +51,15 @@ const std::vector<ExportColumn>& AccuracyColumns() {
   return columns;
 }
 
-// Other measures that evaluations of the subject have, by their names.
+// Other measures that evaluations of the subject have.
 absl::StatusOr<std::set<std::string>> MetricsOf(Connection& connection,
                                                 const ExportSubject& subject) {
-  std::set<std::string> names;
   const auto measured = connection.QueryLengthAccuracies(
       subject.whole_experiment || subject.trials.empty() ? subject.experiment.name()
                                                          : subject.trials.front().name(),
       /*include_intervals=*/true);
   if (!measured.ok()) return measured.status();
-  for (const auto& evaluation : measured->evaluations()) {
-    for (const auto& metric : evaluation.accuracies().metrics()) names.insert(metric.name());
-  }
-  return names;
-}
-
-Value MetricAt(const v1::LengthAccuracies& measured, const std::string& name, int index) {
-  for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
-    if (metric.name() == name && index < metric.values_size()) return metric.values(index);
-  }
-  return {};
+  return MetricNames(*measured);
 }
 
 std::string UtcText(absl::Time time) {
@@ -240,7 +230,7 @@ absl::Status CsvExporter::AddTrial(const v1::Trial& trial) {
                                                        : std::nullopt),
                   int64_t{measured.sequences()}, measured.training_seconds()});
       for (size_t column = first_metric_; column < accuracy_columns_.size(); ++column) {
-        row.push_back(MetricAt(measured, accuracy_columns_[column].name, i));
+        row.push_back(MetricValue(measured, accuracy_columns_[column].name, i));
       }
     }
   }

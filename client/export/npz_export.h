@@ -8,11 +8,12 @@
 //   sequence_accuracies_N [sequences], sequence_losses_N [sequences], of length N
 //   of text wrong_answers_N [W], the sequences whose digits are not all right,
 //   wrong_answer_carries_N [W], 1 where there is a carry into the first wrong place, and
-//   wrong_places_N [K, 2], sequence and place of each wrong digit noise_deviations [D],
-//   noise_accuracies [D], noise_losses [D] attention_length_N [layers, heads, tokens, tokens], rows
-//   are queries, of a sample of length N, with attention_length_N_tokens [tokens] and
-//   attention_length_N_positions [tokens]; attention_length_N_sequence_S of further sequences of
-//   the length, S from 2; attention_input_K likewise, of the K-th of evaluation.attention_inputs
+//   wrong_places_N [K, 2], sequence and place of each wrong digit
+//   noise_deviations [D], noise_accuracies [D], noise_losses [D]
+//   attention_length_N [layers, heads, tokens, tokens], rows are queries, of a sample of length N,
+//   with attention_length_N_tokens [tokens] and attention_length_N_positions [tokens];
+//   attention_length_N_sequence_S of further sequences of the length, S from 2;
+//   attention_input_K likewise, of the K-th of evaluation.attention_inputs
 //   projection_length_N [depths, sequences, tokens, 2] and
 //   projection_length_N_explained_variance [depths, 2]
 // What a trial has not recorded is not in its file.

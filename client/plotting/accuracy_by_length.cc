@@ -4,12 +4,12 @@
 #include <cmath>
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plotting/display_names.h"
 #include "client/plotting/evaluation_metrics.h"
 #include "client/plotting/task_panels.h"
+#include "client/rendering/text.h"
 
 namespace lengthwise::client {
 namespace {
@@ -38,39 +38,27 @@ std::string ShadedLabel(const std::set<std::pair<double, double>>& training,
 
 absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>& experiments,
                                               const std::string& metric) {
-  if (!metric.empty()) {
-    if (absl::Status status = CheckMetric(experiments, metric); !status.ok()) return status;
-  }
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
+  const std::vector<const v1::Component*> tasks = TasksOf(groups);
+  const auto shown = ChooseMetric(experiments, tasks, metric);
+  if (!shown.ok()) return shown.status();
   Figure figure{.kind = "accuracy_by_length",
                 .title = absl::StrCat("Accuracy by length: ", ExperimentNames(experiments)),
                 .x = {.label = "input length", .ticks = Axis::Ticks::kCounts},
-                .y = AccuracyAxis("token accuracy")};
-  Averaging averaging;
-  std::string shown = metric;
-  for (const v1::Component* task : TasksOf(groups)) {
-    if (ComparedByLoss(*task) != ComparedByLoss(*TasksOf(groups)[0])) {
-      return absl::InvalidArgumentError(
-          "one picture shows accuracies or errors, and these experiments have both; plot them one "
-          "by one");
-    }
-    figure.x.label = AxisTitle(*task);
-    averaging.is_median = ComparedByLoss(*task);
-    if (metric.empty()) shown = MainMetric(*task);
-    const std::string title = AxisTitleOf(*task, shown);
-    figure.y = IsAccuracy(shown) ? AccuracyAxis(title) : Axis{.label = title};
-  }
+                .y = shown->axis};
+  Averaging averaging{.is_median = shown->is_median};
+  if (!tasks.empty()) figure.x.label = AxisTitle(*tasks.back());
   const std::string axis = groups.empty() ? "length" : OwnAxis(*groups[0].task).value_or("length");
   if (!metric.empty() || figure.x.label != "input length") {
-    std::string what = IsAccuracy(shown) ? "accuracy" : "error";
+    std::string what = IsAccuracy(shown->name) ? "accuracy" : "error";
     if (!metric.empty()) what = figure.y.label;
-    what[0] = absl::ascii_toupper(static_cast<unsigned char>(what[0]));
-    figure.title = absl::StrCat(what, " by ", figure.x.label, ": ", ExperimentNames(experiments));
+    figure.title =
+        absl::StrCat(Capitalized(what), " by ", figure.x.label, ": ", ExperimentNames(experiments));
   }
   double shortest = HUGE_VAL;
   double longest = -HUGE_VAL;
   std::set<std::pair<double, double>> training;
-  for (const v1::Component* task : TasksOf(groups)) {
+  for (const v1::Component* task : tasks) {
     Panel panel{.title = TaskTitle(*task)};
     for (const TrialGroup& group : groups) {
       if (Label(*group.task) != Label(*task)) continue;
@@ -81,7 +69,7 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
       for (const v1::Trial* trial : seeds->trials) {
         const auto found = finals.find(trial->name());
         if (found == finals.end()) continue;
-        curves.Add(ByLength(*found->second, shown));
+        curves.Add(ByLength(*found->second, shown->name));
       }
       Series series{.name = group.name,
                     .style = group.style,
@@ -95,7 +83,8 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
     if (panel.series.empty()) continue;
     panel.shaded = TrainingLengths(groups, *task);
     if (panel.shaded.has_value()) training.insert(*panel.shaded);
-    if (const auto guess = GuessReference(*task); guess.has_value() && shown == MainMetric(*task)) {
+    if (const auto guess = GuessReference(*task);
+        guess.has_value() && shown->name == MainMetric(*task)) {
       panel.references.push_back(*guess);
     }
     figure.panels.push_back(std::move(panel));
@@ -111,7 +100,7 @@ absl::StatusOr<Figure> AccuracyByLengthFigure(const std::vector<PlotExperiment>&
     if (panel.shaded.has_value() && panel.shaded->first <= 1) panel.shaded->first = shortest;
   }
   figure.shaded_label = ShadedLabel(training, axis);
-  if (!IsAccuracy(shown)) SetLossAxis(figure);
+  if (!IsAccuracy(shown->name)) SetLossAxis(figure);
   figure.caption = MissingTrials(experiments);
   Describe(averaging, averaging.is_median ? kLowestUnseen : kBestUnseen, figure);
   return figure;

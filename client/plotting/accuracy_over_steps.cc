@@ -7,12 +7,12 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/plotting/display_names.h"
 #include "client/plotting/evaluation_metrics.h"
 #include "client/plotting/task_panels.h"
+#include "client/rendering/text.h"
 
 namespace lengthwise::client {
 namespace {
@@ -87,30 +87,17 @@ std::string PanelTitle(const TrialGroup& group, int32_t length, bool name_task) 
 
 absl::StatusOr<Figure> AccuracyOverStepsFigure(const std::vector<PlotExperiment>& experiments,
                                                const std::string& metric, int32_t length) {
-  if (!metric.empty()) {
-    if (absl::Status status = CheckMetric(experiments, metric); !status.ok()) return status;
-  }
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
   const std::vector<const v1::Component*> tasks = TasksOf(groups);
+  const auto shown = ChooseMetric(experiments, tasks, metric);
+  if (!shown.ok()) return shown.status();
   std::map<const PlotExperiment*, std::map<std::string, Evaluations>> evaluations;
   for (const PlotExperiment& experiment : experiments) {
     evaluations[&experiment] = EvaluationsOf(experiment);
   }
-  Figure figure{.kind = "accuracy_over_steps", .x = {.label = "training step"}};
-  Averaging averaging;
+  Figure figure{.kind = "accuracy_over_steps", .x = {.label = "training step"}, .y = shown->axis};
+  Averaging averaging{.is_median = shown->is_median};
   std::set<int32_t> recorded;
-  std::string shown = metric;
-  for (const v1::Component* task : tasks) {
-    if (ComparedByLoss(*task) != ComparedByLoss(*tasks[0])) {
-      return absl::InvalidArgumentError(
-          "one picture shows accuracies or errors, and these experiments have both; plot them one "
-          "by one");
-    }
-    averaging.is_median = ComparedByLoss(*task);
-    if (metric.empty()) shown = MainMetric(*task);
-    const std::string title = AxisTitleOf(*task, shown);
-    figure.y = IsAccuracy(shown) ? AccuracyAxis(title) : Axis{.label = title};
-  }
   for (const v1::Component* task : tasks) {
     // Of the groups the shown learning rate, and of all these the lengths.
     std::vector<std::pair<const TrialGroup*, const SeedGroup*>> lines;
@@ -138,7 +125,8 @@ absl::StatusOr<Figure> AccuracyOverStepsFigure(const std::vector<PlotExperiment>
       if (length != 0 && one != length) continue;
       Panel panel{.title = PanelTitle(*lines.front().first, one, tasks.size() > 1)};
       for (const auto& [group, seeds] : lines) {
-        AddLines(*group, *seeds, evaluations[group->experiment], shown, one, averaging, panel);
+        AddLines(*group, *seeds, evaluations[group->experiment], shown->name, one, averaging,
+                 panel);
       }
       if (!panel.series.empty()) figure.panels.push_back(std::move(panel));
     }
@@ -154,12 +142,11 @@ absl::StatusOr<Figure> AccuracyOverStepsFigure(const std::vector<PlotExperiment>
         absl::StrCat("a picture has no room for ", figure.panels.size(),
                      " panels, one a task and length; choose with --task or --length"));
   }
-  std::string what = figure.y.label;
-  what[0] = absl::ascii_toupper(static_cast<unsigned char>(what[0]));
-  figure.title = absl::StrCat(what, " over training: ", ExperimentNames(experiments));
+  figure.title =
+      absl::StrCat(Capitalized(figure.y.label), " over training: ", ExperimentNames(experiments));
   figure.columns = PanelColumns(figure.panels.size());
   SetStepAxis(figure);
-  if (!IsAccuracy(shown)) SetLossAxis(figure);
+  if (!IsAccuracy(shown->name)) SetLossAxis(figure);
   if (averaging.most_seeds > 1) {
     figure.caption = absl::StrCat("Thin lines: trials. Thick lines: their ",
                                   averaging.is_median ? "median" : "mean",

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/plotting/figure.h"
 #include "client/plotting/trial_groups.h"
 #include "proto/event.pb.h"
 #include "proto/specification.pb.h"
@@ -23,15 +24,24 @@ std::string MainMetric(const v1::Component& task);
 // better.
 bool IsAccuracy(absl::string_view metric);
 
-// How a figure's axis calls it: "token accuracy", "mean squared error", "digits accuracy".
-std::string AxisTitleOf(const v1::Component& task, const std::string& metric);
-
 // Value by length; empty where the evaluation does not have the metric.
 std::map<double, double> ByLength(const v1::LengthAccuracies& measured, const std::string& metric);
 
-// INVALID_ARGUMENT where no evaluation of these experiments has the metric, with those there are.
-// OK where there are no evaluations at all.
-absl::Status CheckMetric(const std::vector<PlotExperiment>& experiments, const std::string& metric);
+// What a picture of several tasks shows.
+struct ShownMetric {
+  std::string name;
+  // Called "token accuracy", "mean squared error", "digits accuracy".
+  Axis axis;
+  // The tasks are compared by their losses, of which medians are shown.
+  bool is_median = false;
+};
+
+// `metric`, or where it is empty what the tasks' results are. INVALID_ARGUMENT where no evaluation
+// of these experiments has the metric, with those there are, and where some tasks are compared by
+// accuracies and some by losses.
+absl::StatusOr<ShownMetric> ChooseMetric(const std::vector<PlotExperiment>& experiments,
+                                         const std::vector<const v1::Component*>& tasks,
+                                         const std::string& metric);
 
 }  // namespace lengthwise::client
 

@@ -68,10 +68,10 @@ absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments
   }
   const bool of_accuracy = metric == "accuracy";
   const std::vector<TrialGroup> groups = GroupTrials(experiments);
-  std::map<const PlotExperiment*, Curves> losses, shown;
+  std::map<const PlotExperiment*, Curves> losses, accuracies;
   for (const PlotExperiment& experiment : experiments) {
     losses[&experiment] = CurvesOf(experiment, /*of_accuracy=*/false);
-    shown[&experiment] = CurvesOf(experiment, of_accuracy);
+    if (of_accuracy) accuracies[&experiment] = CurvesOf(experiment, of_accuracy);
   }
   Figure figure{.kind = "loss",
                 .title = absl::StrCat(of_accuracy ? "Accuracy in training: " : "Training loss: ",
@@ -88,7 +88,7 @@ absl::StatusOr<Figure> LossFigure(const std::vector<PlotExperiment>& experiments
     Panel panel{.title = TaskTitle(*task)};
     for (const TrialGroup& group : groups) {
       if (Label(*group.task) != Label(*task)) continue;
-      const Curves& of_trials = shown[group.experiment];
+      const Curves& of_trials = (of_accuracy ? accuracies : losses)[group.experiment];
       const SeedGroup* seeds = ShownRate(group, losses[group.experiment]);
       if (seeds == nullptr) continue;
       SeedCurves curves;

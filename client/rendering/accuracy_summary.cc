@@ -6,30 +6,18 @@
 #include <optional>
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/rendering/component_label.h"
+#include "client/rendering/metrics.h"
 #include "client/rendering/numbers.h"
+#include "client/rendering/text.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-// Absent where the evaluation does not have it.
-Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name, int index) {
-  for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
-    if (metric.name() == name && index < metric.values_size()) return metric.values(index);
-  }
-  return {};
-}
-
-std::string Capitalized(std::string text) {
-  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
-  return text;
-}
 
 // "trained on lengths up to 20", "trained on up to 5 digits".
 std::string WhatIsSeen(const AccuracySummary& summary) {
@@ -144,10 +132,9 @@ void WriteAccuracies(const std::vector<v1::Trial>& trials,
   std::vector<std::string> columns = {
       "trial", "task",  "network", "encoding", "learning_rate", "weight_seed", "data_seed",
       "step",  "final", "length",  "seen",     "accuracy",      "loss",        "sequences"};
-  std::set<std::string> metrics;
+  const std::set<std::string> metrics = MetricNames(accuracies);
   bool training = false;
   for (const auto& evaluation : accuracies.evaluations()) {
-    for (const auto& metric : evaluation.accuracies().metrics()) metrics.insert(metric.name());
     training = training || evaluation.accuracies().has_training_accuracy();
   }
   columns.insert(columns.end(), metrics.begin(), metrics.end());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -115,6 +116,11 @@ std::string Palette::operator()(Paint paint, absl::string_view text) const {
   static constexpr std::array<const char*, 9> kCodes = {"0",  "1",  "2",  "31", "32",
                                                         "33", "34", "35", "36"};
   return absl::StrCat("\x1b[", kCodes[static_cast<int>(paint)], "m", text, "\x1b[0m");
+}
+
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return text;
 }
 
 }  // namespace lengthwise::client

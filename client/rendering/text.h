@@ -23,6 +23,9 @@ std::string PadLeft(absl::string_view text, int width);
 // with `indent` spaces.
 std::string Wrap(absl::string_view text, int width, int indent);
 
+// With its first letter, of ASCII, in upper case.
+std::string Capitalized(std::string text);
+
 enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
 
 // The colours of series in a chart, in their order.

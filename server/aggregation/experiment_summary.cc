@@ -1,9 +1,9 @@
 #include "server/aggregation/experiment_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "statistics/seed_statistic.h"
 #include "statistics/summary.h"
 
 namespace lengthwise::server {
@@ -29,22 +29,6 @@ void Count(v1::TrialState state, v1::TrialCounts& counts) {
     default:
       return counts.set_cancelled(counts.cancelled() + 1);
   }
-}
-
-// In two passes, so that values which differ little keep their difference.
-void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Statistic& answer) {
-  if (values.empty()) return;
-  const double count = static_cast<double>(values.size());
-  double sum = 0;
-  for (const double value : values) sum += value;
-  const double mean = sum / count;
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  answer.set_trials(static_cast<int32_t>(values.size()));
-  answer.set_mean(mean);
-  answer.set_deviation(values.size() < 2 ? 0 : std::sqrt(squares / (count - 1)));
-  answer.set_min(*std::min_element(values.begin(), values.end()));
-  answer.set_max(*std::max_element(values.begin(), values.end()));
 }
 
 void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Quantiles& answer) {
@@ -182,11 +166,13 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
       best_seen = &member;
     }
   }
-  Fill(unseen, *answer.mutable_unseen_accuracy());
-  Fill(seen, *answer.mutable_seen_accuracy());
-  if (!training.empty()) Fill(training, *answer.mutable_training_accuracy());
-  Fill(seconds, *answer.mutable_training_seconds());
-  Fill(rates, *answer.mutable_steps_per_second());
+  *answer.mutable_unseen_accuracy() = statistics::SeedStatistic(unseen);
+  *answer.mutable_seen_accuracy() = statistics::SeedStatistic(seen);
+  if (!training.empty()) {
+    *answer.mutable_training_accuracy() = statistics::SeedStatistic(training);
+  }
+  *answer.mutable_training_seconds() = statistics::SeedStatistic(seconds);
+  *answer.mutable_steps_per_second() = statistics::SeedStatistic(rates);
   if (const Member* best = best_unseen ? best_unseen : best_seen; best != nullptr) {
     answer.set_best_trial(best->id);
   }

@@ -1,7 +1,8 @@
 // Durations and numbers of calls, by method and code, seen by a gRPC interceptor.
 //
-//   lengthwise_rpc_seconds{method,code}  histogram: from a call's start to its status; streams are
-//   long on purpose lengthwise_rpc_open_streams{method}  gauge: streaming calls that have not ended
+//   lengthwise_rpc_seconds{method,code}  histogram: from a call's start to its status; streams
+//                                        are long on purpose
+//   lengthwise_rpc_open_streams{method}  gauge: streaming calls that have not ended
 //
 // `method` is "ExperimentService/GetTrial" for the rpcs of the API and "other" for all else: a
 // client, which needs no token to call what does not exist, cannot make label values up.

@@ -136,7 +136,11 @@ TEST(AdditiveEncodingsTest, AlibiIsTheFormula) {
   }
 }
 
-TEST(AdditiveEncodingsTest, RopeIsTheFormula) {
+// Compares what RoPE makes of the golden queries and keys with the values under `form`. `to_pairs`
+// brings features [.., n, d] of that form into the order in which neighbours are turned together,
+// `from_pairs` back; logits do not depend on it.
+template <typename ToPairs, typename FromPairs>
+void ExpectRope(const std::string& form, ToPairs to_pairs, FromPairs from_pairs) {
   const json golden = ReadGolden("rope.json");
   if (golden.is_null()) GTEST_SKIP() << "no rope.json";
   for (const json& reference : golden.at("cases")) {
@@ -144,50 +148,36 @@ TEST(AdditiveEncodingsTest, RopeIsTheFormula) {
     for (const at::ScalarType dtype : kFormulaTypes) {
       const EncodingSubject rope("rope", {}, {.blocks = 1, .heads = 1, .d_model = d}, dtype);
       const auto vectors = [&](const char* name) {
-        return Float64Values(reference.at(name)).to(dtype).view({1, 1, 1, n, d});
+        return to_pairs(Float64Values(reference.at(name)).to(dtype).view({1, 1, 1, n, d}));
       };
       at::Tensor q = vectors("q"), k = vectors("k");
       rope.encoding->Rotate(Float64Values(reference.at("positions")).to(at::kLong).unsqueeze(0), q,
                             k);
-      const json& expected = reference.at("interleaved");
-      ExpectAgreement(q, expected.at("q"), dtype);
-      ExpectAgreement(k, expected.at("k"), dtype);
+      const json& expected = reference.at(form);
+      ExpectAgreement(from_pairs(q), expected.at("q"), dtype);
+      ExpectAgreement(from_pairs(k), expected.at("k"), dtype);
       ExpectAgreement(at::matmul(q, k.transpose(-1, -2)).div(std::sqrt(static_cast<double>(d))),
                       expected.at("logits"), dtype);
     }
   }
 }
 
+TEST(AdditiveEncodingsTest, RopeIsTheFormula) {
+  const auto same = [](const at::Tensor& features) { return features; };
+  ExpectRope("interleaved", same, same);
+}
+
 // Rotating the features k and k + d/2 together is rotating 2k and 2k + 1 of vectors in another
 // order, which weights learn or are permuted to: logits are the same.
 TEST(AdditiveEncodingsTest, RopeIsTheHalfSplitFormulaOfFeaturesInAnotherOrder) {
-  const json golden = ReadGolden("rope.json");
-  if (golden.is_null()) GTEST_SKIP() << "no rope.json";
-  for (const json& reference : golden.at("cases")) {
-    const int64_t n = reference.at("n"), d = reference.at("d");
-    for (const at::ScalarType dtype : kFormulaTypes) {
-      const EncodingSubject rope("rope", {}, {.blocks = 1, .heads = 1, .d_model = d}, dtype);
-      // [k, k + d/2] as [2k, 2k + 1], and back.
-      const auto interleaved = [&](const char* name) {
-        return Float64Values(reference.at(name))
-            .to(dtype)
-            .view({1, 1, 1, n, 2, d / 2})
-            .transpose(-1, -2)
-            .reshape({1, 1, 1, n, d});
-      };
-      const auto half_split = [&](const at::Tensor& features) {
-        return features.view({1, 1, 1, n, d / 2, 2}).transpose(-1, -2).reshape({1, 1, 1, n, d});
-      };
-      at::Tensor q = interleaved("q"), k = interleaved("k");
-      rope.encoding->Rotate(Float64Values(reference.at("positions")).to(at::kLong).unsqueeze(0), q,
-                            k);
-      const json& expected = reference.at("half_split");
-      ExpectAgreement(half_split(q), expected.at("q"), dtype);
-      ExpectAgreement(half_split(k), expected.at("k"), dtype);
-      ExpectAgreement(at::matmul(q, k.transpose(-1, -2)).div(std::sqrt(static_cast<double>(d))),
-                      expected.at("logits"), dtype);
-    }
-  }
+  ExpectRope(
+      "half_split",
+      [](const at::Tensor& features) {
+        return features.unflatten(-1, {2, -1}).transpose(-1, -2).flatten(-2);
+      },
+      [](const at::Tensor& features) {
+        return features.unflatten(-1, {-1, 2}).transpose(-1, -2).flatten(-2);
+      });
 }
 
 }  // namespace

@@ -26,16 +26,6 @@ at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets, int
                       tasks::kNoTarget);
 }
 
-// Where each piece stands when passes are made of them (training::MakePasses).
-std::vector<size_t> OrderInPasses(const std::vector<training::TextPiece>& pieces) {
-  std::vector<size_t> order(pieces.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return pieces[a].tokens.size() < pieces[b].tokens.size();
-  });
-  return order;
-}
-
 }  // namespace
 
 models::ExampleGroups ToExampleGroups(const TextPass& pass, at::Device device) {
@@ -132,23 +122,18 @@ std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& p
   for (const tasks::TextExample& question : questions) {
     pieces.push_back(training::TextExamples::AnswerPiece(question));
   }
-  const std::vector<size_t> order = OrderInPasses(pieces);
-  std::vector<float> means;
+  const size_t before = each == nullptr ? 0 : each->size();
+  if (each != nullptr) each->resize(before + pieces.size());
   double sum = 0;
-  for (const TextPass& pass : training::MakePasses(std::move(pieces))) {
+  for (const TextPass& pass : training::MakePasses(pieces)) {
     if (!keep_going()) return std::nullopt;
     const at::Tensor logits =
         model_.Forward(parameters, ToExampleGroups(pass, device), positions, nullptr, nullptr);
     const at::Tensor targets = TargetsOf(pass, device);
     sum += SumCrossEntropy(logits, targets).to(at::kDouble).item<double>();
     if (each == nullptr) continue;
-    const std::vector<float> of_pass = MeanCrossEntropies(pass, logits, targets);
-    means.insert(means.end(), of_pass.begin(), of_pass.end());
-  }
-  if (each != nullptr) {
-    const size_t before = each->size();
-    each->resize(before + means.size());
-    for (size_t i = 0; i < means.size(); ++i) (*each)[before + order[i]] = means[i];
+    const std::vector<float> means = MeanCrossEntropies(pass, logits, targets);
+    for (size_t i = 0; i < means.size(); ++i) (*each)[before + pass.pieces[i]] = means[i];
   }
   return sum;
 }

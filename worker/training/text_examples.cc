@@ -1,23 +1,21 @@
 #include "worker/training/text_examples.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "specification/packing.h"
 
 namespace lengthwise::worker::training {
 namespace {
-
-bool RestartsPositions(const v1::Packing& packing) {
-  return packing.has_reset_positions() ? packing.reset_positions() : !packing.attend_across();
-}
 
 // The pieces of the sequence at the places start .. end - 1 of the batch.
 void AddSequence(const tasks::PackedBatch& batch, size_t start, size_t end,
                  const v1::Packing& packing, std::vector<TextPiece>& pieces) {
   while (end > start && batch.segments[end - 1] == tasks::kNoExample) --end;
   // Where attention and positions agree on what a sequence is, runs need no mention.
-  const bool across = packing.attend_across(), restart = RestartsPositions(packing);
+  const bool across = packing.attend_across(), restart = specification::RestartsPositions(packing);
   const bool agree = across != restart;
   for (size_t place = start; place < end; ++place) {
     const bool new_example = place == start || batch.segments[place] != batch.segments[place - 1];
@@ -49,12 +47,16 @@ int64_t TextPass::Counted() const {
          std::count(targets.begin(), targets.end(), tasks::kNoTarget);
 }
 
-std::vector<TextPass> MakePasses(std::vector<TextPiece> pieces) {
-  std::stable_sort(pieces.begin(), pieces.end(), [](const TextPiece& a, const TextPiece& b) {
+std::vector<TextPass> MakePasses(const std::vector<TextPiece>& pieces) {
+  std::vector<size_t> order(pieces.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t first, size_t second) {
+    const TextPiece &a = pieces[first], &b = pieces[second];
     return a.tokens.size() != b.tokens.size() ? a.tokens.size() < b.tokens.size() : a.runs < b.runs;
   });
   std::vector<TextPass> passes;
-  for (const TextPiece& piece : pieces) {
+  for (const size_t index : order) {
+    const TextPiece& piece = pieces[index];
     const auto length = static_cast<int64_t>(piece.tokens.size());
     if (passes.empty() ||
         static_cast<int64_t>(passes.back().tokens.size()) + length > kPassTokens) {
@@ -66,6 +68,7 @@ std::vector<TextPass> MakePasses(std::vector<TextPiece> pieces) {
       pass.groups.push_back({.examples = 0, .length = length, .runs = piece.runs});
     }
     ++pass.groups.back().examples;
+    pass.pieces.push_back(index);
     pass.tokens.insert(pass.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     pass.targets.insert(pass.targets.end(), piece.targets.begin(), piece.targets.end());
   }
@@ -78,7 +81,7 @@ TextExamples::TextExamples(std::unique_ptr<tasks::TextTask> task, const v1::Trai
 int64_t TextExamples::LongestTraining(const v1::Training& training) const {
   const v1::Packing& packing = training.packing();
   return tasks::LongestTraining(*task_, training.lengths().max(), packing.tokens(),
-                                packing.attend_across() || !RestartsPositions(packing));
+                                specification::JoinsExamples(packing));
 }
 
 double TextExamples::ExamplesOfStep(const v1::Training& training) const {
@@ -106,14 +109,14 @@ std::vector<TextPass> TextExamples::TrainingPasses(uint64_t data_seed, int64_t s
                                static_cast<uint64_t>(step),
                                {.sequences = training_.batch_size(),
                                 .length = packing.tokens(),
-                                .positions_restart = RestartsPositions(packing),
+                                .positions_restart = specification::RestartsPositions(packing),
                                 .answers_only = packing.answers_only()});
   std::vector<TextPiece> pieces;
   const auto length = static_cast<size_t>(packing.tokens());
   for (size_t start = 0; start < batch.tokens.size(); start += length) {
     AddSequence(batch, start, start + length, packing, pieces);
   }
-  return MakePasses(std::move(pieces));
+  return MakePasses(pieces);
 }
 
 tasks::TextExample TextExamples::Question(uint64_t seed, int64_t n, int64_t number) const {

@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_WORKER_TRAINING_TEXT_EXAMPLES_H_
 #define LENGTHWISE_WORKER_TRAINING_TEXT_EXAMPLES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -34,6 +35,8 @@ struct TextPass {
   std::vector<int64_t> tokens;   // [N]
   std::vector<int64_t> targets;  // [N]; the token to be predicted, or tasks::kNoTarget
   std::vector<Group> groups;     // by ascending length
+  // Which of the pieces that passes are made of each example is.
+  std::vector<size_t> pieces;
 
   int64_t examples() const;
   int64_t Counted() const;  // targets
@@ -55,7 +58,7 @@ inline constexpr int64_t kPassTokens = 8192;
 
 // The pieces by ascending length, those of one length in their order, in passes that are filled one
 // after another.
-std::vector<TextPass> MakePasses(std::vector<TextPiece> pieces);
+std::vector<TextPass> MakePasses(const std::vector<TextPiece>& pieces);
 
 class TextExamples : public ExampleSource {
  public:
