@@ -5,7 +5,8 @@
 #
 # --long adds what takes longer than a change should wait for; --long=PART adds one part of it:
 #   asan        unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
-#   tsan        the same under ThreadSanitizer
+#   asan_libtorch  unit tests with LibTorch under the same
+#   tsan        unit tests without LibTorch under ThreadSanitizer
 #   fuzz        libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
 #   faults      tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
 #   benchmarks  load on the service and the scheduler, a watch and the results of a large experiment, shortened: that
@@ -18,7 +19,7 @@ cd "$(dirname "$0")/.."
 FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
 
 # Minutes that a part needs at least on two cores, with most of its objects in the disk cache.
-declare -A needs=([asan]=10 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5)
+declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5)
 
 started=$SECONDS
 within=0
@@ -27,7 +28,7 @@ parts=()
 targets=()
 for argument in "$@"; do
   case $argument in
-    --long) parts=(asan tsan fuzz faults benchmarks) ;;
+    --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks) ;;
     --long=*)
       IFS=, read -ra parts <<<"${argument#--long=}"
       for part in "${parts[@]}"; do
@@ -111,13 +112,16 @@ step "4/4 testing"
 run_tests plain "${filter[@]}" "${targets[@]}"
 printf 'tests took %s s, everything %s s\n' "$((SECONDS - built))" "$((SECONDS - started))"
 
-# Tests of code that knows no LibTorch, whose own allocations and threads the sanitizers do not understand. Those of
-# tests/faults and tests/python are of processes, which do not get other code to see by it. The tags no-asan and no-tsan
-# leave a test out where one of them has nothing to find and would take long.
-without_libtorch() {
-  bazel cquery --noshow_progress 'tests(//...) except
-    (rdeps(//..., @libtorch//:libtorch) union attr(tags, "manual|long_part|no-'"$1"'", //...) union //tests/faults/... union
-     //tests/python/...)' |
+# unit_tests PART: those that a sanitizer runs. Tests of processes (end_to_end, faults, monitoring, documentation, python) do
+# not get other code to see by it; the tags no-asan and no-tsan leave a test out where one of them has nothing to find and
+# would take long.
+unit_tests() {
+  local libtorch='rdeps(//..., @libtorch//:libtorch)' which sanitizer=${1%_libtorch}
+  which="except $libtorch"
+  [ "$1" = "$sanitizer" ] || which="intersect $libtorch"
+  bazel cquery --noshow_progress 'tests(//...) '"$which"' except
+    (attr(tags, "manual|long_part|no-'"$sanitizer"'", //...) union //tests/end_to_end/... union //tests/faults/... union
+     //tests/monitoring/... union //tests/documentation/... union //tests/python/...)' |
     sed 's/ (.*//' | sort -u
 }
 for part in "${parts[@]}"; do
@@ -132,9 +136,9 @@ for part in "${parts[@]}"; do
     limit=$((left - 60)) # a minute to stop and to count
   fi
   case $part in
-    asan | tsan)
-      step "long: unit tests with --config=$part"
-      without_libtorch "$part" >"$results/$part.targets"
+    asan | asan_libtorch | tsan)
+      step "long: unit tests, $part"
+      unit_tests "$part" >"$results/$part.targets"
       run_tests "$part" "--config=$part" --target_pattern_file="$results/$part.targets"
       ;;
     faults)
