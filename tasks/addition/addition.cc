@@ -70,14 +70,19 @@ class AdditionTask final : public TextTask {
           "random_space_decay is about random spaces, of which there are none: set random_space or "
           "leave random_space_decay out");
     }
-    const int64_t largest = hints ? kHints - 1 : kLargestSizeWithoutHints;
+    const int32_t symbols = settings_.format.hint_symbols;
+    if (symbols != kHints && !hints) {
+      return absl::InvalidArgumentError(
+          "hint_symbols is about index hints, of which there are none: set index_hints to true or "
+          "leave hint_symbols out");
+    }
+    const int64_t largest = hints ? symbols - 1 : kLargestSizeWithoutHints;
     if (size < 1 || size > largest) {
-      return absl::InvalidArgumentError(absl::StrCat("operands have 1 to ", largest, " digits",
-                                                     hints ? " with index hints, of which there "
-                                                             "are 102 and one more is used for the "
-                                                             "carry"
-                                                           : "",
-                                                     ", not ", size));
+      const std::string why = hints ? absl::StrCat(" with index hints, of which there are ",
+                                                   symbols, " and one more is used for the carry")
+                                    : "";
+      return absl::InvalidArgumentError(
+          absl::StrCat("operands have 1 to ", largest, " digits", why, ", not ", size));
     }
     return absl::OkStatus();
   }
@@ -92,7 +97,8 @@ class AdditionTask final : public TextTask {
     const Problem problem{DrawOperand(size, stream), DrawOperand(size, stream)};
     int32_t first_hint = 0;
     if (settings_.format.index_hints) {
-      const int64_t last = settings_.hints_wrap ? kHints - 1 : kHints - (size + 1);
+      const int32_t symbols = settings_.format.hint_symbols;
+      const int64_t last = settings_.hints_wrap ? symbols - 1 : symbols - (size + 1);
       first_hint = static_cast<int32_t>(stream.Between(0, last));
     }
     TextExample example = Write(problem, settings_.format, first_hint);
@@ -182,6 +188,7 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
                           : order == "reversed" ? Order::kReversed
                                                 : Order::kPaired;
   settings.format.index_hints = parameters.Bool("index_hints");
+  settings.format.hint_symbols = static_cast<int32_t>(parameters.Int("hint_symbols"));
   settings.format.zero_padding = parameters.Bool("zero_padding");
   settings.hints_wrap = parameters.Bool("hints_wrap");
   settings.leading_zeros = parameters.Bool("leading_zeros");
@@ -212,13 +219,19 @@ const TaskEntry& DecimalAddition() {
              .default_value = true,
              .documentation = "A symbol of an ordered set of 102 before every digit, consecutive "
                               "from a random one and the same in all three numbers."},
+            {.name = "hint_symbols",
+             .default_value = int64_t{kHints},
+             .documentation = "How many of these symbols are used, one more than the most digits "
+                              "that can be asked. With few, each is met often in little training.",
+             .minimum = 2,
+             .maximum = kHints},
             {.name = "zero_padding",
              .default_value = true,
              .documentation = "Writes all numbers with one digit more than the operands have, for "
                               "the carry."},
             {.name = "hints_wrap",
              .default_value = false,
-             .documentation = "Lets the first hint be any of the 102 and goes on with the first "
+             .documentation = "Lets the first hint be any of them and goes on with the first "
                               "symbol after the last one. False: consecutive symbols alone."},
             {.name = "leading_zeros",
              .default_value = false,

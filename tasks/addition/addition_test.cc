@@ -141,6 +141,28 @@ TEST(DecimalAdditionTest, HintsCanWrap) {
   EXPECT_TRUE(wrapped);
 }
 
+TEST(DecimalAdditionTest, FewHintSymbolsCanBeUsed) {
+  for (const bool wrap : {false, true}) {
+    const AdditionTask task({{"hint_symbols", int64_t{6}}, {"hints_wrap", wrap}});
+    std::set<int32_t> starts, symbols;
+    for (uint32_t row = 0; row < 500; ++row) {
+      const Tokens tokens = task.Draw(2, row).tokens;
+      starts.insert(tokens[0]);
+      for (const int32_t token : tokens) {
+        if (IsHint(token)) symbols.insert(token - kFirstHint);
+      }
+    }
+    EXPECT_THAT(symbols, ElementsAre(0, 1, 2, 3, 4, 5));
+    EXPECT_EQ(starts.size(), wrap ? 6U : 4U);
+    EXPECT_TRUE(task->Check(5).ok());
+    EXPECT_THAT(std::string(task->Check(6).message()),
+                HasSubstr("1 to 5 digits with index hints, of which there are 6"));
+    EXPECT_EQ(task->vocabulary(), 117) << "a model can go on with more";
+  }
+  const AdditionTask none({{"hint_symbols", int64_t{6}}, {"index_hints", false}});
+  EXPECT_THAT(std::string(none->Check(3).message()), HasSubstr("of which there are none"));
+}
+
 TEST(DecimalAdditionTest, TheVocabularyHas116TokensAndPadding) {
   const AdditionTask task;
   EXPECT_EQ(task->vocabulary(), 117);

@@ -27,7 +27,7 @@ void WriteNumber(const Digits& digits, size_t count, const Format& format, int32
                  std::vector<int32_t>& tokens) {
   for (size_t i = 0; i < count; ++i) {
     if (format.index_hints) {
-      tokens.push_back(kFirstHint + (first_hint + static_cast<int32_t>(i)) % kHints);
+      tokens.push_back(kFirstHint + (first_hint + static_cast<int32_t>(i)) % format.hint_symbols);
     }
     tokens.push_back(digits[format.order == Order::kStandard ? count - 1 - i : i]);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "tasks/addition/vocabulary.h"
 #include "tasks/text.h"
 
 namespace lengthwise::tasks::addition {
@@ -32,6 +33,8 @@ struct Format {
   // Before each digit a hint; the hints of a number follow each other from the same first one in
   // all three, in order of appearance.
   bool index_hints = true;
+  // The hints that are used: the first so many of kHints, 2 at least.
+  int32_t hint_symbols = kHints;
 };
 
 // Digits of a + b, n + 1 of them, and carries into each of these digits (carries[0] is 0).
@@ -39,7 +42,7 @@ Digits Sum(const Problem& problem);
 Digits CarriesInto(const Problem& problem);
 
 // The tokens of the addition, with the end token. The number of hints used is n + 1 at most;
-// those after the last hint symbol are the first ones again.
+// those after the last hint symbol in use are the first ones again.
 TextExample Write(const Problem& problem, const Format& format, int32_t first_hint);
 
 // Tokens of Write for n digits, at most.
