@@ -18,9 +18,9 @@ TEST(ProcessUsage, SaysWhatThisProcessTakes) {
   std::vector<char> memory(64 << 20, 1);
   const int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
   double sum = 0;
-  while (ReadProcessUsage().cpu_seconds < before.cpu_seconds + 0.05) {
+  do {
     for (const char byte : memory) sum += byte;
-  }
+  } while (ReadProcessUsage().cpu_seconds < before.cpu_seconds + 0.05);
   const ProcessUsage after = ReadProcessUsage();
   EXPECT_GT(sum, 0);
   EXPECT_GE(after.resident_bytes - before.resident_bytes, 60 << 20);
