@@ -6,7 +6,7 @@ are the median of the runs and their range. `--clock cpu` compares processor tim
 other programs use as well (with one thread; idle OpenMP threads count as busy).
 
   bazel build //benchmarks:training_step
-  benchmarks/compare_training_step.py --python ENVIRONMENT/bin/python --encodings none relative --lengths 40
+  benchmarks/compare_training_step.py --python ENVIRONMENT/bin/python --encodings none randomized_relative --lengths 40
 
 ENVIRONMENT is a Python environment that imports torch. Another PyTorch script with the same options and JSON keys can be
 given by --peer.
@@ -42,7 +42,8 @@ def main():
     parser.add_argument("--peer", default=ROOT / "benchmarks/pytorch_step.py")
     parser.add_argument("--python", default="python3", help="of an environment with PyTorch")
     parser.add_argument("--modes", nargs="+", default=["eager", "compile"], choices=["eager", "sdpa", "compile"])
-    parser.add_argument("--encodings", nargs="+", default=["none", "sin_cos", "rope", "alibi", "relative"])
+    parser.add_argument("--encodings", nargs="+",
+                        default=["none", "sin_cos", "rope", "alibi", "relative", "randomized_relative"])
     parser.add_argument("--lengths", nargs="+", type=int, default=[10, 20, 40])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The training step of benchmarks/training_step in PyTorch, as its users write it.
 
-Reverse string, batch 128, 5 blocks of 8 heads and d_model 64 with layer norm behind each residual, positions drawn from
-2048, clipping to norm 1, Adam. Prints one line of JSON.
+Reverse string, batch 128, 5 blocks of 8 heads and d_model 64 with layer norm behind each residual, clipping to norm 1,
+Adam; randomized_NAME: positions drawn from 0 to 2047. Prints one line of JSON.
 
-  python3 benchmarks/pytorch_step.py --encoding relative --mode eager --length 40
+  python3 benchmarks/pytorch_step.py --encoding randomized_relative --mode eager --length 40
 """
 import argparse
 import json
@@ -93,21 +93,25 @@ class Encoder(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--encoding", default="relative", choices=["none", "sin_cos", "rope", "alibi", "relative"])
+    encodings = ["none", "sin_cos", "rope", "alibi", "relative"]
+    parser.add_argument("--encoding", default="randomized_relative",
+                        choices=encodings + [f"randomized_{name}" for name in encodings[1:]])
     parser.add_argument("--mode", default="eager", choices=["eager", "sdpa", "compile"])
     parser.add_argument("--length", type=int, default=40)
     parser.add_argument("--steps", type=int, default=20)
     options = parser.parse_args()
     torch.manual_seed(0)
-    model = Encoder(options.encoding, options.mode != "eager")
+    name = options.encoding.removeprefix("randomized_")
+    model = Encoder(name, options.mode != "eager")
     forward = torch.compile(model) if options.mode == "compile" else model
     adam = torch.optim.Adam(model.parameters(), lr=3e-4, fused=options.mode != "eager")
     wall, cpu = [], []
     for step in range(3 + options.steps):
         start, cpu_start = time.perf_counter(), time.process_time()
         text = torch.randint(0, 2, (BATCH, options.length))
-        positions = torch.randperm(MAX_POSITION)[: 2 * options.length].sort().values.float()
-        logits = forward(torch.cat([text, torch.full_like(text, 2)], 1), positions)
+        tokens = 2 * options.length
+        positions = torch.arange(tokens) if name == options.encoding else torch.randperm(MAX_POSITION)[:tokens].sort().values
+        logits = forward(torch.cat([text, torch.full_like(text, 2)], 1), positions.float())
         loss = functional.cross_entropy(logits.flatten(0, 1), text.flip(1).flatten())
         adam.zero_grad()
         loss.backward()

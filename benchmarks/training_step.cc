@@ -1,7 +1,7 @@
 // Time of the product's training step: reverse string, batch 128, 5 blocks of 8 heads and d_model
 // 64, Adam with clipping to norm 1 (Ruoss et al. 2023, appendix B). One line of JSON.
 //
-//   bazel run -c opt //benchmarks:training_step -- --encoding relative --length 40 --threads 2
+//   bazel run -c opt //benchmarks:training_step -- --encoding randomized_relative --length 40
 //
 // benchmarks/compare_training_step.py runs it and PyTorch alternately.
 #include <algorithm>
@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "benchmarks/measuring.h"
 #include "worker/training/pack_model.h"
 
@@ -22,8 +24,7 @@ using benchmarks::PeakBytes;
 using benchmarks::WallSeconds;
 
 struct Options {
-  std::string encoding = "relative";
-  bool randomized = true;
+  std::string encoding = "randomized_relative";
   int length = 40;
   int steps = 20;
   int threads = 2;
@@ -35,10 +36,12 @@ v1::TrialSpecification Trial(const Options& options) {
   v1::TrialSpecification trial;
   trial.mutable_task()->set_name("reverse_string");
   trial.mutable_network()->set_name("encoder");
-  trial.mutable_encoding()->set_name(options.encoding);
-  if (options.encoding != "none") {
+  absl::string_view name = options.encoding;
+  const bool randomized = absl::ConsumePrefix(&name, "randomized_");
+  trial.mutable_encoding()->set_name(std::string(name));
+  if (randomized) {
     auto& encoding = *trial.mutable_encoding()->mutable_parameters();
-    encoding["randomized"].set_bool_value(options.randomized);
+    encoding["randomized"].set_bool_value(true);
     encoding["max_position"].set_number_value(2048);
   }
   v1::Training& training = *trial.mutable_training();
@@ -105,8 +108,8 @@ int Measure(const Options& options) {
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("Times the training step");
-  app.add_option("--encoding", options.encoding);
-  app.add_option("--randomized", options.randomized, "draw positions from 0 .. 2047");
+  app.add_option("--encoding", options.encoding,
+                 "randomized_NAME: with positions drawn from 0 .. 2047");
   app.add_option("--length", options.length, "of the input; tokens are twice as many");
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);
