@@ -4,13 +4,13 @@
 #   tests/run.sh [--long[=PART,...]] [--within=MINUTES] [Bazel targets]
 #
 # --long adds what takes longer than a change should wait for; --long=PART adds one part of it:
-#   asan        unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
-#   asan_libtorch  unit tests with LibTorch under the same
-#   tsan        unit tests without LibTorch under ThreadSanitizer
-#   fuzz        libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
-#   faults      tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
-#   benchmarks  load on the service and the scheduler, a watch and the results of a large experiment, shortened: that
-#               they run, and every answer is right
+#   asan           unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
+#   asan_libtorch  those with LibTorch under the same
+#   tsan           unit tests without LibTorch under ThreadSanitizer
+#   fuzz           libFuzzer on every target of tests/fuzz, $LENGTHWISE_FUZZ_SECONDS each (60)
+#   faults         tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
+#   benchmarks     load on the service and the scheduler, a watch and the results of a large experiment, shortened: that
+#                  they run, and every answer is right
 # --within=MINUTES is for all of it together: a part that would not get far in what is left is not started, and one that
 # is not done by then is stopped. What did not run because of it is said, and counts as skipped.
 set -euo pipefail
