@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <iterator>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -46,6 +47,7 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSettings(const std::strin
   const absl::StatusOr<std::string> text = platform::ReadFile(file);
   if (!text.ok()) return text.status();
   std::vector<std::string> names;
+  names.reserve(std::size(kSettings));
   for (const SettingKind& kind : kSettings) names.push_back(kind.name);
   std::map<std::string, std::string> values;
   // The one place where yaml-cpp's exceptions are caught.

@@ -79,7 +79,7 @@ TestAuthority::TestAuthority(std::string directory, const std::string& name)
       ca_(absl::StrCat(directory_, "/", name, "-ca.pem")),
       keys_(std::make_unique<Keys>()) {
   keys_->key = Checked(EVP_EC_gen("P-256"));
-  X509* certificate = NewCertificate(name, keys_->key, 3600 * 24);
+  X509* certificate = NewCertificate(name, keys_->key, long{3600} * 24);
   keys_->certificate = certificate;
   Checked(X509_set_issuer_name(certificate, X509_get_subject_name(certificate)));
   Extend(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE");
@@ -102,8 +102,8 @@ TestAuthority::Pair TestAuthority::Issue(const std::string& name, absl::Duration
   Extend(certificate, keys_->certificate, NID_ext_key_usage, "serverAuth,clientAuth");
   Extend(certificate, keys_->certificate, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
   Checked(X509_sign(certificate, keys_->key, EVP_sha256()));
-  const Pair pair = {absl::StrCat(directory_, "/", name_, "-", name, ".pem"),
-                     absl::StrCat(directory_, "/", name_, "-", name, ".key")};
+  Pair pair = {absl::StrCat(directory_, "/", name_, "-", name, ".pem"),
+               absl::StrCat(directory_, "/", name_, "-", name, ".key")};
   WriteCertificate(pair.certificate, certificate);
   BIO* pem = Checked(BIO_new(BIO_s_mem()));
   Checked(PEM_write_bio_PrivateKey(pem, key, nullptr, nullptr, 0, nullptr, nullptr));

@@ -20,7 +20,7 @@ absl::Status WriteTokenFile(const std::string& path, absl::string_view token_tex
       return absl::AlreadyExistsError(
           absl::StrCat(path, " exists already; choose another file, or delete it"));
     }
-    const absl::Status error = platform::FileError(errno, "create", path);
+    absl::Status error = platform::FileError(errno, "create", path);
     if (!absl::IsNotFound(error)) return error;
     return absl::NotFoundError(
         absl::StrCat(error.message(), "; make its directory, or name another file"));
@@ -39,7 +39,7 @@ absl::Status WriteTokenFile(const std::string& path, absl::string_view token_tex
 absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
   struct stat status;
   if (stat(path.c_str(), &status) != 0) {
-    const absl::Status error = platform::FileError(errno, "read the token file", path);
+    absl::Status error = platform::FileError(errno, "read the token file", path);
     if (!absl::IsNotFound(error)) return error;
     return absl::NotFoundError(absl::StrCat(
         error.message(), "; set token_file to the one that an administrator gave you"));

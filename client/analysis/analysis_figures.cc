@@ -95,6 +95,7 @@ Figure NoiseFigure(const std::vector<NoiseCurve>& curves,
                 .x = {.label = "standard deviation of the noise on the embeddings of tokens"},
                 .y = AccuracyAxis("accuracy, mean over all lengths")};
   std::vector<const TrialSet*> sets;
+  sets.reserve(curves.size());
   for (const NoiseCurve& curve : curves) sets.push_back(curve.set);
   Panels panels(std::move(sets));
   size_t most = 1;
@@ -156,6 +157,7 @@ absl::StatusOr<Figure> GroundTruthFigure(const std::vector<GroundTruthAttention>
       .map_maximum = 0,
       .map_label = "attention"};
   std::vector<const TrialSet*> sets;
+  sets.reserve(rows.size());
   for (const GroundTruthAttention& row : rows) sets.push_back(row.set);
   bool tasks = false;
   int64_t most_models = 0;

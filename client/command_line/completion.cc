@@ -11,7 +11,7 @@ namespace {
 
 // "--data-dir" is "--data_dir", as the program takes it.
 std::string OptionName(const std::string& word) {
-  const std::string name = word.substr(0, word.find('='));
+  std::string name = word.substr(0, word.find('='));
   if (!absl::StartsWith(name, "--")) return name;
   return absl::StrCat("--", absl::StrReplaceAll(name.substr(2), {{"-", "_"}}));
 }

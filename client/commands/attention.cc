@@ -102,6 +102,7 @@ void WriteJson(const v1::Trial& trial, const std::vector<v1::AttentionMap>& maps
         nlohmann::ordered_json rows = nlohmann::ordered_json::array();
         for (int query = 0; query < map.tokens_size(); ++query) {
           std::vector<float> row;
+          row.reserve(static_cast<size_t>(map.tokens_size()));
           for (int key = 0; key < map.tokens_size(); ++key) {
             row.push_back(probabilities.At(layer, head, query, key));
           }

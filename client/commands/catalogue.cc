@@ -180,6 +180,7 @@ void AddKind(CLI::App& app, Program& program, const std::string& command, const 
           return kSuccess;
         }
         std::vector<const catalogue::Entry*> entries_of_kind;
+        entries_of_kind.reserve(all.size());
         for (const Listed& listed : all) entries_of_kind.push_back(listed.entry);
         std::vector<catalogue::Problem> problems;
         const auto found = catalogue::Find(entries_of_kind, *name, kind, "", problems);
