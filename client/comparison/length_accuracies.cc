@@ -48,8 +48,9 @@ LengthAccuracyStatistics SumUpLengthAccuracies(
     }
   }
   LengthAccuracyStatistics at_lengths;
-  for (const auto& [place, of_trials] : values)
+  for (const auto& [place, of_trials] : values) {
     at_lengths[place] = statistics::SeedStatistic(of_trials);
+  }
   return at_lengths;
 }
 

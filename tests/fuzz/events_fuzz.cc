@@ -3,10 +3,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "google/protobuf/stubs/logging.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/event_checks.h"
 #include "server/coordination/messages.h"
 #include "tests/fuzz/must.h"
+
+// Of text that is not UTF-8, a line for nearly every input.
+[[maybe_unused]] google::protobuf::LogHandler* const kLoud =
+    google::protobuf::SetLogHandler(nullptr);
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lengthwise;
