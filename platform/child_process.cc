@@ -26,6 +26,7 @@ namespace {
 std::vector<std::string> Environment(
     const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> result;
+  result.reserve(added.size());
   for (const auto& [name, value] : added) result.push_back(absl::StrCat(name, "=", value));
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const absl::string_view text(*entry);
@@ -39,6 +40,7 @@ std::vector<std::string> Environment(
 
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;

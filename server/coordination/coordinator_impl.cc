@@ -181,7 +181,7 @@ void CoordinatorImpl::Run() {
   waiters_.clear();
 }
 
-void CoordinatorImpl::ProcessGroup(std::vector<Command> group) {
+void CoordinatorImpl::ProcessGroup(const std::vector<Command>& group) {
   std::vector<Answer> answers;
   std::vector<Waiter> served;
   absl::Status status;

@@ -164,7 +164,7 @@ class CoordinatorImpl : public Coordinator {
   // On the coordinator's thread.
   void Run();
   std::vector<Command> TakeGroup(bool& last);
-  void ProcessGroup(std::vector<Command> group);
+  void ProcessGroup(const std::vector<Command>& group);
   void ServeWaiters(std::vector<Answer>& answers, std::vector<Waiter>& served);
   // `commands` is the size of the group.
   void Publish(Effects effects, absl::Duration commit_time, size_t commands, bool changed);
