@@ -367,32 +367,28 @@ TEST(ResolveTest, TheQuickstartComparesPlainWithRandomizedPositions) {
 
 // What was stored before there was text must mean the same trials as ever: they have no packing.
 TEST(ResolveTest, TextAloneHasAPacking) {
-  const auto text = ResolveText(R"yaml(name: t
+  const auto packing_of = [](const std::string& packing) {
+    const auto text = ResolveText(R"yaml(name: t
 tasks: decimal_addition
 networks: causal_decoder
 encodings: none
 learning_rates: 0.001
-training: {steps: 10, packing: {answers_only: true}}
 evaluation: {lengths: 1..3}
-)yaml");
-  ASSERT_TRUE(text.ok()) << text.status();
-  const v1::Packing packing = text->trials[0].Specification().training().packing();
+training: {steps: 10, packing: {)yaml" +
+                                  packing + "}}\n");
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.ok() ? text->trials[0].Specification().training().packing() : v1::Packing();
+  };
+  const v1::Packing packing = packing_of("answers_only: true");
   EXPECT_EQ(packing.tokens(), 2048);
   EXPECT_TRUE(packing.answers_only());
   EXPECT_TRUE(packing.has_attend_across());
   EXPECT_FALSE(packing.attend_across());
   EXPECT_TRUE(packing.has_reset_positions());
   EXPECT_TRUE(packing.reset_positions());
-  const auto across = ResolveText(R"yaml(name: t
-tasks: decimal_addition
-networks: causal_decoder
-encodings: none
-learning_rates: 0.001
-training: {steps: 10, packing: {attend_across: true}}
-evaluation: {lengths: 1..3}
-)yaml");
-  ASSERT_TRUE(across.ok()) << across.status();
-  EXPECT_FALSE(across->trials[0].Specification().training().packing().reset_positions());
+  const v1::Packing across = packing_of("attend_across: true");
+  EXPECT_TRUE(across.attend_across());
+  EXPECT_FALSE(across.reset_positions());
   const auto other = ResolveText(R"yaml(name: t
 tasks: parity_check
 encodings: none
