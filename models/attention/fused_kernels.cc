@@ -3,12 +3,10 @@
 #include <type_traits>
 
 #include "ATen/ops/empty.h"
-#include "c10/core/DeviceGuard.h"
-#include "c10/core/Stream.h"
-#include "c10/core/impl/VirtualGuardImpl.h"
 #include "models/kernels/attention.h"
 #include "models/kernels/attention_cuda.h"
 #include "models/kernels/bfloat16.h"
+#include "models/layers/on_stream.h"
 #include "models/layers/on_threads.h"
 
 namespace lengthwise::models {
@@ -71,15 +69,6 @@ kernels::AttentionInputsOf<T> Inputs(const FusedCall& call) {
   return inputs;
 }
 
-// The stream of the device that LibTorch would put its own kernels on.
-void* CurrentStream(const at::Device& device) {
-  return c10::impl::VirtualGuardImpl(device.type()).getStream(device).native_handle();
-}
-
-void CheckLaunched(const char* error) {
-  TORCH_CHECK(error == nullptr, "attention's CUDA kernels could not be launched: ", error);
-}
-
 template <typename T>
 void Forward(const FusedCall& call, at::Tensor& output, float* log_sum_exp) {
   const kernels::AttentionInputsOf<T> inputs = Inputs<T>(call);
@@ -87,9 +76,9 @@ void Forward(const FusedCall& call, at::Tensor& output, float* log_sum_exp) {
   if constexpr (std::is_same_v<T, float>) {
     if (call.qkv.is_cpu()) return kernels::AttentionForward(inputs, to, log_sum_exp, OnThreads);
   }
-  const c10::DeviceGuard guard(call.qkv.device());
-  CheckLaunched(
-      kernels::AttentionForwardCuda(inputs, to, log_sum_exp, CurrentStream(call.qkv.device())));
+  OnStream(call.qkv.device(), [&](void* stream) {
+    return kernels::AttentionForwardCuda(inputs, to, log_sum_exp, stream);
+  });
 }
 
 template <typename T>
@@ -112,12 +101,12 @@ void Backward(const FusedCall& call, const at::Tensor& output, const at::Tensor&
       return kernels::AttentionBackward(inputs, from, from_gradient, log_sum_exp, to, OnThreads);
     }
   }
-  const c10::DeviceGuard guard(call.qkv.device());
   at::Tensor workspace = at::empty({kernels::AttentionWorkspaceCuda(inputs.shape, inputs.terms)},
                                    call.qkv.options().dtype(at::kFloat));
-  CheckLaunched(kernels::AttentionBackwardCuda(inputs, from, from_gradient, log_sum_exp, to,
-                                               workspace.mutable_data_ptr<float>(),
-                                               CurrentStream(call.qkv.device())));
+  OnStream(call.qkv.device(), [&](void* stream) {
+    return kernels::AttentionBackwardCuda(inputs, from, from_gradient, log_sum_exp, to,
+                                          workspace.mutable_data_ptr<float>(), stream);
+  });
 }
 
 }  // namespace

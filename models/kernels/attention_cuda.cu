@@ -1,33 +1,8 @@
-#include <cuda_runtime.h>
-
 #include "models/kernels/attention_cuda.h"
 #include "models/kernels/attention_launches.h"
+#include "models/kernels/stream_launcher.h"
 
 namespace lengthwise::kernels {
-namespace {
-
-class StreamLauncher {
- public:
-  explicit StreamLauncher(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
-
-  template <typename... Parameters>
-  void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
-              const Parameters&... arguments) {
-    if (error_ != cudaSuccess) return;
-    kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads),
-             static_cast<size_t>(shared_bytes), stream_>>>(arguments...);
-    error_ = cudaGetLastError();
-  }
-
-  const char* error() const { return error_ == cudaSuccess ? nullptr : cudaGetErrorString(error_); }
-
- private:
-  cudaStream_t stream_;
-  cudaError_t error_ = cudaSuccess;
-};
-
-}  // namespace
-
 bool HasAttentionCuda() { return true; }
 
 template <typename T>

@@ -160,7 +160,7 @@ template <int kWidth>
 LENGTHWISE_DEVICE void LoadFeatures(const float* from, float (&x)[kWidth]) {
   LENGTHWISE_UNROLL
   for (int c = 0; c < kWidth; c += 4) {
-    const simt::Float4 four = simt::Load4(from + c);
+    const simt::Float4 four = simt::Load<4>(from + c);
     LENGTHWISE_UNROLL
     for (int f = 0; f < 4; ++f) x[c + f] = four.x[f];
   }
@@ -171,7 +171,7 @@ LENGTHWISE_DEVICE float Dot(const float (&x)[kWidth], const float* y) {
   float sum = 0;
   LENGTHWISE_UNROLL
   for (int c = 0; c < kWidth; c += 4) {
-    const simt::Float4 four = simt::Load4(y + c);
+    const simt::Float4 four = simt::Load<4>(y + c);
     LENGTHWISE_UNROLL
     for (int f = 0; f < 4; ++f) sum += x[c + f] * four.x[f];
   }
@@ -183,7 +183,7 @@ template <int kWidth>
 LENGTHWISE_DEVICE void AddWeighted(float weight, const float* x, float (&sums)[kWidth]) {
   LENGTHWISE_UNROLL
   for (int c = 0; c < kWidth; c += 4) {
-    const simt::Float4 four = simt::Load4(x + c);
+    const simt::Float4 four = simt::Load<4>(x + c);
     LENGTHWISE_UNROLL
     for (int f = 0; f < 4; ++f) sums[c + f] += weight * four.x[f];
   }

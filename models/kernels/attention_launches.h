@@ -14,6 +14,7 @@
 #include "models/kernels/attention_forward-inl.h"
 #include "models/kernels/attention_terms_backward-inl.h"
 #include "models/kernels/attention_tiles.h"
+#include "models/kernels/sum_parts-inl.h"
 
 namespace lengthwise::kernels {
 
@@ -79,14 +80,6 @@ void LaunchForward(Launcher& launcher, const AttentionInputsOf<T>& inputs,
                     shape.members * shape.heads * call.tiles.BlocksOfHead(), call.tiles.threads,
                     call.tiles.shared_bytes, call);
   });
-}
-
-// Of `parts` [outer, count, size].
-template <typename Launcher>
-void LaunchSum(Launcher& launcher, const float* parts, int64_t outer, int64_t count, int64_t size,
-               float* sums) {
-  launcher.Launch(&SumKernel, DividedUp(outer * size, kSumThreads), kSumThreads, 0, parts, outer,
-                  count, size, sums);
 }
 
 template <typename T, typename Launcher>

@@ -5,7 +5,7 @@
 //
 // and for an R that depends on j - i alone the sums of those over its diagonals. A thread owns a
 // pair, or a diagonal, has its R and sums in registers, and goes through the sequences of a chunk
-// of the batch in their order. SumKernel then adds the chunks up in their order.
+// of the batch in their order. LaunchSum then adds the chunks up in their order.
 #ifndef LENGTHWISE_MODELS_KERNELS_ATTENTION_TERMS_BACKWARD_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_ATTENTION_TERMS_BACKWARD_INL_H_
 
@@ -274,19 +274,6 @@ LENGTHWISE_KERNEL void DiagonalKernel(BackwardCall<T> call, DiagonalTiles tiles)
                 call.relative_parts +
                     ((p * shape.heads + h) * tiles.chunks + chunk) * shape.head_size * places +
                     place);
-}
-
-constexpr int kSumThreads = 128;
-
-// sums[o, s] = parts[o, 0, s] + parts[o, 1, s] + .. of parts [outer, count, size].
-LENGTHWISE_KERNEL void SumKernel(const float* parts, int64_t outer, int64_t count, int64_t size,
-                                 float* sums) {
-  const int64_t item = simt::Block() * kSumThreads + simt::Thread();
-  if (item >= outer * size) return;
-  const float* part = parts + item / size * count * size + item % size;
-  float sum = 0;
-  for (int64_t k = 0; k < count; ++k) sum += part[k * size];
-  sums[item] = sum;
 }
 
 }  // namespace lengthwise::kernels

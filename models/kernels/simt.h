@@ -27,10 +27,12 @@ namespace lengthwise::kernels::simt {
 
 constexpr int kWarp = 32;
 
-// Four floats that are read at once; their address is a multiple of 16 bytes.
-struct alignas(16) Float4 {
-  float x[4];
+// Numbers that are read or written at once; their address is a multiple of their size.
+template <typename T, int kCount>
+struct alignas(sizeof(T) * kCount) Several {
+  T x[kCount];
 };
+using Float4 = Several<float, 4>;
 
 #ifdef __CUDACC__
 
@@ -49,8 +51,13 @@ LENGTHWISE_DEVICE void AddOther(int mask, float (&numbers)[kCount]) {
   for (int k = 0; k < kCount; ++k) numbers[k] += __shfl_xor_sync(0xFFFFFFFFU, numbers[k], mask);
 }
 
-LENGTHWISE_DEVICE Float4 Load4(const float* numbers) {
-  return *reinterpret_cast<const Float4*>(numbers);
+template <int kCount, typename T>
+LENGTHWISE_DEVICE Several<T, kCount> Load(const T* numbers) {
+  return *reinterpret_cast<const Several<T, kCount>*>(numbers);
+}
+template <int kCount, typename T>
+LENGTHWISE_DEVICE void Store(const Several<T, kCount>& several, T* numbers) {
+  *reinterpret_cast<Several<T, kCount>*>(numbers) = several;
 }
 
 extern __shared__ Float4 shared_memory[];
@@ -80,11 +87,17 @@ void AddOther(int mask, float* numbers, int count);
 float* TakeSharedArray(int number, int count);
 void ReportOddAddress();
 
-inline Float4 Load4(const float* numbers) {
-  if (reinterpret_cast<uintptr_t>(numbers) % sizeof(Float4) != 0) ReportOddAddress();
-  Float4 result;
+template <int kCount, typename T>
+Several<T, kCount> Load(const T* numbers) {
+  Several<T, kCount> result;
+  if (reinterpret_cast<uintptr_t>(numbers) % sizeof(result) != 0) ReportOddAddress();
   memcpy(&result, numbers, sizeof(result));
   return result;
+}
+template <int kCount, typename T>
+void Store(const Several<T, kCount>& several, T* numbers) {
+  if (reinterpret_cast<uintptr_t>(numbers) % sizeof(several) != 0) ReportOddAddress();
+  memcpy(numbers, &several, sizeof(several));
 }
 
 template <int kCount>
@@ -101,6 +114,13 @@ class SharedArrays {
 };
 
 #endif
+
+// Each number becomes its sum over the warp, the same bits in every thread.
+template <int kCount>
+LENGTHWISE_DEVICE void AddOverWarp(float (&numbers)[kCount]) {
+  LENGTHWISE_UNROLL
+  for (int mask = 1; mask < kWarp; mask *= 2) AddOther(mask, numbers);
+}
 
 }  // namespace lengthwise::kernels::simt
 

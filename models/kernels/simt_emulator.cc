@@ -337,7 +337,7 @@ void AddOther(int mask, float* numbers, int count) { running->Exchange(mask, num
 float* TakeSharedArray(int number, int count) { return running->TakeShared(number, count); }
 
 void ReportOddAddress() {
-  running->SetProblem("four floats at an address that is no multiple of 16");
+  running->SetProblem("several numbers at an address that is no multiple of their size");
 }
 
 Emulator::Emulator(const Options& options) : device_(std::make_unique<Device>(options)) {}

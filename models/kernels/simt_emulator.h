@@ -9,7 +9,7 @@
 //   - shared memory that is read before it is written: it is full of NaN;
 //   - what is read or written beside an array, under AddressSanitizer: each shared array is an
 //   allocation of its own;
-//   - more shared memory than the launch asked for, and Float4 at odd addresses: problem().
+//   - more shared memory than the launch asked for, and Several at odd addresses: problem().
 #ifndef LENGTHWISE_MODELS_KERNELS_SIMT_EMULATOR_H_
 #define LENGTHWISE_MODELS_KERNELS_SIMT_EMULATOR_H_
 

@@ -71,6 +71,20 @@ TEST(SimtEmulatorTest, LanesAddWhatTheirNeighboursHave) {
   }
 }
 
+void AddWarpKernel(float* out) {
+  float numbers[1] = {static_cast<float>(1 + Thread())};
+  AddOverWarp(numbers);
+  out[Thread()] = numbers[0];
+}
+
+TEST(SimtEmulatorTest, EveryThreadOfAWarpGetsItsSum) {
+  std::vector<float> out(64);
+  Emulator device(kShuffled);
+  device.Launch(&AddWarpKernel, 1, 64, 0, out.data());
+  EXPECT_EQ(device.problem(), "");
+  for (size_t t = 0; t < 64; ++t) EXPECT_EQ(out[t], t < 32 ? 528 : 528 + 32 * 32);
+}
+
 void LeaveEarlyKernel(float*) {
   if (Thread() == 7) return;
   Barrier();
@@ -116,7 +130,7 @@ void OddAddressKernel(float* out) {
   float* numbers = shared.Take(32 + 4);
   numbers[Thread()] = 1;
   Barrier();
-  out[Thread()] = Load4(numbers + (Thread() == 3 ? 2 : 0)).x[0];
+  out[Thread()] = Load<4>(numbers + (Thread() == 3 ? 2 : 0)).x[0];
 }
 
 TEST(SimtEmulatorTest, SharedMemoryIsWhatTheLaunchAskedFor) {
@@ -132,11 +146,11 @@ TEST(SimtEmulatorTest, SharedMemoryIsWhatTheLaunchAskedFor) {
   EXPECT_EQ(short_of_it.problem(), "arrays of 64 bytes in 48 bytes of shared memory");
 }
 
-TEST(SimtEmulatorTest, FourFloatsLieAtAMultipleOf16Bytes) {
+TEST(SimtEmulatorTest, FourFloatsReadAtOnceLieAtAMultipleOf16Bytes) {
   std::vector<float> out(32);
   Emulator device(kForward);
   device.Launch(&OddAddressKernel, 1, 32, 36 * 4, out.data());
-  EXPECT_EQ(device.problem(), "four floats at an address that is no multiple of 16");
+  EXPECT_EQ(device.problem(), "several numbers at an address that is no multiple of their size");
 }
 
 TEST(SimtEmulatorTest, BlocksAreWholeWarps) {

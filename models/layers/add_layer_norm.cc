@@ -3,7 +3,10 @@
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "models/kernels/add_layer_norm.h"
+#include "models/kernels/rows_cuda.h"
+#include "models/layers/kernel_type.h"
 #include "models/layers/layers.h"
+#include "models/layers/on_stream.h"
 #include "models/layers/on_threads.h"
 #include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
@@ -20,7 +23,7 @@ kernels::RowsShape Shape(const at::Tensor& features) {
           .width = features.size(3)};
 }
 
-// All tensors are contiguous.
+// All tensors are contiguous. On a GPU, b may be bfloat16.
 class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& a, const at::Tensor& b,
@@ -28,14 +31,25 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     const kernels::RowsShape shape = Shape(a);
     at::Tensor y = at::empty_like(a), x = at::empty_like(a);
     at::Tensor r = at::empty({shape.members, shape.rows}, a.options());
-    kernels::AddLayerNorm(shape, kLayerNormEpsilon, a.const_data_ptr<float>(),
-                          b.const_data_ptr<float>(), scale.const_data_ptr<float>(),
-                          offset.const_data_ptr<float>(),
-                          {.y = y.mutable_data_ptr<float>(),
-                           .x = x.mutable_data_ptr<float>(),
-                           .r = r.mutable_data_ptr<float>()},
-                          OnThreads);
+    const kernels::AddLayerNormResult result = {.y = y.mutable_data_ptr<float>(),
+                                                .x = x.mutable_data_ptr<float>(),
+                                                .r = r.mutable_data_ptr<float>()};
+    const auto* scales = scale.const_data_ptr<float>();
+    const auto* offsets = offset.const_data_ptr<float>();
+    if (a.is_cpu()) {
+      kernels::AddLayerNorm(shape, kLayerNormEpsilon, a.const_data_ptr<float>(),
+                            b.const_data_ptr<float>(), scales, offsets, result, OnThreads);
+    } else {
+      OnStream(a.device(), [&](void* stream) {
+        return WithKernelType(b, [&](auto type) {
+          return kernels::AddLayerNormCuda(shape, kLayerNormEpsilon, a.const_data_ptr<float>(),
+                                           static_cast<const decltype(type)*>(b.const_data_ptr()),
+                                           scales, offsets, result, stream);
+        });
+      });
+    }
     context->save_for_backward({x, r, scale});
+    context->saved_data["type"] = b.scalar_type();
     return y;
   }
 
@@ -43,26 +57,51 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &r = saved[1], &scale = saved[2];
     const at::Tensor gradient = gradients[0].contiguous();
+    const kernels::RowsShape shape = Shape(x);
     at::Tensor sum = at::empty_like(x), scale_gradient = at::empty_like(scale),
                offset_gradient = at::empty_like(scale);
-    kernels::AddLayerNormBackward(Shape(x), x.const_data_ptr<float>(), r.const_data_ptr<float>(),
-                                  scale.const_data_ptr<float>(), gradient.const_data_ptr<float>(),
-                                  {.sum = sum.mutable_data_ptr<float>(),
-                                   .scale = scale_gradient.mutable_data_ptr<float>(),
-                                   .offset = offset_gradient.mutable_data_ptr<float>()},
-                                  OnThreads);
-    return {sum, sum, scale_gradient, offset_gradient};
+    const kernels::AddLayerNormGradients to = {.sum = sum.mutable_data_ptr<float>(),
+                                               .scale = scale_gradient.mutable_data_ptr<float>(),
+                                               .offset = offset_gradient.mutable_data_ptr<float>()};
+    const auto* normalised = x.const_data_ptr<float>();
+    const auto* rs = r.const_data_ptr<float>();
+    const auto* scales = scale.const_data_ptr<float>();
+    const auto* y_gradient = gradient.const_data_ptr<float>();
+    if (x.is_cpu()) {
+      kernels::AddLayerNormBackward(shape, normalised, rs, scales, y_gradient, to, OnThreads);
+      return {sum, sum, scale_gradient, offset_gradient};
+    }
+    const at::ScalarType type = context->saved_data["type"].toScalarType();
+    at::Tensor b_gradient =
+        type == at::kFloat ? at::Tensor() : at::empty_like(x, x.options().dtype(type));
+    at::Tensor workspace = at::empty({kernels::AddLayerNormWorkspaceCuda(shape)}, x.options());
+    OnStream(x.device(), [&](void* stream) {
+      auto* space = workspace.mutable_data_ptr<float>();
+      if (!b_gradient.defined()) {
+        return kernels::AddLayerNormBackwardCuda<float>(shape, normalised, rs, scales, y_gradient,
+                                                        to, nullptr, space, stream);
+      }
+      return kernels::AddLayerNormBackwardCuda(
+          shape, normalised, rs, scales, y_gradient, to,
+          static_cast<kernels::BFloat16*>(b_gradient.mutable_data_ptr()), space, stream);
+    });
+    return {sum, b_gradient.defined() ? b_gradient : sum, scale_gradient, offset_gradient};
   }
 };
+
+bool CanFuse(const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() != at::kFloat) return false;
+  if (a.is_cpu()) return b.scalar_type() == at::kFloat;
+  return a.is_cuda() && (b.scalar_type() == at::kFloat || b.scalar_type() == at::kBFloat16) &&
+         kernels::HasRowsCuda() && a.size(3) <= kernels::kMaxCudaNormWidth;
+}
 
 }  // namespace
 
 at::Tensor AddLayerNorm(const at::Tensor& given_a, const at::Tensor& given_b,
                         const at::Tensor& scale, const at::Tensor& offset) {
-  const at::Tensor a = Widened(given_a), b = Widened(given_b);
-  if (!a.device().is_cpu() || a.scalar_type() != at::kFloat) {
-    return LayerNorm(a.add(b), scale, offset);
-  }
+  const at::Tensor a = Widened(given_a), b = given_b.is_cpu() ? Widened(given_b) : given_b;
+  if (!CanFuse(a, b)) return LayerNorm(a.add(b), scale, offset);
   return FusedAddLayerNorm::apply(a.contiguous(), b.contiguous(), scale.contiguous(),
                                   offset.contiguous());
 }

@@ -1,109 +1,17 @@
-// The layers that have kernels of their own, against the plain operators in double.
+// The layers that have kernels of their own, on the CPU, against the plain operators in double.
 #include <cmath>
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "ATen/Parallel.h"
-#include "ATen/ops/arange.h"
+#include "ATen/ops/argmax.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/full_like.h"
-#include "ATen/ops/gelu.h"
-#include "ATen/ops/relu.h"
-#include "ATen/ops/sin.h"
+#include "ATen/ops/zeros_like.h"
 #include "gtest/gtest.h"
-#include "models/layers/add_layer_norm.h"
-#include "models/layers/feed_forward.h"
-#include "models/layers/gated_feed_forward.h"
-#include "models/layers/layers.h"
-#include "models/layers/rms_norm.h"
+#include "models/layers/layer_cases.h"
 
 namespace lengthwise::models {
 namespace {
-
-using Tensors = std::vector<at::Tensor>;
-using Function = std::function<at::Tensor(const Tensors&)>;
-
-at::Tensor Numbers(at::IntArrayRef shape, double seed) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return at::arange(count, at::kDouble).mul(12.9898).add(seed).sin().to(at::kFloat).view(shape);
-}
-
-// 1,221 rows a member: more than one chunk of rows, and a rest.
-Tensors FeedForwardInputs(int64_t members, int64_t width) {
-  return {Numbers({members, 111, 11, 6}, 1), Numbers({members, 6, width}, 2),
-          Numbers({members, width}, 3), Numbers({members, width, 6}, 5), Numbers({members, 6}, 6)};
-}
-
-// Not around 0, or the weights' gradients would be sums that cancel.
-Tensors LinearInputs(int64_t members, int64_t inputs, int64_t outputs) {
-  return {Numbers({members, 111, 11, inputs}, 1).add(0.5), Numbers({members, inputs, outputs}, 2),
-          Numbers({members, outputs}, 3)};
-}
-
-Tensors AddLayerNormInputs(int64_t members, int64_t width) {
-  return {Numbers({members, 37, 11, width}, 1), Numbers({members, 37, 11, width}, 5).mul(3).add(1),
-          Numbers({members, width}, 2), Numbers({members, width}, 3)};
-}
-
-Tensors RmsNormInputs(int64_t members, int64_t width) {
-  return {Numbers({members, 37, 11, width}, 1).mul(3), Numbers({members, width}, 2)};
-}
-
-// Gates from -9 to 9: both tails and what is between.
-Tensors GatedFeedForwardInputs(int64_t members, int64_t width) {
-  return {Numbers({members, 37, 11, 6}, 1).mul(3), Numbers({members, 6, 2 * width}, 2),
-          Numbers({members, width, 6}, 5)};
-}
-
-at::Tensor FusedRmsNorm(const Tensors& x) { return RmsNorm(x[0], x[1]); }
-at::Tensor PlainRmsNorm(const Tensors& x) {
-  return x[0]
-      .div(x[0].square().mean(-1, /*keepdim=*/true).add(kRmsNormEpsilon).sqrt())
-      .mul(x[1].unsqueeze(1).unsqueeze(1));
-}
-at::Tensor FusedGatedFeedForward(const Tensors& x) {
-  return GatedFeedForward(x[0], {.inputs = x[1], .output = x[2]}, Gelu::kExact);
-}
-at::Tensor PlainGatedFeedForward(const Tensors& x) {
-  const auto parts = Linear(x[0], x[1]).chunk(2, -1);
-  return Linear(at::gelu(parts[0]).mul(parts[1]), x[2]);
-}
-at::Tensor WithBias(const Tensors& x) { return Linear(x[0], x[1], x[2]); }
-at::Tensor WithoutBias(const Tensors& x) { return Linear(x[0], x[1]); }
-at::Tensor FusedFeedForward(const Tensors& x) {
-  return FeedForward(x[0], {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]});
-}
-at::Tensor PlainFeedForward(const Tensors& x) {
-  return Linear(at::relu(Linear(x[0], x[1], x[2])), x[3], x[4]);
-}
-at::Tensor FusedAddLayerNorm(const Tensors& x) { return AddLayerNorm(x[0], x[1], x[2], x[3]); }
-at::Tensor PlainAddLayerNorm(const Tensors& x) { return LayerNorm(x[0].add(x[1]), x[2], x[3]); }
-
-// The result and the gradients of all inputs, computed in `dtype`.
-Tensors Differentiate(const Tensors& inputs, at::ScalarType dtype, const Function& function) {
-  Tensors leaves;
-  for (const at::Tensor& tensor : inputs) {
-    leaves.push_back(tensor.to(dtype, /*non_blocking=*/false, /*copy=*/true).requires_grad_(true));
-  }
-  const at::Tensor result = function(leaves);
-  // Not around 0, or the gradients of shared parameters would be sums that cancel to rounding
-  // errors.
-  result.mul(Numbers(result.sizes(), 4).add(0.5).to(dtype)).sum().backward();
-  Tensors all = {result.detach()};
-  for (const at::Tensor& leaf : leaves) all.push_back(leaf.grad());
-  return all;
-}
-
-void ExpectClose(const Tensors& fused, const Tensors& plain, const std::string& what) {
-  ASSERT_EQ(fused.size(), plain.size());
-  for (size_t i = 0; i < plain.size(); ++i) {
-    EXPECT_LE(fused[i].to(at::kDouble).sub(plain[i]).abs().max().item<double>(),
-              1e-5 * plain[i].abs().max().item<double>())
-        << what << ", tensor " << i;
-  }
-}
 
 void ExpectSameBits(const Tensors& inputs, const Function& function) {
   at::set_num_threads(1);
@@ -186,6 +94,48 @@ TEST(AddLayerNormTest, AgreesWithPlainOperatorsInDouble) {
                   std::to_string(members) + " members, width " + std::to_string(width));
     }
   }
+}
+
+TEST(CrossEntropyTest, AgreesWithPlainOperatorsInDouble) {
+  for (const int64_t members : {1, 3}) {
+    const Tensors inputs = CrossEntropyInputs(members);
+    ExpectClose(Differentiate(inputs, at::kFloat, FusedCrossEntropy),
+                Differentiate(inputs, at::kDouble, PlainCrossEntropy),
+                std::to_string(members) + " members");
+  }
+}
+
+// float32 has kernels of its own, float64 has not.
+TEST(CrossEntropyTest, CountsTheSameAnswersAsRightInEveryType) {
+  at::Tensor logits = CrossEntropyInputs(3)[0];
+  logits[1].zero_();  // the first of equal logits is the answer
+  const at::Tensor classes = Classes(logits), mask = Mask(classes);
+  const at::Tensor expected = logits.argmax(-1)
+                                  .eq(classes)
+                                  .logical_and(mask)
+                                  .flatten(1)
+                                  .sum(1)
+                                  .to(at::kDouble)
+                                  .div(mask.flatten(1).sum(1));
+  for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
+    EXPECT_TRUE(at::equal(CrossEntropy(logits.to(type), classes, mask).accuracies, expected));
+  }
+  const at::Tensor none = at::zeros_like(mask);
+  EXPECT_EQ(CrossEntropy(logits, classes, none).accuracies.abs().max().item<double>(), 0);
+}
+
+TEST(CrossEntropyTest, TwoThreadsGiveTheBitsOfOne) {
+  ExpectSameBits(CrossEntropyInputs(1), FusedCrossEntropy);
+}
+
+TEST(CrossEntropyTest, APackGivesTheBitsOfItsMembers) {
+  Tensors pack = CrossEntropyInputs(3);
+  // The same classes for all.
+  const auto losses = [](const Tensors& x) {
+    const at::Tensor classes = Classes(x[0].narrow(0, 0, 1)).expand({x[0].size(0), -1, -1});
+    return CrossEntropy(x[0], classes, Mask(classes)).losses;
+  };
+  ExpectPackIsItsMembers(pack, losses);
 }
 
 TEST(RmsNormTest, AgreesWithPlainOperatorsInDouble) {

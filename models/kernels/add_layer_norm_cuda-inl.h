@@ -1,0 +1,186 @@
+// The kernels of rows_cuda.h for residual and layer norm: a warp has a row, whose numbers stay in
+// registers, kOfLane a thread. `Launcher` is that of attention_launches.h.
+#ifndef LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_CUDA_INL_H_
+#define LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_CUDA_INL_H_
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "models/kernels/add_layer_norm.h"
+#include "models/kernels/bfloat16.h"
+#include "models/kernels/column_tiles-inl.h"
+#include "models/kernels/simt.h"
+#include "models/kernels/sum_parts-inl.h"
+
+namespace lengthwise::kernels {
+
+constexpr int kNormWarps = 8;
+constexpr int kNormThreads = kNormWarps * simt::kWarp;
+
+template <typename T>
+struct AddLayerNormCall {
+  RowsShape shape;
+  float epsilon;
+  const float* a;
+  const T* b;
+  const float* scale;
+  const float* offset;
+  AddLayerNormResult result;
+};
+
+template <typename T>
+struct AddLayerNormBackwardCall {
+  RowsShape shape;
+  const float* x;
+  const float* r;
+  const float* scale;
+  const float* y_gradient;
+  float* sum_gradient;
+  T* b_gradient;        // or null
+  float* scale_parts;   // [chunks, width]
+  float* offset_parts;  // [chunks, width]
+};
+
+template <typename T, int kOfLane>
+LENGTHWISE_KERNEL void AddLayerNormKernel(AddLayerNormCall<T> call) {
+  const auto width = static_cast<int>(call.shape.width);
+  const int lane = simt::Thread() % simt::kWarp;
+  const int64_t row = simt::Block() * kNormWarps + simt::Thread() / simt::kWarp;
+  if (row >= call.shape.members * call.shape.rows) return;  // the whole warp
+  const int64_t parameters = row / call.shape.rows * width;
+  const auto columns = static_cast<float>(width);
+
+  float x[kOfLane];
+  float total[1] = {0};
+  LENGTHWISE_UNROLL
+  for (int k = 0; k < kOfLane; ++k) {
+    const int c = lane + k * simt::kWarp;
+    x[k] = c < width ? call.a[row * width + c] + ToFloat(call.b[row * width + c]) : 0.0F;
+    total[0] += x[k];
+  }
+  simt::AddOverWarp(total);
+  const float mean = total[0] / columns;
+  float squares[1] = {0};
+  LENGTHWISE_UNROLL
+  for (int k = 0; k < kOfLane; ++k) {
+    x[k] -= mean;
+    if (lane + k * simt::kWarp < width) squares[0] += x[k] * x[k];
+  }
+  simt::AddOverWarp(squares);
+  const float r = 1 / sqrtf(squares[0] / columns + call.epsilon);
+  if (lane == 0) call.result.r[row] = r;
+  LENGTHWISE_UNROLL
+  for (int k = 0; k < kOfLane; ++k) {
+    const int c = lane + k * simt::kWarp;
+    if (c >= width) continue;
+    call.result.x[row * width + c] = x[k] * r;
+    call.result.y[row * width + c] =
+        x[k] * r * call.scale[parameters + c] + call.offset[parameters + c];
+  }
+}
+
+// A block has a chunk of one member's rows; its warps take turns at them.
+template <typename T, int kOfLane>
+LENGTHWISE_KERNEL void AddLayerNormBackwardKernel(AddLayerNormBackwardCall<T> call) {
+  const auto width = static_cast<int>(call.shape.width);
+  const int lane = simt::Thread() % simt::kWarp, warp = simt::Thread() / simt::kWarp;
+  const int64_t chunk = simt::Block(), member = chunk / Chunks(call.shape);
+  const int64_t first = member * call.shape.rows + chunk % Chunks(call.shape) * kChunkRows;
+  const int64_t rest = (member + 1) * call.shape.rows - first;
+  const auto columns = static_cast<float>(width);
+  simt::SharedArrays arrays;
+  float* shared = arrays.Take(kNormWarps * width);
+
+  float scales[kOfLane], scale_sums[kOfLane], offset_sums[kOfLane];
+  LENGTHWISE_UNROLL
+  for (int k = 0; k < kOfLane; ++k) {
+    const int c = lane + k * simt::kWarp;
+    scales[k] = c < width ? call.scale[member * width + c] : 0.0F;
+    scale_sums[k] = offset_sums[k] = 0;
+  }
+  for (int64_t row = first + warp; row < first + (rest < kChunkRows ? rest : kChunkRows);
+       row += kNormWarps) {
+    float x[kOfLane], dx[kOfLane];
+    float means[2] = {0, 0};  // of dx, and of dx x
+    LENGTHWISE_UNROLL
+    for (int k = 0; k < kOfLane; ++k) {
+      const int c = lane + k * simt::kWarp;
+      const bool there = c < width;
+      x[k] = there ? call.x[row * width + c] : 0.0F;
+      const float dy = there ? call.y_gradient[row * width + c] : 0.0F;
+      scale_sums[k] += dy * x[k];
+      offset_sums[k] += dy;
+      dx[k] = dy * scales[k];
+      means[0] += dx[k];
+      means[1] += dx[k] * x[k];
+    }
+    simt::AddOverWarp(means);
+    const float r = call.r[row], mean = means[0] / columns, along = means[1] / columns;
+    LENGTHWISE_UNROLL
+    for (int k = 0; k < kOfLane; ++k) {
+      const int c = lane + k * simt::kWarp;
+      if (c >= width) continue;
+      const float gradient = (dx[k] - mean - x[k] * along) * r;
+      call.sum_gradient[row * width + c] = gradient;
+      if (call.b_gradient != nullptr) call.b_gradient[row * width + c] = FromFloat<T>(gradient);
+    }
+  }
+
+  const auto write = [&](const float(&sums)[kOfLane], float* parts) {
+    simt::Barrier();  // what was there before has been read
+    LENGTHWISE_UNROLL
+    for (int k = 0; k < kOfLane; ++k) {
+      const int c = lane + k * simt::kWarp;
+      if (c < width) shared[warp * width + c] = sums[k];
+    }
+    simt::Barrier();
+    for (int c = simt::Thread(); c < width; c += kNormThreads) {
+      float sum = 0;
+      for (int w = 0; w < kNormWarps; ++w) sum += shared[w * width + c];
+      parts[chunk * width + c] = sum;
+    }
+  };
+  write(scale_sums, call.scale_parts);
+  write(offset_sums, call.offset_parts);
+}
+
+// Calls body(std::integral_constant) with the numbers of a row that a thread has.
+template <typename Body>
+void WithNumbersOfLane(int64_t width, const Body& body) {
+  if (width <= 2 * simt::kWarp) return body(std::integral_constant<int, 2>());
+  if (width <= 4 * simt::kWarp) return body(std::integral_constant<int, 4>());
+  if (width <= 8 * simt::kWarp) return body(std::integral_constant<int, 8>());
+  if (width <= 16 * simt::kWarp) return body(std::integral_constant<int, 16>());
+  body(std::integral_constant<int, 32>());
+}
+
+template <typename T, typename Launcher>
+void LaunchAddLayerNorm(Launcher& launcher, const AddLayerNormCall<T>& call) {
+  const int64_t rows = call.shape.members * call.shape.rows;
+  WithNumbersOfLane(call.shape.width, [&](auto of_lane) {
+    launcher.Launch(&AddLayerNormKernel<T, decltype(of_lane)::value>,
+                    (rows + kNormWarps - 1) / kNormWarps, kNormThreads, 0, call);
+  });
+}
+
+template <typename T, typename Launcher>
+void LaunchAddLayerNormBackward(Launcher& launcher, AddLayerNormBackwardCall<T> call,
+                                const AddLayerNormGradients& gradients, float* workspace) {
+  const RowsShape& shape = call.shape;
+  const int64_t chunks = Chunks(shape);
+  call.scale_parts = workspace;
+  call.offset_parts = workspace + shape.members * chunks * shape.width;
+  WithNumbersOfLane(shape.width, [&](auto of_lane) {
+    launcher.Launch(&AddLayerNormBackwardKernel<T, decltype(of_lane)::value>,
+                    shape.members * chunks, kNormThreads,
+                    static_cast<int64_t>(sizeof(float)) * ((kNormWarps * shape.width + 3) / 4 * 4),
+                    call);
+  });
+  LaunchSum(launcher, call.scale_parts, shape.members, chunks, shape.width, gradients.scale);
+  LaunchSum(launcher, call.offset_parts, shape.members, chunks, shape.width, gradients.offset);
+}
+
+}  // namespace lengthwise::kernels
+
+#endif  // LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_CUDA_INL_H_

@@ -1,0 +1,402 @@
+// The kernels of rows_cuda.cu, as they are, in simt_emulator.h: against the formulas in double
+// precision, in any order of threads and blocks. models/layers/fused_layers_cuda_test.cc runs them
+// on a GPU.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "models/kernels/add_layer_norm_cuda-inl.h"
+#include "models/kernels/bfloat16.h"
+#include "models/kernels/bias_relu_cuda-inl.h"
+#include "models/kernels/cross_entropy.h"
+#include "models/kernels/cross_entropy_cuda-inl.h"
+#include "models/kernels/parallel_for.h"
+#include "models/kernels/rows_cuda.h"
+#include "models/kernels/simt_emulator.h"
+
+namespace lengthwise::kernels {
+namespace {
+
+using simt::Emulator;
+
+constexpr float kEpsilon = 1e-5F;
+
+const std::vector<RowsShape>& Shapes() {
+  static const auto& shapes = *new std::vector<RowsShape>([] {
+    std::vector<RowsShape> made;
+    for (const int64_t members : {1, 3}) {
+      for (const int64_t rows : {1, 7, 64, 65, 201}) {
+        for (const int64_t width : {1, 3, 7, 64, 101, 132, 300}) {
+          made.push_back({.members = members, .rows = rows, .width = width});
+        }
+      }
+    }
+    made.push_back({.members = 1, .rows = 9, .width = 501});
+    made.push_back({.members = 2, .rows = 3, .width = kMaxCudaNormWidth});
+    return made;
+  }());
+  return shapes;
+}
+
+std::string Name(const RowsShape& shape) {
+  return absl::StrCat(shape.members, " members, ", shape.rows, " rows, width ", shape.width);
+}
+
+// Without a pattern, in [-1, 1] but for what is added.
+std::vector<float> Numbers(int64_t count, double seed, double added = 0) {
+  std::vector<float> numbers;
+  for (int64_t i = 0; i < count; ++i) {
+    numbers.push_back(
+        static_cast<float>(std::sin(12.9898 * static_cast<double>(i) + seed) + added));
+  }
+  return numbers;
+}
+
+template <typename T>
+std::vector<T> Converted(const std::vector<float>& numbers) {
+  std::vector<T> converted;
+  converted.reserve(numbers.size());
+  for (const float number : numbers) converted.push_back(FromFloat<T>(number));
+  return converted;
+}
+
+template <typename T>
+std::vector<float> ToFloats(const std::vector<T>& numbers) {
+  std::vector<float> converted;
+  converted.reserve(numbers.size());
+  for (const T number : numbers) converted.push_back(ToFloat(number));
+  return converted;
+}
+
+// Memory that nothing was written to yet.
+std::vector<float> Unwritten(int64_t size) {
+  return std::vector<float>(static_cast<size_t>(size), NAN);
+}
+
+void ExpectNear(const std::vector<float>& actual, const std::vector<double>& expected,
+                double tolerance, const char* what) {
+  ASSERT_EQ(actual.size(), expected.size()) << what;
+  double largest = 0;
+  for (const double number : expected) largest = std::max(largest, std::abs(number));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << what << ", number " << i;
+  }
+}
+
+using Results = std::vector<std::vector<float>>;
+
+// --- residual and layer norm
+
+struct NormProblem {
+  explicit NormProblem(const RowsShape& of)
+      : shape(of),
+        a(Numbers(of.members * of.rows * of.width, 1)),
+        b(ToFloats(Converted<BFloat16>(Numbers(of.members * of.rows * of.width, 2, 0.5)))),
+        dy(Numbers(of.members * of.rows * of.width, 3, 0.5)),
+        scale(Numbers(of.members * of.width, 4, 1)),
+        offset(Numbers(of.members * of.width, 5)) {}
+
+  RowsShape shape;
+  std::vector<float> a, b, dy, scale, offset;
+};
+
+// y, the gradient of the sum, that of b, of scale and of offset.
+template <typename T>
+Results ComputeNorm(const NormProblem& problem, const Emulator::Options& options = {}) {
+  const RowsShape& shape = problem.shape;
+  const int64_t rows = shape.members * shape.rows, numbers = rows * shape.width;
+  const std::vector<T> b = Converted<T>(problem.b);
+  std::vector<float> y = Unwritten(numbers), x = Unwritten(numbers), r = Unwritten(rows);
+  std::vector<float> dsum = Unwritten(numbers), dscale = Unwritten(shape.members * shape.width),
+                     doffset = Unwritten(shape.members * shape.width);
+  std::vector<T> db = Converted<T>(Unwritten(numbers));
+  std::vector<float> workspace = Unwritten(2 * shape.members * Chunks(shape) * shape.width);
+  Emulator device(options);
+  LaunchAddLayerNorm<T>(device, {.shape = shape,
+                                 .epsilon = kEpsilon,
+                                 .a = problem.a.data(),
+                                 .b = b.data(),
+                                 .scale = problem.scale.data(),
+                                 .offset = problem.offset.data(),
+                                 .result = {.y = y.data(), .x = x.data(), .r = r.data()}});
+  LaunchAddLayerNormBackward<T>(
+      device,
+      {.shape = shape,
+       .x = x.data(),
+       .r = r.data(),
+       .scale = problem.scale.data(),
+       .y_gradient = problem.dy.data(),
+       .sum_gradient = dsum.data(),
+       .b_gradient = db.data(),
+       .scale_parts = nullptr,
+       .offset_parts = nullptr},
+      {.sum = dsum.data(), .scale = dscale.data(), .offset = doffset.data()}, workspace.data());
+  EXPECT_EQ(device.problem(), "");
+  EXPECT_LE(device.largest_shared_bytes(), 48 * 1024);
+  return {y, dsum, ToFloats(db), dscale, doffset};
+}
+
+std::vector<std::vector<double>> NormReference(const NormProblem& problem) {
+  const RowsShape& shape = problem.shape;
+  const auto width = static_cast<size_t>(shape.width);
+  std::vector<double> y, dsum;
+  std::vector<double> dscale(problem.scale.size()), doffset(problem.scale.size());
+  for (size_t row = 0; row < problem.a.size() / width; ++row) {
+    const size_t member = row / static_cast<size_t>(shape.rows);
+    const float *a = &problem.a[row * width], *b = &problem.b[row * width],
+                *dy = &problem.dy[row * width], *scale = &problem.scale[member * width];
+    double mean = 0, variance = 0, mean_dx = 0, along = 0;
+    for (size_t c = 0; c < width; ++c) mean += (double{a[c]} + b[c]) / static_cast<double>(width);
+    for (size_t c = 0; c < width; ++c) {
+      variance += std::pow(double{a[c]} + b[c] - mean, 2) / static_cast<double>(width);
+    }
+    const double r = 1 / std::sqrt(variance + kEpsilon);
+    const auto x = [&](size_t c) { return (double{a[c]} + b[c] - mean) * r; };
+    for (size_t c = 0; c < width; ++c) {
+      y.push_back(x(c) * scale[c] + problem.offset[member * width + c]);
+      mean_dx += double{dy[c]} * scale[c] / static_cast<double>(width);
+      along += double{dy[c]} * scale[c] * x(c) / static_cast<double>(width);
+      dscale[member * width + c] += dy[c] * x(c);
+      doffset[member * width + c] += dy[c];
+    }
+    for (size_t c = 0; c < width; ++c) {
+      dsum.push_back((double{dy[c]} * scale[c] - mean_dx - x(c) * along) * r);
+    }
+  }
+  return {y, dsum, dsum, dscale, doffset};
+}
+
+template <typename T>
+constexpr double kTolerance = 1e-5;
+template <>
+constexpr double kTolerance<BFloat16> = 1e-2;  // of what is stored as such
+
+template <typename T>
+void ExpectNormOfTheFormula(const NormProblem& problem) {
+  const Results results = ComputeNorm<T>(problem);
+  const auto expected = NormReference(problem);
+  const std::array<const char*, 5> names = {"y", "sum", "b", "scale", "offset"};
+  for (size_t i = 0; i < results.size(); ++i) {
+    // A row of one number less its mean is 0, and its sum's gradient rounding alone.
+    if (problem.shape.width == 1 && (i == 1 || i == 2 || i == 3)) continue;
+    ExpectNear(results[i], expected[i], i == 2 ? kTolerance<T> : kTolerance<float>, names[i]);
+  }
+}
+
+TEST(AddLayerNormSimtTest, AgreesWithTheFormulaInDouble) {
+  for (const RowsShape& shape : Shapes()) {
+    SCOPED_TRACE(Name(shape));
+    const NormProblem problem(shape);
+    ExpectNormOfTheFormula<float>(problem);
+    ExpectNormOfTheFormula<BFloat16>(problem);
+  }
+}
+
+// --- bias and ReLU
+
+struct ReluProblem {
+  explicit ReluProblem(const RowsShape& of)
+      : shape(of),
+        rows(ToFloats(Converted<BFloat16>(Numbers(of.members * of.rows * of.width, 1)))),
+        gradient(ToFloats(Converted<BFloat16>(Numbers(of.members * of.rows * of.width, 2, 0.75)))),
+        bias(Numbers(of.members * of.width, 3)) {}
+
+  RowsShape shape;
+  std::vector<float> rows, gradient, bias;
+};
+
+// The rows, their gradient, and that of the bias.
+template <typename T>
+Results ComputeRelu(const ReluProblem& problem, const Emulator::Options& options = {}) {
+  const RowsShape& shape = problem.shape;
+  std::vector<T> rows = Converted<T>(problem.rows), gradient = Converted<T>(problem.gradient);
+  std::vector<float> dbias = Unwritten(shape.members * shape.width);
+  std::vector<float> workspace = Unwritten(shape.members * Chunks(shape) * shape.width);
+  // Rows of four numbers are read at addresses that are multiples of their size, as LibTorch's are.
+  Emulator device(options);
+  LaunchBiasRelu(device, shape, problem.bias.data(), rows.data());
+  LaunchBiasReluBackward<T>(device, shape, rows.data(), gradient.data(), dbias.data(),
+                            workspace.data());
+  EXPECT_EQ(device.problem(), "");
+  EXPECT_LE(device.largest_shared_bytes(), 48 * 1024);
+  return {ToFloats(rows), ToFloats(gradient), dbias};
+}
+
+template <typename T>
+void ExpectReluOfTheFormula(const ReluProblem& problem) {
+  const RowsShape& shape = problem.shape;
+  std::vector<double> rows, gradient, dbias(problem.bias.size());
+  for (size_t i = 0; i < problem.rows.size(); ++i) {
+    const size_t c = i % static_cast<size_t>(shape.width);
+    const size_t member = i / static_cast<size_t>(shape.rows * shape.width);
+    const size_t parameter = member * static_cast<size_t>(shape.width) + c;
+    rows.push_back(std::max(0.0, double{problem.rows[i]} + problem.bias[parameter]));
+    gradient.push_back(rows.back() > 0 ? problem.gradient[i] : 0);
+    dbias[parameter] += gradient.back();
+  }
+  const Results results = ComputeRelu<T>(problem);
+  ExpectNear(results[0], rows, kTolerance<T>, "rows");
+  ExpectNear(results[1], gradient, kTolerance<T>, "gradient");
+  ExpectNear(results[2], dbias, kTolerance<float>, "bias");
+}
+
+TEST(BiasReluSimtTest, AgreesWithTheFormulaInDouble) {
+  for (const RowsShape& shape : Shapes()) {
+    SCOPED_TRACE(Name(shape));
+    const ReluProblem problem(shape);
+    ExpectReluOfTheFormula<float>(problem);
+    ExpectReluOfTheFormula<BFloat16>(problem);
+  }
+}
+
+TEST(BiasReluSimtTest, WhatIsNotANumberStaysSo) {
+  ReluProblem problem({.rows = 3, .width = 8});
+  problem.rows[5] = NAN;
+  const Results results = ComputeRelu<float>(problem);
+  EXPECT_TRUE(std::isnan(results[0][5]));
+  EXPECT_EQ(std::count_if(results[0].begin(), results[0].end(), [](float x) { return x != x; }), 1);
+}
+
+// --- soft-max cross-entropy
+
+struct ClassesProblem {
+  explicit ClassesProblem(const RowsShape& of)
+      : shape(of),
+        logits(Numbers(of.members * of.rows * of.width, 1)),
+        sum_gradients(Numbers(of.members, 4, 2)),
+        mask(new bool[static_cast<size_t>(of.members * of.rows)]) {
+    for (float& logit : logits) logit *= 10;
+    for (int64_t r = 0; r < of.members * of.rows; ++r) {
+      classes.push_back(r * 7 % of.width);
+      mask[static_cast<size_t>(r)] = r % 3 != 1;
+    }
+  }
+
+  CrossEntropyInputs Inputs() const {
+    return {.logits = logits.data(), .classes = classes.data(), .mask = mask.get()};
+  }
+
+  RowsShape shape;
+  std::vector<float> logits, sum_gradients;
+  std::vector<int64_t> classes;
+  std::unique_ptr<bool[]> mask;
+};
+
+// The sums and the gradient of the logits.
+Results ComputeClasses(const ClassesProblem& problem, const Emulator::Options& options = {}) {
+  const RowsShape& shape = problem.shape;
+  std::vector<float> log_sum_exp = Unwritten(shape.members * shape.rows),
+                     sums = Unwritten(3 * shape.members),
+                     gradient = Unwritten(shape.members * shape.rows * shape.width),
+                     workspace = Unwritten(3 * shape.members * CrossEntropyBlocks(shape));
+  Emulator device(options);
+  LaunchCrossEntropy(device, shape, problem.Inputs(),
+                     {.log_sum_exp = log_sum_exp.data(), .sums = sums.data()}, workspace.data());
+  LaunchCrossEntropyBackward(device, shape, problem.Inputs(), log_sum_exp.data(),
+                             problem.sum_gradients.data(), gradient.data());
+  EXPECT_EQ(device.problem(), "");
+  return {sums, gradient};
+}
+
+Results ComputeClassesOnTheCpu(const ClassesProblem& problem) {
+  const RowsShape& shape = problem.shape;
+  std::vector<float> log_sum_exp = Unwritten(shape.members * shape.rows),
+                     sums = Unwritten(3 * shape.members),
+                     gradient = Unwritten(shape.members * shape.rows * shape.width);
+  CrossEntropy(shape, problem.Inputs(), {.log_sum_exp = log_sum_exp.data(), .sums = sums.data()},
+               Serially);
+  CrossEntropyBackward(shape, problem.Inputs(), log_sum_exp.data(), problem.sum_gradients.data(),
+                       gradient.data(), Serially);
+  return {sums, gradient};
+}
+
+TEST(CrossEntropySimtTest, AgreesWithTheFormulaInDoubleAndSoDoesTheCpu) {
+  for (const RowsShape& shape : Shapes()) {
+    SCOPED_TRACE(Name(shape));
+    const ClassesProblem problem(shape);
+    const auto width = static_cast<size_t>(shape.width);
+    std::vector<double> losses(static_cast<size_t>(shape.members)), gradient;
+    std::vector<double> right(losses.size()), counted(losses.size());
+    for (size_t r = 0; r < problem.classes.size(); ++r) {
+      const size_t member = r / static_cast<size_t>(shape.rows);
+      const auto target = static_cast<size_t>(problem.classes[r]);
+      const float* logits = &problem.logits[r * width];
+      double sum = 0;
+      for (size_t c = 0; c < width; ++c) sum += std::exp(double{logits[c]});
+      losses[member] += std::log(sum) - logits[target];
+      counted[member] += problem.mask[r];
+      right[member] +=
+          problem.mask[r] && std::max_element(logits, logits + width) == logits + target;
+      for (size_t c = 0; c < width; ++c) {
+        gradient.push_back(problem.sum_gradients[member] *
+                           (std::exp(double{logits[c]}) / sum - (c == target)));
+      }
+    }
+    for (const Results& results : {ComputeClasses(problem), ComputeClassesOnTheCpu(problem)}) {
+      for (size_t member = 0; member < losses.size(); ++member) {
+        const float* sums = &results[0][3 * member];
+        EXPECT_NEAR(sums[0], losses[member], 1e-5 * std::max(1.0, losses[member]));
+        EXPECT_EQ(sums[1], right[member]);
+        EXPECT_EQ(sums[2], counted[member]);
+      }
+      // Logits of up to 10 have errors of 1e-6 in float, and so has what is exponentiated.
+      ExpectNear(results[1], gradient, 1e-5, "logits");
+    }
+  }
+}
+
+// --- all of them
+
+template <typename Problem, typename Compute>
+void ExpectTheSameBitsInAnyOrder(const Problem& problem, const Compute& compute) {
+  const Results expected = compute(problem, Emulator::Options{});
+  for (const Emulator::Options& options :
+       {Emulator::Options{.order = Emulator::Order::kBackward},
+        Emulator::Options{.order = Emulator::Order::kShuffled, .seed = 3}}) {
+    EXPECT_EQ(compute(problem, options), expected);
+  }
+}
+
+TEST(RowsSimtTest, TheOrderOfThreadsAndBlocksDoesNotMatter) {
+  const RowsShape shape = {.members = 2, .rows = 150, .width = 72};
+  ExpectTheSameBitsInAnyOrder(NormProblem(shape), [](const auto& problem, const auto& options) {
+    return ComputeNorm<BFloat16>(problem, options);
+  });
+  ExpectTheSameBitsInAnyOrder(ReluProblem(shape), [](const auto& problem, const auto& options) {
+    return ComputeRelu<float>(problem, options);
+  });
+  ExpectTheSameBitsInAnyOrder(ClassesProblem(shape), [](const auto& problem, const auto& options) {
+    return ComputeClasses(problem, options);
+  });
+}
+
+// Of each result, the part of the first member.
+Results OfFirstMember(const Results& results, int64_t members) {
+  Results parts;
+  for (const std::vector<float>& result : results) {
+    const auto size = static_cast<int64_t>(result.size()) / members;
+    parts.emplace_back(result.begin(), result.begin() + size);
+  }
+  return parts;
+}
+
+// Numbers of the first member are the first ones, whatever the number of members.
+TEST(RowsSimtTest, AMemberHasTheSameBitsAloneAsInAPack) {
+  const RowsShape alone = {.members = 1, .rows = 150, .width = 72};
+  const RowsShape pack = {.members = 3, .rows = 150, .width = 72};
+  EXPECT_EQ(OfFirstMember(ComputeNorm<float>(NormProblem(pack)), 3),
+            ComputeNorm<float>(NormProblem(alone)));
+  EXPECT_EQ(OfFirstMember(ComputeRelu<float>(ReluProblem(pack)), 3),
+            ComputeRelu<float>(ReluProblem(alone)));
+  ClassesProblem classes(alone);
+  EXPECT_EQ(OfFirstMember(ComputeClasses(ClassesProblem(pack)), 3), ComputeClasses(classes));
+}
+
+}  // namespace
+}  // namespace lengthwise::kernels

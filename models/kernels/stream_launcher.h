@@ -1,0 +1,36 @@
+// The launcher of .cu files: puts kernels on a stream. See attention_launches.h.
+#ifndef LENGTHWISE_MODELS_KERNELS_STREAM_LAUNCHER_H_
+#define LENGTHWISE_MODELS_KERNELS_STREAM_LAUNCHER_H_
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace lengthwise::kernels {
+
+class StreamLauncher {
+ public:
+  // `stream` is a cudaStream_t; null is the default one.
+  explicit StreamLauncher(void* stream) : stream_(static_cast<cudaStream_t>(stream)) {}
+
+  // Nothing once a launch has failed.
+  template <typename... Parameters>
+  void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
+              const Parameters&... arguments) {
+    if (error_ != cudaSuccess) return;
+    kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads),
+             static_cast<size_t>(shared_bytes), stream_>>>(arguments...);
+    error_ = cudaGetLastError();
+  }
+
+  // CUDA's reason why a kernel could not be launched, or null.
+  const char* error() const { return error_ == cudaSuccess ? nullptr : cudaGetErrorString(error_); }
+
+ private:
+  cudaStream_t stream_;
+  cudaError_t error_ = cudaSuccess;
+};
+
+}  // namespace lengthwise::kernels
+
+#endif  // LENGTHWISE_MODELS_KERNELS_STREAM_LAUNCHER_H_

@@ -1,0 +1,68 @@
+// The layers' kernels on a GPU, against the plain operators in double on the CPU. Skipped where
+// there is no GPU; models/kernels/rows_simt_test.cc runs the kernels in an emulation.
+#include <string>
+#include <vector>
+
+#include "ATen/ops/equal.h"
+#include "gtest/gtest.h"
+#include "models/kernels/rows_cuda.h"
+#include "models/layers/cuda_for_tests.h"
+#include "models/layers/layer_cases.h"
+#include "models/layers/products.h"
+
+namespace lengthwise::models {
+namespace {
+
+const at::Device kGpu(at::kCUDA, 0);
+
+struct Layer {
+  std::string name;
+  Tensors inputs;
+  Function fused, plain;
+};
+
+std::vector<Layer> Layers() {
+  std::vector<Layer> layers;
+  for (const int64_t members : {1, 3}) {
+    const std::string pack = std::to_string(members) + " members, ";
+    for (const int64_t width : {1, 7, 16, 64, 256}) {
+      layers.push_back({pack + "feed-forward " + std::to_string(width),
+                        FeedForwardInputs(members, width), FusedFeedForward, PlainFeedForward});
+    }
+    for (const int64_t width : {3, 64, 101, 1024, 1025}) {
+      layers.push_back({pack + "layer norm " + std::to_string(width),
+                        AddLayerNormInputs(members, width), FusedAddLayerNorm, PlainAddLayerNorm});
+    }
+    layers.push_back({pack + "cross-entropy", CrossEntropyInputs(members), FusedCrossEntropy,
+                      PlainCrossEntropy});
+  }
+  return layers;
+}
+
+TEST(FusedLayersCudaTest, AgreeWithPlainOperatorsInDoubleAndRepeatTheirBits) {
+  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasRowsCuda());
+  for (const Layer& layer : Layers()) {
+    const Tensors results = Differentiate(layer.inputs, at::kFloat, layer.fused, kGpu);
+    ExpectClose(results, Differentiate(layer.inputs, at::kDouble, layer.plain), layer.name);
+    const Tensors again = Differentiate(layer.inputs, at::kFloat, layer.fused, kGpu);
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_TRUE(at::equal(results[i], again[i])) << layer.name << ", tensor " << i;
+    }
+  }
+}
+
+TEST(FusedLayersCudaTest, ProductsInBfloat16AreAsCloseAsThatTypeIs) {
+  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasRowsCuda());
+  for (const Layer& layer : Layers()) {
+    const auto in_bfloat16 = [&](const Tensors& inputs) {
+      const Bfloat16Products products;
+      return Widened(layer.fused(inputs));
+    };
+    ExpectClose(Differentiate(layer.inputs, at::kFloat, in_bfloat16, kGpu),
+                Differentiate(layer.inputs, at::kDouble, layer.plain), layer.name,
+                /*tolerance=*/3e-2);
+  }
+}
+
+}  // namespace
+}  // namespace lengthwise::models
