@@ -1,6 +1,8 @@
 #include "models/attention/fused.h"
 
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
@@ -9,6 +11,7 @@
 #include "models/kernels/attention_cuda.h"
 #include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
+#include "torch/custom_class.h"
 
 namespace lengthwise::models {
 namespace {
@@ -25,6 +28,7 @@ AttentionTerms ForKernels(const AttentionTerms& terms) {
   return {.additive = ForKernels(terms.additive),
           .relative = ForKernels(terms.relative),
           .toeplitz = terms.toeplitz,
+          .remake_relative = terms.remake_relative,
           .content_bias = ForKernels(terms.content_bias),
           .position_bias = ForKernels(terms.position_bias),
           .rotation = ForKernels(terms.rotation),
@@ -44,14 +48,20 @@ at::Tensor GradientOf(const at::Tensor& tensor, at::IntArrayRef shape) {
   return at::empty(shape, tensor.options());
 }
 
+// A function among what a backward pass finds.
+struct Remake : torch::CustomClassHolder {
+  explicit Remake(std::function<at::Tensor()> given) : make(std::move(given)) {}
+  const std::function<at::Tensor()> make;
+};
+
 // Everything is as the kernels take it.
 class Fused : public torch::autograd::Function<Fused> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& qkv,
                             const MaybeTensor& additive, const MaybeTensor& relative,
                             const MaybeTensor& content_bias, const MaybeTensor& position_bias,
-                            const MaybeTensor& rotation, int64_t heads, bool toeplitz,
-                            bool causal) {
+                            const MaybeTensor& rotation, int64_t heads, bool toeplitz, bool causal,
+                            const std::function<at::Tensor()>& remake_relative) {
     const AttentionTerms terms = {.additive = additive.value_or(at::Tensor()),
                                   .relative = relative.value_or(at::Tensor()),
                                   .toeplitz = toeplitz,
@@ -65,8 +75,15 @@ class Fused : public torch::autograd::Function<Fused> {
     at::Tensor log_sum_exp =
         at::empty({members, sequences, heads, n}, qkv.options().dtype(at::kFloat));
     RunForward({.qkv = qkv, .heads = heads, .count = n, .terms = terms}, output, log_sum_exp);
-    context->save_for_backward({qkv, terms.additive, terms.relative, terms.content_bias,
+    context->save_for_backward({qkv, terms.additive,
+                                remake_relative ? at::Tensor() : terms.relative, terms.content_bias,
                                 terms.position_bias, terms.rotation, output, log_sum_exp});
+    if (remake_relative) {
+      context->saved_data["remake"] =
+          c10::IValue::make_capsule(c10::make_intrusive<Remake>(remake_relative));
+    }
+    context->saved_data["relative_wanted"] =
+        terms.relative.defined() && terms.relative.requires_grad();
     context->saved_data["heads"] = heads;
     context->saved_data["toeplitz"] = toeplitz;
     context->saved_data["causal"] = causal;
@@ -77,7 +94,7 @@ class Fused : public torch::autograd::Function<Fused> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor& qkv = saved[0];
     const AttentionTerms terms = {.additive = saved[1],
-                                  .relative = saved[2],
+                                  .relative = Relative(context, saved[2]),
                                   .toeplitz = context->saved_data["toeplitz"].toBool(),
                                   .content_bias = saved[3],
                                   .position_bias = saved[4],
@@ -92,7 +109,9 @@ class Fused : public torch::autograd::Function<Fused> {
     FusedGradients gradients = {.qkv = at::empty_like(qkv),
                                 .additive = GradientOf(terms.additive, {members, heads, n, n})};
     if (terms.relative.defined()) {
-      gradients.relative = GradientOf(terms.relative, terms.relative.sizes());
+      if (context->saved_data["relative_wanted"].toBool()) {
+        gradients.relative = at::empty(terms.relative.sizes(), terms.relative.options());
+      }
       gradients.content_bias = GradientOf(terms.content_bias, terms.content_bias.sizes());
       gradients.position_bias = GradientOf(terms.position_bias, terms.position_bias.sizes());
     }
@@ -109,7 +128,17 @@ class Fused : public torch::autograd::Function<Fused> {
             at::Tensor(),
             at::Tensor(),
             at::Tensor(),
+            at::Tensor(),
             at::Tensor()};
+  }
+
+ private:
+  static at::Tensor Relative(AutogradContext* context, const at::Tensor& kept) {
+    const auto remake = context->saved_data.find("remake");
+    if (remake == context->saved_data.end()) return kept;
+    const c10::NoGradGuard no_gradients;
+    return ForKernels(
+        c10::static_intrusive_pointer_cast<Remake>(remake->second.toCapsule())->make());
   }
 };
 
@@ -131,7 +160,7 @@ at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionT
   const AttentionTerms terms = ForKernels(given_terms);
   return Fused::apply(QkvForKernels(qkv), Maybe(terms.additive), Maybe(terms.relative),
                       Maybe(terms.content_bias), Maybe(terms.position_bias), Maybe(terms.rotation),
-                      heads, terms.toeplitz, terms.causal);
+                      heads, terms.toeplitz, terms.causal, terms.remake_relative);
 }
 
 at::Tensor FusedAttentionRows(const at::Tensor& given_qkv, int64_t heads, int64_t first,

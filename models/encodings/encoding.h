@@ -6,6 +6,7 @@
 #define LENGTHWISE_MODELS_ENCODINGS_ENCODING_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct AttentionTerms {
   // R as [P, H, dh, count, n]; with `toeplitz` and count = n as [P, H, dh, 2n - 1].
   at::Tensor relative;
   bool toeplitz = false;
+  // Where R is large and soon made: makes it again, without a gradient, so that no R has to be kept
+  // for the backward pass. Then nothing else may keep it, either.
+  std::function<at::Tensor()> remake_relative;
   at::Tensor content_bias, position_bias;  // [P, H, dh]
   at::Tensor rotation;                     // [P, n, dh]; where it is given, count = n
   // Token i sees the tokens 0 .. i alone.

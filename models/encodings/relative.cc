@@ -67,15 +67,18 @@ class Relative : public Encoding {
     const int64_t members = positions.size(0), n = positions.size(1);
     const at::Tensor sinusoids =
         DistanceSinusoids(positions, projection.scalar_type(), first, count);
-    // (PE W)^T = W^T PE^T is [P, d, places]: a head's features one behind the other.
-    const at::Tensor relative =
-        members == 1 ? at::mm(projection.squeeze(0).t(), sinusoids.squeeze(0).t())
-                     : at::bmm(projection.transpose(1, 2), sinusoids.transpose(1, 2));
-    AttentionTerms terms = {.toeplitz = toeplitz_,
+    const std::vector<int64_t> shape =
+        toeplitz_ ? std::vector<int64_t>{members, heads_, head_size_, 2 * n - 1}
+                  : std::vector<int64_t>{members, heads_, head_size_, count, n};
+    AttentionTerms terms = {.relative = Project(projection, sinusoids, shape),
+                            .toeplitz = toeplitz_,
                             .content_bias = parameters[ids.content_bias],
                             .position_bias = parameters[ids.position_bias]};
-    terms.relative = toeplitz_ ? relative.view({members, heads_, head_size_, 2 * n - 1})
-                               : relative.view({members, heads_, head_size_, count, n});
+    if (!toeplitz_) {
+      terms.remake_relative = [projection = projection.detach(), sinusoids, shape] {
+        return Project(projection, sinusoids, shape);
+      };
+    }
     return terms;
   }
 
@@ -90,6 +93,15 @@ class Relative : public Encoding {
     ParameterId position_bias;  // v
     ParameterId projection;     // W_R
   };
+
+  // (PE W)^T = W^T PE^T, [P, d, places], as `shape`: a head's features one behind the other.
+  static at::Tensor Project(const at::Tensor& projection, const at::Tensor& sinusoids,
+                            at::IntArrayRef shape) {
+    const at::Tensor relative =
+        projection.size(0) == 1 ? at::mm(projection.squeeze(0).t(), sinusoids.squeeze(0).t())
+                                : at::bmm(projection.transpose(1, 2), sinusoids.transpose(1, 2));
+    return relative.view(shape);
+  }
 
   // PE of the distances that R of the rows first .. first + count - 1 is made of, [P, places, d].
   at::Tensor DistanceSinusoids(const at::Tensor& positions, at::ScalarType dtype, int64_t first,
