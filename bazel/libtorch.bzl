@@ -15,6 +15,8 @@ def _libtorch_impl(ctx):
     for entry in ctx.path(root + "/include").readdir():
         if entry.basename != "google":
             ctx.symlink(entry, "include/" + entry.basename)
+    # The CUDA runtime's, which torch's own of c10/cuda include.
+    ctx.symlink(root + "/../nvidia/cu13/include", "cuda_include")
     ctx.file("BUILD.bazel", """
 package(default_visibility = ["//visibility:public"])
 
@@ -37,6 +39,8 @@ cc_library(
 # The CUDA runtime that libtorch_cpu.so needs in any case, for kernels of our own.
 cc_library(
     name = "cudart",
+    hdrs = glob(["cuda_include/**/*.h", "cuda_include/**/*.hpp"]),
+    includes = ["cuda_include"],
     linkopts = [
         "-L%s/../nvidia/cu13/lib",
         "-Wl,-rpath,$$ORIGIN/../lib/lengthwise",
@@ -44,6 +48,16 @@ cc_library(
         "-l:libcudart.so.13",
     ],
 )
-""" % (root, root, root, root, root))
+
+# LibTorch's streams and memory of CUDA devices, which need no more than the CUDA runtime.
+cc_library(
+    name = "c10_cuda",
+    linkopts = ["-L%s/lib", "-lc10_cuda"],
+    deps = [
+        ":cudart",
+        ":libtorch",
+    ],
+)
+""" % (root, root, root, root, root, root))
 
 libtorch_repository = repository_rule(implementation = _libtorch_impl, environ = ["LIBTORCH_ROOT"], local = True)

@@ -8,6 +8,11 @@ other programs use as well (with one thread; idle OpenMP threads count as busy).
   bazel build //benchmarks:training_step
   benchmarks/compare_training_step.py --python ENVIRONMENT/bin/python --encodings none randomized_relative --lengths 40
 
+On a GPU, whole packs beside one PyTorch model, with the lengths drawn as training draws them:
+
+  benchmarks/compare_training_step.py --device cuda --shortest 1 --lengths 40 --encodings randomized_relative \
+      --packs 1 10 30 --precisions float32 bfloat16 --steps 200 --python ENVIRONMENT/bin/python
+
 ENVIRONMENT is a Python environment that imports torch. Another PyTorch script with the same options and JSON keys can be
 given by --peer.
 """
@@ -30,10 +35,11 @@ def measure(command, threads):
 
 
 def row(name, seconds, ours):
+    """Of one model's step, where several are made as one its part of it; `ours` is our fastest."""
     median = statistics.median(seconds)
-    spread = f"{1e3 * min(seconds):7.1f} .. {1e3 * max(seconds):7.1f}"
-    ratio = "" if name == "lengthwise" else f"{median / ours:5.2f} x"
-    return f"    {name:<18}{1e3 * median:8.1f} ms  {spread}  {ratio}"
+    spread = f"{1e3 * min(seconds):8.3g} .. {1e3 * max(seconds):8.3g}"
+    ratio = f"{1 / median:10.1f} model-steps/s" if ours is None else f"{median / ours:5.2f} x"
+    return f"    {name:<30}{1e3 * median:9.4g} ms  {spread}  {ratio}"
 
 
 def main():
@@ -49,8 +55,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=10, help="in a round, after three that do not count")
     parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--shortest", type=int, default=0, help="draw each step's length from here to --lengths")
+    parser.add_argument("--packs", nargs="+", type=int, default=[1], help="models that train as one here")
+    parser.add_argument("--precisions", nargs="+", default=["float32"], choices=["float32", "bfloat16"])
     options = parser.parse_args()
-    key = {"wall": "step_seconds_median", "cpu": "cpu_seconds_median"}[options.clock]
+    # Steps of different lengths have no typical one.
+    key = {"wall": "step_seconds_mean" if options.shortest else "step_seconds_median",
+           "cpu": "cpu_seconds_median"}[options.clock]
 
     roofline = measure([options.program, "--roofline", "--threads", str(options.threads)], options.threads)
     load = os.getloadavg()[0]
@@ -59,17 +71,37 @@ def main():
     print("roofline: " + ", ".join(f"{name} {value:.3g}" for name, value in roofline.items()))
     for length in options.lengths:
         for encoding in options.encodings:
-            common = ["--encoding", encoding, "--length", str(length), "--steps", str(options.steps)]
-            commands = {"lengthwise": [options.program, *common, "--threads", str(options.threads)]}
-            for mode in options.modes:
-                commands[f"pytorch {mode}"] = [options.python, options.peer, *common, "--mode", mode]
-            seconds = {name: [] for name in commands}
-            for _ in range(options.rounds):
-                for name, command in commands.items():
-                    seconds[name].append(measure([str(part) for part in command], options.threads)[key])
-            print(f"  {encoding}, length {length}")
-            for name, values in seconds.items():
-                print(row(name, values, statistics.median(seconds["lengthwise"])), flush=True)
+            common = ["--encoding", encoding, "--length", length, "--steps", options.steps]
+            # Programs of other models take the options above alone.
+            if options.device != "cpu":
+                common += ["--device", options.device]
+            if options.shortest:
+                common += ["--shortest", options.shortest]
+            print(f"  {encoding}, length {f'{options.shortest} to ' if options.shortest else ''}{length}")
+            for precision in options.precisions:
+                compare(options, key, precision, common)
+
+
+def compare(options, key, precision, common):
+    if precision != "float32":
+        common = [*common, "--precision", precision]
+    commands = {}
+    for pack in options.packs:
+        several = ["--pack", pack] if pack > 1 else []
+        commands[f"lengthwise, {pack} as one" if several else "lengthwise"] = (
+            pack, [options.program, *common, *several, "--threads", options.threads])
+    for mode in options.modes:
+        commands[f"pytorch {mode}"] = (1, [options.python, options.peer, *common, "--mode", mode])
+    seconds = {name: [] for name in commands}
+    for _ in range(options.rounds):
+        for name, (pack, command) in commands.items():
+            seconds[name].append(measure([str(part) for part in command], options.threads)[key] / pack)
+    if len(options.precisions) > 1:
+        print(f"    {precision}")
+    ours = min(statistics.median(values) for name, values in seconds.items() if name.startswith("lengthwise"))
+    for name, values in seconds.items():
+        print(row(name, values, None if name.startswith("lengthwise") else ours), flush=True)
+
 
 
 if __name__ == "__main__":

@@ -9,15 +9,20 @@
 
 #include "ATen/Parallel.h"
 #include "ATen/ops/addmm.h"
+#include "ATen/ops/argmax.h"
 #include "ATen/ops/gelu.h"
 #include "ATen/ops/layer_norm.h"
+#include "ATen/ops/log_softmax.h"
 #include "ATen/ops/mm.h"
+#include "ATen/ops/ones.h"
 #include "ATen/ops/ones_like.h"
+#include "ATen/ops/randint.h"
 #include "ATen/ops/randn.h"
 #include "ATen/ops/relu.h"
 #include "ATen/ops/rsqrt.h"
 #include "benchmark/benchmark.h"
 #include "models/layers/add_layer_norm.h"
+#include "models/layers/cross_entropy.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/gated_feed_forward.h"
 #include "models/layers/layers.h"
@@ -127,12 +132,44 @@ void PlainGatedFeedForward(benchmark::State& state) {
   });
 }
 
+// 40 outputs of two classes, and how many of them are right.
+constexpr int64_t kOutputs = 40, kClasses = 2;
+struct Answers {
+  at::Tensor classes = at::randint(kClasses, {1, kEncoder.sequences, kOutputs}, at::kLong);
+  at::Tensor mask = at::ones({1, kEncoder.sequences, kOutputs}, at::kBool);
+};
+Tensors CrossEntropyInputs() { return {Leaf({1, kEncoder.sequences, kOutputs, kClasses})}; }
+void FusedCrossEntropy(benchmark::State& state) {
+  const Answers answers;
+  Measure(state, CrossEntropyInputs(), [&](const Tensors& x) {
+    const ClassMeasures measures = CrossEntropy(x[0], answers.classes, answers.mask);
+    benchmark::DoNotOptimize(measures.accuracies.const_data_ptr<double>());
+    return measures.losses;
+  });
+}
+void PlainCrossEntropy(benchmark::State& state) {
+  const Answers answers;
+  Measure(state, CrossEntropyInputs(), [&](const Tensors& x) {
+    const at::Tensor right = x[0].argmax(-1).eq(answers.classes).logical_and(answers.mask);
+    const at::Tensor accuracies =
+        right.flatten(1).sum(1).to(at::kDouble).div(answers.mask.flatten(1).sum(1));
+    benchmark::DoNotOptimize(accuracies.const_data_ptr<double>());
+    return at::log_softmax(x[0], -1)
+        .gather(-1, answers.classes.unsqueeze(-1))
+        .flatten(1)
+        .mean(1)
+        .neg();
+  });
+}
+
 BENCHMARK(FusedLinear)->Unit(benchmark::kMillisecond);
 BENCHMARK(PlainLinear)->Unit(benchmark::kMillisecond);
 BENCHMARK(FusedFeedForward)->Unit(benchmark::kMillisecond);
 BENCHMARK(PlainFeedForward)->Unit(benchmark::kMillisecond);
 BENCHMARK(FusedAddLayerNorm)->Unit(benchmark::kMillisecond);
 BENCHMARK(PlainAddLayerNorm)->Unit(benchmark::kMillisecond);
+BENCHMARK(FusedCrossEntropy)->Unit(benchmark::kMillisecond);
+BENCHMARK(PlainCrossEntropy)->Unit(benchmark::kMillisecond);
 BENCHMARK(FusedRmsNorm)->Unit(benchmark::kMillisecond);
 BENCHMARK(PlainRmsNorm)->Unit(benchmark::kMillisecond);
 BENCHMARK(FusedGatedFeedForward)->Unit(benchmark::kMillisecond);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <numeric>
 #include <vector>
 
 #include "ATen/ops/empty.h"
@@ -32,6 +33,10 @@ inline int64_t PeakBytes() {
 inline double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+inline double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 // Fastest of a few repetitions, in seconds.

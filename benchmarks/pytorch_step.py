@@ -9,6 +9,7 @@ Adam; randomized_NAME: positions drawn from 0 to 2047. Prints one line of JSON.
 import argparse
 import json
 import math
+import random
 import statistics
 import time
 
@@ -20,17 +21,17 @@ WIDTH, HEADS, BLOCKS, BATCH, MAX_POSITION = 64, 8, 5, 128, 2048
 HEAD = WIDTH // HEADS
 
 
-def frequencies(size):
-    return 10000.0 ** (-torch.arange(0, size, 2) / size)
+def frequencies(size, device):
+    return 10000.0 ** (-torch.arange(0, size, 2, device=device) / size)
 
 
 def sinusoids(positions):
-    angles = positions.unsqueeze(-1) * frequencies(WIDTH)
+    angles = positions.unsqueeze(-1) * frequencies(WIDTH, positions.device)
     return torch.cat([angles.sin(), angles.cos()], -1)
 
 
 def rotate(features, positions):
-    angles = positions.unsqueeze(-1) * frequencies(HEAD)
+    angles = positions.unsqueeze(-1) * frequencies(HEAD, positions.device)
     sin, cos = angles.sin(), angles.cos()
     even, odd = features[..., 0::2], features[..., 1::2]
     return torch.stack([even * cos - odd * sin, odd * cos + even * sin], -1).flatten(-2)
@@ -56,7 +57,7 @@ class Block(nn.Module):
         if self.encoding == "rope":
             q, k = rotate(q, positions), rotate(k, positions)
         elif self.encoding == "alibi":
-            slopes = 2.0 ** -torch.arange(1, HEADS + 1)
+            slopes = 2.0 ** -torch.arange(1, HEADS + 1, device=h.device)
             term = (-slopes[:, None, None] * distances.abs()).unsqueeze(0)
         elif self.encoding == "relative":
             table = self.projection(sinusoids(distances)).view(n, n, HEADS, HEAD)
@@ -98,31 +99,45 @@ def main():
                         choices=encodings + [f"randomized_{name}" for name in encodings[1:]])
     parser.add_argument("--mode", default="eager", choices=["eager", "sdpa", "compile"])
     parser.add_argument("--length", type=int, default=40)
+    parser.add_argument("--shortest", type=int, default=0, help="draw each step's length from here to --length")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--precision", default="float32", choices=["float32", "bfloat16"], help="of products (autocast)")
     parser.add_argument("--steps", type=int, default=20)
     options = parser.parse_args()
     torch.manual_seed(0)
+    random.seed(0)
+    device = options.device
+    shortest = options.shortest or options.length
+    # Compiling for each length would take longer than what is measured.
+    dynamic = None if shortest == options.length else True
     name = options.encoding.removeprefix("randomized_")
-    model = Encoder(name, options.mode != "eager")
-    forward = torch.compile(model) if options.mode == "compile" else model
+    model = Encoder(name, options.mode != "eager").to(device)
+    forward = torch.compile(model, dynamic=dynamic) if options.mode == "compile" else model
     adam = torch.optim.Adam(model.parameters(), lr=3e-4, fused=options.mode != "eager")
     wall, cpu = [], []
-    for step in range(3 + options.steps):
+    warm_up = 3 if shortest == options.length else 20
+    for step in range(warm_up + options.steps):
         start, cpu_start = time.perf_counter(), time.process_time()
-        text = torch.randint(0, 2, (BATCH, options.length))
-        tokens = 2 * options.length
+        length = random.randint(shortest, options.length)
+        text = torch.randint(0, 2, (BATCH, length)).to(device)
+        tokens = 2 * length
         positions = torch.arange(tokens) if name == options.encoding else torch.randperm(MAX_POSITION)[:tokens].sort().values
-        logits = forward(torch.cat([text, torch.full_like(text, 2)], 1), positions.float())
-        loss = functional.cross_entropy(logits.flatten(0, 1), text.flip(1).flatten())
+        with torch.autocast(device, torch.bfloat16, enabled=options.precision == "bfloat16"):
+            logits = forward(torch.cat([text, torch.full_like(text, 2)], 1), positions.to(device).float())
+        loss = functional.cross_entropy(logits.float().flatten(0, 1), text.flip(1).flatten())
         adam.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         adam.step()
-        if step >= 3:
+        if device == "cuda":
+            torch.cuda.synchronize()
+        if step >= warm_up:
             wall.append(time.perf_counter() - start)
             cpu.append(time.process_time() - cpu_start)
     print(json.dumps({
         "program": f"pytorch {torch.__version__} {options.mode}", "encoding": options.encoding, "length": options.length,
-        "threads": torch.get_num_threads(), "step_seconds_median": statistics.median(wall),
+        "device": device, "precision": options.precision, "threads": torch.get_num_threads(),
+        "step_seconds_median": statistics.median(wall), "step_seconds_mean": statistics.mean(wall),
         "step_seconds_min": min(wall), "cpu_seconds_median": statistics.median(cpu), "loss": loss.item()}))
 
 

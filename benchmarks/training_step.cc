@@ -19,13 +19,19 @@ namespace lengthwise::worker::training {
 namespace {
 
 using benchmarks::CpuSeconds;
+using benchmarks::Mean;
 using benchmarks::Median;
 using benchmarks::PeakBytes;
 using benchmarks::WallSeconds;
 
+constexpr int kWarmUp = 3;
+
 struct Options {
   std::string encoding = "randomized_relative";
+  std::string device = "cpu";
+  std::string precision = "float32";
   int length = 40;
+  int shortest = 0;
   int steps = 20;
   int threads = 2;
   int pack = 1;
@@ -45,22 +51,22 @@ v1::TrialSpecification Trial(const Options& options) {
     encoding["max_position"].set_number_value(2048);
   }
   v1::Training& training = *trial.mutable_training();
-  training.set_steps(1);
+  training.set_steps(1000000);  // more than are made
   training.set_report_every_steps(1);
   training.set_batch_size(128);
-  training.mutable_lengths()->set_min(options.length);
+  training.mutable_lengths()->set_min(options.shortest == 0 ? options.length : options.shortest);
   training.mutable_lengths()->set_max(options.length);
   training.mutable_optimizer()->set_name("adam");
   training.mutable_schedule()->set_name("constant");
   training.set_clip_norm(1);
-  training.set_precision("float32");
+  training.set_precision(options.precision);
   trial.mutable_evaluation()->add_lengths(options.length);
   trial.mutable_evaluation()->set_sequences(1);
   return trial;
 }
 
 int Measure(const Options& options) {
-  const auto device = OpenDevice("cpu", options.threads);
+  const auto device = OpenDevice(options.device, options.threads);
   if (!device.ok()) {
     std::fprintf(stderr, "%s\n", device.status().ToString().c_str());
     return 1;
@@ -83,23 +89,29 @@ int Measure(const Options& options) {
     members.push_back(i);
   }
   const std::vector<double> learning_rates(members.size(), 3e-4);
-  const auto model = CreatePackModel(*blueprint, seeds, *device).value();
+  const auto model = CreatePackModel(*blueprint, seeds, *device, [](const std::string& text) {
+                       std::fprintf(stderr, "%s\n", text.c_str());
+                     }).value();
   const int64_t base = PeakBytes();
-  constexpr int kWarmUp = 3;
   std::vector<double> wall, cpu;
   float loss = 0;
-  for (int step = 1; step <= kWarmUp + options.steps; ++step) {
+  // A GPU records each length when it comes up first and looks at the recording the next time.
+  const int distinct = options.shortest == 0 ? 1 : options.length - options.shortest + 1;
+  const int warm_up = device->cuda ? kWarmUp + 8 * distinct : kWarmUp;
+  for (int step = 1; step <= warm_up + options.steps; ++step) {
     const double start = WallSeconds(), cpu_start = CpuSeconds();
     loss = model->TrainStep(step, members, learning_rates)[0].loss;
-    if (step <= kWarmUp) continue;
+    if (step <= warm_up) continue;
     wall.push_back(WallSeconds() - start);
     cpu.push_back(CpuSeconds() - cpu_start);
   }
   std::printf(
-      "{\"program\": \"lengthwise\", \"encoding\": \"%s\", \"length\": %d, \"pack\": %d, "
-      "\"threads\": %d, \"step_seconds_median\": %.6f, \"step_seconds_min\": %.6f, "
-      "\"cpu_seconds_median\": %.6f, \"bytes_over_base\": %lld, \"loss\": %.6g}\n",
-      options.encoding.c_str(), options.length, options.pack, device->threads, Median(wall),
+      "{\"program\": \"lengthwise\", \"encoding\": \"%s\", \"length\": %d, \"device\": \"%s\", "
+      "\"precision\": \"%s\", \"pack\": %d, \"threads\": %d, \"step_seconds_median\": %.6f, "
+      "\"step_seconds_mean\": %.6f, \"step_seconds_min\": %.6f, \"cpu_seconds_median\": %.6f, "
+      "\"bytes_over_base\": %lld, \"loss\": %.6g}\n",
+      options.encoding.c_str(), options.length, device->provenance.device().c_str(),
+      options.precision.c_str(), options.pack, device->threads, Median(wall), Mean(wall),
       *std::min_element(wall.begin(), wall.end()), Median(cpu),
       static_cast<long long>(PeakBytes() - base), loss);
   return 0;
@@ -111,6 +123,10 @@ int Main(int argc, char** argv) {
   app.add_option("--encoding", options.encoding,
                  "randomized_NAME: with positions drawn from 0 .. 2047");
   app.add_option("--length", options.length, "of the input; tokens are twice as many");
+  app.add_option("--shortest", options.shortest,
+                 "draw each step's length from here to --length, as training does");
+  app.add_option("--device", options.device, "cpu, cuda or auto");
+  app.add_option("--precision", options.precision, "float32 or bfloat16");
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);
   app.add_option("--pack", options.pack, "models in the pack")->check(CLI::PositiveNumber);

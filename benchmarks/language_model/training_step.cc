@@ -53,7 +53,6 @@ int Measure(const Options& options) {
   const auto optimizer =
       models::CreateOptimizer("adamw", Resolved(models::OptimizerEntries(), "adamw", given))
           .value();
-  const at::Tensor rates = at::tensor(std::vector<double>{3e-4});
   const models::ParameterSet parameters = decoder.arena->Members(0, 1);
   const int64_t examples = options.tokens / options.length;
   const int64_t base = PeakBytes();
@@ -73,7 +72,7 @@ int Measure(const Options& options) {
     decoder.arena->ZeroGradients();
     mean.backward();
     models::ClipGradients(*decoder.arena, 0, 1, 1.0);
-    optimizer->Step(*decoder.arena, 0, 1, step, rates);
+    optimizer->Step(*decoder.arena, 0, 1, step, {3e-4});
     loss = mean.item<double>();
     if (step <= kWarmUp) continue;
     wall.push_back(WallSeconds() - start);

@@ -6,6 +6,7 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/tensor.h"
 #include "models/encodings/additive.h"
+#include "models/encodings/constant.h"
 
 namespace lengthwise::models {
 namespace {
@@ -15,7 +16,8 @@ class Alibi : public AdditiveEncoding {
   Alibi(const catalogue::Parameters& parameters, int64_t heads)
       : offsets_(parameters.String("distances") == "offsets"),
         half_step_(parameters.Bool("half_step")),
-        slopes_(AlibiSlopes(heads)) {}
+        slopes_(at::tensor(AlibiSlopes(heads)).view({1, heads, 1, 1})),
+        heads_(heads) {}
 
  protected:
   at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
@@ -29,19 +31,18 @@ class Alibi : public AdditiveEncoding {
                  : Distances(positions, first, count);
     distances = distances.to(at::kDouble);
     if (half_step_) distances = distances.sub(steps.lt(0).to(at::kDouble).mul(0.5));
-    const at::Tensor slopes = at::tensor(slopes_, distances.options())
-                                  .view({1, static_cast<int64_t>(slopes_.size()), 1, 1});
     const at::Tensor& any = parameters[0];
-    return distances.unsqueeze(1).mul(slopes.neg()).to(any.scalar_type());
+    return distances.unsqueeze(1).mul(slopes_.On(distances.device()).neg()).to(any.scalar_type());
   }
 
   // Doubles, and what they become.
-  int64_t NumbersPerPair() const override { return 3 * static_cast<int64_t>(slopes_.size()); }
+  int64_t NumbersPerPair() const override { return 3 * heads_; }
 
  private:
   bool offsets_;
   bool half_step_;
-  std::vector<double> slopes_;
+  Constant slopes_;  // double [1, H, 1, 1]
+  int64_t heads_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "ATen/ops/tensor.h"
 #include "models/encodings/additive.h"
+#include "models/encodings/constant.h"
 #include "models/layers/layers.h"
 
 namespace lengthwise::models {
@@ -19,12 +20,9 @@ class T5 : public AdditiveEncoding {
         each_way_(parameters.Int("buckets") / (shape.causal ? 1 : 2)),
         table_(layout.Add("encoding.table", {parameters.Int("buckets"), shape.heads},
                           {.kind = Initializer::Kind::kNormal,
-                           .stddev = 1 / std::sqrt(static_cast<double>(shape.d_model))})) {
-    const int64_t max_distance = parameters.Int("max_distance");
-    for (int64_t distance = 0; distance <= max_distance; ++distance) {
-      buckets_.push_back(T5Bucket(distance, each_way_, max_distance));
-    }
-  }
+                           .stddev = 1 / std::sqrt(static_cast<double>(shape.d_model))})),
+        max_distance_(parameters.Int("max_distance")),
+        buckets_(Buckets(each_way_, max_distance_)) {}
 
  protected:
   at::Tensor Bias(const ParameterSet& parameters, const at::Tensor& positions, int64_t first,
@@ -34,11 +32,9 @@ class T5 : public AdditiveEncoding {
         positions.unsqueeze(1).sub(positions.narrow(1, first, count).unsqueeze(2));
     // A key behind the query counts as near as can be where attention is causal: it is not seen.
     const at::Tensor distances = causal_ ? behind.neg().clamp_min(0) : behind.abs();
-    at::Tensor buckets =
-        at::tensor(buckets_, positions.options())
-            .index_select(0,
-                          distances.clamp_max(static_cast<int64_t>(buckets_.size()) - 1).flatten())
-            .view({members, count, n});
+    at::Tensor buckets = buckets_.On(positions.device())
+                             .index_select(0, distances.clamp_max(max_distance_).flatten())
+                             .view({members, count, n});
     if (!causal_) buckets = buckets.add(behind.gt(0), each_way_);
     return Embed(buckets, parameters[table_]).permute({0, 3, 1, 2});
   }
@@ -46,12 +42,20 @@ class T5 : public AdditiveEncoding {
   int64_t NumbersPerPair() const override { return 2 * heads_; }
 
  private:
+  static at::Tensor Buckets(int64_t each_way, int64_t max_distance) {
+    std::vector<int64_t> buckets;
+    for (int64_t distance = 0; distance <= max_distance; ++distance) {
+      buckets.push_back(T5Bucket(distance, each_way, max_distance));
+    }
+    return at::tensor(buckets);
+  }
+
   int64_t heads_;
   bool causal_;
   int64_t each_way_;
-  // Of the distances 0 .. max_distance.
-  std::vector<int64_t> buckets_;
   ParameterId table_;
+  int64_t max_distance_;
+  Constant buckets_;  // int64, of the distances 0 .. max_distance
 };
 
 }  // namespace

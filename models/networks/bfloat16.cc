@@ -21,6 +21,8 @@ class Bfloat16Network : public Network {
 
   bool HoldsLogits(const at::Tensor& sample) const override { return inner_->HoldsLogits(sample); }
 
+  bool DrawsInTraining() const override { return inner_->DrawsInTraining(); }
+
  private:
   std::unique_ptr<Network> inner_;
 };

@@ -108,6 +108,8 @@ class Encoder : public Network {
     return !geometric_.empty() || !CanFuse(sample, d_model_ / heads_);
   }
 
+  bool DrawsInTraining() const override { return dropout_rate_ > 0; }
+
  private:
   at::Tensor Attention(const ParameterSet& parameters, size_t b, const at::Tensor& positions,
                        const at::Tensor& h, Capture* capture) const {

@@ -110,6 +110,8 @@ class LayerwiseEncoder : public Network {
     return !CanFuse(sample, d_model_ / heads_);
   }
 
+  bool DrawsInTraining() const override { return encoding_dropout_ > 0; }
+
  private:
   at::Tensor AddEncoding(const at::Tensor& h, const at::Tensor& term, uint32_t block,
                          const DropoutNumbers* numbers) const {

@@ -57,6 +57,9 @@ class Network {
   // Whether a forward pass without gradients and without a capture of attention, on parameters like
   // `sample` (their device and type), holds logits [B, H, n, n] at once: what memory it takes.
   virtual bool HoldsLogits(const at::Tensor& /*sample*/) const { return true; }
+
+  // Whether a forward pass in training draws numbers on the host: a recorded one would repeat them.
+  virtual bool DrawsInTraining() const { return false; }
 };
 
 // What a network is built for.

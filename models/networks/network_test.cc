@@ -159,7 +159,6 @@ TEST_P(PackTest, BatchedMembersEqualTheModelsAlone) {
 TEST_P(PackTest, MembersInTurnAreBitForBitTheModelsAlone) {
   const auto adam =
       CreateOptimizer("adam", Resolved(OptimizerEntries(), "adam", catalogue::Parameters()));
-  const at::Tensor rate = at::tensor(std::vector<double>{1e-3});
   Pack pack = Make(at::kFloat, 3);
   for (int64_t p = 0; p < 3; ++p) pack.arena().Initialize(p, static_cast<uint64_t>(10 + p));
   for (int64_t step = 1; step <= 3; ++step) {
@@ -167,7 +166,7 @@ TEST_P(PackTest, MembersInTurnAreBitForBitTheModelsAlone) {
     for (int64_t p = 0; p < 3; ++p) {
       pack.Step(p, 1, p);
       ClipGradients(pack.arena(), p, 1, 1.0);
-      (*adam)->Step(pack.arena(), p, 1, step, rate);
+      (*adam)->Step(pack.arena(), p, 1, step, {1e-3});
     }
   }
   for (int64_t p = 0; p < 3; ++p) {
@@ -177,7 +176,7 @@ TEST_P(PackTest, MembersInTurnAreBitForBitTheModelsAlone) {
       single.arena().ZeroGradients();
       single.Step(0, 1, p);
       ClipGradients(single.arena(), 0, 1, 1.0);
-      (*adam)->Step(single.arena(), 0, 1, step, rate);
+      (*adam)->Step(single.arena(), 0, 1, step, {1e-3});
     }
     EXPECT_TRUE(at::equal(pack.arena().parameters()[p], single.arena().parameters()[0]));
     EXPECT_TRUE(at::equal(pack.arena().second_moments()[p], single.arena().second_moments()[0]));

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/match.h"
-#include "c10/util/Exception.h"
+#include "models/layers/on_stream.h"
 #include "models/optimizers/adam_cuda.h"
 #include "models/optimizers/optimizer.h"
 
@@ -42,38 +42,50 @@ class Adam : public Optimizer {
         epsilon_(parameters.Double("epsilon")),
         decay_(decay) {}
 
+  // The learning rates, then the same over 1 - beta1^step, then 1 - beta2^step.
+  std::vector<double> StepNumbers(int64_t step,
+                                  absl::Span<const double> learning_rates) const override {
+    std::vector<double> numbers(learning_rates.begin(), learning_rates.end());
+    const double correction1 = 1 - std::pow(beta1_, static_cast<double>(step));
+    for (const double rate : learning_rates) numbers.push_back(rate / correction1);
+    numbers.push_back(1 - std::pow(beta2_, static_cast<double>(step)));
+    return numbers;
+  }
+
  private:
-  void Update(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-              const at::Tensor& learning_rates) const override {
+  void Update(ParameterArena& arena, int64_t first, int64_t count, const at::Tensor& numbers,
+              const at::Tensor& factors) const override {
     at::Tensor parameters = arena.parameters().narrow(0, first, count);
-    const at::Tensor gradients = arena.gradients().narrow(0, first, count);
+    at::Tensor gradients = arena.gradients().narrow(0, first, count);
     at::Tensor mean = arena.first_moments().narrow(0, first, count);
     at::Tensor mean_square = arena.second_moments().narrow(0, first, count);
 
-    Decay(arena.layout(), decay_, learning_rates, parameters);
-
-    const double correction1 = 1 - std::pow(beta1_, static_cast<double>(step));
-    const double correction2 = 1 - std::pow(beta2_, static_cast<double>(step));
-    const at::Tensor rates = learning_rates.div(correction1).to(parameters.options());  // [count]
+    Decay(arena.layout(), decay_, numbers.narrow(0, 0, count), parameters);
 
     if (parameters.is_cuda() && parameters.scalar_type() == at::kFloat && HasAdamCuda()) {
-      const char* error = AdamStepCuda({.parameters = parameters.mutable_data_ptr<float>(),
-                                        .gradients = gradients.const_data_ptr<float>(),
-                                        .first_moments = mean.mutable_data_ptr<float>(),
-                                        .second_moments = mean_square.mutable_data_ptr<float>(),
-                                        .rates = rates.const_data_ptr<float>(),
-                                        .count = count,
-                                        .row_size = parameters.size(1)},
-                                       {.beta1 = static_cast<float>(beta1_),
-                                        .beta2 = static_cast<float>(beta2_),
-                                        .epsilon = static_cast<float>(epsilon_),
-                                        .second_correction = static_cast<float>(correction2)});
-      TORCH_CHECK(error == nullptr, "Adam's CUDA kernel could not be launched: ", error);
-      return;
+      const auto* rates = numbers.const_data_ptr<double>() + count;
+      const AdamRows rows = {
+          .parameters = parameters.mutable_data_ptr<float>(),
+          .gradients = gradients.const_data_ptr<float>(),
+          .first_moments = mean.mutable_data_ptr<float>(),
+          .second_moments = mean_square.mutable_data_ptr<float>(),
+          .rates = rates,
+          .second_correction = rates + count,
+          .factors = factors.defined() ? factors.const_data_ptr<float>() : nullptr,
+          .count = count,
+          .row_size = parameters.size(1)};
+      const AdamConstants constants = {.beta1 = static_cast<float>(beta1_),
+                                       .beta2 = static_cast<float>(beta2_),
+                                       .epsilon = static_cast<float>(epsilon_)};
+      return OnStream(parameters.device(),
+                      [&](void* stream) { return AdamStepCuda(rows, constants, stream); });
     }
+    if (factors.defined()) gradients.mul_(factors.unsqueeze(1));
     mean.mul_(beta1_).add_(gradients, 1 - beta1_);
     mean_square.mul_(beta2_).addcmul_(gradients, gradients, 1 - beta2_);
+    const at::Tensor correction2 = numbers.select(0, 2 * count);
     const at::Tensor root = mean_square.div(correction2).sqrt_().add_(epsilon_);
+    const at::Tensor rates = numbers.narrow(0, count, count).to(parameters.options());
     parameters.sub_(mean.div(root).mul_(rates.unsqueeze(1)));
   }
 

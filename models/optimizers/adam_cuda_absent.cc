@@ -5,7 +5,8 @@ namespace lengthwise::models {
 
 bool HasAdamCuda() { return false; }
 
-const char* AdamStepCuda(const AdamRows& /*rows*/, const AdamConstants& /*constants*/) {
+const char* AdamStepCuda(const AdamRows& /*rows*/, const AdamConstants& /*constants*/,
+                         void* /*stream*/) {
   return "built without nvcc";
 }
 

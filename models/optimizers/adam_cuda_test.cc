@@ -29,14 +29,16 @@ TEST(AdamCudaTest, MatchesThePlainOperationsForAPackWithDifferentRates) {
   std::vector<catalogue::Problem> problems;
   const std::unique_ptr<Optimizer> adam =
       *CreateOptimizer("adam", catalogue::Resolve(*OptimizerEntries()[0], {}, "", problems));
-  const at::Tensor rates = at::tensor(std::vector<double>{1e-3, 3e-4, 1e-1});
   for (int64_t step = 1; step <= 5; ++step) {
     // Gradients that differ in size by orders of magnitude, the same on both sides.
     plain.gradients().copy_(plain.parameters().mul(1e-3).pow(static_cast<double>(step)));
     fused.gradients().copy_(plain.gradients());
     // Only members 1 and 2, so that a wrong offset shows.
-    adam->Step(plain, 1, 2, step, rates.narrow(0, 1, 2));
-    adam->Step(fused, 1, 2, step, rates.narrow(0, 1, 2));
+    ClipGradients(plain, 1, 2, 0.01);
+    adam->Step(plain, 1, 2, step, {3e-4, 1e-1});
+    const Clipping clipping = MeasureGradients(fused, 1, 2, 0.01);
+    adam->Step(fused, 1, 2, at::tensor(adam->StepNumbers(step, {3e-4, 1e-1})).to(at::kCUDA),
+               clipping.factors);
   }
   auto difference = [](const at::Tensor& a, const at::Tensor& b) {
     return a.sub(b.cpu()).abs().max().item().toDouble() / a.abs().max().item().toDouble();

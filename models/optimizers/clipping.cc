@@ -5,17 +5,26 @@
 
 namespace lengthwise::models {
 
-at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm) {
-  at::Tensor gradients = arena.gradients().narrow(0, first, count);
-  at::Tensor norms = at::linalg_vector_norm(gradients, 2, at::IntArrayRef{1});
+Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm) {
+  Clipping clipping;
+  clipping.norms =
+      at::linalg_vector_norm(arena.gradients().narrow(0, first, count), 2, at::IntArrayRef{1});
   if (clip_norm > 0) {
+    const at::Tensor& norms = clipping.norms;
     // A norm that is not a number is not below the limit: such gradients become NaN and show in the
     // loss.
-    const at::Tensor factors =
+    clipping.factors =
         at::where(norms.lt(clip_norm), at::ones_like(norms), norms.reciprocal().mul(clip_norm));
-    gradients.mul_(factors.unsqueeze(1));
   }
-  return norms;
+  return clipping;
+}
+
+at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm) {
+  const Clipping clipping = MeasureGradients(arena, first, count, clip_norm);
+  if (clipping.factors.defined()) {
+    arena.gradients().narrow(0, first, count).mul_(clipping.factors.unsqueeze(1));
+  }
+  return clipping.norms;
 }
 
 }  // namespace lengthwise::models

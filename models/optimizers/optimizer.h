@@ -11,6 +11,7 @@
 #include "ATen/core/Tensor.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "catalogue/entry.h"
 #include "models/parameters/arena.h"
 
@@ -21,21 +22,39 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Updates the parameters of members [first, first + count) from their gradients and raises those
-  // that have a minimum to it (ParameterLayout::Slot). `step` counts from 1; `learning_rates` has
-  // one value a member, double [count].
+  // All that a step takes from its number (from 1) and from the members' learning rates. These
+  // change from step to step where a recorded step's operations do not.
+  virtual std::vector<double> StepNumbers(int64_t step,
+                                          absl::Span<const double> learning_rates) const = 0;
+
+  // Updates the parameters of members [first, first + count) from their gradients, each member's
+  // times its own of `factors` [count] (undefined: 1), and raises those that have a minimum to it
+  // (ParameterLayout::Slot). What the gradients are afterwards is not said. `numbers` are
+  // StepNumbers of `count` members, double and on the arena's device.
+  void Step(ParameterArena& arena, int64_t first, int64_t count, const at::Tensor& numbers,
+            const at::Tensor& factors) const;
+
+  // The same from numbers of the host, with the gradients as they are.
   void Step(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-            const at::Tensor& learning_rates) const;
+            absl::Span<const double> learning_rates) const;
 
  private:
   // Step without regard to minimums.
-  virtual void Update(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-                      const at::Tensor& learning_rates) const = 0;
+  virtual void Update(ParameterArena& arena, int64_t first, int64_t count,
+                      const at::Tensor& numbers, const at::Tensor& factors) const = 0;
 };
 
-// Scales each member's gradient down to norm `clip_norm` where it is larger (0: never) and returns
-// the norms before, [count] in the parameters' type: g / ||g|| * clip_norm if ||g|| >= clip_norm
-// (optax.clip_by_global_norm).
+// Gradients' norms, and what brings them down to a limit; [count] in the parameters' type.
+struct Clipping {
+  at::Tensor norms;
+  at::Tensor factors;  // undefined where there is no limit
+};
+
+// Of members [first, first + count): a gradient g with ||g|| >= clip_norm becomes g / ||g|| *
+// clip_norm (optax.clip_by_global_norm), others stay; 0: all stay.
+Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
+
+// Does it to the arena's gradients, and returns the norms before.
 at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
 
 // The names that CreateOptimizer knows.

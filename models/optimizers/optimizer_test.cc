@@ -25,6 +25,14 @@ catalogue::Parameters AdamDefaults() {
   return catalogue::Resolve(*OptimizerEntries()[0], {}, "", problems);
 }
 
+catalogue::Parameters Defaults(const std::string& name, const catalogue::Parameters& given) {
+  for (const catalogue::Entry* entry : OptimizerEntries()) {
+    std::vector<catalogue::Problem> problems;
+    if (entry->name == name) return catalogue::Resolve(*entry, given, "", problems);
+  }
+  return {};
+}
+
 TEST(CreateOptimizerTest, KnowsExactlyTheOptimizersOfTheCatalogue) {
   std::set<std::string> described;
   for (const catalogue::Entry* entry : OptimizerEntries()) {
@@ -87,7 +95,7 @@ TEST(AdamTest, IsAlgorithm1WithEachMembersLearningRate) {
         w[p][i] -= rates[static_cast<size_t>(p)] * mean / (std::sqrt(square) + 1e-8);
       }
     }
-    (*adam)->Step(arena, 0, 2, step, at::tensor(rates));
+    (*adam)->Step(arena, 0, 2, step, rates);
   }
   for (int p = 0; p < 2; ++p) {
     for (int i = 0; i < 3; ++i) {
@@ -98,25 +106,36 @@ TEST(AdamTest, IsAlgorithm1WithEachMembersLearningRate) {
   EXPECT_EQ(arena.parameters().narrow(1, 3, 13).abs().max().item<double>(), 0);
 }
 
+// What a GPU's kernel does on the way.
+TEST(OptimizerTest, FactorsAreWhatClippingDoesToTheGradients) {
+  const ParameterLayout layout = OneParameter(5);
+  for (const std::string& name : ImplementedOptimizers()) {
+    const auto optimizer = CreateOptimizer(name, Defaults(name, {})).value();
+    ParameterArena clipped(layout, 3, at::kFloat, at::kCPU), given(layout, 3, at::kFloat, at::kCPU);
+    for (ParameterArena* arena : {&clipped, &given}) {
+      for (int64_t p = 0; p < 3; ++p) arena->Initialize(p, 5 + static_cast<uint64_t>(p));
+      arena->gradients().copy_(arena->parameters().mul(3));
+    }
+    ClipGradients(clipped, 1, 2, 0.5);
+    optimizer->Step(clipped, 1, 2, 1, {0.1, 0.2});
+    const at::Tensor factors = MeasureGradients(given, 1, 2, 0.5).factors;
+    optimizer->Step(given, 1, 2, at::tensor(optimizer->StepNumbers(1, {0.1, 0.2})), factors);
+    EXPECT_TRUE(at::equal(clipped.parameters(), given.parameters())) << name;
+    EXPECT_LT(factors.max().item<float>(), 1) << "clips nothing";
+  }
+}
+
 TEST(AdamTest, LeavesOtherMembersAlone) {
   const ParameterLayout layout = OneParameter(3);
   ParameterArena arena(layout, 3, at::kFloat, at::kCPU);
   arena.gradients().copy_(at::randn_like(arena.gradients()));
   const at::Tensor before = arena.parameters().clone();
   const auto adam = CreateOptimizer("adam", AdamDefaults());
-  (*adam)->Step(arena, 1, 1, 1, at::tensor(std::vector<double>{0.1}));
+  (*adam)->Step(arena, 1, 1, 1, {0.1});
   EXPECT_TRUE(at::equal(arena.parameters()[0], before[0]));
   EXPECT_TRUE(at::equal(arena.parameters()[2], before[2]));
   EXPECT_FALSE(at::equal(arena.parameters()[1], before[1]));
   EXPECT_EQ(arena.first_moments()[0].abs().max().item<float>(), 0);
-}
-
-catalogue::Parameters Defaults(const std::string& name, const catalogue::Parameters& given) {
-  for (const catalogue::Entry* entry : OptimizerEntries()) {
-    std::vector<catalogue::Problem> problems;
-    if (entry->name == name) return catalogue::Resolve(*entry, given, "", problems);
-  }
-  return {};
 }
 
 // A matrix, a vector, a table of the encoding and one that is not trained, all ones, with gradients
@@ -138,7 +157,7 @@ std::vector<double> FirstOfEachKind(const catalogue::Parameters& given) {
   const auto optimizer = CreateOptimizer("adamw", Defaults("adamw", given));
   EXPECT_TRUE(optimizer.ok()) << optimizer.status();
   for (int64_t step = 1; step <= 2; ++step) {
-    (*optimizer)->Step(arena, 0, 1, step, at::tensor(std::vector<double>{0.5}));
+    (*optimizer)->Step(arena, 0, 1, step, {0.5});
   }
   std::vector<double> firsts;
   for (const auto& slot : layout.slots()) {
@@ -172,13 +191,12 @@ TEST(AdamWTest, WithoutDecayIsAdam) {
   ParameterArena arenas[2] = {{layout, 1, at::kFloat, at::kCPU}, {layout, 1, at::kFloat, at::kCPU}};
   const auto adam = CreateOptimizer("adam", AdamDefaults()).value();
   const auto adamw = CreateOptimizer("adamw", Defaults("adamw", given)).value();
-  const at::Tensor rates = at::tensor(std::vector<double>{0.1});
   for (ParameterArena& arena : arenas) {
     arena.Initialize(0, 3);
     arena.gradients().copy_(arena.parameters());
   }
-  adam->Step(arenas[0], 0, 1, 1, rates);
-  adamw->Step(arenas[1], 0, 1, 1, rates);
+  adam->Step(arenas[0], 0, 1, 1, {0.1});
+  adamw->Step(arenas[1], 0, 1, 1, {0.1});
   EXPECT_TRUE(at::equal(arenas[0].parameters(), arenas[1].parameters()));
 }
 
@@ -194,7 +212,7 @@ TEST(OptimizerTest, LeavesNoParameterBelowItsMinimum) {
     arena.gradients().fill_(1);
     const auto optimizer = CreateOptimizer(name, Defaults(name, {}));
     ASSERT_TRUE(optimizer.ok()) << optimizer.status();
-    (*optimizer)->Step(arena, 1, 1, 1, at::tensor(std::vector<double>{0.5}));
+    (*optimizer)->Step(arena, 1, 1, 1, {0.5});
     EXPECT_EQ(arena.parameters()[1][0].item<double>(), 0.75) << name;
     EXPECT_LT(arena.parameters()[1][layout.slots()[1].offset].item<double>(), 0.75) << name;
     EXPECT_EQ(arena.parameters()[0][0].item<double>(), 1) << name << ", another member";
@@ -211,7 +229,7 @@ TEST(SgdTest, FollowsTheGradientWithMomentum) {
         CreateOptimizer("sgd", Defaults("sgd", momentum ? given : catalogue::Parameters())).value();
     for (int64_t step = 1; step <= 3; ++step) {
       arena.gradients()[0][0].fill_(1);
-      sgd->Step(arena, 0, 1, step, at::tensor(std::vector<double>{0.1}));
+      sgd->Step(arena, 0, 1, step, {0.1});
     }
     // Directions 1, 1, 1, or with momentum 1, 1.5, 1.75.
     EXPECT_DOUBLE_EQ(arena.parameters()[0][0].item<double>(), momentum ? -0.425 : -0.3);

@@ -10,15 +10,22 @@ class Sgd : public Optimizer {
   explicit Sgd(const catalogue::Parameters& parameters)
       : momentum_(parameters.Double("momentum")) {}
 
+  // The learning rates.
+  std::vector<double> StepNumbers(int64_t step,
+                                  absl::Span<const double> learning_rates) const override {
+    return {learning_rates.begin(), learning_rates.end()};
+  }
+
  private:
-  void Update(ParameterArena& arena, int64_t first, int64_t count, int64_t step,
-              const at::Tensor& learning_rates) const override {
+  void Update(ParameterArena& arena, int64_t first, int64_t count, const at::Tensor& numbers,
+              const at::Tensor& factors) const override {
     at::Tensor parameters = arena.parameters().narrow(0, first, count);
     at::Tensor direction = arena.gradients().narrow(0, first, count);
+    if (factors.defined()) direction.mul_(factors.unsqueeze(1));
     if (momentum_ > 0) {
       direction = arena.first_moments().narrow(0, first, count).mul_(momentum_).add_(direction);
     }
-    parameters.sub_(direction.mul(learning_rates.to(parameters.options()).unsqueeze(1)));
+    parameters.sub_(direction.mul(numbers.to(parameters.options()).unsqueeze(1)));
   }
 
   double momentum_;

@@ -90,4 +90,8 @@ void ParameterArena::Initialize(int64_t member, uint64_t weight_seed) {
 
 void ParameterArena::ZeroGradients() { gradients_.zero_(); }
 
+void ParameterArena::ZeroGradients(int64_t first, int64_t count) {
+  gradients_.narrow(0, first, count).zero_();
+}
+
 }  // namespace lengthwise::models

@@ -53,6 +53,8 @@ class ParameterArena {
   // Fills row `member` of the parameters from layout.h's InitializeRow.
   void Initialize(int64_t member, uint64_t weight_seed);
   void ZeroGradients();
+  // Of members [first, first + count).
+  void ZeroGradients(int64_t first, int64_t count);
 
  private:
   const ParameterLayout& layout_;

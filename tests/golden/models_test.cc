@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ATen/ops/abs.h"
-#include "ATen/ops/full_like.h"
 #include "ATen/ops/minimum.h"
 #include "ATen/ops/stack.h"
 #include "ATen/ops/where.h"
@@ -145,8 +144,6 @@ TEST_P(ModelTest, AdamStepsMatch) {
   options.Set("epsilon", adam.at("eps").get<double>());
   const auto optimizer = models::CreateOptimizer("adam", options);
   ASSERT_TRUE(optimizer.ok()) << optimizer.status();
-  const at::Tensor learning_rates = at::full_like(arena_->parameters().select(1, 0), learning_rate,
-                                                  at::TensorOptions().dtype(at::kDouble));
   const ParameterSet parameters = arena_->Members(0, 1);
   const json& losses = adam.at("losses_before_each_step_and_after_last");
   const int64_t steps = adam.at("steps");
@@ -158,7 +155,7 @@ TEST_P(ModelTest, AdamStepsMatch) {
     models::ClipGradients(*arena_, 0, 1, adam.at("clip_global_norm").get<double>());
     const at::Tensor size = arena_->gradients().abs();
     smallest_gradient = step == 1 ? size : at::minimum(smallest_gradient, size);
-    (*optimizer)->Step(*arena_, 0, 1, step, learning_rates);
+    (*optimizer)->Step(*arena_, 0, 1, step, {learning_rate});
   }
   EXPECT_NEAR(LossAndGradients(parameters), losses.at(steps).get<double>(), kTolerance);
 

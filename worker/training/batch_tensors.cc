@@ -4,6 +4,7 @@
 
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
+#include "models/layers/cross_entropy.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -19,10 +20,6 @@ at::Tensor ToTensor(std::vector<T>& values, at::IntArrayRef shape, at::ScalarTyp
 at::Tensor Expanded(const at::Tensor& tensor, int64_t members) {
   if (!tensor.defined()) return {};
   return tensor.expand({members, tensor.size(1), tensor.size(2)}).contiguous();
-}
-
-at::Tensor CrossEntropies(const at::Tensor& outputs, const at::Tensor& classes) {
-  return at::log_softmax(outputs, -1).gather(-1, classes.unsqueeze(-1)).flatten(1).mean(1).neg();
 }
 
 at::Tensor SquaredErrors(const at::Tensor& numbers, const BatchTensors& batch) {
@@ -54,16 +51,16 @@ models::NetworkInput ForEachMember(const models::NetworkInput& input, int64_t me
 }
 
 StepMeasures Measure(const at::Tensor& outputs, const BatchTensors& batch) {
-  const bool is_regression = batch.number_targets.defined();
-  const at::Tensor numbers = is_regression ? outputs.squeeze(-1) : at::Tensor();
+  if (!batch.number_targets.defined()) {
+    const models::ClassMeasures measured = models::CrossEntropy(outputs, batch.classes, batch.mask);
+    return {.losses = measured.losses, .accuracies = measured.accuracies};
+  }
+  const at::Tensor numbers = outputs.squeeze(-1);
   StepMeasures measures;
-  measures.losses =
-      is_regression ? SquaredErrors(numbers, batch) : CrossEntropies(outputs, batch.classes);
+  measures.losses = SquaredErrors(numbers, batch);
   const c10::NoGradGuard no_gradients;
-  const at::Tensor right = is_regression ? at::isclose(numbers, batch.number_targets, /*rtol=*/0.05,
-                                                       /*atol=*/0.05)
-                                         : outputs.argmax(-1).eq(batch.classes);
-  measures.accuracies = right.logical_and(batch.mask)
+  measures.accuracies = at::isclose(numbers, batch.number_targets, /*rtol=*/0.05, /*atol=*/0.05)
+                            .logical_and(batch.mask)
                             .flatten(1)
                             .sum(1)
                             .to(at::kDouble)

@@ -18,9 +18,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "c10/core/Device.h"
+#include "c10/core/impl/VirtualGuardImpl.h"
 #include "platform/version.h"
 #include "torch/headeronly/version.h"
 #include "worker/training/cuda_driver.h"
+#include "worker/training/cuda_graph.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -93,6 +96,10 @@ absl::Status LoadCuda() {
   return absl::OkStatus();
 }
 
+c10::Device PlaceOf(const Device& device) {
+  return c10::Device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(device.index));
+}
+
 }  // namespace
 
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
@@ -125,12 +132,19 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
   device.provenance.set_device(gpus[static_cast<size_t>(device.index)]);
   const long cuda = at::detail::getCUDAHooks().versionCUDART();  // 1000 major + 10 minor
   device.provenance.set_cuda_version(absl::StrCat(cuda / 1000, ".", cuda % 1000 / 10));
+  device.make_graph_pool = [place = PlaceOf(device)] { return MakeCudaGraphPool(place); };
   return device;
 }
 
 void PrepareThread(const Device& device) {
   at::set_num_threads(device.threads);
   at::globalContext().setFlushDenormal(false);
+  if (!device.cuda) return;
+  const c10::Device place = PlaceOf(device);
+  const c10::impl::VirtualGuardImpl streams(c10::DeviceType::CUDA);
+  if (streams.getStream(place) == streams.getDefaultStream(place)) {
+    streams.exchangeStream(streams.getStreamFromGlobalPool(place));
+  }
 }
 
 }  // namespace lengthwise::worker::training

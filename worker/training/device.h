@@ -4,11 +4,14 @@
 #define LENGTHWISE_WORKER_TRAINING_DEVICE_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
+#include "worker/training/device_graph.h"
 
 namespace lengthwise::worker::training {
 
@@ -22,6 +25,8 @@ struct Device {
   // Threads of CPU kernels.
   int threads = 1;
   v1::Provenance provenance;
+  // For a device whose work can be recorded: graphs for one model. Not set for others.
+  std::function<std::unique_ptr<GraphPool>()> make_graph_pool;
 };
 
 // Chooses the device by name ("cpu", "cuda", "cuda:N" or "auto") and sets what holds for the whole
@@ -31,8 +36,9 @@ struct Device {
 // is not there, saying which are.
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads);
 
-// Sets what LibTorch keeps for each thread (its number of OpenMP threads, denormal numbers). Call
-// it on the thread that trains.
+// Sets what LibTorch keeps for each thread (its number of OpenMP threads, denormal numbers, and on
+// a GPU a stream of its own, since nothing can be recorded on the default one). Call it on the
+// thread that trains.
 void PrepareThread(const Device& device);
 
 }  // namespace lengthwise::worker::training

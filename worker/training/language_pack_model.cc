@@ -138,7 +138,10 @@ class LanguagePackModel : public PackModel {
       // No token is kNoTarget.
       correct.add_(logits.select(0, 0).argmax(-1).eq(targets).sum());
     }
-    const at::Tensor norms = parameters_->Step(step, {member, 1}, {learning_rate});
+    const std::vector<double> numbers = parameters_->StepNumbers(step, {learning_rate});
+    const at::Tensor norms = parameters_->Step(
+        {member, 1}, evaluation::ToDevice(numbers, {static_cast<int64_t>(numbers.size())},
+                                          at::kDouble, device_));
     const double targets = static_cast<double>(std::max<int64_t>(1, counted));
     return {.loss = static_cast<float>(loss.item<double>() / targets),
             .accuracy = static_cast<float>(static_cast<double>(correct.item<int64_t>()) / targets),

@@ -6,6 +6,7 @@
 
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
+#include "c10/core/impl/VirtualGuardImpl.h"
 #include "models/encodings/positions.h"
 #include "models/layers/dropout.h"
 #include "models/networks/bfloat16.h"
@@ -18,6 +19,8 @@
 #include "worker/training/batch_tensors.h"
 #include "worker/training/language_pack_model.h"
 #include "worker/training/pack_parameters.h"
+#include "worker/training/recorded_steps.h"
+#include "worker/training/step_inputs.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -30,7 +33,8 @@ class TensorPackModel : public PackModel {
  public:
   TensorPackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members, bool together,
                   at::Device device, std::unique_ptr<models::Network> network,
-                  std::unique_ptr<PackParameters> parameters)
+                  std::unique_ptr<PackParameters> parameters, std::unique_ptr<GraphPool> graphs,
+                  Warn warn)
       : blueprint_(blueprint),
         members_(members.begin(), members.end()),
         together_(together),
@@ -43,7 +47,11 @@ class TensorPackModel : public PackModel {
                    {.seed = blueprint.evaluation.seed(),
                     .heads = blueprint.size.heads,
                     .d_model = blueprint.size.d_model,
-                    .memory_bytes = together ? kCudaEvaluationBytes : kCpuEvaluationBytes}) {}
+                    .memory_bytes = together ? kCudaEvaluationBytes : kCpuEvaluationBytes}) {
+    if (graphs != nullptr && !network_->DrawsInTraining()) {
+      recorded_ = std::make_unique<RecordedSteps>(arena_, std::move(graphs), std::move(warn));
+    }
+  }
 
   std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const override {
     std::vector<MemberRange> ranges;
@@ -59,14 +67,21 @@ class TensorPackModel : public PackModel {
 
   std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
                                          absl::Span<const double> learning_rates) override {
-    std::vector<StepMeasurement> measurements;
-    arena_.ZeroGradients();
-    for (const MemberRange range : Ranges(members)) {
-      // Measurements are in the order of the members.
-      TrainRange(step, range,
-                 learning_rates.subspan(measurements.size(), static_cast<size_t>(range.count)),
-                 measurements);
+    const std::vector<MemberRange> ranges = Ranges(members);
+    std::vector<at::Tensor> measured;
+    size_t next = 0;
+    for (const MemberRange range : ranges) {
+      const auto count = static_cast<size_t>(range.count);
+      measured.push_back(TrainRange(step, range, learning_rates.subspan(next, count)));
+      next += count;
     }
+    prepared_.clear();
+    if (HostIsFree() && step < blueprint_.training.steps()) {
+      for (const MemberRange range : ranges) prepared_.push_back(Prepare(step + 1, range));
+    }
+    WaitForDevice();
+    std::vector<StepMeasurement> measurements;
+    for (const at::Tensor& of_range : measured) AppendMeasurements(of_range, measurements);
     return measurements;
   }
 
@@ -144,41 +159,113 @@ class TensorPackModel : public PackModel {
     return batch;
   }
 
-  void TrainRange(int64_t step, MemberRange range, absl::Span<const double> learning_rates,
-                  std::vector<StepMeasurement>& measurements) {
+  // Samples and positions of a range's step, in memory of the host and on their way to the device.
+  struct Prepared {
+    int64_t step = 0;
+    StepKey key;
+    at::Tensor host;
+    at::Tensor block;  // the device's; on a CPU the same
+  };
+
+  // Whether the host has nothing to do while the device makes a step.
+  bool HostIsFree() const { return device_.is_cuda() || recorded_ != nullptr; }
+
+  void WaitForDevice() const {
+    if (device_.is_cpu()) return;
+    c10::impl::VirtualGuardImpl(device_.type()).getStream(device_).synchronize();
+  }
+
+  // On the host. What a GPU copies from and to, it copies by itself only where it is pinned.
+  at::Tensor EmptyOnHost(at::IntArrayRef shape, at::ScalarType type) const {
+    return at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(device_.is_cuda()));
+  }
+
+  at::Tensor DeviceBlock(const StepKey& key, const at::Tensor& host) const {
+    if (recorded_ != nullptr) return recorded_->Block(key);
+    return device_.is_cpu() ? host : at::empty_like(host, at::TensorOptions(device_));
+  }
+
+  // Copies bytes [first, end) of a block to the device and does not wait for it.
+  static void Upload(const Prepared& prepared, int64_t first, int64_t end) {
+    if (prepared.block.is_same(prepared.host)) return;
+    prepared.block.narrow(0, first, end - first)
+        .copy_(prepared.host.narrow(0, first, end - first), /*non_blocking=*/true);
+  }
+
+  Prepared Prepare(int64_t step, MemberRange range) const {
+    const RangeBatch batch = MakeBatch(step, range);
+    const size_t step_numbers =
+        parameters_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count)))
+            .size();
+    Prepared prepared = {.step = step,
+                         .key = {.range = range,
+                                 .shape = ShapeOf(batch.samples, range.count, positions_.draws(),
+                                                  static_cast<int64_t>(step_numbers))}};
+    const StepShape& shape = prepared.key.shape;
+    prepared.host = EmptyOnHost({BlockBytes(shape)}, at::kByte);
+    WriteSamples(shape, batch.samples, batch.positions, prepared.host.mutable_data_ptr<uint8_t>());
+    prepared.block = DeviceBlock(prepared.key, prepared.host);
+    Upload(prepared, 0, SampleBytes(shape));
+    return prepared;
+  }
+
+  // What the last step prepared, or made now.
+  Prepared Take(int64_t step, MemberRange range) {
+    for (const Prepared& prepared : prepared_) {
+      if (prepared.step == step && prepared.key.range == range) return prepared;
+    }
     const auto start = std::chrono::steady_clock::now();
-    RangeBatch batch = MakeBatch(step, range);
+    Prepared prepared = Prepare(step, range);
     data_seconds_ +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const int64_t count = range.count;
-    const auto to_device = [&](auto& values, at::IntArrayRef shape, at::ScalarType type) {
-      return at::from_blob(values.data(), shape, at::TensorOptions().dtype(type)).to(device_);
-    };
-    const BatchTensors samples =
-        ToTensors(batch.samples, count, device_, arena_.parameters().scalar_type());
-    const at::Tensor positions = to_device(
-        batch.positions, {count, positions_.draws(), batch.samples.tokens_per_row}, at::kLong);
+    return prepared;
+  }
 
-    const models::ParameterSet parameters = arena_.Members(range.first, count);
+  // Losses, accuracies and norms of the range's members, double [3, count], on the host once the
+  // device has been waited for.
+  at::Tensor TrainRange(int64_t step, MemberRange range, absl::Span<const double> learning_rates) {
+    const Prepared prepared = Take(step, range);
+    const StepShape shape = prepared.key.shape;
+    WriteStepNumbers(shape, parameters_->StepNumbers(step, learning_rates),
+                     prepared.host.mutable_data_ptr<uint8_t>());
+    Upload(prepared, SampleBytes(shape), BlockBytes(shape));
+    const auto work = [this, step, range, shape](const at::Tensor& block) {
+      return MakeStep(step, range, TensorsOf(shape, block, arena_.parameters().scalar_type()));
+    };
+    const at::Tensor measured = recorded_ != nullptr
+                                    ? recorded_->Run(prepared.key, prepared.block, work)
+                                    : work(prepared.block);
+    if (device_.is_cpu()) return measured.clone();
+    return EmptyOnHost({3, range.count}, at::kDouble).copy_(measured, /*non_blocking=*/true);
+  }
+
+  // A function of the range's rows of the arena and of `inputs` alone, but that dropout depends on
+  // the step.
+  at::Tensor MakeStep(int64_t step, MemberRange range, const StepTensors& inputs) {
+    arena_.ZeroGradients(range.first, range.count);
+    const models::ParameterSet parameters = arena_.Members(range.first, range.count);
     models::DropoutNumbers dropout = {.purpose = random::Purpose::kDropout,
                                       .step = static_cast<uint64_t>(step)};
-    for (int64_t i = range.first; i < range.first + count; ++i) {
+    for (int64_t i = range.first; i < range.first + range.count; ++i) {
       dropout.seeds.push_back(members_[static_cast<size_t>(i)].data_seed);
     }
     const StepMeasures measures =
-        Measure(network_->Forward(parameters, samples.input, positions,
-                                  batch.samples.outputs_per_row, &dropout, nullptr),
-                samples);
+        Measure(network_->Forward(parameters, inputs.batch.input, inputs.positions,
+                                  inputs.batch.mask.size(2), &dropout, nullptr),
+                inputs.batch);
     // The gradient of a sum is each member's own gradient.
     measures.losses.sum().backward();
 
     const c10::NoGradGuard no_gradients;
-    const at::Tensor norms = parameters_->Step(step, range, learning_rates);
+    const at::Tensor norms = parameters_->Step(range, inputs.step_numbers);
+    return at::stack(
+        {measures.losses.detach().to(at::kDouble), measures.accuracies, norms.to(at::kDouble)});
+  }
 
-    const at::Tensor measured = at::stack({measures.losses.detach().to(at::kDouble),
-                                           measures.accuracies, norms.to(at::kDouble)})
-                                    .cpu();
+  static void AppendMeasurements(const at::Tensor& measured,
+                                 std::vector<StepMeasurement>& measurements) {
     const double* values = measured.const_data_ptr<double>();
+    const int64_t count = measured.size(1);
     for (int64_t i = 0; i < count; ++i) {
       measurements.push_back({.loss = static_cast<float>(values[i]),
                               .accuracy = static_cast<float>(values[count + i]),
@@ -196,13 +283,17 @@ class TensorPackModel : public PackModel {
   models::ParameterArena& arena_;
   const evaluation::Evaluator evaluator_;
   double data_seconds_ = 0;
+  // Null where each step is put on the device operation by operation.
+  std::unique_ptr<RecordedSteps> recorded_;
+  // Of the next step.
+  std::vector<Prepared> prepared_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blueprint,
                                                            absl::Span<const MemberSeeds> members,
-                                                           const Device& device) {
+                                                           const Device& device, Warn warn) {
   if (blueprint.text != nullptr) return CreateLanguagePackModel(blueprint, members, device);
   auto layout = std::make_unique<models::ParameterLayout>();
   auto network = models::CreateNetwork(blueprint.network.name, blueprint.network.parameters,
@@ -220,8 +311,10 @@ absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blue
   const at::Device place = DeviceOf(device);
   auto parameters = PackParameters::Create(std::move(layout), blueprint, members, place);
   if (!parameters.ok()) return parameters.status();
-  return std::make_unique<TensorPackModel>(blueprint, members, device.members_together, place,
-                                           *std::move(network), *std::move(parameters));
+  return std::make_unique<TensorPackModel>(
+      blueprint, members, device.members_together, place, *std::move(network),
+      *std::move(parameters), device.make_graph_pool ? device.make_graph_pool() : nullptr,
+      std::move(warn));
 }
 
 }  // namespace lengthwise::worker::training

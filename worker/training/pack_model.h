@@ -20,6 +20,7 @@
 #include "worker/evaluation/length_score.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
+#include "worker/training/member_range.h"
 
 namespace lengthwise::worker::training {
 
@@ -39,12 +40,6 @@ struct StepMeasurement {
   float gradient_norm = 0;
 };
 
-// Members that go through the kernels together.
-struct MemberRange {
-  int64_t first = 0;
-  int64_t count = 0;
-};
-
 // Not thread-safe. Methods may throw what LibTorch throws (c10::Error, std::bad_alloc: out of
 // memory).
 class PackModel {
@@ -62,7 +57,7 @@ class PackModel {
                                                  absl::Span<const double> learning_rates) = 0;
 
   // Of all TrainStep so far: seconds in which samples and positions were made, with the device
-  // idle.
+  // idle. A GPU has work meanwhile: the next step's are made then.
   virtual double data_seconds() const = 0;
 
   // The scores of a range of members on `sequences` evaluation sequences of `length`; nothing if
@@ -92,11 +87,14 @@ class PackModel {
                                                              absl::string_view fingerprint) = 0;
 };
 
+// A sentence for people about what is not as it could be.
+using Warn = std::function<void(const std::string&)>;
+
 // Builds the network and the initial weights of all members. INVALID_ARGUMENT for a network that
 // cannot be built. The blueprint must outlive the model.
-absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blueprint,
-                                                           absl::Span<const MemberSeeds> members,
-                                                           const Device& device);
+absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(
+    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
+    Warn warn = [](const std::string&) {});
 
 }  // namespace lengthwise::worker::training
 

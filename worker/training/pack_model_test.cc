@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/training/replaying_graphs.h"
 #include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker::training {
@@ -23,11 +24,21 @@ class PackModelTest : public ::testing::Test {
  protected:
   // Three members with their own seeds.
   std::unique_ptr<PackModel> Create(bool members_together) {
+    return Create(blueprint_, members_together, /*counts=*/nullptr);
+  }
+
+  // With recorded steps unless `counts` is null.
+  static std::unique_ptr<PackModel> Create(const Blueprint& blueprint, bool members_together,
+                                           GraphCounts* counts) {
     Device device = OpenDevice("cpu", 1).value();
     PrepareThread(device);
     device.members_together = members_together;
+    if (counts != nullptr) {
+      device.make_graph_pool = [counts] { return std::make_unique<ReplayingGraphs>(*counts); };
+    }
     const std::vector<MemberSeeds> members = {{1, 2}, {3, 4}, {5, 6}};
-    auto model = CreatePackModel(blueprint_, members, device);
+    auto model = CreatePackModel(blueprint, members, device,
+                                 [](const std::string& text) { ADD_FAILURE() << text; });
     EXPECT_TRUE(model.ok()) << model.status();
     return *std::move(model);
   }
@@ -116,6 +127,43 @@ TEST_F(PackModelTest, AnUntrainedModelGuesses) {
   EXPECT_NEAR((*scores)[0].accuracy, 0.5, 0.05);
   EXPECT_GE((*scores)[0].loss, std::log(2.0) - 0.02);
   EXPECT_LE((*scores)[0].loss, 1.5);
+}
+
+// What a GPU does, on a CPU: the next step's samples are made ahead, steps are replayed.
+TEST_F(PackModelTest, RecordedStepsLeaveTheBitsOfStepsMadeOneOperationAfterAnother) {
+  for (const char* encoding : {"sin_cos", "alibi", "relative", "t5"}) {
+    v1::TrialSpecification trial = TinyTrial();
+    trial.mutable_encoding()->set_name(encoding);
+    const Blueprint blueprint = MakeBlueprint(trial).value();
+    GraphCounts counts;
+    const auto plain = Create(blueprint, true, nullptr),
+               recorded = Create(blueprint, true, &counts);
+    for (int64_t step = 1; step <= 30; ++step) {
+      // The middle one is dropped on the way.
+      const std::vector<int64_t> members =
+          step <= 15 ? std::vector<int64_t>{0, 1, 2} : std::vector<int64_t>{0, 2};
+      const auto expected = Train(*plain, step, members), actual = Train(*recorded, step, members);
+      for (size_t i = 0; i < members.size(); ++i) {
+        EXPECT_EQ(actual[i].loss, expected[i].loss) << encoding << ", step " << step;
+        EXPECT_EQ(actual[i].accuracy, expected[i].accuracy);
+        EXPECT_EQ(actual[i].gradient_norm, expected[i].gradient_norm);
+      }
+    }
+    for (int64_t member = 0; member < 3; ++member) {
+      EXPECT_EQ(plain->Save(member, kHeader), recorded->Save(member, kHeader)) << encoding;
+    }
+    EXPECT_GT(counts.replayed, 10) << encoding;
+  }
+}
+
+TEST_F(PackModelTest, StepsWithDropoutAreNotRecorded) {
+  v1::TrialSpecification trial = TinyTrial();
+  (*trial.mutable_network()->mutable_parameters())["dropout"].set_number_value(0.1);
+  const Blueprint blueprint = MakeBlueprint(trial).value();
+  GraphCounts counts;
+  const auto model = Create(blueprint, true, &counts);
+  for (int64_t step = 1; step <= 5; ++step) Train(*model, step, {0, 1, 2});
+  EXPECT_EQ(counts.recorded, 0);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
-#include "worker/evaluation/to_device.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -50,15 +49,12 @@ PackParameters::PackParameters(std::unique_ptr<models::ParameterLayout> layout,
   }
 }
 
-at::Tensor PackParameters::Step(int64_t step, MemberRange range,
-                                absl::Span<const double> learning_rates) {
+at::Tensor PackParameters::Step(MemberRange range, const at::Tensor& step_numbers) {
   const c10::NoGradGuard no_gradients;
-  const at::Tensor rates =
-      evaluation::ToDevice(std::vector<double>(learning_rates.begin(), learning_rates.end()),
-                           {range.count}, at::kDouble, arena_.parameters().device());
-  at::Tensor norms = models::ClipGradients(arena_, range.first, range.count, clip_norm_);
-  optimizer_->Step(arena_, range.first, range.count, step, rates);
-  return norms;
+  const models::Clipping clipping =
+      models::MeasureGradients(arena_, range.first, range.count, clip_norm_);
+  optimizer_->Step(arena_, range.first, range.count, step_numbers, clipping.factors);
+  return clipping.norms;
 }
 
 std::string PackParameters::Save(int64_t member, const checkpoints::CheckpointHeader& header) {

@@ -35,9 +35,14 @@ class PackParameters {
 
   models::ParameterArena& arena() { return arena_; }
 
-  // Clips the gradients of the range's members and makes the `step`-th step with them, each at its
-  // own of `learning_rates`. Returns the norms before clipping, [count].
-  at::Tensor Step(int64_t step, MemberRange range, absl::Span<const double> learning_rates);
+  // All that the `step`-th step takes from its number and the members' learning rates.
+  std::vector<double> StepNumbers(int64_t step, absl::Span<const double> learning_rates) const {
+    return optimizer_->StepNumbers(step, learning_rates);
+  }
+
+  // Clips the gradients of the range's members and makes a step with them. `step_numbers` are
+  // StepNumbers, double and on the arena's device. Returns the norms before clipping, [count].
+  at::Tensor Step(MemberRange range, const at::Tensor& step_numbers);
 
   // As PackModel::Save and PackModel::Load.
   std::string Save(int64_t member, const checkpoints::CheckpointHeader& header);

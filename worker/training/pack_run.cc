@@ -75,7 +75,9 @@ bool PackRun::Build() {
         {.weight_seed = specification.weight_seed(), .data_seed = specification.data_seed()});
     member.schedule = blueprint_.CreateSchedule(specification.learning_rate());
   }
-  auto model = CreatePackModel(blueprint_, seeds, device_);
+  auto model = CreatePackModel(blueprint_, seeds, device_, [this](const std::string& text) {
+    LogToUnfinished(v1::LogLine::WARNING, text);
+  });
   if (!model.ok()) {
     FailUnfinished(v1::Outcome::FAILED_PERMANENTLY, model.status().message());
     return false;

@@ -1,0 +1,173 @@
+// A training step that a device records (worker/training/device_graph.h) may not wait for it, nor
+// bring it numbers of the host: replayed, it would do neither.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ATen/ops/ones.h"
+#include "ATen/ops/tensor.h"
+#include "ATen/ops/zeros.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "models/encodings/catalogue.h"
+#include "models/encodings/encoding.h"
+#include "models/layers/cross_entropy.h"
+#include "models/networks/catalogue.h"
+#include "models/networks/far_device.h"
+#include "models/networks/network.h"
+#include "models/optimizers/catalogue.h"
+#include "models/optimizers/optimizer.h"
+
+namespace lengthwise::models {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int64_t kMembers = 2, kSequences = 3, kTokens = 9, kOutputs = 4;
+const at::Device kDevice = kFarDevice;
+
+template <typename Entry>
+catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
+                               const catalogue::Parameters& given) {
+  std::vector<catalogue::Problem> problems;
+  for (const Entry* entry : entries) {
+    if (entry->name == name) return catalogue::Resolve(*entry, given, name, problems);
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+at::Tensor Zeros(at::IntArrayRef shape, at::ScalarType type) {
+  return at::zeros(shape, at::TensorOptions(kDevice).dtype(type));
+}
+
+struct Case {
+  std::string network, encoding;
+  bool randomized = false;
+};
+
+void PrintTo(const Case& of, std::ostream* out) {
+  *out << of.network << ", " << (of.randomized ? "randomized " : "") << of.encoding;
+}
+
+// Every encoding in an encoder, but those that only give vectors for positions.
+std::vector<Case> Encoders() {
+  std::vector<Case> cases;
+  for (const auto* entry : EncodingEntries()) {
+    if (entry->name == "one_hot" || entry->name == "binary") continue;
+    cases.push_back({"encoder", entry->name});
+    for (const auto& parameter : entry->parameters) {
+      if (parameter.name == "randomized") cases.push_back({"encoder", entry->name, true});
+    }
+  }
+  return cases;
+}
+
+// The other networks, but those of text, with an encoding that suits them.
+std::vector<Case> OtherNetworks() {
+  std::vector<Case> cases;
+  for (const auto* entry : NetworkEntries()) {
+    if (entry->name == "encoder" || entry->name == "causal_decoder") continue;
+    cases.push_back({entry->name, entry->name == "layerwise_encoder" ? "none" : "one_hot"});
+  }
+  return cases;
+}
+
+class RecordableStepTest : public testing::TestWithParam<Case> {};
+
+TEST_P(RecordableStepTest, WaitsForNothingAndBringsNothingToTheDevice) {
+  const Case& of = GetParam();
+  const bool of_numbers = of.network == "positional_attention" || of.network == "graph_network";
+  catalogue::Parameters given;
+  for (const auto& [name, value] :
+       {std::pair("blocks", 2), std::pair("heads", 2), std::pair("d_model", 16)}) {
+    given.Set(name, int64_t{value});
+  }
+  const catalogue::Parameters parameters = Resolved(NetworkEntries(), of.network, given);
+  catalogue::Parameters options;
+  if (of.randomized) options.Set("randomized", true);
+  options = Resolved(EncodingEntries(), of.encoding, options);
+  ParameterLayout layout;
+  const auto network = CreateNetwork(of.network, parameters, of.encoding, options,
+                                     {.input_columns = of_numbers ? 0 : 4,
+                                      .output_columns = of_numbers ? 1 : 3,
+                                      .has_numbers = of_numbers,
+                                      .longest_sequence = kTokens},
+                                     layout);
+  ASSERT_TRUE(network.ok()) << network.status();
+  if ((*network)->DrawsInTraining()) GTEST_SKIP() << "has dropout, which is not recorded";
+  ParameterArena arena(layout, kMembers, at::kFloat, kDevice);
+  const auto adam =
+      CreateOptimizer("adamw", Resolved(OptimizerEntries(), "adamw", catalogue::Parameters()))
+          .value();
+  const NetworkInput input = {
+      .tokens = of_numbers ? at::Tensor() : Zeros({kMembers, kSequences, kTokens}, at::kLong),
+      .numbers = of_numbers ? Zeros({kMembers, kSequences, kTokens}, at::kFloat) : at::Tensor()};
+  const at::Tensor positions = Zeros({kMembers, 1, kTokens}, at::kLong);
+  const at::Tensor classes = Zeros({kMembers, kSequences, kOutputs}, at::kLong);
+  const at::Tensor mask = Zeros({kMembers, kSequences, kOutputs}, at::kBool);
+  const at::Tensor numbers =
+      Zeros({static_cast<int64_t>(adam->StepNumbers(1, {1, 1}).size())}, at::kDouble);
+
+  const auto step = [&] {
+    arena.ZeroGradients(0, kMembers);
+    const DropoutNumbers dropout = {.seeds = {1, 2}};
+    const at::Tensor outputs = (*network)->Forward(arena.Members(0, kMembers), input, positions,
+                                                   kOutputs, &dropout, nullptr);
+    const at::Tensor losses = of_numbers ? outputs.square().flatten(1).mean(1)
+                                         : CrossEntropy(outputs, classes, mask).losses;
+    losses.sum().backward();
+    const Clipping clipping = MeasureGradients(arena, 0, kMembers, 1);
+    adam->Step(arena, 0, kMembers, numbers, clipping.factors);
+  };
+  step();  // what is brought to the device once
+  TakeWaits();
+  step();
+  EXPECT_THAT(TakeWaits(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Encoders, RecordableStepTest, testing::ValuesIn(Encoders()));
+INSTANTIATE_TEST_SUITE_P(OtherNetworks, RecordableStepTest, testing::ValuesIn(OtherNetworks()));
+
+// The terms that our own attention kernels take, which this device does not have.
+class RecordableTermsTest : public testing::TestWithParam<Case> {};
+
+TEST_P(RecordableTermsTest, WaitForNothingAndBringNothingToTheDevice) {
+  const Case& of = GetParam();
+  catalogue::Parameters options;
+  if (of.randomized) options.Set("randomized", true);
+  ParameterLayout layout;
+  layout.Add("first", {1}, {.kind = Initializer::Kind::kZeros});
+  const auto encoding =
+      CreateEncoding(of.encoding, Resolved(EncodingEntries(), of.encoding, options),
+                     {.blocks = 1, .heads = 2, .d_model = 16}, layout);
+  ASSERT_TRUE(encoding.ok()) << encoding.status();
+  ParameterArena arena(layout, kMembers, at::kFloat, kDevice);
+  const ParameterSet parameters = arena.Members(0, kMembers);
+  const at::Tensor positions = Zeros({kMembers, kTokens}, at::kLong);
+  const auto make = [&] { (*encoding)->Terms(parameters, 0, positions, 0, kTokens); };
+  make();
+  TakeWaits();
+  make();
+  EXPECT_THAT(TakeWaits(), IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Encoders, RecordableTermsTest, testing::ValuesIn(Encoders()));
+
+// The test's own means.
+TEST(FarDeviceTest, KnowsWhatIsBroughtToItAndAskedOfIt) {
+  const at::Tensor host = at::ones({3});
+  TakeWaits();
+  const at::Tensor far = host.to(kDevice);
+  EXPECT_THAT(TakeWaits(), ElementsAre("from the host"));
+  const at::Tensor sum = far.add(far).sum();
+  EXPECT_THAT(TakeWaits(), IsEmpty());
+  EXPECT_EQ(sum.item<float>(), 6);
+  EXPECT_THAT(TakeWaits(), ElementsAre("aten::_local_scalar_dense"));
+  EXPECT_EQ(at::tensor(std::vector<float>{1, 2}, far.options()).device(), kDevice);
+  EXPECT_THAT(TakeWaits(), ElementsAre("from the host"));
+}
+
+}  // namespace
+}  // namespace lengthwise::models

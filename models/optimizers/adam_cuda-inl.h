@@ -1,0 +1,45 @@
+// The kernel of adam_cuda.cu. models/kernels/simt.h says how it is tested without a GPU; `Launcher`
+// is that of models/kernels/attention_launches.h.
+#ifndef LENGTHWISE_MODELS_OPTIMIZERS_ADAM_CUDA_INL_H_
+#define LENGTHWISE_MODELS_OPTIMIZERS_ADAM_CUDA_INL_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "models/kernels/simt.h"
+#include "models/optimizers/adam_cuda.h"
+
+namespace lengthwise::models {
+
+constexpr int kAdamThreads = 256;
+
+// A template, so that several sources may have it. `blocks` of a member have its rate in common.
+template <typename Rows>
+LENGTHWISE_KERNEL void AdamKernel(Rows rows, AdamConstants constants, int64_t blocks) {
+  namespace simt = kernels::simt;
+  const int64_t member = simt::Block() / blocks;
+  const int64_t column = simt::Block() % blocks * kAdamThreads + simt::Thread();
+  if (column >= rows.row_size) return;
+  const int64_t i = member * rows.row_size + column;
+  const float factor = rows.factors == nullptr ? 1.0F : rows.factors[member];
+  const float gradient = factor * rows.gradients[i];
+  const float first = constants.beta1 * rows.first_moments[i] + (1 - constants.beta1) * gradient;
+  const float second =
+      constants.beta2 * rows.second_moments[i] + (1 - constants.beta2) * gradient * gradient;
+  rows.first_moments[i] = first;
+  rows.second_moments[i] = second;
+  const float root =
+      sqrtf(second / static_cast<float>(*rows.second_correction)) + constants.epsilon;
+  rows.parameters[i] -= static_cast<float>(rows.rates[member]) * (first / root);
+}
+
+template <typename Launcher>
+void LaunchAdam(Launcher& launcher, const AdamRows& rows, const AdamConstants& constants) {
+  const int64_t blocks = (rows.row_size + kAdamThreads - 1) / kAdamThreads;
+  launcher.Launch(&AdamKernel<AdamRows>, rows.count * blocks, kAdamThreads, 0, rows, constants,
+                  blocks);
+}
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_OPTIMIZERS_ADAM_CUDA_INL_H_

@@ -1,0 +1,126 @@
+#include "worker/training/cuda_graph.h"
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <exception>
+
+#include "c10/core/DeviceGuard.h"
+#include "c10/cuda/CUDACachingAllocator.h"
+#include "c10/cuda/CUDAException.h"
+#include "c10/cuda/CUDAStream.h"
+#include "c10/util/Exception.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+// LibTorch counts its own pools from 1.
+c10::MempoolId_t NextPool() {
+  static std::atomic<uint64_t> next{uint64_t{1} << 32};
+  return {0, next++};
+}
+
+// While one lives, what is allocated for `stream` comes from the pool. Of libc10_cuda alone, whose
+// part of LibTorch's CUDAGraph this is: libtorch_cuda is not linked, because most machines lack
+// what it needs.
+class AllocateToPool {
+ public:
+  AllocateToPool(c10::DeviceIndex device, c10::MempoolId_t pool, cudaStream_t stream)
+      : device_(device), pool_(pool) {
+    allocator::beginAllocateToPool(device, pool,
+                                   [stream](cudaStream_t other) { return other == stream; });
+  }
+  ~AllocateToPool() { allocator::endAllocateToPool(device_, pool_); }
+  AllocateToPool(const AllocateToPool&) = delete;
+  AllocateToPool& operator=(const AllocateToPool&) = delete;
+
+ private:
+  const c10::DeviceIndex device_;
+  const c10::MempoolId_t pool_;
+};
+
+class CudaGraph : public DeviceGraph {
+ public:
+  CudaGraph(const c10::Device& device, c10::MempoolId_t pool) : device_(device), pool_(pool) {}
+
+  ~CudaGraph() override {
+    if (executable_ != nullptr) C10_CUDA_CHECK_WARN(cudaGraphExecDestroy(executable_));
+    // The allocator counts a use of the pool for each recording that began.
+    if (began_) allocator::releasePool(device_.index(), pool_);
+  }
+
+  void Record(const std::function<void()>& work) override {
+    const c10::DeviceGuard guard(device_);
+    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(device_.index());
+    TORCH_CHECK(!began_, "a graph is recorded once");
+    TORCH_CHECK(stream != c10::cuda::getDefaultCUDAStream(device_.index()),
+                "nothing can be recorded on the default stream");
+    // What was freed before is not to be given to what is recorded, and what has to be allocated
+    // should find room.
+    C10_CUDA_CHECK(cudaStreamSynchronize(stream));
+    allocator::emptyCache();
+    cudaGraph_t graph = nullptr;
+    std::exception_ptr problem;
+    {
+      const AllocateToPool allocate(device_.index(), pool_, stream);
+      began_ = true;
+      // Other threads' CUDA calls are none of this recording's business; those of LibTorch's
+      // backward threads reach it by the stream.
+      C10_CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+      try {
+        work();
+      } catch (...) {
+        problem = std::current_exception();
+      }
+      // In any case: a stream that is left recording serves nobody. What went wrong in work() says
+      // more than that the recording is invalid then.
+      const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+      if (problem != nullptr) {
+        if (graph != nullptr) C10_CUDA_CHECK_WARN(cudaGraphDestroy(graph));
+        static_cast<void>(cudaGetLastError());  // makes CUDA forget it
+        std::rethrow_exception(problem);
+      }
+      C10_CUDA_CHECK(ended);
+    }
+    TORCH_CHECK(graph != nullptr, "the recording is not valid");
+    const cudaError_t made = cudaGraphInstantiateWithFlags(
+        &executable_, graph, cudaGraphInstantiateFlagAutoFreeOnLaunch);
+    C10_CUDA_CHECK_WARN(cudaGraphDestroy(graph));
+    C10_CUDA_CHECK(made);
+  }
+
+  void Replay() override {
+    TORCH_CHECK(executable_ != nullptr, "nothing was recorded");
+    const c10::DeviceGuard guard(device_);
+    C10_CUDA_CHECK(cudaGraphLaunch(executable_, c10::cuda::getCurrentCUDAStream(device_.index())));
+  }
+
+ private:
+  const c10::Device device_;
+  const c10::MempoolId_t pool_;
+  bool began_ = false;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+class CudaGraphPool : public GraphPool {
+ public:
+  explicit CudaGraphPool(const c10::Device& device) : device_(device), pool_(NextPool()) {}
+
+  std::unique_ptr<DeviceGraph> MakeGraph() override {
+    return std::make_unique<CudaGraph>(device_, pool_);
+  }
+
+ private:
+  const c10::Device device_;
+  const c10::MempoolId_t pool_;
+};
+
+}  // namespace
+
+std::unique_ptr<GraphPool> MakeCudaGraphPool(const c10::Device& device) {
+  return std::make_unique<CudaGraphPool>(device);
+}
+
+}  // namespace lengthwise::worker::training

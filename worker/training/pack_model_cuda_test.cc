@@ -1,0 +1,104 @@
+// Training on a GPU, against training on the CPU. Skipped where there is no GPU; pack_model_test has
+// the same with recordings of the CPU.
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "models/kernels/attention_cuda.h"
+#include "models/layers/cuda_for_tests.h"
+#include "worker/training/pack_model.h"
+#include "worker/training/replaying_graphs.h"
+#include "worker/training/tiny_trials.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+// The device's own graphs, counted.
+class CountingGraphs : public GraphPool {
+ public:
+  CountingGraphs(std::unique_ptr<GraphPool> graphs, GraphCounts& counts)
+      : graphs_(std::move(graphs)), counts_(counts) {}
+
+  std::unique_ptr<DeviceGraph> MakeGraph() override {
+    return std::make_unique<Graph>(graphs_->MakeGraph(), counts_);
+  }
+
+ private:
+  class Graph : public DeviceGraph {
+   public:
+    Graph(std::unique_ptr<DeviceGraph> graph, GraphCounts& counts)
+        : graph_(std::move(graph)), counts_(counts) {}
+
+    void Record(const std::function<void()>& work) override {
+      ++counts_.recorded;
+      graph_->Record(work);
+    }
+    void Replay() override {
+      ++counts_.replayed;
+      graph_->Replay();
+    }
+
+   private:
+    const std::unique_ptr<DeviceGraph> graph_;
+    GraphCounts& counts_;
+  };
+
+  const std::unique_ptr<GraphPool> graphs_;
+  GraphCounts& counts_;
+};
+
+class PackModelCudaTest : public testing::TestWithParam<const char*> {
+ protected:
+  static constexpr int64_t kSteps = 60;
+
+  // Losses of three members, step by step. On a GPU steps are recorded unless `counts` is null.
+  std::vector<float> Train(const std::string& device_name, GraphCounts* counts) {
+    v1::TrialSpecification trial = TinyTrial();
+    trial.mutable_encoding()->set_name(GetParam());
+    trial.mutable_training()->set_steps(kSteps);
+    const Blueprint blueprint = MakeBlueprint(trial).value();
+    Device device = OpenDevice(device_name, 1).value();
+    PrepareThread(device);
+    if (counts == nullptr) {
+      device.make_graph_pool = nullptr;
+    } else {
+      device.make_graph_pool = [counts, make = device.make_graph_pool] {
+        return std::make_unique<CountingGraphs>(make(), *counts);
+      };
+    }
+    const auto model = CreatePackModel(blueprint, {{1, 2}, {3, 4}, {5, 6}}, device,
+                                       [](const std::string& text) { ADD_FAILURE() << text; });
+    EXPECT_TRUE(model.ok()) << model.status();
+    std::vector<float> losses;
+    for (int64_t step = 1; step <= kSteps; ++step) {
+      for (const StepMeasurement& measured :
+           (*model)->TrainStep(step, {0, 1, 2}, {1e-3, 1e-3, 1e-3})) {
+        losses.push_back(measured.loss);
+      }
+    }
+    return losses;
+  }
+};
+
+TEST_P(PackModelCudaTest, LearnsWhatTheCpuLearnsAndRepeatsItsBits) {
+  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAttentionCuda());
+  GraphCounts counts;
+  const std::vector<float> losses = Train("cuda", &counts);
+  EXPECT_GT(counts.replayed, kSteps / 2);
+  EXPECT_EQ(Train("cuda", &counts), losses) << "from run to run";
+  EXPECT_EQ(Train("cuda", nullptr), losses) << "one operation after another";
+  const std::vector<float> expected = Train("cpu", nullptr);
+  for (size_t i = 0; i < losses.size(); ++i) {
+    // Adam makes the most of rounding.
+    EXPECT_NEAR(losses[i], expected[i], i < 60 ? 1e-4 : 1e-2) << "point " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Encodings, PackModelCudaTest,
+                         testing::Values("none", "sin_cos", "rope", "alibi", "relative", "t5"));
+
+}  // namespace
+}  // namespace lengthwise::worker::training

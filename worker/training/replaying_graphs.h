@@ -1,0 +1,60 @@
+// Graphs for tests, on the CPU: a replay does again what was recorded.
+#ifndef LENGTHWISE_WORKER_TRAINING_REPLAYING_GRAPHS_H_
+#define LENGTHWISE_WORKER_TRAINING_REPLAYING_GRAPHS_H_
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+
+#include "worker/training/device_graph.h"
+
+namespace lengthwise::worker::training {
+
+// Of all graphs of a pool, which outlives them all.
+struct GraphCounts {
+  int recorded = 0;
+  int replayed = 0;
+  int alive = 0;
+};
+
+class ReplayingGraphs : public GraphPool {
+ public:
+  explicit ReplayingGraphs(GraphCounts& counts, bool can_record = true)
+      : counts_(counts), can_record_(can_record) {}
+
+  std::unique_ptr<DeviceGraph> MakeGraph() override {
+    return std::make_unique<Graph>(counts_, can_record_);
+  }
+
+ private:
+  class Graph : public DeviceGraph {
+   public:
+    Graph(GraphCounts& counts, bool can_record) : counts_(counts), can_record_(can_record) {
+      ++counts_.alive;
+    }
+    ~Graph() override { --counts_.alive; }
+
+    void Record(const std::function<void()>& work) override {
+      if (!can_record_) throw std::runtime_error("not permitted while recording\nand more");
+      ++counts_.recorded;
+      work_ = work;
+    }
+
+    void Replay() override {
+      ++counts_.replayed;
+      work_();
+    }
+
+   private:
+    GraphCounts& counts_;
+    const bool can_record_;
+    std::function<void()> work_;
+  };
+
+  GraphCounts& counts_;
+  const bool can_record_;
+};
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_REPLAYING_GRAPHS_H_

@@ -1,0 +1,56 @@
+// What a training step of a range of members takes from the host, in one block of memory: one copy
+// brings it to a device, and a recorded step finds it at the same place every time.
+#ifndef LENGTHWISE_WORKER_TRAINING_STEP_INPUTS_H_
+#define LENGTHWISE_WORKER_TRAINING_STEP_INPUTS_H_
+
+#include <compare>
+#include <cstdint>
+
+#include "ATen/core/Tensor.h"
+#include "absl/types/span.h"
+#include "worker/training/batch_tensors.h"
+#include "worker/training/examples.h"
+
+namespace lengthwise::worker::training {
+
+// The sizes on which the block's layout depends, and all that a step does.
+struct StepShape {
+  int64_t members = 0;
+  int64_t rows = 0;  // of all members
+  int64_t tokens_per_row = 0;
+  int64_t outputs_per_row = 0;
+  // Position draws of a member (S).
+  int64_t draws = 0;
+  // What the optimizer takes (models::Optimizer::StepNumbers).
+  int64_t step_numbers = 0;
+  // What there is of a Batch.
+  bool tokens = false, numbers = false, classes = false;
+
+  friend auto operator<=>(const StepShape&, const StepShape&) = default;
+};
+
+// `samples` are those of all members, one behind the other.
+StepShape ShapeOf(const Batch& samples, int64_t members, int64_t draws, int64_t step_numbers);
+
+// Of the block, in bytes: all of it, and its first part, which is all but the step's numbers.
+int64_t BlockBytes(const StepShape& shape);
+int64_t SampleBytes(const StepShape& shape);
+
+// Fill the first part, with positions [members, S, T], and the rest. `block` has BlockBytes and
+// begins at a multiple of 8.
+void WriteSamples(const StepShape& shape, const Batch& samples, absl::Span<const int64_t> positions,
+                  uint8_t* block);
+void WriteStepNumbers(const StepShape& shape, absl::Span<const double> numbers, uint8_t* block);
+
+// Views into a block, on whichever device it is; but what are real numbers of another type than
+// double in a network of `dtype` are made of them.
+struct StepTensors {
+  BatchTensors batch;
+  at::Tensor positions;     // int64 [members, S, T]
+  at::Tensor step_numbers;  // double [step_numbers]
+};
+StepTensors TensorsOf(const StepShape& shape, const at::Tensor& block, at::ScalarType dtype);
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_STEP_INPUTS_H_
