@@ -8,14 +8,21 @@ namespace lengthwise::models {
 at::Tensor MadeOfPositions::Get(const at::Tensor& positions, at::ScalarType dtype,
                                 const std::function<at::Tensor()>& make) {
   // What is made in inference mode could not be kept for a backward pass.
-  if (!positions.is_cpu() || c10::InferenceMode::is_enabled()) return make();
+  if (c10::InferenceMode::is_enabled()) return make();
   const platform::MutexLock lock(mutex_);
-  if (!made_.defined() || made_.scalar_type() != dtype || positions_.sizes() != positions.sizes() ||
-      !at::equal(positions_, positions)) {
+  if (!made_.defined() || made_.scalar_type() != dtype || !AreTheLast(positions)) {
     made_ = make();
-    positions_ = positions.clone();
+    positions_ = positions.is_cpu() ? positions.clone() : positions;
+    version_ = positions_._version();
   }
   return made_;
+}
+
+bool MadeOfPositions::AreTheLast(const at::Tensor& positions) const {
+  if (positions.is_cpu() && positions_.is_cpu()) {
+    return positions_.sizes() == positions.sizes() && at::equal(positions_, positions);
+  }
+  return positions_.is_same(positions) && positions_._version() == version_;
 }
 
 }  // namespace lengthwise::models

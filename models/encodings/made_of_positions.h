@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_MODELS_ENCODINGS_MADE_OF_POSITIONS_H_
 #define LENGTHWISE_MODELS_ENCODINGS_MADE_OF_POSITIONS_H_
 
+#include <cstdint>
 #include <functional>
 
 #include "ATen/core/Tensor.h"
@@ -14,15 +15,18 @@ namespace lengthwise::models {
 class MadeOfPositions {
  public:
   // make(), or what it gave last where that was for the same numbers. What is made must need no
-  // gradient and depend on nothing but the positions and `dtype`. Positions on a GPU, which would
-  // have to be waited for, are not compared: there it is make().
+  // gradient and depend on nothing but the positions and `dtype`. Numbers on a GPU would have to be
+  // waited for; there, the same are the same tensor, not written to since.
   at::Tensor Get(const at::Tensor& positions, at::ScalarType dtype,
                  const std::function<at::Tensor()>& make);
 
  private:
+  bool AreTheLast(const at::Tensor& positions) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   platform::Mutex mutex_;
-  // A copy: a batch's memory is another batch's soon.
+  // On a CPU a copy: a batch's memory is another batch's soon.
   at::Tensor positions_ ABSL_GUARDED_BY(mutex_);
+  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   at::Tensor made_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -6,6 +6,7 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/from_blob.h"
 #include "gtest/gtest.h"
+#include "models/layers/far_device.h"
 
 namespace lengthwise::models {
 namespace {
@@ -43,6 +44,31 @@ TEST(MadeOfPositionsTest, SeesOtherNumbersInTheSameMemory) {
         made.Get(positions, at::kFloat, [&] { return positions.to(at::kFloat); });
     EXPECT_EQ(numbers[0].item<float>(), static_cast<float>(first));
   }
+}
+
+// A comparison of numbers would have to wait for the device.
+TEST(MadeOfPositionsTest, OnADeviceTheSamePositionsAreTheSameTensor) {
+  MadeOfPositions made;
+  at::Tensor positions = at::arange(3).to(kFarDevice);
+  int times = 0;
+  const auto get = [&](const at::Tensor& of) {
+    return made.Get(of, at::kFloat, [&] {
+      ++times;
+      return of.to(at::kFloat);
+    });
+  };
+  TakeWaits();
+  const at::Tensor first = get(positions);
+  EXPECT_TRUE(get(positions).is_same(first));
+  EXPECT_EQ(times, 1);
+  get(positions.view({3}));
+  EXPECT_EQ(times, 2);
+  get(positions);
+  EXPECT_EQ(times, 3);
+  positions.add_(1);
+  get(positions);
+  EXPECT_EQ(times, 4);
+  EXPECT_TRUE(TakeWaits().empty());
 }
 
 }  // namespace

@@ -85,13 +85,16 @@ class Encoder : public Network {
     const double scale = std::sqrt(static_cast<double>(d_model_));
     at::Tensor h =
         AddEmbeddingNoise(Embed(input.tokens, parameters[embedding_].mul(scale)), dropout);
-    const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, positions.select(1, 0));
+    // One tensor for all blocks where they share a draw: what is made of it is made once.
+    const std::vector<at::Tensor> draws = positions.unbind(1);
+    const at::Tensor term = encoding_->EmbeddingTerm(parameters, 0, draws[0]);
     if (term.defined()) h = Drop(h.add(term), 0, dropout);
     if (capture != nullptr) capture->depths.push_back(h);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const BlockIds& ids = blocks_[b];
       const auto site = static_cast<uint32_t>(1 + 2 * b);
-      const at::Tensor mixed = Attention(parameters, b, positions, h, capture);
+      const at::Tensor& of_block = draws[draws.size() == 1 ? 0 : b];
+      const at::Tensor mixed = Attention(parameters, b, of_block, h, capture);
       h = ids.attention_norm(parameters, h, Drop(mixed, site, dropout), capture);
       const at::Tensor forward = FeedForward(h, {.up = parameters[ids.up],
                                                  .up_bias = parameters[ids.up_bias],
@@ -116,7 +119,6 @@ class Encoder : public Network {
     const BlockIds& ids = blocks_[b];
     const auto block = static_cast<int64_t>(b);
     AttentionMaps maps;
-    const at::Tensor block_positions = positions.select(1, positions.size(1) == 1 ? 0 : block);
     // One product for the three: it reads h once, and its gradient is one product, too.
     const at::Tensor qkv =
         Linear(Operand(h),
@@ -125,11 +127,11 @@ class Encoder : public Network {
     AttentionMaps* const kept = keep ? &maps : nullptr;
     at::Tensor mixed;
     if (geometric_.empty()) {
-      mixed = Attend(*encoding_, parameters, block, heads_, block_positions, qkv, kept);
+      mixed = Attend(*encoding_, parameters, block, heads_, positions, qkv, kept);
     } else {
       const std::vector<at::Tensor> parts = qkv.split(d_model_, 3);
-      mixed = AttendGeometrically(*encoding_, parameters, geometric_[b], block, heads_,
-                                  block_positions, h, parts[0], parts[1], parts[2], kept);
+      mixed = AttendGeometrically(*encoding_, parameters, geometric_[b], block, heads_, positions,
+                                  h, parts[0], parts[1], parts[2], kept);
     }
     if (keep) {
       capture->attention_logits.push_back(maps.logits);

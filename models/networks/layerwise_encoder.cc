@@ -90,10 +90,12 @@ class LayerwiseEncoder : public Network {
                      const DropoutNumbers* dropout, Capture* capture) const override {
     at::Tensor h = AddEmbeddingNoise(Embed(input.tokens, EmbeddingTable(parameters)), dropout);
     if (capture != nullptr) capture->depths.push_back(h);
+    // One tensor for all blocks where they share a draw: what is made of it is made once.
+    const std::vector<at::Tensor> draws = positions.unbind(1);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const Block& block = blocks_[b];
       const auto index = static_cast<int64_t>(b);
-      const at::Tensor block_positions = positions.select(1, positions.size(1) == 1 ? 0 : index);
+      const at::Tensor& block_positions = draws[draws.size() == 1 ? 0 : b];
       const at::Tensor term = encoding_->EmbeddingTerm(parameters, index, block_positions);
       if (term.defined()) h = AddEncoding(h, term, static_cast<uint32_t>(b), dropout);
       h = block.attention_norm(

@@ -1,7 +1,7 @@
 // A device for tests whose memory the host may not look into, as a GPU's: LibTorch's "PrivateUse1",
 // computed with by the CPU. It knows what a program brought to it and asked it for.
-#ifndef LENGTHWISE_MODELS_NETWORKS_FAR_DEVICE_H_
-#define LENGTHWISE_MODELS_NETWORKS_FAR_DEVICE_H_
+#ifndef LENGTHWISE_MODELS_LAYERS_FAR_DEVICE_H_
+#define LENGTHWISE_MODELS_LAYERS_FAR_DEVICE_H_
 
 #include <set>
 #include <string>
@@ -18,4 +18,4 @@ std::set<std::string> TakeWaits();
 
 }  // namespace lengthwise::models
 
-#endif  // LENGTHWISE_MODELS_NETWORKS_FAR_DEVICE_H_
+#endif  // LENGTHWISE_MODELS_LAYERS_FAR_DEVICE_H_

@@ -1,4 +1,4 @@
-#include "models/networks/far_device.h"
+#include "models/layers/far_device.h"
 
 #include <cstdlib>
 #include <mutex>
