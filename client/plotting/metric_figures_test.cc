@@ -7,6 +7,7 @@
 #include "client/plotting/accuracy_by_length.h"
 #include "client/plotting/accuracy_over_steps.h"
 #include "client/plotting/loss_figure.h"
+#include "client/plotting/plotted_trials.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,10 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string MessageOf(const absl::StatusOr<Figure>& figure) {
-  return std::string(figure.status().message());
-}
 
 class MetricFiguresTest : public testing::Test {
  protected:
