@@ -11,6 +11,7 @@ at::Tensor MadeOfPositions::Get(const at::Tensor& positions, at::ScalarType dtyp
   if (c10::InferenceMode::is_enabled()) return make();
   const platform::MutexLock lock(mutex_);
   if (!made_.defined() || made_.scalar_type() != dtype || !AreTheLast(positions)) {
+    made_ = at::Tensor();  // not two at once
     made_ = make();
     positions_ = positions.is_cpu() ? positions.clone() : positions;
     version_ = positions_._version();

@@ -1,5 +1,6 @@
 // The second half of sums that many blocks of a GPU make together: each wrote its part, and these
-// add the parts up in their order. `Launcher` is that of attention_launches.h.
+// add the parts up, in an order that is a function of their number. `Launcher` is that of
+// attention_launches.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_SUM_PARTS_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_SUM_PARTS_INL_H_
 
@@ -9,15 +10,25 @@
 
 namespace lengthwise::kernels {
 
-// A template, so that several sources may have it.
-template <int kThreads>
+// A block has as many sums as a warp has threads; its warps take turns at their parts, which would
+// otherwise be one long chain of additions. A template, so that several sources may have it.
+template <int kWarps>
 LENGTHWISE_KERNEL void SumKernel(const float* parts, int64_t outer, int64_t count, int64_t size,
                                  float* sums) {
-  const int64_t item = simt::Block() * kThreads + simt::Thread();
-  if (item >= outer * size) return;
-  const float* part = parts + item / size * count * size + item % size;
+  const int lane = simt::Thread() % simt::kWarp, warp = simt::Thread() / simt::kWarp;
+  const int64_t item = simt::Block() * simt::kWarp + lane;
+  const bool there = item < outer * size;
+  simt::SharedArrays arrays;
+  float* shared = arrays.Take(kWarps * simt::kWarp);
   float sum = 0;
-  for (int64_t k = 0; k < count; ++k) sum += part[k * size];
+  if (there) {
+    const float* part = parts + item / size * count * size + item % size;
+    for (int64_t k = warp; k < count; k += kWarps) sum += part[k * size];
+  }
+  shared[simt::Thread()] = sum;
+  simt::Barrier();
+  if (warp != 0 || !there) return;
+  for (int w = 1; w < kWarps; ++w) sum += shared[w * simt::kWarp + lane];
   sums[item] = sum;
 }
 
@@ -25,9 +36,9 @@ LENGTHWISE_KERNEL void SumKernel(const float* parts, int64_t outer, int64_t coun
 template <typename Launcher>
 void LaunchSum(Launcher& launcher, const float* parts, int64_t outer, int64_t count, int64_t size,
                float* sums) {
-  constexpr int kThreads = 128;
-  launcher.Launch(&SumKernel<kThreads>, (outer * size + kThreads - 1) / kThreads, kThreads, 0,
-                  parts, outer, count, size, sums);
+  constexpr int kWarps = 8, kThreads = kWarps * simt::kWarp;
+  launcher.Launch(&SumKernel<kWarps>, (outer * size + simt::kWarp - 1) / simt::kWarp, kThreads,
+                  int64_t{sizeof(float)} * kThreads, parts, outer, count, size, sums);
 }
 
 }  // namespace lengthwise::kernels

@@ -6,9 +6,10 @@
 
 namespace lengthwise::models {
 
-// LayerNorm(a + b) of layers.h: a and b [P, B, n, d], scale and offset [P, d]. For float32 in
-// one pass over memory each way, with a b of a product in bfloat16 on a GPU too; kept for the
-// backward pass are the normalised rows and neither the sum nor what scale and offset make of them.
+// LayerNorm(a + b) of layers.h: a and b [P, B, n, d], scale and offset [P, d]. For float32 in one
+// pass over memory each way; on a GPU b may be bfloat16, as products in that type give it. Kept for
+// the backward pass are the normalised rows and neither the sum nor what scale and offset make of
+// them.
 at::Tensor AddLayerNorm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& scale,
                         const at::Tensor& offset);
 

@@ -92,6 +92,9 @@ at::Tensor Share(const at::Tensor& right, const at::Tensor& counted) {
 
 ClassMeasures CrossEntropy(const at::Tensor& logits, const at::Tensor& classes,
                            const at::Tensor& mask) {
+  const at::IntArrayRef outputs_shape = logits.sizes().slice(0, 3);
+  TORCH_CHECK(classes.sizes() == outputs_shape && mask.sizes() == outputs_shape,
+              "classes and mask have other shapes than the outputs");
   if (CanFuse(logits)) {
     const at::Tensor sums =
         FusedSums::apply(logits.contiguous(), classes.contiguous(), mask.contiguous());

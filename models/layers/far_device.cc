@@ -82,15 +82,34 @@ at::Tensor CopyFromAndResize(const at::Tensor& from, const at::Tensor& to) {
   return CopyFrom(from, to, /*non_blocking=*/false);
 }
 
-void Compute(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
+// Whether an operation's result has a size, or comes to the host, as numbers on the device say: as
+// an index of yes and no does, in place of places.
+bool Waits(const std::string& name, const torch::jit::Stack& stack) {
   static const auto& waiting = *new std::set<std::string>{"aten::_local_scalar_dense",
                                                           "aten::nonzero",
                                                           "aten::masked_select",
                                                           "aten::_unique2",
+                                                          "aten::unique_dim",
                                                           "aten::equal",
-                                                          "aten::is_nonzero"};
+                                                          "aten::is_nonzero",
+                                                          "aten::repeat_interleave",
+                                                          "aten::bincount"};
+  if (waiting.contains(name)) return true;
+  if (name != "aten::index" && name != "aten::index_put_" && name != "aten::_index_put_impl_") {
+    return false;
+  }
+  for (const c10::IValue& input : stack) {
+    if (!input.isList()) continue;
+    for (const c10::IValue& index : input.toListRef()) {
+      if (index.isTensor() && index.toTensor().scalar_type() == at::kBool) return true;
+    }
+  }
+  return false;
+}
+
+void Compute(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   const std::string& name = operation.schema().name();
-  if (waiting.contains(name)) AddWait(name);
+  if (Waits(name, *stack)) AddWait(name);
   const bool before = std::exchange(computing, true);
   at::native::cpu_fallback(operation, stack);
   computing = before;

@@ -13,6 +13,7 @@
 #include "models/encodings/encoding.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/far_device.h"
+#include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 #include "models/networks/network.h"
 #include "models/optimizers/catalogue.h"
@@ -45,10 +46,14 @@ at::Tensor Zeros(at::IntArrayRef shape, at::ScalarType type) {
 struct Case {
   std::string network, encoding;
   bool randomized = false;
+  std::string attention = "softmax";
+  std::string optimizer = "adamw";
+  bool bfloat16 = false;
 };
 
 void PrintTo(const Case& of, std::ostream* out) {
-  *out << of.network << ", " << (of.randomized ? "randomized " : "") << of.encoding;
+  *out << of.network << ", " << (of.randomized ? "randomized " : "") << of.encoding << ", "
+       << of.attention << ", " << of.optimizer << (of.bfloat16 ? ", bfloat16" : "");
 }
 
 // Every encoding in an encoder, but those that only give vectors for positions.
@@ -61,6 +66,9 @@ std::vector<Case> Encoders() {
       if (parameter.name == "randomized") cases.push_back({"encoder", entry->name, true});
     }
   }
+  cases.push_back({"encoder", "relative", true, "geometric"});
+  cases.push_back({"encoder", "sin_cos", true, "softmax", "sgd"});
+  cases.push_back({"encoder", "relative", true, "softmax", "adam", /*bfloat16=*/true});
   return cases;
 }
 
@@ -84,23 +92,24 @@ TEST_P(RecordableStepTest, WaitsForNothingAndBringsNothingToTheDevice) {
        {std::pair("blocks", 2), std::pair("heads", 2), std::pair("d_model", 16)}) {
     given.Set(name, int64_t{value});
   }
+  if (of.network == "encoder") given.Set("attention", of.attention);
   const catalogue::Parameters parameters = Resolved(NetworkEntries(), of.network, given);
   catalogue::Parameters options;
   if (of.randomized) options.Set("randomized", true);
   options = Resolved(EncodingEntries(), of.encoding, options);
   ParameterLayout layout;
-  const auto network = CreateNetwork(of.network, parameters, of.encoding, options,
-                                     {.input_columns = of_numbers ? 0 : 4,
-                                      .output_columns = of_numbers ? 1 : 3,
-                                      .has_numbers = of_numbers,
-                                      .longest_sequence = kTokens},
-                                     layout);
+  auto network = CreateNetwork(of.network, parameters, of.encoding, options,
+                               {.input_columns = of_numbers ? 0 : 4,
+                                .output_columns = of_numbers ? 1 : 3,
+                                .has_numbers = of_numbers,
+                                .longest_sequence = kTokens},
+                               layout);
   ASSERT_TRUE(network.ok()) << network.status();
+  if (of.bfloat16) *network = WithBfloat16Products(*std::move(network));
   if ((*network)->DrawsInTraining()) GTEST_SKIP() << "has dropout, which is not recorded";
   ParameterArena arena(layout, kMembers, at::kFloat, kDevice);
-  const auto adam =
-      CreateOptimizer("adamw", Resolved(OptimizerEntries(), "adamw", catalogue::Parameters()))
-          .value();
+  const auto optimizer =
+      CreateOptimizer(of.optimizer, Resolved(OptimizerEntries(), of.optimizer, {})).value();
   const NetworkInput input = {
       .tokens = of_numbers ? at::Tensor() : Zeros({kMembers, kSequences, kTokens}, at::kLong),
       .numbers = of_numbers ? Zeros({kMembers, kSequences, kTokens}, at::kFloat) : at::Tensor()};
@@ -108,7 +117,7 @@ TEST_P(RecordableStepTest, WaitsForNothingAndBringsNothingToTheDevice) {
   const at::Tensor classes = Zeros({kMembers, kSequences, kOutputs}, at::kLong);
   const at::Tensor mask = Zeros({kMembers, kSequences, kOutputs}, at::kBool);
   const at::Tensor numbers =
-      Zeros({static_cast<int64_t>(adam->StepNumbers(1, {1, 1}).size())}, at::kDouble);
+      Zeros({static_cast<int64_t>(optimizer->StepNumbers(1, {1, 1}).size())}, at::kDouble);
 
   const auto step = [&] {
     arena.ZeroGradients(0, kMembers);
@@ -119,7 +128,7 @@ TEST_P(RecordableStepTest, WaitsForNothingAndBringsNothingToTheDevice) {
                                          : CrossEntropy(outputs, classes, mask).losses;
     losses.sum().backward();
     const Clipping clipping = MeasureGradients(arena, 0, kMembers, 1);
-    adam->Step(arena, 0, kMembers, numbers, clipping.factors);
+    optimizer->Step(arena, 0, kMembers, numbers, clipping.factors);
   };
   step();  // what is brought to the device once
   TakeWaits();

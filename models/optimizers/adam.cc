@@ -76,6 +76,8 @@ class Adam : public Optimizer {
           .row_size = parameters.size(1)};
       const AdamConstants constants = {.beta1 = static_cast<float>(beta1_),
                                        .beta2 = static_cast<float>(beta2_),
+                                       .rest1 = static_cast<float>(1 - beta1_),
+                                       .rest2 = static_cast<float>(1 - beta2_),
                                        .epsilon = static_cast<float>(epsilon_)};
       return OnStream(parameters.device(),
                       [&](void* stream) { return AdamStepCuda(rows, constants, stream); });

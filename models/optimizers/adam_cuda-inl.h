@@ -23,9 +23,9 @@ LENGTHWISE_KERNEL void AdamKernel(Rows rows, AdamConstants constants, int64_t bl
   const int64_t i = member * rows.row_size + column;
   const float factor = rows.factors == nullptr ? 1.0F : rows.factors[member];
   const float gradient = factor * rows.gradients[i];
-  const float first = constants.beta1 * rows.first_moments[i] + (1 - constants.beta1) * gradient;
+  const float first = constants.beta1 * rows.first_moments[i] + constants.rest1 * gradient;
   const float second =
-      constants.beta2 * rows.second_moments[i] + (1 - constants.beta2) * gradient * gradient;
+      constants.beta2 * rows.second_moments[i] + constants.rest2 * gradient * gradient;
   rows.first_moments[i] = first;
   rows.second_moments[i] = second;
   const float root =

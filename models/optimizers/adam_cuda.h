@@ -28,6 +28,9 @@ struct AdamRows {
 struct AdamConstants {
   float beta1 = 0;
   float beta2 = 0;
+  // 1 less these, which their float32 would give with four digits only.
+  float rest1 = 0;
+  float rest2 = 0;
   float epsilon = 0;
 };
 

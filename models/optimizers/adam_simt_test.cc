@@ -44,7 +44,11 @@ Arena Update(Arena arena, int64_t count, const std::vector<double>& rates, doubl
               .factors = factors,
               .count = count,
               .row_size = static_cast<int64_t>(arena.parameters.size()) / count},
-             {.beta1 = kBeta1, .beta2 = kBeta2, .epsilon = kEpsilon});
+             {.beta1 = kBeta1,
+              .beta2 = kBeta2,
+              .rest1 = 1 - kBeta1,
+              .rest2 = 1 - kBeta2,
+              .epsilon = kEpsilon});
   EXPECT_EQ(device.problem(), "");
   return arena;
 }

@@ -57,10 +57,6 @@ class CudaGraph : public DeviceGraph {
     TORCH_CHECK(!began_, "a graph is recorded once");
     TORCH_CHECK(stream != c10::cuda::getDefaultCUDAStream(device_.index()),
                 "nothing can be recorded on the default stream");
-    // What was freed before is not to be given to what is recorded, and what has to be allocated
-    // should find room.
-    C10_CUDA_CHECK(cudaStreamSynchronize(stream));
-    allocator::emptyCache();
     cudaGraph_t graph = nullptr;
     std::exception_ptr problem;
     {
@@ -108,13 +104,28 @@ class CudaGraphPool : public GraphPool {
  public:
   explicit CudaGraphPool(const c10::Device& device) : device_(device), pool_(NextPool()) {}
 
+  ~CudaGraphPool() override {
+    if (held_) allocator::releasePool(device_.index(), pool_);
+  }
+
   std::unique_ptr<DeviceGraph> MakeGraph() override {
+    // A pool that nobody uses any more cannot be used again: this is a use. Not before there is
+    // something to record, when CUDA has certainly been started.
+    if (!held_) allocator::createOrIncrefPool(device_.index(), pool_);
+    held_ = true;
     return std::make_unique<CudaGraph>(device_, pool_);
+  }
+
+  void FreeUnusedMemory() override {
+    const c10::DeviceGuard guard(device_);
+    C10_CUDA_CHECK(cudaDeviceSynchronize());
+    allocator::emptyCache();
   }
 
  private:
   const c10::Device device_;
   const c10::MempoolId_t pool_;
+  bool held_ = false;
 };
 
 }  // namespace

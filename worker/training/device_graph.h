@@ -14,11 +14,11 @@ class DeviceGraph {
 
   // Calls work() and records what it puts on the device, without doing it. Once. Throws c10::Error
   // where that is not possible, as where work() waits for the device or copies numbers of the host
-  // to it; nothing was done then, and the graph is of no use.
+  // to it; the device has done nothing then, and the graph is of no use.
   virtual void Record(const std::function<void()>& work) = 0;
 
   // Puts what was recorded on the device again, with the memory that it was recorded with, and does
-  // not wait for it. Throws c10::Error.
+  // not wait for it. Throws c10::Error, and then nothing was put there.
   virtual void Replay() = 0;
 };
 
@@ -28,6 +28,9 @@ class GraphPool {
  public:
   virtual ~GraphPool() = default;
   virtual std::unique_ptr<DeviceGraph> MakeGraph() = 0;
+
+  // Gives memory that is kept for later back to the device, where a recording can get it.
+  virtual void FreeUnusedMemory() = 0;
 };
 
 }  // namespace lengthwise::worker::training

@@ -33,7 +33,8 @@ struct Batch {
   // [rows, m]: classes or numbers, as Examples::targets says.
   std::vector<int64_t> targets;
   std::vector<double> number_targets;
-  // [rows, m]; 1 where an output counts for accuracy and, compared with a number, for the loss.
+  // [rows, m]; 1 where an output counts for accuracy and, compared with a number, for the loss, and
+  // 0 elsewhere.
   std::vector<uint8_t> mask;
 };
 

@@ -68,6 +68,7 @@ class TensorPackModel : public PackModel {
   std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
                                          absl::Span<const double> learning_rates) override {
     const std::vector<MemberRange> ranges = Ranges(members);
+    if (recorded_ != nullptr) recorded_->KeepOnly(ranges);
     std::vector<at::Tensor> measured;
     size_t next = 0;
     for (const MemberRange range : ranges) {
@@ -164,7 +165,7 @@ class TensorPackModel : public PackModel {
     int64_t step = 0;
     StepKey key;
     at::Tensor host;
-    at::Tensor block;  // the device's; on a CPU the same
+    at::Tensor block;  // the device's; the same on a CPU whose steps are not recorded
   };
 
   // Whether the host has nothing to do while the device makes a step.

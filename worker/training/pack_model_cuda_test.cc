@@ -1,5 +1,5 @@
-// Training on a GPU, against training on the CPU. Skipped where there is no GPU; pack_model_test has
-// the same with recordings of the CPU.
+// Training on a GPU, against training on the CPU. Skipped where there is no GPU; pack_model_test
+// has the same with recordings of the CPU.
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +25,7 @@ class CountingGraphs : public GraphPool {
   std::unique_ptr<DeviceGraph> MakeGraph() override {
     return std::make_unique<Graph>(graphs_->MakeGraph(), counts_);
   }
+  void FreeUnusedMemory() override { graphs_->FreeUnusedMemory(); }
 
  private:
   class Graph : public DeviceGraph {

@@ -1,5 +1,6 @@
 #include "worker/training/recorded_steps.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -11,13 +12,24 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Keys that are recorded: each keeps its block, and a graph of some hundred kernels, for good.
+// Keys that are recorded: each keeps its block, and a graph of some hundred kernels.
 constexpr size_t kMostRecordings = 128;
 
 // Of float32 or float64. What is not a number is the same as itself here.
 bool SameBits(const at::Tensor& a, const at::Tensor& b) {
   const at::ScalarType bits = a.element_size() == sizeof(int64_t) ? at::kLong : at::kInt;
   return at::equal(a.view(bits), b.view(bits));
+}
+
+bool SameBits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const at::Tensor& x, const at::Tensor& y) { return SameBits(x, y); });
+}
+
+// LibTorch's messages go on for pages, with a stack trace.
+std::string FirstLine(const std::exception& exception) {
+  const absl::string_view message = exception.what();
+  return std::string(message.substr(0, message.find('\n')));
 }
 
 }  // namespace
@@ -37,21 +49,38 @@ at::Tensor RecordedSteps::Block(const StepKey& key) {
 }
 
 at::Tensor RecordedSteps::Run(const StepKey& key, const at::Tensor& block, const Work& work) {
+  if (graphs_ == nullptr) return work(block);
   const auto found = recordings_.find(key);
-  if (found == recordings_.end()) return work(block);
-  Recording& recording = found->second;
-  if (recording.verified) {
-    recording.graph->Replay();
-    return recording.measured;
+  Recording* const recording = found == recordings_.end() ? nullptr : &found->second;
+  std::string problem;
+  // A replay that fails was not put on the device: there is nothing to undo.
+  Rows before;
+  try {
+    if (recording != nullptr && recording->verified) {
+      recording->graph->Replay();
+      return recording->measured;
+    }
+    before = CopyRows(key.range);
+    if (recording == nullptr) return work(block);
+    if (recording->graph == nullptr) return MakeAndRecord(*recording, block, work);
+    return Verify(key, before, *recording, work);
+  } catch (const std::exception& e) {
+    problem = FirstLine(e);
   }
-  if (recording.graph != nullptr) return Verify(key, recording, work);
-  at::Tensor measured = work(block);
-  Record(recording, work);
-  return measured;
+  // If recordings had no part in it, it will fail again.
+  GiveUp(problem);
+  if (!before.empty()) SetRows(key.range, before);
+  return work(block);
 }
 
-std::vector<at::Tensor> RecordedSteps::Rows(const MemberRange& range) const {
-  std::vector<at::Tensor> rows;
+void RecordedSteps::KeepOnly(absl::Span<const MemberRange> ranges) {
+  std::erase_if(recordings_, [&](const auto& recording) {
+    return std::find(ranges.begin(), ranges.end(), recording.first.range) == ranges.end();
+  });
+}
+
+RecordedSteps::Rows RecordedSteps::ViewRows(const MemberRange& range) const {
+  Rows rows;
   for (const at::Tensor& of_all :
        {arena_.parameters(), arena_.first_moments(), arena_.second_moments()}) {
     rows.push_back(of_all.narrow(0, range.first, range.count));
@@ -59,33 +88,58 @@ std::vector<at::Tensor> RecordedSteps::Rows(const MemberRange& range) const {
   return rows;
 }
 
-void RecordedSteps::Record(Recording& recording, const Work& work) {
-  try {
-    recording.graph = graphs_->MakeGraph();
-    recording.work = work;
-    recording.graph->Record([&recording] { recording.measured = recording.work(recording.block); });
-  } catch (const std::exception& e) {
-    const absl::string_view message = e.what();
-    GiveUp(absl::StrCat("recording one failed: ", message.substr(0, message.find('\n'))));
-  }
+RecordedSteps::Rows RecordedSteps::CopyRows(const MemberRange& range) const {
+  Rows rows = ViewRows(range);
+  for (at::Tensor& row : rows) row = row.clone();
+  return rows;
 }
 
-at::Tensor RecordedSteps::Verify(const StepKey& key, Recording& recording, const Work& work) {
-  const std::vector<at::Tensor> rows = Rows(key.range);
-  std::vector<at::Tensor> before, replayed;
-  for (const at::Tensor& row : rows) before.push_back(row.clone());
-  recording.graph->Replay();
-  for (const at::Tensor& row : rows) replayed.push_back(row.clone());
-  replayed.push_back(recording.measured.clone());
-  for (size_t i = 0; i < rows.size(); ++i) rows[i].copy_(before[i]);
+void RecordedSteps::SetRows(const MemberRange& range, const Rows& rows) const {
+  const Rows views = ViewRows(range);
+  for (size_t i = 0; i < rows.size(); ++i) views[i].copy_(rows[i]);
+}
 
-  at::Tensor measured = work(recording.block);
-  recording.verified = SameBits(measured, replayed.back());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    recording.verified = recording.verified && SameBits(rows[i], replayed[i]);
+at::Tensor RecordedSteps::MakeAndRecord(Recording& recording, const at::Tensor& block,
+                                        const Work& work) {
+  at::Tensor measured = work(block);
+  recording.work = work;
+  std::string problem;
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    try {
+      auto graph = graphs_->MakeGraph();
+      graph->Record([&recording] { recording.measured = recording.work(recording.block); });
+      recording.graph = std::move(graph);
+      return measured;
+    } catch (const std::exception& e) {
+      problem = FirstLine(e);
+    }
+    // While something is recorded, the allocator cannot do that by itself.
+    graphs_->FreeUnusedMemory();
   }
-  if (!recording.verified) GiveUp("a replayed step differs from the same step made anew");
+  GiveUp(absl::StrCat("recording one failed: ", problem));
   return measured;
+}
+
+at::Tensor RecordedSteps::Verify(const StepKey& key, const Rows& before, Recording& recording,
+                                 const Work& work) {
+  recording.graph->Replay();
+  Rows replayed = CopyRows(key.range);
+  replayed.push_back(recording.measured.clone());
+  // With what it measured, as `replayed`.
+  const auto make = [&] {
+    SetRows(key.range, before);
+    at::Tensor measured = work(recording.block);
+    Rows rows = CopyRows(key.range);
+    rows.push_back(std::move(measured));
+    return rows;
+  };
+  const Rows made = make();
+  recording.verified = SameBits(made, replayed);
+  if (!recording.verified) {
+    GiveUp(SameBits(make(), made) ? "a replayed step differs from the same step made anew"
+                                  : "the same step made twice leaves different bits");
+  }
+  return made.back();
 }
 
 void RecordedSteps::GiveUp(absl::string_view why) {

@@ -12,6 +12,7 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "models/parameters/arena.h"
 #include "worker/training/device_graph.h"
 #include "worker/training/member_range.h"
@@ -30,8 +31,9 @@ struct StepKey {
 // What a recording repeats is the first step of its key that was made; whether it does the same for
 // other numbers cannot be seen from outside. So a key's first step is made operation by operation
 // and recorded; its second one is made both ways, which must leave the same bits in the arena and
-// in what was measured; only then is a step a replay. Where anything is not as it should be, no
-// step is recorded any more, and training goes on operation by operation, after a warning.
+// in what was measured; only then is a step a replay. Where anything is not as it should be, or
+// fails, as where the memory that recordings keep is missing elsewhere, no step is recorded any
+// more: the step is made anew, and training goes on operation by operation, after a warning.
 //
 // Not thread-safe.
 class RecordedSteps {
@@ -49,8 +51,11 @@ class RecordedSteps {
   at::Tensor Block(const StepKey& key);
 
   // Makes the step whose numbers are in `block`, which Block gave for the key. What it measured
-  // holds until the next step; nothing has been waited for.
+  // holds until the next call; nothing has been waited for. Throws what `work` throws.
   at::Tensor Run(const StepKey& key, const at::Tensor& block, const Work& work);
+
+  // Forgets the keys of other ranges. After the device was waited for.
+  void KeepOnly(absl::Span<const MemberRange> ranges);
 
  private:
   struct Recording {
@@ -61,10 +66,15 @@ class RecordedSteps {
     bool verified = false;
   };
 
-  // Views of the members' parameters and moments.
-  std::vector<at::Tensor> Rows(const MemberRange& range) const;
-  void Record(Recording& recording, const Work& work);
-  at::Tensor Verify(const StepKey& key, Recording& recording, const Work& work);
+  // Rows of parameters and moments.
+  using Rows = std::vector<at::Tensor>;
+
+  Rows ViewRows(const MemberRange& range) const;
+  Rows CopyRows(const MemberRange& range) const;
+  void SetRows(const MemberRange& range, const Rows& rows) const;
+  at::Tensor MakeAndRecord(Recording& recording, const at::Tensor& block, const Work& work);
+  // `before` are copies of the rows before the step.
+  at::Tensor Verify(const StepKey& key, const Rows& before, Recording& recording, const Work& work);
   void GiveUp(absl::string_view why);
 
   models::ParameterArena& arena_;

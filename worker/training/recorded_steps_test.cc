@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace lengthwise::worker::training {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -46,8 +48,13 @@ class RecordedStepsTest : public testing::Test {
   RecordedSteps::Work Adding(double unseen = 0, const StepKey& key = kKey) {
     return [this, unseen, key](const at::Tensor& block) {
       ++works_;
-      const at::Tensor number = TensorsOf(key.shape, block, at::kFloat).step_numbers.add(unseen);
       at::Tensor rows = arena_.parameters().narrow(0, key.range.first, key.range.count);
+      if (fails_) {
+        rows.zero_();
+        fails_ = false;
+        throw std::runtime_error("out of memory\nand more");
+      }
+      const at::Tensor number = TensorsOf(key.shape, block, at::kFloat).step_numbers.add(unseen);
       rows.add_(number.to(at::kFloat));
       arena_.first_moments().narrow(0, key.range.first, key.range.count).add_(1);
       return rows.select(1, 0).clone();
@@ -68,6 +75,8 @@ class RecordedStepsTest : public testing::Test {
   GraphCounts counts_;
   std::vector<std::string> warnings_;
   int works_ = 0;
+  // The next work fails halfway.
+  bool fails_ = false;
 };
 
 TEST_F(RecordedStepsTest, StepsAreReplayedOnceASecondOneHasShownThatTheyMayBe) {
@@ -125,9 +134,74 @@ TEST_F(RecordedStepsTest, TrainingGoesOnWhereNothingCanBeRecorded) {
   EXPECT_THAT(Make(*steps, 10), ElementsAre(11, 11));
   EXPECT_EQ(works_, 2);
   EXPECT_EQ(counts_.alive, 0);
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("not permitted while recording")))
+  EXPECT_EQ(counts_.freed_memory, 2) << "before another attempt";
+  EXPECT_THAT(warnings_,
+              ElementsAre(EndsWith("recording one failed: not permitted while recording")))
       << "once, and the first line alone";
-  EXPECT_THAT(warnings_[0], testing::Not(HasSubstr("more)")));
+}
+
+// As where the memory that recordings keep is missing to an ordinary step.
+TEST_F(RecordedStepsTest, AStepThatFailsBesideRecordingsIsMadeWithoutThem) {
+  for (const int failing : {2, 3}) {  // the one that is made both ways; a new key's
+    const auto steps = Create();
+    arena_.parameters().zero_();
+    warnings_.clear();
+    StepKey key = kKey;
+    for (int step = 1; step <= 4; ++step) {
+      if (step == failing) key.shape.tokens_per_row = failing;
+      fails_ = step == failing;
+      EXPECT_THAT(Make(*steps, 1, 0, key), ElementsAre(step, step));
+    }
+    EXPECT_THAT(warnings_, ElementsAre(EndsWith(": out of memory")));
+    EXPECT_EQ(counts_.alive, 0);
+  }
+}
+
+TEST_F(RecordedStepsTest, AStepThatCannotBeReplayedIsMade) {
+  for (const int failing : {2, 3}) {  // the one that is made both ways; a replay
+    const auto steps = Create();
+    arena_.parameters().zero_();
+    warnings_.clear();
+    for (int step = 1; step <= 4; ++step) {
+      counts_.replays_fail = step == failing;
+      EXPECT_THAT(Make(*steps, 1), ElementsAre(step, step));
+    }
+    EXPECT_THAT(warnings_, ElementsAre(EndsWith(": the device is full")));
+    EXPECT_EQ(counts_.alive, 0);
+  }
+}
+
+TEST_F(RecordedStepsTest, WhatFailsWithoutRecordingsAsWellFails) {
+  const auto steps = Create();
+  const at::Tensor block = steps->Block(kKey);
+  EXPECT_THROW(steps->Run(kKey, block,
+                          [](const at::Tensor&) -> at::Tensor { throw std::runtime_error("no"); }),
+               std::runtime_error);
+}
+
+TEST_F(RecordedStepsTest, OperationsThatDoNotRepeatTheirBitsAreNamedAsTheReason) {
+  const auto steps = Create();
+  for (int step = 1; step <= 3; ++step) {
+    at::Tensor block = steps->Block(kKey);
+    WriteStepNumbers(kShape, {1}, block.mutable_data_ptr<uint8_t>());
+    steps->Run(kKey, block, [&](const at::Tensor& of) {
+      arena_.parameters()[1].add_(++works_);
+      return arena_.parameters()[1].clone();
+    });
+  }
+  EXPECT_THAT(warnings_, ElementsAre(EndsWith("made twice leaves different bits")));
+}
+
+TEST_F(RecordedStepsTest, KeysOfRangesThatAreNoMoreAreForgotten) {
+  const auto steps = Create();
+  StepKey other = kKey;
+  other.range = {.first = 2, .count = 1};
+  for (const StepKey& key : {kKey, other}) Make(*steps, 1, 0, key);
+  EXPECT_EQ(counts_.alive, 2);
+  steps->KeepOnly({other.range});
+  EXPECT_EQ(counts_.alive, 1);
+  for (int i = 0; i < 2; ++i) Make(*steps, 1, 0, other);
+  EXPECT_EQ(counts_.recorded, 2);
 }
 
 // A diverged member's numbers are the same bits made either way.

@@ -12,9 +12,12 @@ namespace lengthwise::worker::training {
 
 // Of all graphs of a pool, which outlives them all.
 struct GraphCounts {
+  bool replays_fail = false;  // for a test to set
+
   int recorded = 0;
   int replayed = 0;
   int alive = 0;
+  int freed_memory = 0;
 };
 
 class ReplayingGraphs : public GraphPool {
@@ -25,6 +28,8 @@ class ReplayingGraphs : public GraphPool {
   std::unique_ptr<DeviceGraph> MakeGraph() override {
     return std::make_unique<Graph>(counts_, can_record_);
   }
+
+  void FreeUnusedMemory() override { ++counts_.freed_memory; }
 
  private:
   class Graph : public DeviceGraph {
@@ -41,6 +46,7 @@ class ReplayingGraphs : public GraphPool {
     }
 
     void Replay() override {
+      if (counts_.replays_fail) throw std::runtime_error("the device is full\nand more");
       ++counts_.replayed;
       work_();
     }
