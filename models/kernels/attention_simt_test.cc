@@ -16,33 +16,12 @@
 #include "models/kernels/attention_problem.h"
 #include "models/kernels/bfloat16.h"
 #include "models/kernels/simt_emulator.h"
+#include "models/kernels/simt_memory.h"
 
 namespace lengthwise::kernels {
 namespace {
 
 using simt::Emulator;
-
-// In memory of exactly their size, so that AddressSanitizer sees what is read beside them.
-template <typename T>
-std::vector<T> Converted(const std::vector<float>& numbers) {
-  std::vector<T> converted;
-  converted.reserve(numbers.size());
-  for (const float number : numbers) converted.push_back(FromFloat<T>(number));
-  return converted;
-}
-
-template <typename T>
-std::vector<float> ToFloats(const std::vector<T>& numbers) {
-  std::vector<float> converted;
-  for (const T number : numbers) converted.push_back(ToFloat(number));
-  return converted;
-}
-
-// Memory that nothing was written to yet.
-template <typename T>
-std::vector<T> Unwritten(size_t size) {
-  return std::vector<T>(size, FromFloat<T>(NAN));
-}
 
 float* Wanted(std::vector<float>& numbers) { return numbers.empty() ? nullptr : numbers.data(); }
 
@@ -62,12 +41,11 @@ Results<float> Compute(const Problem& problem, const Emulator::Options& options 
   const AttentionInputsOf<T> inputs = Inputs(problem, qkv);
   const AttentionShape& shape = problem.shape;
   Results<float> results(problem);
-  std::vector<T> output = Unwritten<T>(results.output.size());
-  std::vector<T> qkv_gradient = Unwritten<T>(qkv.size());
-  std::vector<float> log_sum_exp = Unwritten<float>(
-      static_cast<size_t>(shape.members * shape.sequences * shape.heads * shape.queries));
-  std::vector<float> workspace =
-      Unwritten<float>(static_cast<size_t>(MakeBackwardPlan(shape, inputs.terms).size));
+  std::vector<T> output = Unwritten<T>(static_cast<int64_t>(results.output.size()));
+  std::vector<T> qkv_gradient = Unwritten<T>(static_cast<int64_t>(qkv.size()));
+  std::vector<float> log_sum_exp =
+      Unwritten<float>(shape.members * shape.sequences * shape.heads * shape.queries);
+  std::vector<float> workspace = Unwritten<float>(MakeBackwardPlan(shape, inputs.terms).size);
   Emulator device(options);
   LaunchForward(device, inputs, problem.Features(output.data()), log_sum_exp.data());
   LaunchBackward<T>(device, inputs, problem.Features<const T>(output.data()),

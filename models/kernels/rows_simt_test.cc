@@ -19,6 +19,7 @@
 #include "models/kernels/parallel_for.h"
 #include "models/kernels/rows_cuda.h"
 #include "models/kernels/simt_emulator.h"
+#include "models/kernels/simt_memory.h"
 
 namespace lengthwise::kernels {
 namespace {
@@ -56,27 +57,6 @@ std::vector<float> Numbers(int64_t count, double seed, double added = 0) {
         static_cast<float>(std::sin(12.9898 * static_cast<double>(i) + seed) + added));
   }
   return numbers;
-}
-
-template <typename T>
-std::vector<T> Converted(const std::vector<float>& numbers) {
-  std::vector<T> converted;
-  converted.reserve(numbers.size());
-  for (const float number : numbers) converted.push_back(FromFloat<T>(number));
-  return converted;
-}
-
-template <typename T>
-std::vector<float> ToFloats(const std::vector<T>& numbers) {
-  std::vector<float> converted;
-  converted.reserve(numbers.size());
-  for (const T number : numbers) converted.push_back(ToFloat(number));
-  return converted;
-}
-
-// Memory that nothing was written to yet.
-std::vector<float> Unwritten(int64_t size) {
-  return std::vector<float>(static_cast<size_t>(size), NAN);
 }
 
 void ExpectNear(const std::vector<float>& actual, const std::vector<double>& expected,

@@ -13,6 +13,7 @@
 #include "ATen/ops/stack.h"
 #include "ATen/ops/tensor.h"
 #include "absl/strings/str_cat.h"
+#include "catalogue/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
@@ -22,19 +23,9 @@
 namespace lengthwise::models {
 namespace {
 
-constexpr int64_t kBlocks = 2, kVocabulary = 7, kLongest = 14;
+using catalogue::Resolved;
 
-template <typename Entry>
-catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
-                               const catalogue::Parameters& given) {
-  std::vector<catalogue::Problem> problems;
-  catalogue::Parameters parameters;
-  for (const Entry* entry : entries) {
-    if (entry->name == name) parameters = catalogue::Resolve(*entry, given, name, problems);
-  }
-  EXPECT_TRUE(problems.empty());
-  return parameters;
-}
+constexpr int64_t kBlocks = 2, kVocabulary = 7, kLongest = 14;
 
 catalogue::Parameters Sized(int64_t blocks, int64_t d_model, int64_t heads,
                             catalogue::Parameters given = {}) {

@@ -15,6 +15,7 @@
 #include "c10/core/Allocator.h"
 #include "c10/core/GradMode.h"
 #include "c10/util/ThreadLocalDebugInfo.h"
+#include "catalogue/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
@@ -26,19 +27,11 @@
 namespace lengthwise::models {
 namespace {
 
+using catalogue::Resolved;
+
 constexpr int64_t kSequences = 4;
 constexpr int64_t kTokens = 9;
 constexpr int64_t kOutputs = 3;
-
-template <typename Entry>
-catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
-                               const catalogue::Parameters& given) {
-  std::vector<catalogue::Problem> problems;
-  for (const Entry* entry : entries) {
-    if (entry->name == name) return catalogue::Resolve(*entry, given, name, problems);
-  }
-  return {};
-}
 
 catalogue::Parameters Small(const std::string& network, catalogue::Parameters given = {}) {
   given.Set("blocks", int64_t{2});

@@ -11,6 +11,7 @@
 #include "ATen/ops/equal.h"
 #include "ATen/ops/stack.h"
 #include "ATen/ops/tensor.h"
+#include "catalogue/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/networks/bfloat16.h"
@@ -20,17 +21,9 @@
 namespace lengthwise::models {
 namespace {
 
-constexpr int64_t kTokens = 5;
+using catalogue::Resolved;
 
-template <typename Entry>
-catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
-                               const catalogue::Parameters& given) {
-  std::vector<catalogue::Problem> problems;
-  for (const Entry* entry : entries) {
-    if (entry->name == name) return catalogue::Resolve(*entry, given, name, problems);
-  }
-  return {};
-}
+constexpr int64_t kTokens = 5;
 
 struct Architecture {
   std::string name;

@@ -7,6 +7,7 @@
 #include "ATen/ops/ones.h"
 #include "ATen/ops/tensor.h"
 #include "ATen/ops/zeros.h"
+#include "catalogue/resolved.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
@@ -22,22 +23,12 @@
 namespace lengthwise::models {
 namespace {
 
+using catalogue::Resolved;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr int64_t kMembers = 2, kSequences = 3, kTokens = 9, kOutputs = 4;
 const at::Device kDevice = kFarDevice;
-
-template <typename Entry>
-catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
-                               const catalogue::Parameters& given) {
-  std::vector<catalogue::Problem> problems;
-  for (const Entry* entry : entries) {
-    if (entry->name == name) return catalogue::Resolve(*entry, given, name, problems);
-  }
-  ADD_FAILURE() << name;
-  return {};
-}
 
 at::Tensor Zeros(at::IntArrayRef shape, at::ScalarType type) {
   return at::zeros(shape, at::TensorOptions(kDevice).dtype(type));

@@ -3,7 +3,9 @@
 #include <cmath>
 
 #include "absl/strings/match.h"
+#include "models/kernels/adam.h"
 #include "models/layers/on_stream.h"
+#include "models/layers/on_threads.h"
 #include "models/optimizers/adam_cuda.h"
 #include "models/optimizers/optimizer.h"
 
@@ -62,25 +64,9 @@ class Adam : public Optimizer {
 
     Decay(arena.layout(), decay_, numbers.narrow(0, 0, count), parameters);
 
-    if (parameters.is_cuda() && parameters.scalar_type() == at::kFloat && HasAdamCuda()) {
-      const auto* rates = numbers.const_data_ptr<double>() + count;
-      const AdamRows rows = {
-          .parameters = parameters.mutable_data_ptr<float>(),
-          .gradients = gradients.const_data_ptr<float>(),
-          .first_moments = mean.mutable_data_ptr<float>(),
-          .second_moments = mean_square.mutable_data_ptr<float>(),
-          .rates = rates,
-          .second_correction = rates + count,
-          .factors = factors.defined() ? factors.const_data_ptr<float>() : nullptr,
-          .count = count,
-          .row_size = parameters.size(1)};
-      const AdamConstants constants = {.beta1 = static_cast<float>(beta1_),
-                                       .beta2 = static_cast<float>(beta2_),
-                                       .rest1 = static_cast<float>(1 - beta1_),
-                                       .rest2 = static_cast<float>(1 - beta2_),
-                                       .epsilon = static_cast<float>(epsilon_)};
-      return OnStream(parameters.device(),
-                      [&](void* stream) { return AdamStepCuda(rows, constants, stream); });
+    if (parameters.scalar_type() == at::kFloat &&
+        (parameters.is_cpu() || (parameters.is_cuda() && HasAdamCuda()))) {
+      return UpdateInOnePass(parameters, gradients, mean, mean_square, numbers, factors);
     }
     if (factors.defined()) gradients.mul_(factors.unsqueeze(1));
     mean.mul_(beta1_).add_(gradients, 1 - beta1_);
@@ -89,6 +75,31 @@ class Adam : public Optimizer {
     const at::Tensor root = mean_square.div(correction2).sqrt_().add_(epsilon_);
     const at::Tensor rates = numbers.narrow(0, count, count).to(parameters.options());
     parameters.sub_(mean.div(root).mul_(rates.unsqueeze(1)));
+  }
+
+  void UpdateInOnePass(at::Tensor& parameters, const at::Tensor& gradients, at::Tensor& mean,
+                       at::Tensor& mean_square, const at::Tensor& numbers,
+                       const at::Tensor& factors) const {
+    const int64_t count = parameters.size(0);
+    const auto* rates = numbers.const_data_ptr<double>() + count;
+    const kernels::AdamRows rows = {
+        .parameters = parameters.mutable_data_ptr<float>(),
+        .gradients = gradients.const_data_ptr<float>(),
+        .first_moments = mean.mutable_data_ptr<float>(),
+        .second_moments = mean_square.mutable_data_ptr<float>(),
+        .rates = rates,
+        .second_correction = rates + count,
+        .factors = factors.defined() ? factors.const_data_ptr<float>() : nullptr,
+        .count = count,
+        .row_size = parameters.size(1)};
+    const kernels::AdamConstants constants = {.beta1 = static_cast<float>(beta1_),
+                                              .beta2 = static_cast<float>(beta2_),
+                                              .rest1 = static_cast<float>(1 - beta1_),
+                                              .rest2 = static_cast<float>(1 - beta2_),
+                                              .epsilon = static_cast<float>(epsilon_)};
+    if (parameters.is_cpu()) return kernels::AdamStep(rows, constants, OnThreads);
+    OnStream(parameters.device(),
+             [&](void* stream) { return AdamStepCuda(rows, constants, stream); });
   }
 
   double beta1_;

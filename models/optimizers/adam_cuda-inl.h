@@ -15,7 +15,7 @@ constexpr int kAdamThreads = 256;
 
 // A template, so that several sources may have it. `blocks` of a member have its rate in common.
 template <typename Rows>
-LENGTHWISE_KERNEL void AdamKernel(Rows rows, AdamConstants constants, int64_t blocks) {
+LENGTHWISE_KERNEL void AdamKernel(Rows rows, kernels::AdamConstants constants, int64_t blocks) {
   namespace simt = kernels::simt;
   const int64_t member = simt::Block() / blocks;
   const int64_t column = simt::Block() % blocks * kAdamThreads + simt::Thread();
@@ -34,10 +34,11 @@ LENGTHWISE_KERNEL void AdamKernel(Rows rows, AdamConstants constants, int64_t bl
 }
 
 template <typename Launcher>
-void LaunchAdam(Launcher& launcher, const AdamRows& rows, const AdamConstants& constants) {
+void LaunchAdam(Launcher& launcher, const kernels::AdamRows& rows,
+                const kernels::AdamConstants& constants) {
   const int64_t blocks = (rows.row_size + kAdamThreads - 1) / kAdamThreads;
-  launcher.Launch(&AdamKernel<AdamRows>, rows.count * blocks, kAdamThreads, 0, rows, constants,
-                  blocks);
+  launcher.Launch(&AdamKernel<kernels::AdamRows>, rows.count * blocks, kAdamThreads, 0, rows,
+                  constants, blocks);
 }
 
 }  // namespace lengthwise::models

@@ -6,7 +6,8 @@ namespace lengthwise::models {
 
 bool HasAdamCuda() { return true; }
 
-const char* AdamStepCuda(const AdamRows& rows, const AdamConstants& constants, void* stream) {
+const char* AdamStepCuda(const kernels::AdamRows& rows, const kernels::AdamConstants& constants,
+                         void* stream) {
   kernels::StreamLauncher launcher(stream);
   LaunchAdam(launcher, rows, constants);
   return launcher.error();

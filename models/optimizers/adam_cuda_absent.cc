@@ -5,8 +5,8 @@ namespace lengthwise::models {
 
 bool HasAdamCuda() { return false; }
 
-const char* AdamStepCuda(const AdamRows& /*rows*/, const AdamConstants& /*constants*/,
-                         void* /*stream*/) {
+const char* AdamStepCuda(const kernels::AdamRows& /*rows*/,
+                         const kernels::AdamConstants& /*constants*/, void* /*stream*/) {
   return "built without nvcc";
 }
 

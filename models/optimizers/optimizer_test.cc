@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "ATen/Parallel.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/randn_like.h"
 #include "ATen/ops/tensor.h"
+#include "catalogue/resolved.h"
 #include "gtest/gtest.h"
 #include "models/optimizers/catalogue.h"
 
@@ -20,17 +22,8 @@ ParameterLayout OneParameter(int64_t size) {
   return layout;
 }
 
-catalogue::Parameters AdamDefaults() {
-  std::vector<catalogue::Problem> problems;
-  return catalogue::Resolve(*OptimizerEntries()[0], {}, "", problems);
-}
-
-catalogue::Parameters Defaults(const std::string& name, const catalogue::Parameters& given) {
-  for (const catalogue::Entry* entry : OptimizerEntries()) {
-    std::vector<catalogue::Problem> problems;
-    if (entry->name == name) return catalogue::Resolve(*entry, given, "", problems);
-  }
-  return {};
+catalogue::Parameters Defaults(const std::string& name, const catalogue::Parameters& given = {}) {
+  return catalogue::Resolved(OptimizerEntries(), name, given);
 }
 
 TEST(CreateOptimizerTest, KnowsExactlyTheOptimizersOfTheCatalogue) {
@@ -76,7 +69,7 @@ TEST(AdamTest, IsAlgorithm1WithEachMembersLearningRate) {
   ParameterArena arena(layout, 2, at::kDouble, at::kCPU);
   arena.Initialize(0, 1);
   arena.Initialize(1, 2);
-  const auto adam = CreateOptimizer("adam", AdamDefaults());
+  const auto adam = CreateOptimizer("adam", Defaults("adam"));
   ASSERT_TRUE(adam.ok()) << adam.status();
   const std::vector<double> rates = {1e-3, 5e-2};
   double w[2][3], m[2][3] = {}, v[2][3] = {};
@@ -110,7 +103,7 @@ TEST(AdamTest, IsAlgorithm1WithEachMembersLearningRate) {
 TEST(OptimizerTest, FactorsAreWhatClippingDoesToTheGradients) {
   const ParameterLayout layout = OneParameter(5);
   for (const std::string& name : ImplementedOptimizers()) {
-    const auto optimizer = CreateOptimizer(name, Defaults(name, {})).value();
+    const auto optimizer = CreateOptimizer(name, Defaults(name)).value();
     ParameterArena clipped(layout, 3, at::kFloat, at::kCPU), given(layout, 3, at::kFloat, at::kCPU);
     for (ParameterArena* arena : {&clipped, &given}) {
       for (int64_t p = 0; p < 3; ++p) arena->Initialize(p, 5 + static_cast<uint64_t>(p));
@@ -125,12 +118,54 @@ TEST(OptimizerTest, FactorsAreWhatClippingDoesToTheGradients) {
   }
 }
 
+// float32 has a kernel of its own, float64 has not. With gradients that differ by orders of
+// magnitude, and a row that is no multiple of the kernel's chunks.
+TEST(AdamTest, InOnePassIsWhatSeparateOperationsMakeInDouble) {
+  const ParameterLayout layout = OneParameter(20'001);
+  const auto adam = CreateOptimizer("adam", Defaults("adam")).value();
+  ParameterArena single(layout, 3, at::kFloat, at::kCPU), exact(layout, 3, at::kDouble, at::kCPU);
+  for (int64_t p = 0; p < 3; ++p) single.Initialize(p, 7 + static_cast<uint64_t>(p));
+  exact.parameters().copy_(single.parameters());
+  for (int64_t step = 1; step <= 5; ++step) {
+    single.gradients().copy_(single.parameters().mul(1e-3).pow(static_cast<double>(1 + step % 2)));
+    exact.gradients().copy_(single.gradients());
+    for (ParameterArena* arena : {&single, &exact}) {
+      const at::Tensor factors = MeasureGradients(*arena, 0, 3, 0.01).factors;
+      adam->Step(*arena, 0, 3, at::tensor(adam->StepNumbers(step, {1e-3, 3e-4, 0.1})), factors);
+    }
+  }
+  const auto difference = [](const at::Tensor& a, const at::Tensor& b) {
+    return a.sub(b).abs().max().item<double>() / b.abs().max().item<double>();
+  };
+  EXPECT_LT(difference(single.parameters(), exact.parameters()), 1e-5);
+  EXPECT_LT(difference(single.first_moments(), exact.first_moments()), 1e-5);
+  EXPECT_LT(difference(single.second_moments(), exact.second_moments()), 1e-5);
+}
+
+TEST(AdamTest, AnyNumberOfThreadsAndAnyPackGiveTheSameBits) {
+  const ParameterLayout layout = OneParameter(20'001);
+  const auto adam = CreateOptimizer("adam", Defaults("adam")).value();
+  const auto train = [&](int threads, int64_t pack) {
+    at::set_num_threads(threads);
+    ParameterArena arena(layout, pack, at::kFloat, at::kCPU);
+    for (int64_t p = 0; p < pack; ++p) arena.Initialize(p, 7);
+    for (int64_t step = 1; step <= 3; ++step) {
+      arena.gradients().copy_(arena.parameters().mul(0.5));
+      adam->Step(arena, 0, pack, step, std::vector<double>(static_cast<size_t>(pack), 0.01));
+    }
+    return arena.parameters()[pack - 1].clone();
+  };
+  const at::Tensor expected = train(1, 1);
+  EXPECT_TRUE(at::equal(train(2, 1), expected));
+  EXPECT_TRUE(at::equal(train(2, 3), expected));
+}
+
 TEST(AdamTest, LeavesOtherMembersAlone) {
   const ParameterLayout layout = OneParameter(3);
   ParameterArena arena(layout, 3, at::kFloat, at::kCPU);
   arena.gradients().copy_(at::randn_like(arena.gradients()));
   const at::Tensor before = arena.parameters().clone();
-  const auto adam = CreateOptimizer("adam", AdamDefaults());
+  const auto adam = CreateOptimizer("adam", Defaults("adam"));
   (*adam)->Step(arena, 1, 1, 1, {0.1});
   EXPECT_TRUE(at::equal(arena.parameters()[0], before[0]));
   EXPECT_TRUE(at::equal(arena.parameters()[2], before[2]));
@@ -189,7 +224,7 @@ TEST(AdamWTest, WithoutDecayIsAdam) {
   catalogue::Parameters given;
   given.Set("weight_decay", 0.0);
   ParameterArena arenas[2] = {{layout, 1, at::kFloat, at::kCPU}, {layout, 1, at::kFloat, at::kCPU}};
-  const auto adam = CreateOptimizer("adam", AdamDefaults()).value();
+  const auto adam = CreateOptimizer("adam", Defaults("adam")).value();
   const auto adamw = CreateOptimizer("adamw", Defaults("adamw", given)).value();
   for (ParameterArena& arena : arenas) {
     arena.Initialize(0, 3);
@@ -210,7 +245,7 @@ TEST(OptimizerTest, LeavesNoParameterBelowItsMinimum) {
     ParameterArena arena(layout, 2, at::kDouble, at::kCPU);
     for (int64_t p = 0; p < 2; ++p) arena.Initialize(p, 1);
     arena.gradients().fill_(1);
-    const auto optimizer = CreateOptimizer(name, Defaults(name, {}));
+    const auto optimizer = CreateOptimizer(name, Defaults(name));
     ASSERT_TRUE(optimizer.ok()) << optimizer.status();
     (*optimizer)->Step(arena, 1, 1, 1, {0.5});
     EXPECT_EQ(arena.parameters()[1][0].item<double>(), 0.75) << name;
