@@ -1,8 +1,26 @@
-"""Where nvcc is: @cuda//:nvcc.bzl has NVCC, its path, or "" where there is none."""
+"""Where CUDA's compiler is. @cuda//:nvcc.bzl has NVCC, its path, and HEADERS, the targets of the headers beside it; both are
+empty where there are none."""
+
+_HEADERS = """
+package(default_visibility = ["//visibility:public"])
+
+cc_library(
+    name = "headers",
+    hdrs = glob(["include/**"]),
+    includes = ["include"],
+)
+"""
 
 def _cuda_repository_impl(ctx):
     nvcc = ctx.which("nvcc")
-    ctx.file("BUILD.bazel", "")
-    ctx.file("nvcc.bzl", "NVCC = %r\n" % (str(nvcc.realpath) if nvcc else ""))
+    include = nvcc.realpath.dirname.dirname.get_child("include") if nvcc else None
+    has_headers = include != None and include.get_child("cuda_runtime_api.h").exists
+    if has_headers:
+        ctx.symlink(include, "include")
+    ctx.file("BUILD.bazel", _HEADERS if has_headers else "")
+    ctx.file("nvcc.bzl", "NVCC = %r\nHEADERS = %r\n" % (
+        str(nvcc.realpath) if nvcc else "",
+        ["@cuda//:headers"] if has_headers else [],
+    ))
 
 cuda_repository = repository_rule(implementation = _cuda_repository_impl, environ = ["PATH"], local = True)

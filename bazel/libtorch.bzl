@@ -15,8 +15,6 @@ def _libtorch_impl(ctx):
     for entry in ctx.path(root + "/include").readdir():
         if entry.basename != "google":
             ctx.symlink(entry, "include/" + entry.basename)
-    # The CUDA runtime's, which torch's own of c10/cuda include.
-    ctx.symlink(root + "/../nvidia/cu13/include", "cuda_include")
     ctx.file("BUILD.bazel", """
 package(default_visibility = ["//visibility:public"])
 
@@ -39,8 +37,6 @@ cc_library(
 # The CUDA runtime that libtorch_cpu.so needs in any case, for kernels of our own.
 cc_library(
     name = "cudart",
-    hdrs = glob(["cuda_include/**/*.h", "cuda_include/**/*.hpp"]),
-    includes = ["cuda_include"],
     linkopts = [
         "-L%s/../nvidia/cu13/lib",
         "-Wl,-rpath,$$ORIGIN/../lib/lengthwise",

@@ -30,8 +30,10 @@ std::vector<std::string> Problems(const std::string& name, ParameterValue value)
   std::vector<Problem> problems;
   Resolve(Relative(), given, "encodings[1]", problems);
   std::vector<std::string> lines;
-  for (const Problem& problem : problems)
+  lines.reserve(problems.size());
+  for (const Problem& problem : problems) {
     lines.push_back(problem.field + ": " + problem.description);
+  }
   return lines;
 }
 

@@ -32,6 +32,7 @@ TEST(SuggestionTest, NamesTheNearestOrListsWhatIsAccepted) {
 
 TEST(SuggestionTest, CutsALongList) {
   std::vector<std::string> accepted;
+  accepted.reserve(25);
   for (int i = 0; i < 25; ++i) accepted.push_back("name_number_" + std::to_string(i));
   const std::string text = Suggestion("zebra", accepted);
   EXPECT_NE(text.find(", ..."), std::string::npos);

@@ -63,6 +63,7 @@ double RunWorkers(const ServerProcess& server, int workers, int32_t pack_size,
   std::atomic<int64_t> first_nanos = 0, last_nanos = 0;
   const auto now = [] { return absl::ToUnixNanos(absl::Now()); };
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(workers));
   for (int i = 0; i < workers; ++i) {
     threads.emplace_back([&, i] {
       Runner runner(pack_size, [&](const v1::Lease& lease, PackSession& session) {
@@ -234,6 +235,7 @@ void MeasureSubmissions(const Flags& flags) {
       "training: {steps: 1000, lengths: {min: 1, max: 40}}\n"
       "evaluation: {lengths: [\"10..100 step 10\"], sequences: 100}\n");
   std::vector<double> seconds;
+  seconds.reserve(static_cast<size_t>(flags.submissions));
   const double cpu = server.CpuSeconds();
   for (int i = 0; i < flags.submissions; ++i) {
     seconds.push_back(SecondsOf([&] {

@@ -17,7 +17,6 @@
 namespace lengthwise::client {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -35,6 +34,7 @@ class AnalyzeTest : public CommandsTest {
   // Trials that have succeeded, of latin_square with six validation puzzles.
   void Add(const std::vector<GivenTrial>& trials, const std::string& experiment = "e-1") {
     std::vector<std::string> ids;
+    ids.reserve(trials.size());
     for (const GivenTrial& trial : trials) ids.push_back(absl::StrCat(trial.encoding, trial.seed));
     server_.AddExperiment(experiment, ids);
     for (size_t i = 0; i < trials.size(); ++i) {
@@ -91,7 +91,7 @@ class AnalyzeTest : public CommandsTest {
     map.set_layers(2);
     map.set_heads(1);
     for (const char digit : puzzle) map.add_tokens(digit - '0');
-    std::vector<float> probabilities(2 * 16 * 16, 1.0F / 16);
+    std::vector<float> probabilities(size_t{2} * 16 * 16, 1.0F / 16);
     for (int key = 0; key < 16; ++key) {
       const auto given = attention.find(key);
       probabilities[256 + 16 * asked + key] = given == attention.end() ? 0 : given->second;

@@ -72,7 +72,7 @@ absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
     if (!program.output_is_table()) program.Write({.columns = {"name"}, .rows = {{name}}});
     return kSuccess;
   }
-  const auto ended =
+  auto ended =
       TrainOrWatch(program, **connection, created->experiment(), options.workers, interrupts);
   if (!ended.ok() || *ended == kInterrupted) return ended;
   auto experiment = (*connection)->GetExperiment(name);

@@ -54,7 +54,7 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   const v1::TrialCounts& trials = extended->experiment().trials();
   const bool wait = options.watch || program.private_service() != nullptr;
   if (!wait || trials.queued() + trials.running() == 0) return kSuccess;
-  const auto ended =
+  auto ended =
       TrainOrWatch(program, **connection, extended->experiment(), options.workers, interrupts);
   if (!ended.ok() || *ended == kInterrupted || !program.output_is_table()) return ended;
   program.out() << "\n";

@@ -1,6 +1,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -57,8 +58,8 @@ TEST_F(CommandsTest, AManualPageHasEveryOptionOfItsCommand) {
 TEST_F(CommandsTest, WritesAllManualPagesToADirectory) {
   const std::string directory = testing::TempDir() + "/man1";
   EXPECT_EQ(Run({"man", "--out", directory}), kSuccess) << err_;
-  for (const std::string page : {"lengthwise", "lengthwise-watch", "lengthwise-auth-whoami"}) {
-    EXPECT_TRUE(std::ifstream(directory + "/" + page + ".1").good()) << page;
+  for (const char* page : {"lengthwise", "lengthwise-watch", "lengthwise-auth-whoami"}) {
+    EXPECT_TRUE(std::ifstream(absl::StrCat(directory, "/", page, ".1")).good()) << page;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ATen/ops/cat.h"
+#include "catalogue/resolved.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/layers/gated_feed_forward.h"
@@ -86,16 +87,6 @@ TEST(CausalDecoderPiecesTest, NormsAndFeedForwardLayersAreTheFormulas) {
   }
 }
 
-template <typename Entry>
-catalogue::Parameters Resolved(absl::Span<const Entry* const> entries, const std::string& name,
-                               const catalogue::Parameters& given) {
-  std::vector<catalogue::Problem> problems;
-  for (const Entry* entry : entries) {
-    if (entry->name == name) return catalogue::Resolve(*entry, given, name, problems);
-  }
-  return {};
-}
-
 TEST(CausalDecoderSizesTest, AreThePapers) {
   const json golden = ReadGolden("param_counts.json");
   if (golden.is_null()) GTEST_SKIP() << "no param_counts.json";
@@ -111,8 +102,8 @@ TEST(CausalDecoderSizesTest, AreThePapers) {
       given.Set(name, reference.at(name).get<int64_t>());
     models::ParameterLayout layout;
     const auto model = models::CreateLanguageModel(
-        "causal_decoder", Resolved(models::NetworkEntries(), "causal_decoder", given), "none",
-        Resolved(models::EncodingEntries(), "none", {}),
+        "causal_decoder", catalogue::Resolved(models::NetworkEntries(), "causal_decoder", given),
+        "none", catalogue::Resolved(models::EncodingEntries(), "none", {}),
         {.vocabulary = 116, .longest_sequence = 2048}, layout);
     ASSERT_TRUE(model.ok()) << model.status();
     int64_t gains = 0, blocks = 0, rest = 0;

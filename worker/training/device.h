@@ -25,7 +25,8 @@ struct Device {
   // Threads of CPU kernels.
   int threads = 1;
   v1::Provenance provenance;
-  // For a device whose work can be recorded: graphs for one model. Not set for others.
+  // For a device whose work can be recorded: graphs for one model. Not set for others; may give
+  // null, and then nothing is recorded.
   std::function<std::unique_ptr<GraphPool>()> make_graph_pool;
 };
 

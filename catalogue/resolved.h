@@ -1,0 +1,29 @@
+// Parameters of an entry by its name: for tests.
+#ifndef LENGTHWISE_CATALOGUE_RESOLVED_H_
+#define LENGTHWISE_CATALOGUE_RESOLVED_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "catalogue/entry.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::catalogue {
+
+// Those that are given, and defaults. Fails the test where there is no such entry.
+template <typename Entry>
+Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
+                    const Parameters& given = {}) {
+  std::vector<Problem> problems;
+  for (const Entry* entry : entries) {
+    if (entry->name == name) return Resolve(*entry, given, std::string(name), problems);
+  }
+  ADD_FAILURE() << "no entry " << name;
+  return {};
+}
+
+}  // namespace lengthwise::catalogue
+
+#endif  // LENGTHWISE_CATALOGUE_RESOLVED_H_
