@@ -14,7 +14,8 @@ cc_library(
 def _cuda_repository_impl(ctx):
     nvcc = ctx.which("nvcc")
     include = nvcc.realpath.dirname.dirname.get_child("include") if nvcc else None
-    has_headers = include != None and include.get_child("cuda_runtime_api.h").exists
+    # A toolkit's own folder: the system's may not come before the compiler's.
+    has_headers = include != None and str(include) != "/usr/include" and include.get_child("cuda_runtime_api.h").exists
     if has_headers:
         ctx.symlink(include, "include")
     ctx.file("BUILD.bazel", _HEADERS if has_headers else "")

@@ -28,14 +28,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 def measure(command, threads):
     environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    command = [str(part) for part in command]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if result.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{result.stderr[-2000:]}")
+        raise SystemExit(f"{' '.join(command)} failed:\n{result.stderr[-2000:]}")
     return json.loads(result.stdout.strip().splitlines()[-1])
 
 
 def row(name, seconds, ours):
-    """Of one model's step, where several are made as one its part of it; `ours` is our fastest."""
+    """One model's share of a step's time; `ours` is our fastest median, None for our own rows."""
     median = statistics.median(seconds)
     spread = f"{1e3 * min(seconds):8.3g} .. {1e3 * max(seconds):8.3g}"
     ratio = f"{1 / median:10.1f} model-steps/s" if ours is None else f"{median / ours:5.2f} x"
@@ -53,7 +54,7 @@ def main():
     parser.add_argument("--lengths", nargs="+", type=int, default=[10, 20, 40])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=10, help="in a round, after three that do not count")
+    parser.add_argument("--steps", type=int, default=10, help="in a round, after some that do not count")
     parser.add_argument("--clock", default="wall", choices=["wall", "cpu"])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--shortest", type=int, default=0, help="draw each step's length from here to --lengths")
@@ -62,7 +63,7 @@ def main():
     options = parser.parse_args()
     # Steps of different lengths have no typical one.
     key = {"wall": "step_seconds_mean" if options.shortest else "step_seconds_median",
-           "cpu": "cpu_seconds_median"}[options.clock]
+           "cpu": "cpu_seconds_mean" if options.shortest else "cpu_seconds_median"}[options.clock]
 
     roofline = measure([options.program, "--roofline", "--threads", str(options.threads)], options.threads)
     load = os.getloadavg()[0]
@@ -85,23 +86,22 @@ def main():
 def compare(options, key, precision, common):
     if precision != "float32":
         common = [*common, "--precision", precision]
-    commands = {}
+    own, peers = {}, {}
     for pack in options.packs:
         several = ["--pack", pack] if pack > 1 else []
-        commands[f"lengthwise, {pack} as one" if several else "lengthwise"] = (
+        own[f"lengthwise, {pack} as one" if several else "lengthwise"] = (
             pack, [options.program, *common, *several, "--threads", options.threads])
     for mode in options.modes:
-        commands[f"pytorch {mode}"] = (1, [options.python, options.peer, *common, "--mode", mode])
-    seconds = {name: [] for name in commands}
+        peers[f"pytorch {mode}"] = (1, [options.python, options.peer, *common, "--mode", mode])
+    seconds = {name: [] for name in own | peers}
     for _ in range(options.rounds):
-        for name, (pack, command) in commands.items():
-            seconds[name].append(measure([str(part) for part in command], options.threads)[key] / pack)
+        for name, (pack, command) in (own | peers).items():
+            seconds[name].append(measure(command, options.threads)[key] / pack)
     if len(options.precisions) > 1:
         print(f"    {precision}")
-    ours = min(statistics.median(values) for name, values in seconds.items() if name.startswith("lengthwise"))
+    ours = min(statistics.median(seconds[name]) for name in own)
     for name, values in seconds.items():
-        print(row(name, values, None if name.startswith("lengthwise") else ours), flush=True)
-
+        print(row(name, values, None if name in own else ours), flush=True)
 
 
 if __name__ == "__main__":

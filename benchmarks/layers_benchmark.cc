@@ -9,7 +9,6 @@
 
 #include "ATen/Parallel.h"
 #include "ATen/ops/addmm.h"
-#include "ATen/ops/argmax.h"
 #include "ATen/ops/gelu.h"
 #include "ATen/ops/layer_norm.h"
 #include "ATen/ops/log_softmax.h"

@@ -138,7 +138,8 @@ def main():
         "program": f"pytorch {torch.__version__} {options.mode}", "encoding": options.encoding, "length": options.length,
         "device": device, "precision": options.precision, "threads": torch.get_num_threads(),
         "step_seconds_median": statistics.median(wall), "step_seconds_mean": statistics.mean(wall),
-        "step_seconds_min": min(wall), "cpu_seconds_median": statistics.median(cpu), "loss": loss.item()}))
+        "step_seconds_min": min(wall), "cpu_seconds_median": statistics.median(cpu),
+        "cpu_seconds_mean": statistics.mean(cpu), "shortest": shortest, "loss": loss.item()}))
 
 
 if __name__ == "__main__":

@@ -12,13 +12,19 @@
 
 namespace lengthwise::catalogue {
 
-// Those that are given, and defaults. Fails the test where there is no such entry.
+// Those that are given, and defaults. Fails the test where there is no such entry, or where one of
+// those is not accepted.
 template <typename Entry>
 Parameters Resolved(absl::Span<const Entry* const> entries, absl::string_view name,
                     const Parameters& given = {}) {
   std::vector<Problem> problems;
   for (const Entry* entry : entries) {
-    if (entry->name == name) return Resolve(*entry, given, std::string(name), problems);
+    if (entry->name != name) continue;
+    Parameters parameters = Resolve(*entry, given, std::string(name), problems);
+    for (const Problem& problem : problems) {
+      ADD_FAILURE() << problem.field << ": " << problem.description;
+    }
+    return parameters;
   }
   ADD_FAILURE() << "no entry " << name;
   return {};

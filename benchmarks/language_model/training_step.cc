@@ -71,8 +71,9 @@ int Measure(const Options& options) {
         at::cross_entropy_loss(logits.flatten(0, 1), text.narrow(2, 1, options.length).flatten());
     decoder.arena->ZeroGradients();
     mean.backward();
-    models::ClipGradients(*decoder.arena, 0, 1, 1.0);
-    optimizer->Step(*decoder.arena, 0, 1, step, {3e-4});
+    const models::Clipping clipping = models::MeasureGradients(*decoder.arena, 0, 1, 1.0);
+    optimizer->Step(*decoder.arena, 0, 1, at::tensor(optimizer->StepNumbers(step, {3e-4})),
+                    clipping.factors);
     loss = mean.item<double>();
     if (step <= kWarmUp) continue;
     wall.push_back(WallSeconds() - start);

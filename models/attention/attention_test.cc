@@ -88,6 +88,11 @@ class Attention {
                   nullptr);
   }
 
+  AttentionTerms Terms() const {
+    return encoding_->Terms(arena_->Members(0, positions_.size(0)), 0, positions_, 0,
+                            positions_.size(1));
+  }
+
   struct Result {
     at::Tensor output, qkv_gradient, parameter_gradients;
   };
@@ -127,6 +132,21 @@ TEST(CausalTest, ATokenDoesNotSeeThoseBehindIt) {
   const at::Tensor after = causal.Forward(changed);
   EXPECT_TRUE(at::equal(before.narrow(2, 0, 3), after.narrow(2, 0, 3)));
   EXPECT_FALSE(at::equal(before.select(2, 4), after.select(2, 4)));
+}
+
+// It is made again for the backward pass; a step would keep one for each block.
+TEST(FusedAttentionTest, KeepsNoRelativeTermOfAllPairs) {
+  const Attention attention({.encoding = "relative"}, 1, 13, at::kFloat);
+  const at::Tensor qkv = Numbers({1, 2, 13, 3 * kWidth}).requires_grad_(true);
+  AttentionTerms terms = attention.Terms();
+  ASSERT_FALSE(terms.toeplitz);
+  const auto relative = terms.relative.storage().getWeakStorageImpl();
+  const at::Tensor output = FusedAttention(qkv, kHeads, terms);
+  EXPECT_FALSE(relative.expired());
+  terms = {};
+  EXPECT_TRUE(relative.expired());
+  output.sum().backward();
+  EXPECT_TRUE(qkv.grad().defined());
 }
 
 class AttendTest : public testing::TestWithParam<Variant> {};

@@ -28,7 +28,7 @@ struct AttentionTerms {
   at::Tensor relative;
   bool toeplitz = false;
   // Where R is large and soon made: makes it again, without a gradient, so that no R has to be kept
-  // for the backward pass. Then nothing else may keep it, either.
+  // for the backward pass. So R must not come from operations that keep it for theirs.
   std::function<at::Tensor()> remake_relative;
   at::Tensor content_bias, position_bias;  // [P, H, dh]
   at::Tensor rotation;                     // [P, n, dh]; where it is given, count = n

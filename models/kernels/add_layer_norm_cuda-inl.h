@@ -1,5 +1,5 @@
 // The kernels of rows_cuda.h for residual and layer norm: a warp has a row, whose numbers stay in
-// registers, kOfLane a thread. `Launcher` is that of attention_launches.h.
+// registers, kOfLane a thread. `Launcher` is that of simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_CUDA_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_ADD_LAYER_NORM_CUDA_INL_H_
 
@@ -165,12 +165,21 @@ void LaunchAddLayerNorm(Launcher& launcher, const AddLayerNormCall<T>& call) {
 }
 
 template <typename T, typename Launcher>
-void LaunchAddLayerNormBackward(Launcher& launcher, AddLayerNormBackwardCall<T> call,
-                                const AddLayerNormGradients& gradients, float* workspace) {
-  const RowsShape& shape = call.shape;
+void LaunchAddLayerNormBackward(Launcher& launcher, const RowsShape& shape, const float* x,
+                                const float* r, const float* scale, const float* y_gradient,
+                                const AddLayerNormGradients& gradients, T* b_gradient,
+                                float* workspace) {
   const int64_t chunks = Chunks(shape);
-  call.scale_parts = workspace;
-  call.offset_parts = workspace + shape.members * chunks * shape.width;
+  const AddLayerNormBackwardCall<T> call = {
+      .shape = shape,
+      .x = x,
+      .r = r,
+      .scale = scale,
+      .y_gradient = y_gradient,
+      .sum_gradient = gradients.sum,
+      .b_gradient = b_gradient,
+      .scale_parts = workspace,
+      .offset_parts = workspace + shape.members * chunks * shape.width};
   WithNumbersOfLane(shape.width, [&](auto of_lane) {
     launcher.Launch(&AddLayerNormBackwardKernel<T, decltype(of_lane)::value>,
                     shape.members * chunks, kNormThreads,

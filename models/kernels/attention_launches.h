@@ -1,8 +1,4 @@
-// The kernels of one pass in their order. `Launcher` puts them on a GPU's stream, or runs them in
-// simt_emulator.h:
-//
-//   void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
-//               const Parameters&... arguments);
+// The kernels of one pass in their order. `Launcher` is that of simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_ATTENTION_LAUNCHES_H_
 #define LENGTHWISE_MODELS_KERNELS_ATTENTION_LAUNCHES_H_
 

@@ -1,4 +1,4 @@
-// The kernels of rows_cuda.h for bias and ReLU. `Launcher` is that of attention_launches.h.
+// The kernels of rows_cuda.h for bias and ReLU. `Launcher` is that of simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_BIAS_RELU_CUDA_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_BIAS_RELU_CUDA_INL_H_
 

@@ -62,11 +62,10 @@ struct ColumnPlace {
 };
 
 // Adds the warps' sums of the thread's columns up and writes them to `parts` [chunks, width]. All
-// threads come here; `shared` has kColumnThreads * kAtOnce floats, which may be used before.
+// threads come here; `shared` has kColumnThreads * kAtOnce floats.
 template <int kAtOnce>
 LENGTHWISE_DEVICE void WriteColumnSums(const RowsShape& shape, const ColumnPlace<kAtOnce>& place,
                                        const float (&sums)[kAtOnce], float* shared, float* parts) {
-  simt::Barrier();
   LENGTHWISE_UNROLL
   for (int k = 0; k < kAtOnce; ++k) shared[simt::Thread() * kAtOnce + k] = sums[k];
   simt::Barrier();

@@ -20,8 +20,8 @@ struct CrossEntropyInputs {
 struct CrossEntropyResult {
   float* log_sum_exp = nullptr;  // [P, rows]: what the backward pass needs
   // [P, 3]: the sum over all rows of log sum exp(logits) - logits[class], nats; the rows of the
-  // mask whose largest logit, the first of several, is the class's; and the rows of the mask. Sums
-  // are made in an order that depends on the number of rows alone.
+  // mask whose largest logit, the first of several, is the class's; and the rows of the mask, exact
+  // up to 2^24. Sums are made in an order that depends on the number of rows alone.
   float* sums = nullptr;
 };
 void CrossEntropy(const RowsShape& shape, const CrossEntropyInputs& inputs,

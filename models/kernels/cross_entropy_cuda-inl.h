@@ -1,5 +1,5 @@
 // The kernels of rows_cuda.h for soft-max cross-entropy: a thread has a row, whose logits are few.
-// `Launcher` is that of attention_launches.h.
+// `Launcher` is that of simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_CROSS_ENTROPY_CUDA_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_CROSS_ENTROPY_CUDA_INL_H_
 
@@ -26,8 +26,7 @@ struct CrossEntropyCall {
 };
 
 // `parts` is [P, blocks, 3].
-LENGTHWISE_DEVICE void CrossEntropyOfThread(const CrossEntropyCall& call, float* log_sum_exp,
-                                            float* parts) {
+LENGTHWISE_KERNEL void CrossEntropyKernel(CrossEntropyCall call, float* log_sum_exp, float* parts) {
   const int64_t member = simt::Block() / call.blocks;
   const int64_t place = simt::Block() % call.blocks * kCrossEntropyThreads + simt::Thread();
   simt::SharedArrays arrays;
@@ -55,14 +54,7 @@ LENGTHWISE_DEVICE void CrossEntropyOfThread(const CrossEntropyCall& call, float*
   parts[3 * simt::Block() + simt::Thread()] = sum;
 }
 
-// Templates, so that several sources may have them.
-template <typename Call>
-LENGTHWISE_KERNEL void CrossEntropyKernel(Call call, float* log_sum_exp, float* parts) {
-  CrossEntropyOfThread(call, log_sum_exp, parts);
-}
-
-template <typename Call>
-LENGTHWISE_KERNEL void CrossEntropyBackwardKernel(Call call, const float* log_sum_exp,
+LENGTHWISE_KERNEL void CrossEntropyBackwardKernel(CrossEntropyCall call, const float* log_sum_exp,
                                                   const float* sum_gradients,
                                                   float* logits_gradient) {
   const int64_t member = simt::Block() / call.blocks;
@@ -80,8 +72,8 @@ void LaunchCrossEntropy(Launcher& launcher, const RowsShape& shape,
                         float* workspace) {
   const CrossEntropyCall call = {shape, inputs, CrossEntropyBlocks(shape)};
   constexpr int64_t kSharedBytes = 3 * kCrossEntropyThreads * sizeof(float);
-  launcher.Launch(&CrossEntropyKernel<CrossEntropyCall>, shape.members * call.blocks,
-                  kCrossEntropyThreads, kSharedBytes, call, result.log_sum_exp, workspace);
+  launcher.Launch(&CrossEntropyKernel, shape.members * call.blocks, kCrossEntropyThreads,
+                  kSharedBytes, call, result.log_sum_exp, workspace);
   LaunchSum(launcher, workspace, shape.members, call.blocks, 3, result.sums);
 }
 
@@ -90,8 +82,8 @@ void LaunchCrossEntropyBackward(Launcher& launcher, const RowsShape& shape,
                                 const CrossEntropyInputs& inputs, const float* log_sum_exp,
                                 const float* sum_gradients, float* logits_gradient) {
   const CrossEntropyCall call = {shape, inputs, CrossEntropyBlocks(shape)};
-  launcher.Launch(&CrossEntropyBackwardKernel<CrossEntropyCall>, shape.members * call.blocks,
-                  kCrossEntropyThreads, 0, call, log_sum_exp, sum_gradients, logits_gradient);
+  launcher.Launch(&CrossEntropyBackwardKernel, shape.members * call.blocks, kCrossEntropyThreads, 0,
+                  call, log_sum_exp, sum_gradients, logits_gradient);
 }
 
 }  // namespace lengthwise::kernels

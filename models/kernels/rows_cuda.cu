@@ -23,11 +23,8 @@ const char* AddLayerNormBackwardCuda(const RowsShape& shape, const float* x, con
                                      const AddLayerNormGradients& gradients, T* b_gradient,
                                      float* workspace, void* stream) {
   StreamLauncher launcher(stream);
-  LaunchAddLayerNormBackward<T>(
-      launcher,
-      {shape, x, r, scale, y_gradient, gradients.sum, b_gradient, /*scale_parts=*/nullptr,
-       /*offset_parts=*/nullptr},
-      gradients, workspace);
+  LaunchAddLayerNormBackward(launcher, shape, x, r, scale, y_gradient, gradients, b_gradient,
+                             workspace);
   return launcher.error();
 }
 

@@ -1,6 +1,6 @@
 // What a GPU does row by row around a network's products, each in one pass over memory: residual
-// and layer norm, bias and ReLU, soft-max cross-entropy. [P, rows, width] everywhere, contiguous;
-// all memory is the device's. T is float or BFloat16; sums are float32.
+// and layer norm, bias and ReLU, soft-max cross-entropy. [P, rows, width] everywhere, contiguous
+// and not empty; all memory is the device's. T is float or BFloat16; sums are float32.
 //
 // Sums down the columns are made in an order that is a function of the shape of one member alone,
 // without atomic operations: the bits are the same from run to run, and those of a member alone are
@@ -25,7 +25,7 @@ namespace lengthwise::kernels {
 // False where the program was built without nvcc; the functions below then only report that.
 bool HasRowsCuda();
 
-// The widest rows that the norm's kernels take.
+// The widest rows that the norm's kernels take; wider ones are for the caller to keep away.
 constexpr int64_t kMaxCudaNormWidth = 1024;
 
 // As AddLayerNorm. What is added, b, may be bfloat16: it comes from a product.
@@ -44,6 +44,8 @@ const char* AddLayerNormBackwardCuda(const RowsShape& shape, const float* x, con
 int64_t AddLayerNormWorkspaceCuda(const RowsShape& shape);
 
 // Replaces `rows` by max(rows + bias, 0), with `bias` [P, width]. What is not a number stays so.
+// Where the width is a multiple of 4, `rows`, and `gradient` below, begin at multiples of four
+// numbers' size, as LibTorch's tensors do.
 template <typename T>
 const char* BiasReluCuda(const RowsShape& shape, const float* bias, T* rows, void* stream);
 

@@ -3,7 +3,12 @@
 // very same kernels are tested where there is no GPU: against a reference, in any order of threads,
 // and with every access to memory checked.
 //
-// Grids and blocks have one dimension, and a block's threads are a multiple of a warp's.
+// Grids and blocks have one dimension, and a block's threads are a multiple of a warp's. What
+// starts kernels is a template of a `Launcher`, which puts them on a GPU's stream
+// (stream_launcher.h) or runs them in the emulation:
+//
+//   void Launch(void (*kernel)(Parameters...), int64_t blocks, int threads, int64_t shared_bytes,
+//               const Parameters&... arguments);
 #ifndef LENGTHWISE_MODELS_KERNELS_SIMT_H_
 #define LENGTHWISE_MODELS_KERNELS_SIMT_H_
 

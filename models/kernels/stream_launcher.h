@@ -1,4 +1,4 @@
-// The launcher of .cu files: puts kernels on a stream. See attention_launches.h.
+// The launcher (simt.h) of .cu files: puts kernels on a stream.
 #ifndef LENGTHWISE_MODELS_KERNELS_STREAM_LAUNCHER_H_
 #define LENGTHWISE_MODELS_KERNELS_STREAM_LAUNCHER_H_
 

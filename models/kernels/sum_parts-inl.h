@@ -1,6 +1,6 @@
 // The second half of sums that many blocks of a GPU make together: each wrote its part, and these
 // add the parts up, in an order that is a function of their number. `Launcher` is that of
-// attention_launches.h.
+// simt.h.
 #ifndef LENGTHWISE_MODELS_KERNELS_SUM_PARTS_INL_H_
 #define LENGTHWISE_MODELS_KERNELS_SUM_PARTS_INL_H_
 

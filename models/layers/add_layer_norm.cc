@@ -17,18 +17,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-kernels::RowsShape Shape(const at::Tensor& features) {
-  return {.members = features.size(0),
-          .rows = features.size(1) * features.size(2),
-          .width = features.size(3)};
-}
-
 // All tensors are contiguous. On a GPU, b may be bfloat16.
 class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& a, const at::Tensor& b,
                             const at::Tensor& scale, const at::Tensor& offset) {
-    const kernels::RowsShape shape = Shape(a);
+    const kernels::RowsShape shape = RowsOf(a);
     at::Tensor y = at::empty_like(a), x = at::empty_like(a);
     at::Tensor r = at::empty({shape.members, shape.rows}, a.options());
     const kernels::AddLayerNormResult result = {.y = y.mutable_data_ptr<float>(),
@@ -41,7 +35,7 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
                             b.const_data_ptr<float>(), scales, offsets, result, OnThreads);
     } else {
       OnStream(a.device(), [&](void* stream) {
-        return WithKernelType(b, [&](auto type) {
+        return WithKernelType(b.scalar_type(), [&](auto type) {
           return kernels::AddLayerNormCuda(shape, kLayerNormEpsilon, a.const_data_ptr<float>(),
                                            static_cast<const decltype(type)*>(b.const_data_ptr()),
                                            scales, offsets, result, stream);
@@ -57,7 +51,7 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &r = saved[1], &scale = saved[2];
     const at::Tensor gradient = gradients[0].contiguous();
-    const kernels::RowsShape shape = Shape(x);
+    const kernels::RowsShape shape = RowsOf(x);
     at::Tensor sum = at::empty_like(x), scale_gradient = at::empty_like(scale),
                offset_gradient = at::empty_like(scale);
     const kernels::AddLayerNormGradients to = {.sum = sum.mutable_data_ptr<float>(),
@@ -76,14 +70,13 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
         type == at::kFloat ? at::Tensor() : at::empty_like(x, x.options().dtype(type));
     at::Tensor workspace = at::empty({kernels::AddLayerNormWorkspaceCuda(shape)}, x.options());
     OnStream(x.device(), [&](void* stream) {
-      auto* space = workspace.mutable_data_ptr<float>();
-      if (!b_gradient.defined()) {
-        return kernels::AddLayerNormBackwardCuda<float>(shape, normalised, rs, scales, y_gradient,
-                                                        to, nullptr, space, stream);
-      }
-      return kernels::AddLayerNormBackwardCuda(
-          shape, normalised, rs, scales, y_gradient, to,
-          static_cast<kernels::BFloat16*>(b_gradient.mutable_data_ptr()), space, stream);
+      return WithKernelType(type, [&](auto kernel_type) {
+        using T = decltype(kernel_type);
+        auto* of_b =
+            b_gradient.defined() ? static_cast<T*>(b_gradient.mutable_data_ptr()) : nullptr;
+        return kernels::AddLayerNormBackwardCuda(shape, normalised, rs, scales, y_gradient, to,
+                                                 of_b, workspace.mutable_data_ptr<float>(), stream);
+      });
     });
     return {sum, b_gradient.defined() ? b_gradient : sum, scale_gradient, offset_gradient};
   }
@@ -92,8 +85,8 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
 bool CanFuse(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != at::kFloat) return false;
   if (a.is_cpu()) return b.scalar_type() == at::kFloat;
-  return a.is_cuda() && (b.scalar_type() == at::kFloat || b.scalar_type() == at::kBFloat16) &&
-         kernels::HasRowsCuda() && a.size(3) <= kernels::kMaxCudaNormWidth;
+  return a.is_cuda() && HasKernelType(b.scalar_type()) && kernels::HasRowsCuda() &&
+         a.size(3) <= kernels::kMaxCudaNormWidth;
 }
 
 }  // namespace

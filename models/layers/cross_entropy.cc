@@ -2,13 +2,14 @@
 
 #include <cstdint>
 
-#include "ATen/ops/argmax.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "ATen/ops/log_softmax.h"
 #include "c10/core/GradMode.h"
+#include "c10/util/Exception.h"
 #include "models/kernels/cross_entropy.h"
 #include "models/kernels/rows_cuda.h"
+#include "models/layers/kernel_type.h"
 #include "models/layers/on_stream.h"
 #include "models/layers/on_threads.h"
 #include "torch/csrc/autograd/custom_function.h"
@@ -18,11 +19,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-kernels::RowsShape Shape(const at::Tensor& logits) {
-  return {
-      .members = logits.size(0), .rows = logits.size(1) * logits.size(2), .width = logits.size(3)};
-}
 
 kernels::CrossEntropyInputs Inputs(const at::Tensor& logits, const at::Tensor& classes,
                                    const at::Tensor& mask) {
@@ -42,7 +38,7 @@ class FusedSums : public torch::autograd::Function<FusedSums> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits,
                             const at::Tensor& classes, const at::Tensor& mask) {
-    const kernels::RowsShape shape = Shape(logits);
+    const kernels::RowsShape shape = RowsOf(logits);
     const kernels::CrossEntropyInputs inputs = Inputs(logits, classes, mask);
     at::Tensor log_sum_exp = at::empty({shape.members, shape.rows}, logits.options());
     at::Tensor sums = at::empty({shape.members, 3}, logits.options());
@@ -66,7 +62,7 @@ class FusedSums : public torch::autograd::Function<FusedSums> {
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &logits = saved[0], &log_sum_exp = saved[3];
-    const kernels::RowsShape shape = Shape(logits);
+    const kernels::RowsShape shape = RowsOf(logits);
     const kernels::CrossEntropyInputs inputs = Inputs(logits, saved[1], saved[2]);
     const at::Tensor sum_gradients = gradients[0].select(1, 0).contiguous();
     at::Tensor gradient = at::empty_like(logits);

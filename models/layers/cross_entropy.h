@@ -15,8 +15,8 @@ struct ClassMeasures {
   at::Tensor accuracies;
 };
 
-// Of `logits` [P, B, m, O] with `classes` int64 [P, B, m] and `mask` bool [P, B, m]. For float32 in
-// one pass over the logits each way.
+// Of `logits` [P, B, m, O] with `classes` int64 [P, B, m], all of them 0 .. O - 1, and `mask` bool
+// [P, B, m]. Throws c10::Error for other shapes. For float32 in one pass over the logits each way.
 ClassMeasures CrossEntropy(const at::Tensor& logits, const at::Tensor& classes,
                            const at::Tensor& mask);
 

@@ -86,7 +86,7 @@ class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
     const at::Tensor rows = x.flatten(1, 2);
     at::Tensor hidden = Multiply(rows, up);
     OnStream(x.device(), [&](void* stream) {
-      return WithKernelType(hidden, [&](auto type) {
+      return WithKernelType(hidden.scalar_type(), [&](auto type) {
         return kernels::BiasReluCuda(HiddenShape(hidden), up_bias.const_data_ptr<float>(),
                                      static_cast<decltype(type)*>(hidden.mutable_data_ptr()),
                                      stream);
@@ -110,7 +110,7 @@ class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
     at::Tensor up_bias_gradient = at::empty({shape.members, shape.width}, sums);
     at::Tensor workspace = at::empty({kernels::BiasReluWorkspaceCuda(shape)}, sums);
     OnStream(x.device(), [&](void* stream) {
-      return WithKernelType(hidden, [&](auto type) {
+      return WithKernelType(hidden.scalar_type(), [&](auto type) {
         using T = decltype(type);
         return kernels::BiasReluBackwardCuda(shape, static_cast<const T*>(hidden.const_data_ptr()),
                                              static_cast<T*>(hidden_gradient.mutable_data_ptr()),
@@ -131,8 +131,7 @@ class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
 };
 
 bool CanFuseOnCuda(const at::Tensor& x) {
-  return x.is_cuda() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16) &&
-         kernels::HasRowsCuda();
+  return x.is_cuda() && HasKernelType(x.scalar_type()) && kernels::HasRowsCuda();
 }
 
 }  // namespace

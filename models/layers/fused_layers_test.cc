@@ -3,7 +3,6 @@
 #include <string>
 
 #include "ATen/Parallel.h"
-#include "ATen/ops/argmax.h"
 #include "ATen/ops/equal.h"
 #include "ATen/ops/full_like.h"
 #include "ATen/ops/zeros_like.h"

@@ -1,16 +1,28 @@
-// Tensors' types as our kernels name them.
+// Tensors as our kernels see them.
 #ifndef LENGTHWISE_MODELS_LAYERS_KERNEL_TYPE_H_
 #define LENGTHWISE_MODELS_LAYERS_KERNEL_TYPE_H_
 
 #include "ATen/core/Tensor.h"
 #include "models/kernels/bfloat16.h"
+#include "models/kernels/row_chunks.h"
 
 namespace lengthwise::models {
 
-// body(float()) or body(kernels::BFloat16()), as the type of `tensor` is; returns what it returns.
+// [P, B, n, d] as P times B n rows.
+inline kernels::RowsShape RowsOf(const at::Tensor& features) {
+  return {.members = features.size(0),
+          .rows = features.size(1) * features.size(2),
+          .width = features.size(3)};
+}
+
+inline bool HasKernelType(at::ScalarType type) {
+  return type == at::kFloat || type == at::kBFloat16;
+}
+
+// body(float()) or body(kernels::BFloat16()), as `type` is, one of those; returns what it returns.
 template <typename Body>
-auto WithKernelType(const at::Tensor& tensor, const Body& body) {
-  return tensor.scalar_type() == at::kBFloat16 ? body(kernels::BFloat16()) : body(float());
+auto WithKernelType(at::ScalarType type, const Body& body) {
+  return type == at::kBFloat16 ? body(kernels::BFloat16()) : body(float());
 }
 
 }  // namespace lengthwise::models

@@ -11,7 +11,6 @@
 #include "ATen/ops/gelu.h"
 #include "ATen/ops/log_softmax.h"
 #include "ATen/ops/relu.h"
-#include "ATen/ops/sin.h"
 #include "gtest/gtest.h"
 #include "models/layers/add_layer_norm.h"
 #include "models/layers/cross_entropy.h"

@@ -4,6 +4,7 @@
 #include "ATen/ops/empty_like.h"
 #include "ATen/ops/rms_norm.h"
 #include "models/kernels/rms_norm.h"
+#include "models/layers/kernel_type.h"
 #include "models/layers/on_threads.h"
 #include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
@@ -14,18 +15,12 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-kernels::RowsShape Shape(const at::Tensor& features) {
-  return {.members = features.size(0),
-          .rows = features.size(1) * features.size(2),
-          .width = features.size(3)};
-}
-
 // All tensors are contiguous.
 class FusedRmsNorm : public torch::autograd::Function<FusedRmsNorm> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
                             const at::Tensor& scale) {
-    const kernels::RowsShape shape = Shape(x);
+    const kernels::RowsShape shape = RowsOf(x);
     at::Tensor y = at::empty_like(x), r = at::empty({shape.members, shape.rows}, x.options());
     kernels::RmsNorm(shape, kRmsNormEpsilon, x.const_data_ptr<float>(),
                      scale.const_data_ptr<float>(), y.mutable_data_ptr<float>(),
@@ -39,7 +34,7 @@ class FusedRmsNorm : public torch::autograd::Function<FusedRmsNorm> {
     const at::Tensor &x = saved[0], &r = saved[1], &scale = saved[2];
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor x_gradient = at::empty_like(x), scale_gradient = at::empty_like(scale);
-    kernels::RmsNormBackward(Shape(x), x.const_data_ptr<float>(), r.const_data_ptr<float>(),
+    kernels::RmsNormBackward(RowsOf(x), x.const_data_ptr<float>(), r.const_data_ptr<float>(),
                              scale.const_data_ptr<float>(), gradient.const_data_ptr<float>(),
                              x_gradient.mutable_data_ptr<float>(),
                              scale_gradient.mutable_data_ptr<float>(), OnThreads);

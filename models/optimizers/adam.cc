@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "models/kernels/adam.h"
+#include "models/kernels/adam_cuda.h"
 #include "models/layers/on_stream.h"
 #include "models/layers/on_threads.h"
-#include "models/optimizers/adam_cuda.h"
 #include "models/optimizers/optimizer.h"
 
 namespace lengthwise::models {
@@ -65,7 +65,7 @@ class Adam : public Optimizer {
     Decay(arena.layout(), decay_, numbers.narrow(0, 0, count), parameters);
 
     if (parameters.scalar_type() == at::kFloat &&
-        (parameters.is_cpu() || (parameters.is_cuda() && HasAdamCuda()))) {
+        (parameters.is_cpu() || (parameters.is_cuda() && kernels::HasAdamCuda()))) {
       return UpdateInOnePass(parameters, gradients, mean, mean_square, numbers, factors);
     }
     if (factors.defined()) gradients.mul_(factors.unsqueeze(1));
@@ -99,7 +99,7 @@ class Adam : public Optimizer {
                                               .epsilon = static_cast<float>(epsilon_)};
     if (parameters.is_cpu()) return kernels::AdamStep(rows, constants, OnThreads);
     OnStream(parameters.device(),
-             [&](void* stream) { return AdamStepCuda(rows, constants, stream); });
+             [&](void* stream) { return kernels::AdamStepCuda(rows, constants, stream); });
   }
 
   double beta1_;

@@ -1,6 +1,6 @@
-// The CUDA kernel against the plain operations on the CPU. Needs a GPU; says so where it is
-// skipped.
-#include "models/optimizers/adam_cuda.h"
+// Adam's CUDA kernel against the plain operations in double on the CPU. Needs a GPU; says so where
+// it is skipped.
+#include "models/kernels/adam_cuda.h"
 
 #include <memory>
 #include <vector>
@@ -15,24 +15,24 @@ namespace lengthwise::models {
 namespace {
 
 TEST(AdamCudaTest, MatchesThePlainOperationsForAPackWithDifferentRates) {
-  LENGTHWISE_SKIP_WITHOUT_CUDA(HasAdamCuda());
+  LENGTHWISE_SKIP_WITHOUT_CUDA(kernels::HasAdamCuda());
   ParameterLayout layout;
   // Sizes that are multiples of no block.
   layout.Add("a", {1000, 7}, {.kind = Initializer::Kind::kNormal, .stddev = 1});
   layout.Add("b", {3}, {.kind = Initializer::Kind::kNormal, .stddev = 1});
-  ParameterArena plain(layout, 3, at::kFloat, at::kCPU);
+  ParameterArena plain(layout, 3, at::kDouble, at::kCPU);
   ParameterArena fused(layout, 3, at::kFloat, at::Device(at::kCUDA, 0));
   for (int64_t member = 0; member < 3; ++member) {
-    plain.Initialize(member, 10 + static_cast<uint64_t>(member));
     fused.Initialize(member, 10 + static_cast<uint64_t>(member));
   }
+  plain.parameters().copy_(fused.parameters());
   std::vector<catalogue::Problem> problems;
   const std::unique_ptr<Optimizer> adam =
       *CreateOptimizer("adam", catalogue::Resolve(*OptimizerEntries()[0], {}, "", problems));
   for (int64_t step = 1; step <= 5; ++step) {
     // Gradients that differ in size by orders of magnitude, the same on both sides.
-    plain.gradients().copy_(plain.parameters().mul(1e-3).pow(static_cast<double>(step)));
-    fused.gradients().copy_(plain.gradients());
+    fused.gradients().copy_(plain.parameters().mul(1e-3).pow(static_cast<double>(step)));
+    plain.gradients().copy_(fused.gradients());
     // Only members 1 and 2, so that a wrong offset shows.
     ClipGradients(plain, 1, 2, 0.01);
     adam->Step(plain, 1, 2, step, {3e-4, 1e-1});

@@ -22,8 +22,9 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // All that a step takes from its number (from 1) and from the members' learning rates. These
-  // change from step to step where a recorded step's operations do not.
+  // All that a step takes from its number (from 1) and from the members' learning rates, as many
+  // numbers as the number of members says. These change from step to step where a recorded step's
+  // operations do not.
   virtual std::vector<double> StepNumbers(int64_t step,
                                           absl::Span<const double> learning_rates) const = 0;
 
@@ -54,7 +55,7 @@ struct Clipping {
 // clip_norm (optax.clip_by_global_norm), others stay; 0: all stay.
 Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
 
-// Does it to the arena's gradients, and returns the norms before.
+// Does it to the arena's gradients, for what looks at them, and returns the norms before.
 at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
 
 // The names that CreateOptimizer knows.

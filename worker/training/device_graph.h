@@ -12,13 +12,14 @@ class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
 
-  // Calls work() and records what it puts on the device, without doing it. Once. Throws c10::Error
-  // where that is not possible, as where work() waits for the device or copies numbers of the host
-  // to it; the device has done nothing then, and the graph is of no use.
+  // Calls work() and records what it puts on the device, without doing it. Once. Throws what work()
+  // throws, or a std::exception where recording is not possible, as where work() waits for the
+  // device or copies numbers of the host to it; the device has done nothing then, and the graph is
+  // of no use.
   virtual void Record(const std::function<void()>& work) = 0;
 
   // Puts what was recorded on the device again, with the memory that it was recorded with, and does
-  // not wait for it. Throws c10::Error, and then nothing was put there.
+  // not wait for it. Throws a std::exception, and then nothing was put there.
   virtual void Replay() = 0;
 };
 

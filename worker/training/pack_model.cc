@@ -17,6 +17,7 @@
 #include "worker/evaluation/evaluator.h"
 #include "worker/evaluation/projection.h"
 #include "worker/training/batch_tensors.h"
+#include "worker/training/device_graph.h"
 #include "worker/training/language_pack_model.h"
 #include "worker/training/pack_parameters.h"
 #include "worker/training/recorded_steps.h"
@@ -77,7 +78,7 @@ class TensorPackModel : public PackModel {
       next += count;
     }
     prepared_.clear();
-    if (HostIsFree() && step < blueprint_.training.steps()) {
+    if (PreparesAhead() && step < blueprint_.training.steps()) {
       for (const MemberRange range : ranges) prepared_.push_back(Prepare(step + 1, range));
     }
     WaitForDevice();
@@ -168,8 +169,8 @@ class TensorPackModel : public PackModel {
     at::Tensor block;  // the device's; the same on a CPU whose steps are not recorded
   };
 
-  // Whether the host has nothing to do while the device makes a step.
-  bool HostIsFree() const { return device_.is_cuda() || recorded_ != nullptr; }
+  // Whether the next step is prepared while the device makes this one. A CPU has no time to spare.
+  bool PreparesAhead() const { return device_.is_cuda() || recorded_ != nullptr; }
 
   void WaitForDevice() const {
     if (device_.is_cpu()) return;
@@ -195,6 +196,7 @@ class TensorPackModel : public PackModel {
 
   Prepared Prepare(int64_t step, MemberRange range) const {
     const RangeBatch batch = MakeBatch(step, range);
+    // How many there are; the rates are known when the step is made.
     const size_t step_numbers =
         parameters_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count)))
             .size();
@@ -236,7 +238,6 @@ class TensorPackModel : public PackModel {
     const at::Tensor measured = recorded_ != nullptr
                                     ? recorded_->Run(prepared.key, prepared.block, work)
                                     : work(prepared.block);
-    if (device_.is_cpu()) return measured.clone();
     return EmptyOnHost({3, range.count}, at::kDouble).copy_(measured, /*non_blocking=*/true);
   }
 

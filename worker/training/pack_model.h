@@ -40,8 +40,8 @@ struct StepMeasurement {
   float gradient_norm = 0;
 };
 
-// Not thread-safe. Methods may throw what LibTorch throws (c10::Error, std::bad_alloc: out of
-// memory).
+// Not thread-safe; on a GPU, of a thread that PrepareThread has set up. Methods may throw what
+// LibTorch throws (c10::Error, std::bad_alloc: out of memory).
 class PackModel {
  public:
   virtual ~PackModel() = default;
@@ -87,7 +87,7 @@ class PackModel {
                                                              absl::string_view fingerprint) = 0;
 };
 
-// A sentence for people about what is not as it could be.
+// A sentence for people about what is not as it could be: that steps on a GPU are not recorded.
 using Warn = std::function<void(const std::string&)>;
 
 // Builds the network and the initial weights of all members. INVALID_ARGUMENT for a network that

@@ -9,6 +9,8 @@
 #include "gtest/gtest.h"
 #include "models/kernels/attention_cuda.h"
 #include "models/layers/cuda_for_tests.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/device.h"
 #include "worker/training/pack_model.h"
 #include "worker/training/replaying_graphs.h"
 #include "worker/training/tiny_trials.h"
@@ -56,7 +58,9 @@ class PackModelCudaTest : public testing::TestWithParam<const char*> {
   static constexpr int64_t kSteps = 60;
 
   // Losses of three members, step by step. On a GPU steps are recorded unless `counts` is null.
-  std::vector<float> Train(const std::string& device_name, GraphCounts* counts) {
+  // After step `moves_after`, another model goes on from the checkpoints of the first.
+  std::vector<float> Train(const std::string& device_name, GraphCounts* counts,
+                           int64_t moves_after = kSteps) {
     v1::TrialSpecification trial = TinyTrial();
     trial.mutable_encoding()->set_name(GetParam());
     trial.mutable_training()->set_steps(kSteps);
@@ -70,15 +74,26 @@ class PackModelCudaTest : public testing::TestWithParam<const char*> {
         return std::make_unique<CountingGraphs>(make(), *counts);
       };
     }
-    const auto model = CreatePackModel(blueprint, {{1, 2}, {3, 4}, {5, 6}}, device,
-                                       [](const std::string& text) { ADD_FAILURE() << text; });
-    EXPECT_TRUE(model.ok()) << model.status();
+    const auto create = [&] {
+      return CreatePackModel(blueprint, {{1, 2}, {3, 4}, {5, 6}}, device,
+                             [](const std::string& text) { ADD_FAILURE() << text; })
+          .value();
+    };
+    std::unique_ptr<PackModel> model = create();
     std::vector<float> losses;
     for (int64_t step = 1; step <= kSteps; ++step) {
       for (const StepMeasurement& measured :
-           (*model)->TrainStep(step, {0, 1, 2}, {1e-3, 1e-3, 1e-3})) {
+           model->TrainStep(step, {0, 1, 2}, {1e-3, 1e-3, 1e-3})) {
         losses.push_back(measured.loss);
       }
+      if (step != moves_after) continue;
+      std::unique_ptr<PackModel> other = create();
+      for (int64_t member = 0; member < 3; ++member) {
+        const std::string bytes =
+            model->Save(member, {.step = step, .program_version = "0", .fingerprint = "f"});
+        EXPECT_TRUE(other->Load(member, bytes, "f").ok());
+      }
+      model = std::move(other);
     }
     return losses;
   }
@@ -91,6 +106,7 @@ TEST_P(PackModelCudaTest, LearnsWhatTheCpuLearnsAndRepeatsItsBits) {
   EXPECT_GT(counts.replayed, kSteps / 2);
   EXPECT_EQ(Train("cuda", &counts), losses) << "from run to run";
   EXPECT_EQ(Train("cuda", nullptr), losses) << "one operation after another";
+  EXPECT_EQ(Train("cuda", &counts, /*moves_after=*/kSteps / 2), losses) << "from a checkpoint";
   const std::vector<float> expected = Train("cpu", nullptr);
   for (size_t i = 0; i < losses.size(); ++i) {
     // Adam makes the most of rounding.

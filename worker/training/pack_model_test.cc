@@ -7,6 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/device.h"
 #include "worker/training/replaying_graphs.h"
 #include "worker/training/tiny_trials.h"
 
@@ -131,9 +133,16 @@ TEST_F(PackModelTest, AnUntrainedModelGuesses) {
 
 // What a GPU does, on a CPU: the next step's samples are made ahead, steps are replayed.
 TEST_F(PackModelTest, RecordedStepsLeaveTheBitsOfStepsMadeOneOperationAfterAnother) {
-  for (const char* encoding : {"sin_cos", "alibi", "relative", "t5"}) {
+  struct Case {
+    const char *encoding, *precision = "float32", *optimizer = "adam";
+  };
+  for (const auto& [encoding, precision, optimizer] :
+       {Case{"sin_cos"}, Case{"alibi"}, Case{"relative"}, Case{"t5"}, Case{"relative", "float64"},
+        Case{"relative", "bfloat16"}, Case{"sin_cos", "float32", "sgd"}}) {
     v1::TrialSpecification trial = TinyTrial();
     trial.mutable_encoding()->set_name(encoding);
+    trial.mutable_training()->set_precision(precision);
+    trial.mutable_training()->mutable_optimizer()->set_name(optimizer);
     const Blueprint blueprint = MakeBlueprint(trial).value();
     GraphCounts counts;
     const auto plain = Create(blueprint, true, nullptr),

@@ -12,7 +12,7 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Keys that are recorded: each keeps its block, and a graph of some hundred kernels.
+// Keys that are recorded, for each keeps its block, and a graph of some hundred kernels.
 constexpr size_t kMostRecordings = 128;
 
 // Of float32 or float64. What is not a number is the same as itself here.
@@ -102,19 +102,18 @@ void RecordedSteps::SetRows(const MemberRange& range, const Rows& rows) const {
 at::Tensor RecordedSteps::MakeAndRecord(Recording& recording, const at::Tensor& block,
                                         const Work& work) {
   at::Tensor measured = work(block);
-  recording.work = work;
   std::string problem;
   for (int attempt = 1; attempt <= 2; ++attempt) {
     try {
       auto graph = graphs_->MakeGraph();
-      graph->Record([&recording] { recording.measured = recording.work(recording.block); });
+      graph->Record([&recording, work] { recording.measured = work(recording.block); });
       recording.graph = std::move(graph);
       return measured;
     } catch (const std::exception& e) {
       problem = FirstLine(e);
     }
     // While something is recorded, the allocator cannot do that by itself.
-    graphs_->FreeUnusedMemory();
+    if (attempt == 1) graphs_->FreeUnusedMemory();
   }
   GiveUp(absl::StrCat("recording one failed: ", problem));
   return measured;

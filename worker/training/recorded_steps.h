@@ -47,7 +47,8 @@ class RecordedSteps {
                 std::function<void(const std::string&)> warn);
 
   // Where the numbers of the key's next step are to be: bytes [BlockBytes] of the arena's device.
-  // The same memory each time for a key that is recorded.
+  // The same memory each time for a key that is recorded: those that come first, up to 128. Steps
+  // of others are made operation by operation.
   at::Tensor Block(const StepKey& key);
 
   // Makes the step whose numbers are in `block`, which Block gave for the key. What it measured
@@ -60,7 +61,6 @@ class RecordedSteps {
  private:
   struct Recording {
     at::Tensor block;
-    Work work;
     std::unique_ptr<DeviceGraph> graph;
     at::Tensor measured;
     bool verified = false;

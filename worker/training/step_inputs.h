@@ -42,8 +42,8 @@ void WriteSamples(const StepShape& shape, const Batch& samples, absl::Span<const
                   uint8_t* block);
 void WriteStepNumbers(const StepShape& shape, absl::Span<const double> numbers, uint8_t* block);
 
-// Views into a block, on whichever device it is; but what are real numbers of another type than
-// double in a network of `dtype` are made of them.
+// Views into a block, on whichever device it is. Its real numbers, which are double, are converted
+// to `dtype`.
 struct StepTensors {
   BatchTensors batch;
   at::Tensor positions;     // int64 [members, S, T]

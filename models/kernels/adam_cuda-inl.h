@@ -1,22 +1,19 @@
-// The kernel of adam_cuda.cu. models/kernels/simt.h says how it is tested without a GPU; `Launcher`
-// is that of models/kernels/attention_launches.h.
-#ifndef LENGTHWISE_MODELS_OPTIMIZERS_ADAM_CUDA_INL_H_
-#define LENGTHWISE_MODELS_OPTIMIZERS_ADAM_CUDA_INL_H_
+// The kernel of adam_cuda.cu. `Launcher` is that of simt.h.
+#ifndef LENGTHWISE_MODELS_KERNELS_ADAM_CUDA_INL_H_
+#define LENGTHWISE_MODELS_KERNELS_ADAM_CUDA_INL_H_
 
 #include <cmath>
 #include <cstdint>
 
+#include "models/kernels/adam.h"
 #include "models/kernels/simt.h"
-#include "models/optimizers/adam_cuda.h"
 
-namespace lengthwise::models {
+namespace lengthwise::kernels {
 
 constexpr int kAdamThreads = 256;
 
-// A template, so that several sources may have it. `blocks` of a member have its rate in common.
-template <typename Rows>
-LENGTHWISE_KERNEL void AdamKernel(Rows rows, kernels::AdamConstants constants, int64_t blocks) {
-  namespace simt = kernels::simt;
+// `blocks` of a member have its rate in common.
+LENGTHWISE_KERNEL void AdamKernel(AdamRows rows, AdamConstants constants, int64_t blocks) {
   const int64_t member = simt::Block() / blocks;
   const int64_t column = simt::Block() % blocks * kAdamThreads + simt::Thread();
   if (column >= rows.row_size) return;
@@ -34,13 +31,11 @@ LENGTHWISE_KERNEL void AdamKernel(Rows rows, kernels::AdamConstants constants, i
 }
 
 template <typename Launcher>
-void LaunchAdam(Launcher& launcher, const kernels::AdamRows& rows,
-                const kernels::AdamConstants& constants) {
+void LaunchAdam(Launcher& launcher, const AdamRows& rows, const AdamConstants& constants) {
   const int64_t blocks = (rows.row_size + kAdamThreads - 1) / kAdamThreads;
-  launcher.Launch(&AdamKernel<kernels::AdamRows>, rows.count * blocks, kAdamThreads, 0, rows,
-                  constants, blocks);
+  launcher.Launch(&AdamKernel, rows.count * blocks, kAdamThreads, 0, rows, constants, blocks);
 }
 
-}  // namespace lengthwise::models
+}  // namespace lengthwise::kernels
 
-#endif  // LENGTHWISE_MODELS_OPTIMIZERS_ADAM_CUDA_INL_H_
+#endif  // LENGTHWISE_MODELS_KERNELS_ADAM_CUDA_INL_H_

@@ -1,0 +1,13 @@
+// What stands in for adam_cuda.cu in a build without nvcc.
+#include "models/kernels/adam_cuda.h"
+
+namespace lengthwise::kernels {
+
+bool HasAdamCuda() { return false; }
+
+const char* AdamStepCuda(const AdamRows& /*rows*/, const AdamConstants& /*constants*/,
+                         void* /*stream*/) {
+  return "built without nvcc";
+}
+
+}  // namespace lengthwise::kernels
