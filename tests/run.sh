@@ -47,7 +47,7 @@ done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
 # Users of Lengthwise need none of these; without them the tests of monitoring, completion and manual pages are skipped.
-packages=(clang-format fish groff-base man-db prometheus zsh)
+packages=(clang-format curl fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-14-dev)
 
 step "1/4 installing what is missing (nothing to do the second time)"

@@ -12,8 +12,8 @@ namespace lengthwise::worker::training {
 // Graphs of what is put on the current stream of `device`, which must not be the default one, by
 // one thread and LibTorch's backward threads. What is allocated while a graph is recorded stays the
 // pool's: no other part of the program gets that memory before the pool and its graphs are gone.
-// Random numbers of the device's own generator must not be drawn in them. Null where the program was
-// built without CUDA's headers, which come with nvcc.
+// Random numbers of the device's own generator must not be drawn in them. Null where the program
+// was built without CUDA's headers, which come with nvcc.
 std::unique_ptr<GraphPool> MakeCudaGraphPool(const c10::Device& device);
 
 }  // namespace lengthwise::worker::training
