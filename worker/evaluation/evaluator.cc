@@ -124,7 +124,7 @@ std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
     source(first, chunk, batch);
     // All members see the same sequences.
     const training::BatchTensors tensors =
-        training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
+        training::ToTensors(batch, device, Sample(parameters).scalar_type());
     models::DropoutNumbers dropout = Dropout(length, members, first);
     dropout.embedding_noise = embedding_noise;
     scorer.Add(network_.Forward(parameters, training::ForEachMember(tensors.input, members),
@@ -165,7 +165,7 @@ v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
   const auto n = static_cast<int64_t>(std::max(batch.tokens.size(), batch.numbers.size()));
   batch.tokens_per_row = n;
   const training::BatchTensors tensors =
-      training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
+      training::ToTensors(batch, device, Sample(parameters).scalar_type());
   const at::Tensor positions = Positions(length, members, n, device);
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, place);
@@ -189,7 +189,7 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
         {.seed = options_.seed, .n = length, .asked = sequences, .first = first, .count = rows},
         batch);
     const training::BatchTensors tensors =
-        training::ToTensors(batch, 1, device, Sample(parameters).scalar_type());
+        training::ToTensors(batch, device, Sample(parameters).scalar_type());
     models::Capture capture{.keep_attention = false};
     const models::DropoutNumbers dropout = Dropout(length, members, first);
     (void)network_.Forward(parameters, training::ForEachMember(tensors.input, members),

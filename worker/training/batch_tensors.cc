@@ -34,9 +34,9 @@ at::Tensor SquaredErrors(const at::Tensor& numbers, const BatchTensors& batch) {
 
 }  // namespace
 
-BatchTensors ToTensors(Batch& batch, int64_t members, at::Device device, at::ScalarType dtype) {
-  const std::vector<int64_t> inputs = {members, batch.rows / members, batch.tokens_per_row};
-  const std::vector<int64_t> outputs = {members, batch.rows / members, batch.outputs_per_row};
+BatchTensors ToTensors(Batch& batch, at::Device device, at::ScalarType dtype) {
+  const std::vector<int64_t> inputs = {1, batch.rows, batch.tokens_per_row};
+  const std::vector<int64_t> outputs = {1, batch.rows, batch.outputs_per_row};
   return {
       .input = {.tokens = ToTensor(batch.tokens, inputs, at::kLong, device, at::kLong),
                 .numbers = ToTensor(batch.numbers, inputs, at::kDouble, device, dtype)},

@@ -18,9 +18,9 @@ struct BatchTensors {
   at::Tensor mask;            // bool [P, B, m]
 };
 
-// The batch's rows are those of `members` members, one behind the other. Numbers are of type
-// `dtype`. The tensors may share the batch's memory, which must outlive them.
-BatchTensors ToTensors(Batch& batch, int64_t members, at::Device device, at::ScalarType dtype);
+// Of one member. Numbers are of type `dtype`. The tensors may share the batch's memory, which must
+// outlive them. What a step trains on goes to a device by step_inputs.h.
+BatchTensors ToTensors(Batch& batch, at::Device device, at::ScalarType dtype);
 
 // The same input for each of `members` members.
 models::NetworkInput ForEachMember(const models::NetworkInput& input, int64_t members);

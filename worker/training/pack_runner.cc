@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "worker/pack_session.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
+#include "worker/training/exception_text.h"
 #include "worker/training/out_of_memory.h"
 #include "worker/training/pack_run.h"
 
@@ -21,12 +21,6 @@ namespace {
 
 constexpr int32_t kCudaPackSize = 30;
 constexpr int32_t kCpuPackSize = 1;
-
-// LibTorch's messages go on for pages, with a stack trace.
-std::string FirstLine(absl::string_view text) {
-  const std::string line(text.substr(0, text.find('\n')));
-  return line.empty() ? "an exception without a message" : line;
-}
 
 class LeaseRunner : public PackRunner {
  public:
@@ -63,7 +57,7 @@ class LeaseRunner : public PackRunner {
       run.LogToUnfinished(v1::LogLine::ERROR, e.what());
       run.FailUnfinished(
           training::IsOutOfMemory(e) ? v1::Outcome::OUT_OF_MEMORY : v1::Outcome::FAILED_TEMPORARILY,
-          FirstLine(e.what()));
+          training::FirstLine(e));
       return training::PackRun::End::kComplete;
     }
   }

@@ -8,6 +8,7 @@
 #include "ATen/ops/equal.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "worker/training/exception_text.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -24,12 +25,6 @@ bool SameBits(const at::Tensor& a, const at::Tensor& b) {
 bool SameBits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const at::Tensor& x, const at::Tensor& y) { return SameBits(x, y); });
-}
-
-// LibTorch's messages go on for pages, with a stack trace.
-std::string FirstLine(const std::exception& exception) {
-  const absl::string_view message = exception.what();
-  return std::string(message.substr(0, message.find('\n')));
 }
 
 }  // namespace
