@@ -1,13 +1,26 @@
 #!/usr/bin/env bash
-# Installs what building Lengthwise needs and is missing: Debian 12 packages and LibTorch. Does nothing where all is there.
+# Installs what building Lengthwise needs and is missing: Debian packages (of Debian 12 or 13) and LibTorch. Does nothing
+# where all is there.
 #
-#   deploy/install.sh [more Debian packages]
+#   deploy/install.sh [--strict] [more Debian packages]
+#
+# --strict: warnings of the compiler are errors in this checkout from now on, also when the script is called without it
+# later. To go back, delete user.bazelrc and call it again.
 #
 # LibTorch is the Python package torch, in a virtual environment under ${XDG_CACHE_HOME:-~/.cache}/lengthwise; set
 # LIBTORCH_ROOT to use another one (the folder that holds its include/ and lib/). What was found is written to
 # user.bazelrc, which Bazel reads.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+STRICT_MARK="# Warnings are errors here."
+strict=no
+if [ "${1:-}" = --strict ]; then
+  strict=yes
+  shift
+elif grep -qsxF "$STRICT_MARK" user.bazelrc; then
+  strict=yes
+fi
 
 TORCH_VERSION=2.11.0
 # libtorch_cpu.so is linked against these two even where there is no GPU.
@@ -72,6 +85,7 @@ cat >user.bazelrc.new <<RC
 build --repo_env=LIBTORCH_ROOT=$libtorch
 build --action_env=LENGTHWISE_TOOLCHAIN=$toolchain
 build --disk_cache=$cache/bazel
+$(if [ $strict = yes ]; then echo "$STRICT_MARK"; else echo "build --config=lenient"; fi)
 RC
 if cmp -s user.bazelrc.new user.bazelrc; then rm user.bazelrc.new; else mv user.bazelrc.new user.bazelrc; fi
 

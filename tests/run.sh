@@ -51,7 +51,7 @@ packages=(clang-format curl fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-14-dev)
 
 step "1/4 installing what is missing (nothing to do the second time)"
-deploy/install.sh "${packages[@]}"
+deploy/install.sh --strict "${packages[@]}"
 # The packages that other people open models and exports with, and those of the Python client; the programs do not need
 # them. Without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
