@@ -1,0 +1,236 @@
+#include "platform/private_files.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "platform/files.h"
+
+namespace lengthwise::platform {
+namespace {
+
+constexpr int kMaxLinks = 40;  // as the kernel's
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// A path as a word of a shell's command.
+std::string Quoted(const std::string& path) {
+  return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
+}
+
+std::string UserName(uid_t user) {
+  const passwd* entry = getpwuid(user);  // NOLINT(concurrency-mt-unsafe): copied at once
+  return entry == nullptr ? absl::StrCat(user) : entry->pw_name;
+}
+
+// A group that has the user's name and no member but the user, as Debian's adduser makes one for
+// everybody.
+bool IsOwnGroup(gid_t id) {
+  const struct group* entry = getgrgid(id);  // NOLINT(concurrency-mt-unsafe)
+  if (entry == nullptr) return false;
+  const std::string name = entry->gr_name;
+  bool alone = true;
+  for (char** member = entry->gr_mem; *member != nullptr; ++member) alone &= name == *member;
+  return alone && name == UserName(geteuid());
+}
+
+bool OthersMayWrite(const struct stat& status) {
+  return (status.st_mode & S_IWOTH) != 0 ||
+         ((status.st_mode & S_IWGRP) != 0 && !IsOwnGroup(status.st_gid));
+}
+
+// In a user namespace that does not map all users, the kernel gives one id for all others, root
+// among them.
+std::optional<uid_t> UnmappedUser() {
+  std::ifstream map("/proc/self/uid_map");
+  uint64_t inside = 0, outside = 0, count = 0;
+  if (!(map >> inside >> outside >> count) || count >= UINT32_MAX) return std::nullopt;
+  std::ifstream overflow("/proc/sys/kernel/overflowuid");
+  uid_t user = 0;
+  if (!(overflow >> user)) return std::nullopt;
+  return user;
+}
+
+bool IsTrustedOwner(uid_t user) { return user == 0 || user == geteuid() || user == UnmappedUser(); }
+
+absl::Status BadOwner(const std::string& path, uid_t owner) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(path, " belongs to the user ", UserName(owner),
+                   ", who could replace what is in it; run `chown -h ", UserName(geteuid()), " ",
+                   Quoted(path), "` as root, or run this program as that user"));
+}
+
+absl::Status OpenToOthers(const std::string& path, const struct stat& status) {
+  return absl::FailedPreconditionError(absl::StrFormat(
+      "other users may write to %s (mode %04o) and could replace what is in it; run `chmod go-w "
+      "%s`",
+      path, status.st_mode & 07777, Quoted(path)));
+}
+
+// Walks a path as the kernel does, and checks each directory before it goes into it.
+class Walk {
+ public:
+  absl::StatusOr<Descriptor> Open(const std::string& directory) {
+    std::error_code error;
+    const std::string absolute = std::filesystem::absolute(directory, error).string();
+    if (error) return FileError(error.value(), "find", directory);
+    absl::Status status = GoToRoot();
+    Push(absolute);
+    while (status.ok() && !left_.empty()) {
+      const std::string name = std::exchange(left_.back(), "");
+      left_.pop_back();
+      if (name.empty() || name == ".") continue;
+      status = Enter(name);
+    }
+    if (!status.ok()) return status;
+    if (OthersMayWrite(status_)) return OpenToOthers(path_.string(), status_);
+    return std::move(current_);
+  }
+
+ private:
+  void Push(absl::string_view path) {
+    std::vector<std::string> names = absl::StrSplit(path, '/');
+    left_.insert(left_.end(), names.rbegin(), names.rend());
+  }
+
+  absl::Status GoToRoot() {
+    current_ = Descriptor(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    path_ = "/";
+    if (current_.number() < 0 || fstat(current_.number(), &status_) != 0) {
+      return FileError(errno, "open", "/");
+    }
+    return CheckCurrent();
+  }
+
+  absl::Status CheckCurrent() {
+    if (!IsTrustedOwner(status_.st_uid)) return BadOwner(path_.string(), status_.st_uid);
+    if (OthersMayWrite(status_) && (status_.st_mode & S_ISVTX) == 0) {
+      return OpenToOthers(path_.string(), status_);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Enter(const std::string& name) {
+    const std::filesystem::path path = name == ".." ? path_.parent_path() : path_ / name;
+    Descriptor entry(openat(current_.number(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat status;
+    if (entry.number() < 0 || fstat(entry.number(), &status) != 0) {
+      return FileError(errno, "open", path.string());
+    }
+    if (S_ISLNK(status.st_mode)) {
+      // In a sticky directory, its owner could let it point elsewhere.
+      if (OthersMayWrite(status_) && !IsTrustedOwner(status.st_uid)) {
+        return BadOwner(path.string(), status.st_uid);
+      }
+      return Follow(entry, path.string());
+    }
+    if (!S_ISDIR(status.st_mode)) return FileError(ENOTDIR, "open", path.string());
+    current_ = std::move(entry);
+    status_ = status;
+    path_ = path;
+    return CheckCurrent();
+  }
+
+  absl::Status Follow(const Descriptor& link, const std::string& path) {
+    std::string target(PATH_MAX, '\0');
+    const ssize_t size = readlinkat(link.number(), "", target.data(), target.size());
+    if (size < 0) return FileError(errno, "read the link", path);
+    if (++links_ > kMaxLinks) return FileError(ELOOP, "open", path);
+    target.resize(static_cast<size_t>(size));
+    Push(target);
+    return target.front() == '/' ? GoToRoot() : absl::OkStatus();
+  }
+
+  std::vector<std::string> left_;  // names still to enter, the next one last
+  Descriptor current_{-1};
+  struct stat status_ = {};     // of current_
+  std::filesystem::path path_;  // of current_, without links
+  int links_ = 0;
+};
+
+absl::Status CheckFile(const struct stat& status, const std::string& path) {
+  if (!S_ISREG(status.st_mode)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " is not a regular file; restore it from a backup"));
+  }
+  if (status.st_uid != geteuid()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, " belongs to the user ", UserName(status.st_uid), "; run `chown ",
+                     UserName(geteuid()), " ", Quoted(path), "` as root"));
+  }
+  if ((status.st_mode & 077) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrFormat("other users may open %s (mode %04o); look whether it still says what it "
+                        "should, then run `chmod 600 %s`",
+                        path, status.st_mode & 07777, Quoted(path)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckPrivateDirectory(const std::string& directory) {
+  return Walk().Open(directory).status();
+}
+
+absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const std::string& name) {
+  const std::string path = absl::StrCat(directory, "/", name);
+  const absl::StatusOr<Descriptor> opened = Walk().Open(directory);
+  if (!opened.ok()) return opened.status();
+  // Does not wait for the other end of a pipe.
+  const Descriptor file(openat(opened->number(), name.c_str(),
+                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (file.number() < 0) {
+    if (errno != ELOOP) return FileError(errno, "open", path);
+    return absl::FailedPreconditionError(
+        absl::StrCat(path,
+                     " is a symbolic link; put the file in its place with `cp "
+                     "--remove-destination \"$(readlink -f ",
+                     Quoted(path), ")\" ", Quoted(path), "`"));
+  }
+  struct stat status;
+  if (fstat(file.number(), &status) != 0) return FileError(errno, "read", path);
+  if (absl::Status checked = CheckFile(status, path); !checked.ok()) return checked;
+  std::string content;
+  char buffer[65536];
+  while (true) {
+    const ssize_t size = read(file.number(), buffer, sizeof(buffer));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return FileError(errno, "read", path);
+    if (size == 0) return content;
+    content.append(buffer, static_cast<size_t>(size));
+  }
+}
+
+}  // namespace lengthwise::platform

@@ -1,0 +1,88 @@
+#include "platform/rotated_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "platform/files.h"
+
+namespace lengthwise::platform {
+namespace {
+
+// Writes all or, to a regular file, nothing. `size` is the file's before.
+absl::Status Write(int descriptor, bool regular, off_t size, const std::string& path,
+                   absl::string_view lines) {
+  while (!lines.empty()) {
+    const ssize_t count = write(descriptor, lines.data(), lines.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      const int error = errno;
+      // Shrinking needs no space; half a line would make the next one unreadable.
+      if (regular && ftruncate(descriptor, size) != 0) return FileError(errno, "shorten", path);
+      return FileError(error, "write", path);
+    }
+    lines.remove_prefix(static_cast<size_t>(count));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Rotate(const RotatedFile& file) {
+  const auto part = [&](int number) { return absl::StrCat(file.path, ".", number); };
+  if (file.files <= 1) return DeleteFile(file.path);
+  for (int number = file.files - 2; number >= 1; --number) {
+    if (rename(part(number).c_str(), part(number + 1).c_str()) != 0 && errno != ENOENT) {
+      return FileError(errno, "rename", part(number));
+    }
+  }
+  if (rename(file.path.c_str(), part(1).c_str()) == 0) return absl::OkStatus();
+  return FileError(errno, "rename", file.path);
+}
+
+// One attempt. False: the file was renamed meanwhile, here or by another process.
+absl::StatusOr<bool> TryAppend(const RotatedFile& file, absl::string_view lines, int descriptor) {
+  // Released when the descriptor is closed.
+  while (flock(descriptor, LOCK_EX) != 0) {
+    if (errno != EINTR) return FileError(errno, "lock", file.path);
+  }
+  struct stat mine, named;
+  if (fstat(descriptor, &mine) != 0) return FileError(errno, "read", file.path);
+  const bool regular = S_ISREG(mine.st_mode);
+  if (regular) {
+    if (stat(file.path.c_str(), &named) != 0 || named.st_ino != mine.st_ino ||
+        named.st_dev != mine.st_dev) {
+      return false;
+    }
+    if (mine.st_size > 0 && mine.st_size + static_cast<int64_t>(lines.size()) > file.max_bytes) {
+      if (absl::Status status = Rotate(file); !status.ok()) return status;
+      return false;
+    }
+  }
+  if (absl::Status status = Write(descriptor, regular, mine.st_size, file.path, lines);
+      !status.ok()) {
+    return status;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::Status AppendLines(const RotatedFile& file, absl::string_view lines) {
+  // Another process can only be ahead so often.
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const int descriptor =
+        open(file.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
+    if (descriptor < 0) return FileError(errno, "open", file.path);
+    const absl::StatusOr<bool> done = TryAppend(file, lines, descriptor);
+    close(descriptor);
+    if (!done.ok()) return done.status();
+    if (*done) return absl::OkStatus();
+  }
+  return absl::UnavailableError(absl::StrCat("cannot write ", file.path, ": it is always renamed"));
+}
+
+}  // namespace lengthwise::platform
