@@ -13,7 +13,9 @@
 #include "access/token_text.h"
 #include "platform/files.h"
 #include "platform/log.h"
+#include "platform/private_files.h"
 #include "platform/sha256.h"
+#include "server/access/token_files.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
@@ -63,6 +65,19 @@ absl::Status CheckTime(const TokenRecord& record, absl::Time now) {
                    "; ask an administrator for another (`lengthwise auth create-token`)"));
 }
 
+bool Exists(const std::string& path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
+// One process changes the tokens at a time.
+absl::StatusOr<std::unique_ptr<platform::FileLock>> LockFile(const std::string& tokens) {
+  auto lock = platform::FileLock::Acquire(absl::StrCat(tokens, ".lock"));
+  if (lock.ok()) return lock;
+  return absl::UnavailableError(
+      absl::StrCat("the tokens cannot be changed now: ", lock.status().message(), "; try again"));
+}
+
 absl::Status CheckRequest(const v1::CreateTokenRequest& request) {
   if (!IsPrincipal(request.principal())) {
     return InvalidField("principal",
@@ -84,48 +99,102 @@ absl::Status CheckRequest(const v1::CreateTokenRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& data_dir, Now now) {
-  std::unique_ptr<TokenStore> store(
-      new TokenStore(absl::StrCat(data_dir, "/tokens"), std::move(now)));
+TokenStore::TokenStore(const std::string& data_dir, Now now)
+    : data_dir_(data_dir),
+      path_(absl::StrCat(data_dir, "/", kTokensFile)),
+      mark_path_(absl::StrCat(data_dir, "/", kRequiresTokensFile)),
+      now_(std::move(now)) {}
+
+absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& data_dir, Now now,
+                                                             IfMissing if_missing) {
+  std::unique_ptr<TokenStore> store(new TokenStore(data_dir, std::move(now)));
   platform::MutexLock lock(store->mutex_);
   if (absl::Status status = store->Refresh(); !status.ok()) return status;
+  store->is_open_ = true;
+  const bool marked = Exists(store->mark_path_);
+  if (store->version_.exists) {
+    // A directory of a release that made no mark.
+    if (absl::Status status = marked ? absl::OkStatus() : store->Mark(); !status.ok()) {
+      platform::LogWarning(status.message());
+    }
+    return store;
+  }
+  if (!marked) return store;
+  if (if_missing == IfMissing::kRefuse) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        store->path_,
+        " is missing, and the server had tokens: without them it would be open to "
+        "everyone; restore the file from a backup, make a new token with `lengthwise_server "
+        "--data_dir ",
+        data_dir,
+        " --create_admin_token PATH`, or open the server to everyone with "
+        "`lengthwise_server --data_dir ",
+        data_dir, " --remove_all_tokens`"));
+  }
+  store->required_ = true;
   return store;
+}
+
+absl::Status TokenStore::RemoveAll(const std::string& data_dir) {
+  TokenStore store(data_dir, absl::Now);
+  if (absl::Status status = platform::CheckPrivateDirectory(data_dir); !status.ok()) return status;
+  const auto file_lock = LockFile(store.path_);
+  if (!file_lock.ok()) return file_lock.status();
+  // Where only the first is done, the next Open makes the mark again.
+  absl::Status status = platform::DeleteFile(store.mark_path_);
+  if (status.ok()) status = platform::DeleteFile(store.path_);
+  return status.ok() ? platform::SyncDirectory(data_dir) : status;
+}
+
+absl::Status TokenStore::Mark() const {
+  return platform::WriteFileAtomically(
+      mark_path_,
+      "This server asks its callers for tokens. `lengthwise_server --remove_all_tokens` deletes "
+      "this file and the tokens.\n");
 }
 
 TokenStore::Version TokenStore::CurrentVersion() const {
   struct stat status;
-  if (stat(path_.c_str(), &status) != 0) return {.exists = errno != ENOENT};
-  return {true, status.st_ino, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
-          status.st_size};
+  if (lstat(path_.c_str(), &status) != 0) return {.exists = errno != ENOENT};
+  return {true, status.st_ino, absl::ToUnixNanos(absl::TimeFromTimespec(status.st_mtim)),
+          absl::ToUnixNanos(absl::TimeFromTimespec(status.st_ctim)), status.st_size};
 }
 
 absl::Status TokenStore::Refresh() {
   const Version version = CurrentVersion();
-  if (version == version_) return damage_;
+  if (version == version_ && damage_.ok()) return damage_;
   version_ = version;
   records_.clear();
-  damage_ = absl::OkStatus();
+  const absl::Status earlier = std::exchange(damage_, absl::OkStatus());
   if (!version.exists) {
-    platform::LogWarning(absl::StrCat(path_,
-                                      " is gone: nobody gets in until the server is started "
-                                      "anew, which then has no tokens"));
+    platform::LogWarning(
+        absl::StrCat(path_,
+                     " is gone: nobody gets in until it is restored, or there is a new one "
+                     "(--create_admin_token)"));
     return absl::OkStatus();
   }
   required_ = true;
-  const absl::StatusOr<std::string> text = platform::ReadFile(path_);
-  absl::StatusOr<std::vector<TokenRecord>> records =
-      text.ok() ? ParseTokenRecords(*text) : text.status();
+  absl::StatusOr<std::vector<TokenRecord>> records = Read();
   if (records.ok()) {
     records_ = *std::move(records);
     return absl::OkStatus();
   }
-  damage_ = absl::Status(
-      records.status().code(),
-      text.ok() ? absl::StrCat(path_, " is damaged (", records.status().message(),
-                               "); restore it from a backup, or delete it and make tokens anew")
-                : std::string(records.status().message()));
-  platform::LogError(damage_.message());
+  damage_ = records.status();
+  // Open returns it.
+  if (is_open_ && damage_ != earlier) platform::LogError(damage_.message());
   return damage_;
+}
+
+absl::StatusOr<std::vector<TokenRecord>> TokenStore::Read() const {
+  const absl::StatusOr<std::string> text =
+      platform::ReadPrivateFile(data_dir_, std::string(kTokensFile));
+  if (!text.ok()) return text.status();
+  absl::StatusOr<std::vector<TokenRecord>> records = ParseTokenRecords(*text);
+  if (records.ok()) return records;
+  return absl::Status(
+      records.status().code(),
+      absl::StrCat(path_, " is damaged (", records.status().message(),
+                   "); restore it from a backup, or delete it and make tokens anew"));
 }
 
 const TokenRecord* TokenStore::Find(absl::string_view token_id) const {
@@ -173,14 +242,15 @@ absl::Status TokenStore::Recheck(const std::string& token_id) {
 
 absl::Status TokenStore::Change(
     const std::function<absl::Status(std::vector<TokenRecord>&)>& change) {
-  const auto file_lock = platform::FileLock::Acquire(absl::StrCat(path_, ".lock"));
-  if (!file_lock.ok()) {
-    return absl::UnavailableError(absl::StrCat(
-        "the tokens cannot be changed now: ", file_lock.status().message(), "; try again"));
-  }
+  if (absl::Status status = platform::CheckPrivateDirectory(data_dir_); !status.ok()) return status;
+  const auto file_lock = LockFile(path_);
+  if (!file_lock.ok()) return file_lock.status();
   if (absl::Status status = Refresh(); !status.ok()) return status;
   std::vector<TokenRecord> records = records_;
   if (absl::Status status = change(records); !status.ok()) return status;
+  if (!Exists(mark_path_)) {
+    if (absl::Status status = Mark(); !status.ok()) return status;
+  }
   // Its temporary file has mode 0600 from the start, and so has the file.
   absl::Status status = platform::WriteFileAtomically(path_, FormatTokenRecords(records));
   return status.ok() ? Refresh() : status;

@@ -21,8 +21,9 @@ using ::testing::Not;
 class TokenStoreTest : public testing::Test {
  protected:
   TokenStoreTest()
-      : directory_(testing::TempDir() + "/" +
-                   testing::UnitTest::GetInstance()->current_test_info()->name()) {
+      : directory_((std::filesystem::path(testing::TempDir()).lexically_normal() /
+                    testing::UnitTest::GetInstance()->current_test_info()->name())
+                       .string()) {
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
     store_ = Open();
@@ -179,6 +180,63 @@ TEST_F(TokenStoreTest, ADamagedOrVanishedFileLetsNobodyIn) {
   std::filesystem::remove(path);
   EXPECT_TRUE(store_->IsRequired());
   EXPECT_FALSE(store_->Authenticate(text).ok());
+}
+
+TEST_F(TokenStoreTest, AServerThatLostItsTokensIsNotOpenedToEveryone) {
+  const std::string text = Create("ada", v1::ADMIN).text();
+  const std::string path = directory_ + "/tokens";
+  std::filesystem::rename(path, path + ".lost");
+  const absl::Status opened = TokenStore::Open(directory_).status();
+  EXPECT_EQ(opened.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(opened.message()),
+              AllOf(HasSubstr(path + " is missing"), HasSubstr("--create_admin_token PATH"),
+                    HasSubstr("--data_dir " + directory_ + " --remove_all_tokens")));
+  // Each of the ways out.
+  std::filesystem::rename(path + ".lost", path);
+  EXPECT_TRUE(Open()->Authenticate(text).ok());
+  std::filesystem::remove(path);
+  const auto to_make_one =
+      TokenStore::Open(directory_, absl::Now, TokenStore::IfMissing::kAccept).value();
+  EXPECT_TRUE(to_make_one->IsRequired());
+  v1::CreateTokenRequest request;
+  request.set_principal("grace");
+  request.set_role(v1::ADMIN);
+  EXPECT_TRUE(to_make_one->Create(request).ok());
+  EXPECT_TRUE(Open()->IsRequired());
+  EXPECT_TRUE(TokenStore::RemoveAll(directory_).ok());
+  EXPECT_FALSE(Open()->IsRequired());
+  EXPECT_TRUE(to_make_one->IsRequired()) << "a server that runs stays closed";
+  EXPECT_TRUE(TokenStore::RemoveAll(directory_).ok());
+}
+
+TEST_F(TokenStoreTest, TokensOfAReleaseWithoutTheMarkGetIt) {
+  Create("ada", v1::ADMIN);
+  ASSERT_TRUE(std::filesystem::remove(directory_ + "/requires_tokens"));
+  Open();
+  std::filesystem::remove(directory_ + "/tokens");
+  EXPECT_EQ(TokenStore::Open(directory_).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(TokenStoreTest, TokensThatOthersCanChangeLetNobodyIn) {
+  const std::string text = Create("ada", v1::ADMIN).text();
+  const std::string path = directory_ + "/tokens";
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  EXPECT_THAT(std::string(TokenStore::Open(directory_).status().message()),
+              HasSubstr("run `chmod 600 '" + path + "'`"));
+  // Nor does a server that runs let anybody in, until it is mended.
+  EXPECT_THAT(Refusal(text), HasSubstr("cannot read its tokens"));
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  EXPECT_TRUE(store_->Authenticate(text).ok());
+
+  ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
+  EXPECT_THAT(std::string(TokenStore::Open(directory_).status().message()),
+              HasSubstr("run `chmod go-w '" + directory_ + "'`"));
+  v1::CreateTokenRequest request;
+  request.set_principal("grace");
+  request.set_role(v1::ADMIN);
+  EXPECT_EQ(store_->Create(request).status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
+  EXPECT_TRUE(Open()->Authenticate(text).ok());
 }
 
 TEST_F(TokenStoreTest, TokensThatExpiredLongAgoAreForgotten) {

@@ -13,6 +13,7 @@
 #include "platform/log.h"
 #include "platform/sha256.h"
 #include "proto/event.pb.h"
+#include "server/access/token_files.h"
 #include "server/storage/artifact_usage.h"
 #include "server/storage/backup_manifest.h"
 #include "server/storage/sqlite_connection.h"
@@ -163,15 +164,17 @@ class Maker {
 }  // namespace
 
 absl::Status CopyTokens(const std::string& from, const std::string& to) {
-  const std::string copy = absl::StrCat(to, "/", kTokensFile);
-  const absl::Status status = platform::CopyFile(absl::StrCat(from, "/", kTokensFile), copy);
-  if (absl::IsNotFound(status)) return absl::OkStatus();
-  if (!status.ok()) return status;
-  std::error_code error;
-  std::filesystem::permissions(
-      copy, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
-  if (error)
-    return absl::UnavailableError(absl::StrCat("cannot protect ", copy, ": ", error.message()));
+  for (const absl::string_view file : {kTokensFile, kRequiresTokensFile}) {
+    const std::string copy = absl::StrCat(to, "/", file);
+    const absl::Status status = platform::CopyFile(absl::StrCat(from, "/", file), copy);
+    if (absl::IsNotFound(status)) continue;
+    if (!status.ok()) return status;
+    std::error_code error;
+    std::filesystem::permissions(
+        copy, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+    if (error)
+      return absl::UnavailableError(absl::StrCat("cannot protect ", copy, ": ", error.message()));
+  }
   return absl::OkStatus();
 }
 

@@ -4,8 +4,8 @@
 //   <backup>/artifacts/...     the newest two checkpoints of each trial that were there, laid out
 //   as
 //                              in the data directory
-//   <backup>/tokens            who may call (access/token_store.h), where the server has tokens: a
-//                              restored server must not be open to everyone
+//   <backup>/tokens,           who may call (access/token_store.h), where the server has tokens: a
+//   <backup>/requires_tokens   restored server must not be open to everyone
 //   <backup>/manifest.json     {"format": "lengthwise.backup.1", "create_time",
 //                              "database": {"size_bytes", "sha256"},
 //                              "artifacts": [{"experiment", "trial", "sha256", "size_bytes"}]}
@@ -25,15 +25,14 @@
 
 namespace lengthwise::server {
 
-// Copies the tokens from one directory to the other, where there are some; readable by their owner
-// alone.
+// Copies the files of access/token_files.h from one directory to the other, where there are some;
+// readable by their owner alone.
 absl::Status CopyTokens(const std::string& from, const std::string& to);
 
 // Inside a data directory.
 inline constexpr absl::string_view kDatabaseFile = "lengthwise.db";
 inline constexpr absl::string_view kArtifactsDirectory = "artifacts";
 inline constexpr absl::string_view kBackupsDirectory = "backups";
-inline constexpr absl::string_view kTokensFile = "tokens";
 
 // Hears bytes done and to do (as far as is known yet); false gives the backup up.
 using BackupProgress = std::function<bool(int64_t copied, int64_t total)>;
