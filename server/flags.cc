@@ -52,6 +52,14 @@ void AddAccess(CLI::App& app, Flags& flags) {
                  "Make a token of an administrator in the data directory, write it to this new "
                  "file and end; from the first token on, every caller needs one")
       ->type_name("PATH");
+  app.add_flag("--remove_all_tokens", flags.remove_all_tokens,
+               "Delete all tokens in the data directory and end; from its next start on, the "
+               "server is open to everyone who reaches it");
+  app.add_option("--audit_log", flags.audit_log,
+                 "File that says who changed what, and who was refused: a JSON object a line, "
+                 "renamed to PATH.1 to PATH.7 at 16 MiB; or \"off\" [audit.log in the data "
+                 "directory, for a server with tokens]")
+      ->type_name("PATH");
   const CLI::Validator not_negative = CLI::Validator(CLI::NonNegativeNumber).description("");
   app.add_option("--max_calls_per_second", flags.quotas.calls_per_second,
                  "Of one principal; 0 for no limit")
@@ -146,6 +154,10 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
     if (flags.coordinator.heartbeat_interval * 2 > flags.coordinator.lease_duration) {
       throw CLI::ValidationError("--heartbeat_interval",
                                  "must be at most half of --lease_duration");
+    }
+    if (flags.remove_all_tokens && !flags.create_admin_token.empty()) {
+      throw CLI::ValidationError(
+          "--remove_all_tokens and --create_admin_token contradict each other");
     }
     if (const std::string wrong = CheckAddresses(flags, insecure); !wrong.empty()) {
       throw CLI::ValidationError(wrong);

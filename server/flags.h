@@ -25,6 +25,10 @@ struct Flags {
   std::string tls_client_ca;
   // When not empty: makes a token of an administrator, writes it to this file and ends.
   std::string create_admin_token;
+  // Deletes all tokens and ends.
+  bool remove_all_tokens = false;
+  // Of the audit log; empty: "audit.log" in the data directory, once there are tokens; "off": none.
+  std::string audit_log;
   Quotas::Options quotas;
 };
 

@@ -19,7 +19,9 @@
 #include "access/token_file.h"
 #include "platform/files.h"
 #include "platform/log.h"
+#include "platform/rotated_file.h"
 #include "platform/service_manager.h"
+#include "server/access/audit_log.h"
 #include "server/access/token_store.h"
 #include "server/monitoring/endpoint.h"
 #include "server/services/catalogue_entries.h"
@@ -77,26 +79,102 @@ absl::StatusOr<RpcServer::Encryption> ReadEncryption(const Flags& flags) {
   return encryption;
 }
 
+// What root does to a data directory while this lives, it does as the directory's owner: files that
+// belong to root would be closed to the server. Without effect for other users. For programs of one
+// thread.
+class AsOwnerOf {
+ public:
+  explicit AsOwnerOf(const std::string& directory) {
+    struct stat status;
+    if (geteuid() != 0 || stat(directory.c_str(), &status) != 0) return;
+    became_ = setegid(status.st_gid) == 0 && seteuid(status.st_uid) == 0;
+  }
+  ~AsOwnerOf() {
+    if (became_ && (seteuid(0) != 0 || setegid(0) != 0)) abort();
+  }
+  AsOwnerOf(const AsOwnerOf&) = delete;
+  AsOwnerOf& operator=(const AsOwnerOf&) = delete;
+
+ private:
+  bool became_ = false;
+};
+
+// The audit log's file; without a path: there is none.
+platform::RotatedFile AuditFile(const Flags& flags) {
+  if (flags.audit_log == "off") return {};
+  return {.path = flags.audit_log.empty() ? absl::StrCat(flags.coordinator.data_dir, "/audit.log")
+                                          : flags.audit_log};
+}
+
+// What somebody on the server's machine did without the server. A line that cannot be written is
+// said in the log.
+void RecordLocalChange(const Flags& flags, absl::string_view flag, const std::string& resource,
+                       const std::string& made = "") {
+  const platform::RotatedFile file = AuditFile(flags);
+  if (file.path.empty()) return;
+  const absl::Status status = platform::AppendLines(
+      file, FormatAuditLine({.time = absl::Now(),
+                             .caller = {.principal = absl::StrCat("uid:", getuid())},
+                             .peer = "this machine",
+                             .method = absl::StrCat("lengthwise_server ", flag),
+                             .resource = resource,
+                             .made = made}));
+  if (!status.ok()) platform::LogError(absl::StrCat("not in the audit log: ", status.message()));
+}
+
+// Null without one. A full disk is no reason not to serve.
+absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const Flags& flags, bool has_tokens) {
+  AuditLog::Options options;
+  options.file = AuditFile(flags);
+  options.with_anonymous = !flags.audit_log.empty();
+  if (options.file.path.empty()) return nullptr;
+  if (has_tokens || options.with_anonymous) {
+    const absl::Status status = platform::AppendLines(options.file, "");
+    if (!status.ok() && !absl::IsResourceExhausted(status)) return status;
+  }
+  return std::make_unique<AuditLog>(std::move(options));
+}
+
 }  // namespace
 
 absl::Status CreateAdminToken(const Flags& flags) {
-  if (absl::Status status = platform::CreateDirectories(flags.coordinator.data_dir); !status.ok()) {
+  const std::string& data_dir = flags.coordinator.data_dir;
+  if (absl::Status status = platform::CreateDirectories(data_dir); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<TokenStore>> tokens = absl::UnknownError("not opened");
+  absl::StatusOr<v1::CreateTokenResponse> created = absl::UnknownError("not made");
+  {
+    const AsOwnerOf owner(data_dir);
+    tokens = TokenStore::Open(data_dir, absl::Now, TokenStore::IfMissing::kAccept);
+    if (!tokens.ok()) return tokens.status();
+    v1::CreateTokenRequest request;
+    request.set_principal("admin");
+    request.set_role(v1::ADMIN);
+    created = (*tokens)->Create(request);
+    if (!created.ok()) return created.status();
+  }
+  absl::Status status = access::WriteTokenFile(flags.create_admin_token, created->text());
+  const AsOwnerOf owner(data_dir);
+  if (!status.ok()) {
+    // A token that nobody has is of no use.
+    (*tokens)->Revoke(created->token().token_id()).IgnoreError();
     return status;
   }
-  absl::StatusOr<std::unique_ptr<TokenStore>> tokens = TokenStore::Open(flags.coordinator.data_dir);
-  if (!tokens.ok()) return tokens.status();
-  v1::CreateTokenRequest request;
-  request.set_principal("admin");
-  request.set_role(v1::ADMIN);
-  const absl::StatusOr<v1::CreateTokenResponse> created = (*tokens)->Create(request);
-  if (!created.ok()) return created.status();
-  absl::Status status = access::WriteTokenFile(flags.create_admin_token, created->text());
-  // A token that nobody has is of no use.
-  if (!status.ok()) (*tokens)->Revoke(created->token().token_id()).IgnoreError();
-  if (!status.ok()) return status;
+  RecordLocalChange(flags, "--create_admin_token", "admin ADMIN", created->token().token_id());
   platform::LogInfo(absl::StrCat("wrote the token ", created->token().token_id(),
                                  " of admin, for 90 days, to ", flags.create_admin_token,
                                  "; every caller of this server needs a token now"));
+  return absl::OkStatus();
+}
+
+absl::Status RemoveAllTokens(const Flags& flags) {
+  const AsOwnerOf owner(flags.coordinator.data_dir);
+  if (absl::Status status = TokenStore::RemoveAll(flags.coordinator.data_dir); !status.ok()) {
+    return status;
+  }
+  RecordLocalChange(flags, "--remove_all_tokens", flags.coordinator.data_dir);
+  platform::LogWarning(absl::StrCat("removed all tokens of ", flags.coordinator.data_dir,
+                                    "; a server that is started there now is open to everyone who "
+                                    "reaches it, and one that runs lets nobody in"));
   return absl::OkStatus();
 }
 
@@ -126,12 +204,16 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
                      "everything; make the first with `lengthwise_server --data_dir ",
                      flags.coordinator.data_dir, " --create_admin_token PATH`"));
   }
+  const absl::StatusOr<std::unique_ptr<AuditLog>> audit =
+      OpenAuditLog(flags, (*tokens)->IsRequired());
+  if (!audit.ok()) return audit.status();
   absl::StatusOr<RpcServer::Encryption> encryption = ReadEncryption(flags);
   if (!encryption.ok()) return encryption.status();
 
   RpcServer::Options options;
   options.listen = flags.listen;
   options.tokens = tokens->get();
+  options.audit = audit->get();
   options.encryption = *std::move(encryption);
   options.gate.workers_need_certificate = !flags.tls_client_ca.empty();
   options.gate.quotas = flags.quotas;
@@ -139,7 +221,7 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   std::unique_ptr<MonitoringEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
     absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> endpoint =
-        MonitoringEndpoint::Start(flags.metrics_listen, **coordinator);
+        MonitoringEndpoint::Start(flags.metrics_listen, **coordinator, audit->get());
     if (!endpoint.ok()) return endpoint.status();
     metrics = *std::move(endpoint);
     options.interceptors.push_back(metrics->rpc_metrics().Interceptor());
@@ -181,6 +263,16 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   return absl::OkStatus();
 }
 
+namespace {
+
+absl::Status Run(const Flags& flags, const OpenCoordinator& open) {
+  if (flags.remove_all_tokens) return RemoveAllTokens(flags);
+  if (!flags.create_admin_token.empty()) return CreateAdminToken(flags);
+  return Serve(flags, open);
+}
+
+}  // namespace
+
 int RunProcess(int argc, const char* const* argv, const OpenCoordinator& open) {
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&flags)) return *exit_code;
@@ -188,9 +280,7 @@ int RunProcess(int argc, const char* const* argv, const OpenCoordinator& open) {
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   // What the server writes is for itself: histories, models, tokens.
   umask(077);
-  const bool create_token = !std::get<Flags>(flags).create_admin_token.empty();
-  const absl::Status status =
-      create_token ? CreateAdminToken(std::get<Flags>(flags)) : Serve(std::get<Flags>(flags), open);
+  const absl::Status status = Run(std::get<Flags>(flags), open);
   if (status.ok()) return 0;
   platform::LogError(std::string(status.message()));
   return 1;

@@ -20,12 +20,18 @@ using OpenCoordinator =
 // other threads: signals are blocked in all.
 //
 // Errors: what `open` returns; FAILED_PRECONDITION when an address cannot be bound, a certificate
-// cannot be used, or other machines reach a server that has no tokens; the ready file's errors.
+// cannot be used, other machines reach a server that has no tokens, others than its user could
+// change its tokens, or tokens that it had are missing; errors of the audit log's file but a full
+// disk; the ready file's errors.
 absl::Status Serve(const Flags& flags, const OpenCoordinator& open);
 
-// Makes the token of flags.create_admin_token. The server may be running. ALREADY_EXISTS where the
+// Makes the token of flags.create_admin_token. The server may be running. Run by root, it leaves
+// the tokens to the owner of the data directory, whose server reads them. ALREADY_EXISTS where the
 // file is there, and the errors of the token store.
 absl::Status CreateAdminToken(const Flags& flags);
+
+// Deletes all tokens in flags.coordinator.data_dir (TokenStore::RemoveAll).
+absl::Status RemoveAllTokens(const Flags& flags);
 
 // The whole of main: parses flags, serves, and gives the exit code: 0, 1 with a line on stderr, 2
 // for wrong flags.

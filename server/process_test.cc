@@ -3,6 +3,8 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,6 +240,93 @@ TEST(Process, TheFirstTokenIsMadeBesideARunningServerAndClosesIt) {
   EXPECT_THAT(again.log(), HasSubstr("exists already"));
   EXPECT_EQ(access::ReadTokenFile(token_file).value(), token);
   EXPECT_EQ(Contents(directory + "/tokens"), before);
+}
+
+TEST(Process, TokensThatOthersCouldChangeOrThatAreMissingKeepTheServerClosed) {
+  const std::string directory = Directory();
+  const std::string data = directory + "/data";
+  Server maker({"--data_dir", data, "--create_admin_token", directory + "/admin.token"});
+  ASSERT_EQ(maker.Wait(), 0);
+  const std::vector<std::string> arguments = {"--listen=127.0.0.1:0", "--metrics_listen", "",
+                                              "--data_dir", data};
+  const auto refusal = [&] {
+    Server server(arguments);
+    EXPECT_EQ(server.Wait(), 1);
+    EXPECT_EQ(std::count(server.log().begin(), server.log().end(), '\n'), 1) << server.log();
+    return server.log();
+  };
+  ASSERT_EQ(chmod((data + "/tokens").c_str(), 0666), 0);
+  EXPECT_THAT(refusal(), HasSubstr("run `chmod 600 "));
+  ASSERT_EQ(chmod((data + "/tokens").c_str(), 0600), 0);
+  ASSERT_EQ(chmod(data.c_str(), 0777), 0);
+  EXPECT_THAT(refusal(), HasSubstr("run `chmod go-w "));
+  ASSERT_EQ(chmod(data.c_str(), 0700), 0);
+  std::filesystem::remove(data + "/tokens");
+  EXPECT_THAT(refusal(), HasSubstr("--remove_all_tokens"));
+
+  Server remover({"--data_dir", data, "--remove_all_tokens"});
+  EXPECT_EQ(remover.Wait(), 0);
+  EXPECT_THAT(Contents(data + "/audit.log"), HasSubstr("lengthwise_server --remove_all_tokens"));
+  Server open(arguments);
+  EXPECT_TRUE(open.WaitForLine("to everyone without a token"));
+}
+
+TEST(Process, WhatAServerWithTokensWasAskedIsInItsAuditLogAfterACleanStop) {
+  const std::string directory = Directory();
+  const std::string data = directory + "/data";
+  Server maker({"--data_dir", data, "--create_admin_token", directory + "/admin.token"});
+  ASSERT_EQ(maker.Wait(), 0);
+  const auto ask = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {
+        "--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir", data,
+        "--ready_file",         ReadyFile()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    Server server(arguments);
+    const auto stub = v1::CatalogueService::NewStub(
+        grpc::CreateChannel(Addresses(server).at(0), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    v1::ListCatalogueEntriesResponse response;
+    EXPECT_EQ(stub->ListCatalogueEntries(&context, {}, &response).error_code(),
+              grpc::StatusCode::UNAUTHENTICATED);
+    server.Signal(SIGTERM);
+    EXPECT_EQ(server.Wait(), 0);
+    return server.log();
+  };
+  const std::string refused = "CatalogueService/ListCatalogueEntries";
+  EXPECT_THAT(ask({}),
+              HasSubstr("WARNING refused lengthwise.v1." + refused + " to ipv4:127.0.0.1:"));
+  const std::string lines = Contents(data + "/audit.log");
+  EXPECT_THAT(lines, HasSubstr("lengthwise_server --create_admin_token"));
+  EXPECT_THAT(lines, HasSubstr(refused));
+  ask({"--audit_log", directory + "/elsewhere"});
+  EXPECT_THAT(Contents(directory + "/elsewhere"), HasSubstr(refused));
+  ask({"--audit_log", "off"});
+  EXPECT_EQ(Contents(data + "/audit.log"), lines);
+  // The service goes on, and says once why it writes none.
+  EXPECT_THAT(ask({"--audit_log", "/dev/full"}), HasSubstr("No space left on device"));
+  Server nowhere({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir", data, "--audit_log",
+                  directory + "/none/audit.log"});
+  EXPECT_EQ(nowhere.Wait(), 1);
+  EXPECT_THAT(nowhere.log(), HasSubstr("/none/audit.log: No such file or directory"));
+}
+
+TEST(Process, RootLeavesTheTokensToTheOwnerOfTheDataDirectory) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives files to others";
+  // Bazel's own directory is closed to others.
+  std::string directory = "/tmp/lengthwise_process_test.XXXXXX";
+  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  ASSERT_EQ(chown(directory.c_str(), 65534, 65534), 0);
+  const std::string token_file = Directory() + "/admin.token";
+  Server maker({"--data_dir", directory, "--create_admin_token", token_file});
+  EXPECT_EQ(maker.Wait(), 0) << maker.log();
+  struct stat status;
+  ASSERT_EQ(stat((directory + "/tokens").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 65534u);
+  ASSERT_EQ(stat((directory + "/audit.log").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 65534u);
+  ASSERT_EQ(stat(token_file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 0u);
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Process, OtherMachinesReachOnlyAServerThatAsksForTokens) {

@@ -8,54 +8,59 @@
 namespace lengthwise::server {
 namespace {
 
+using enum Audit;
+
 constexpr Rule kRules[] = {
     // Whether the server serves, and what its API is, is no secret: gRPC's own services.
-    {"grpc.health.v1.Health/Check", Access::kPublic},
-    {"grpc.health.v1.Health/Watch", Access::kPublic},
-    {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Access::kPublic},
+    {"grpc.health.v1.Health/Check", Access::kPublic, kRefusals},
+    {"grpc.health.v1.Health/Watch", Access::kPublic, kRefusals},
+    {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Access::kPublic, kRefusals},
 
-    {"lengthwise.v1.AccessService/GetCaller", Access::kAuthenticated},
-    {"lengthwise.v1.AccessService/CreateToken", Access::kAdminister},
-    {"lengthwise.v1.AccessService/ListTokens", Access::kAdminister},
-    {"lengthwise.v1.AccessService/RevokeToken", Access::kAdminister},
+    {"lengthwise.v1.AccessService/GetCaller", Access::kAuthenticated, kRefusals},
+    {"lengthwise.v1.AccessService/CreateToken", Access::kAdminister, kEveryCall, "principal role",
+     "token.token_id"},
+    {"lengthwise.v1.AccessService/ListTokens", Access::kAdminister, kRefusals},
+    {"lengthwise.v1.AccessService/RevokeToken", Access::kAdminister, kEveryCall, "token_id"},
 
-    {"lengthwise.v1.AdministrationService/BackUp", Access::kAdminister},
-    {"lengthwise.v1.AdministrationService/GetStorage", Access::kAdminister},
+    {"lengthwise.v1.AdministrationService/BackUp", Access::kAdminister, kEveryCall, "name", "path"},
+    {"lengthwise.v1.AdministrationService/GetStorage", Access::kAdminister, kRefusals},
     // Says nothing of what is stored; who installs a client or a worker compares versions with it.
-    {"lengthwise.v1.AdministrationService/GetServer", Access::kAuthenticated},
+    {"lengthwise.v1.AdministrationService/GetServer", Access::kAuthenticated, kRefusals},
 
-    {"lengthwise.v1.CatalogueService/ListCatalogueEntries", Access::kRead},
+    {"lengthwise.v1.CatalogueService/ListCatalogueEntries", Access::kRead, kRefusals},
 
-    {"lengthwise.v1.ExperimentService/CreateExperiment", Access::kSubmit},
+    {"lengthwise.v1.ExperimentService/CreateExperiment", Access::kSubmit, kEveryCall, "",
+     "experiment.name"},
     // Reads any trial's model, and makes an experiment of the caller's own.
-    {"lengthwise.v1.ExperimentService/EvaluateTrial", Access::kSubmit},
-    {"lengthwise.v1.ExperimentService/ExtendExperiment", Access::kChange},
-    {"lengthwise.v1.ExperimentService/CancelExperiment", Access::kChange},
-    {"lengthwise.v1.ExperimentService/CancelTrial", Access::kChange},
-    {"lengthwise.v1.ExperimentService/RetryTrials", Access::kChange},
-    {"lengthwise.v1.ExperimentService/DeleteExperiment", Access::kChange},
-    {"lengthwise.v1.ExperimentService/GetExperiment", Access::kRead},
-    {"lengthwise.v1.ExperimentService/ListExperiments", Access::kRead},
-    {"lengthwise.v1.ExperimentService/GetTrial", Access::kRead},
-    {"lengthwise.v1.ExperimentService/ListTrials", Access::kRead},
-    {"lengthwise.v1.ExperimentService/WatchExperiment", Access::kRead},
-    {"lengthwise.v1.ExperimentService/QueryLossCurves", Access::kRead},
-    {"lengthwise.v1.ExperimentService/SummarizeExperiment", Access::kRead},
-    {"lengthwise.v1.ExperimentService/QueryLengthAccuracies", Access::kRead},
-    {"lengthwise.v1.ExperimentService/QueryAttentionMaps", Access::kRead},
-    {"lengthwise.v1.ExperimentService/QueryProjections", Access::kRead},
-    {"lengthwise.v1.ExperimentService/QueryAnalyses", Access::kRead},
-    {"lengthwise.v1.ExperimentService/DownloadModel", Access::kRead},
+    {"lengthwise.v1.ExperimentService/EvaluateTrial", Access::kSubmit, kEveryCall, "trial",
+     "experiment.name"},
+    {"lengthwise.v1.ExperimentService/ExtendExperiment", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/CancelExperiment", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/CancelTrial", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/RetryTrials", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/DeleteExperiment", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/GetExperiment", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/ListExperiments", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/GetTrial", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/ListTrials", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/WatchExperiment", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryLossCurves", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/SummarizeExperiment", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryLengthAccuracies", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryAttentionMaps", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryProjections", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryAnalyses", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/DownloadModel", Access::kRead, kRefusals},
 
-    {"lengthwise.v1.FleetService/ListWorkers", Access::kRead},
+    {"lengthwise.v1.FleetService/ListWorkers", Access::kRead, kRefusals},
 
-    {"lengthwise.v1.WorkerService/RegisterWorker", Access::kWork},
-    {"lengthwise.v1.WorkerService/AcquireLease", Access::kWork},
-    {"lengthwise.v1.WorkerService/Heartbeat", Access::kWork},
-    {"lengthwise.v1.WorkerService/ReleaseLease", Access::kWork},
-    {"lengthwise.v1.WorkerService/StreamEvents", Access::kWork},
-    {"lengthwise.v1.WorkerService/UploadArtifact", Access::kWork},
-    {"lengthwise.v1.WorkerService/DownloadArtifact", Access::kWork},
+    {"lengthwise.v1.WorkerService/RegisterWorker", Access::kWork, kEveryCall, "worker.worker_id"},
+    {"lengthwise.v1.WorkerService/AcquireLease", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/Heartbeat", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/ReleaseLease", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/StreamEvents", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/UploadArtifact", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/DownloadArtifact", Access::kWork, kRefusals},
 };
 
 bool Allows(Access access, v1::Role role) {

@@ -42,10 +42,25 @@ enum class Access {
   kAdminister,
 };
 
+// Which calls of a method the audit log has (audit_trail.h).
+enum class Audit {
+  // All, with their outcomes: methods that change something.
+  kEveryCall,
+  // Those that are refused for who makes them: methods that only read, and those that workers call
+  // all the time.
+  kRefusals,
+};
+
 struct Rule {
   // "lengthwise.v1.ExperimentService/GetTrial".
   absl::string_view method;
   Access access;
+  Audit audit = Audit::kEveryCall;
+  // For the audit log: the request's fields that say what the call is about, with spaces between
+  // them, and the response's that name what it has made. "experiment.name" is the name in the field
+  // experiment. Texts and enumerations.
+  absl::string_view resource = "";
+  absl::string_view made = "";
 };
 
 // The table.

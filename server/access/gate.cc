@@ -61,29 +61,47 @@ absl::Status Gate::Recheck(const Caller& caller) {
   return caller.token_id.empty() ? NoToken() : tokens_->Recheck(caller.token_id);
 }
 
+absl::Status Gate::Check(const Caller& caller, const Credentials& credentials,
+                         absl::string_view method) {
+  if (absl::Status status = MayCall(caller, method); !status.ok()) return status;
+  if (!IsWorkers(method)) return quotas_.TakeCall(caller.principal);
+  if (options_.workers_need_certificate && !credentials.has_certificate) {
+    return absl::UnauthenticatedError(
+        "the server asks workers for a certificate that its --tls_client_ca has signed; start "
+        "the worker with --tls_certificate and --tls_key");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string_view method) {
   absl::StatusOr<Caller> caller = Identify(credentials.authorization);
-  if (!caller.ok()) return caller.status();
-  if (absl::Status status = MayCall(*caller, method); !status.ok()) return status;
-  if (IsWorkers(method)) {
-    if (options_.workers_need_certificate && !credentials.has_certificate) {
-      return absl::UnauthenticatedError(
-          "the server asks workers for a certificate that its --tls_client_ca has signed; start "
-          "the worker with --tls_certificate and --tls_key");
-    }
-    return caller;
+  if (!caller.ok()) return caller;
+  if (absl::Status status = Check(*caller, credentials, method); !status.ok()) return status;
+  return caller;
+}
+
+absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
+                                   absl::string_view method,
+                                   const google::protobuf::Message* request) {
+  const Credentials credentials = Shown(context);
+  absl::StatusOr<Caller> caller = Identify(credentials.authorization);
+  if (options_.audit != nullptr) {
+    options_.audit->Admit(context, method, caller.ok() ? &*caller : nullptr, request);
   }
-  if (absl::Status status = quotas_.TakeCall(caller->principal); !status.ok()) return status;
+  absl::Status status = caller.ok() ? Check(*caller, credentials, method) : caller.status();
+  if (absl::IsUnauthenticated(status)) {
+    refusals_.Write(absl::StrCat("refused ", method, " to ", context.peer(), ": ",
+                                 std::string(status.message())));
+  }
+  if (status.ok() && request != nullptr) status = CheckSize(method, *request);
+  if (!status.ok()) return status;
   return caller;
 }
 
 absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
                                    absl::string_view method,
                                    const google::protobuf::Message& request) {
-  absl::StatusOr<Caller> caller = Decide(Shown(context), method);
-  if (!caller.ok()) return caller;
-  if (absl::Status status = CheckSize(method, request); !status.ok()) return status;
-  return caller;
+  return Admit(context, method, &request);
 }
 
 absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
@@ -94,7 +112,7 @@ absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerCont
 
 absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
                                                   absl::string_view method) {
-  return WithStream(Decide(Shown(context), method), method);
+  return WithStream(Admit(context, method, nullptr), method);
 }
 
 absl::StatusOr<Gate::Admission> Gate::WithStream(absl::StatusOr<Caller> caller,

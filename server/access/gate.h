@@ -18,6 +18,8 @@
 #include "absl/time/time.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/server_context.h"
+#include "platform/rate_limited_log.h"
+#include "server/access/audit_trail.h"
 #include "server/access/authorization.h"
 #include "server/access/quotas.h"
 #include "server/access/token_store.h"
@@ -31,6 +33,8 @@ class Gate {
     // Workers show a certificate that the server's authority has signed, beside their token.
     bool workers_need_certificate = false;
     Quotas::Options quotas;
+    // Hears who makes each call. It outlives the gate; null: there is no audit log.
+    AuditTrail* audit = nullptr;
   };
 
   // What a call shows of its caller.
@@ -48,6 +52,7 @@ class Gate {
   // where one is needed, one that is not valid, no certificate; PERMISSION_DENIED: the role may
   // not; RESOURCE_EXHAUSTED: too many calls, with a google.rpc.RetryInfo, or, without one, a
   // client's request that is too large. Workers' calls are not counted: their leases limit them.
+  // Callers without a valid token are a line in the log, at most one in ten seconds.
   absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
                                const google::protobuf::Message& request);
 
@@ -72,12 +77,18 @@ class Gate {
   absl::StatusOr<Caller> Decide(const Credentials& credentials, absl::string_view method);
 
  private:
+  absl::StatusOr<Caller> Admit(const grpc::CallbackServerContext& context, absl::string_view method,
+                               const google::protobuf::Message* request);
   absl::StatusOr<Caller> Identify(absl::string_view authorization);
+  // Whether a caller that is known may make the call, and has not made too many.
+  absl::Status Check(const Caller& caller, const Credentials& credentials,
+                     absl::string_view method);
   absl::StatusOr<Admission> WithStream(absl::StatusOr<Caller> caller, absl::string_view method);
 
   const Options options_;
   TokenStore* const tokens_;
   Quotas quotas_;
+  platform::RateLimitedLog refusals_{platform::LogLevel::kWarning};
 };
 
 }  // namespace lengthwise::server

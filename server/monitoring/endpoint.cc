@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/monitoring/audit_metrics.h"
 #include "server/monitoring/statistics_metrics.h"
 #include "server/monitoring/stream_metrics.h"
 
@@ -14,11 +15,12 @@ MonitoringEndpoint::MonitoringEndpoint()
       streams_(std::make_shared<OpenStreams>()) {}
 
 absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> MonitoringEndpoint::Start(
-    const std::string& listen, Coordinator& coordinator) {
+    const std::string& listen, Coordinator& coordinator, const AuditLog* audit) {
   std::unique_ptr<MonitoringEndpoint> endpoint(new MonitoringEndpoint);
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables = {
       endpoint->registry_, std::make_shared<StatisticsMetrics>(coordinator),
       std::make_shared<StreamMetrics>(endpoint->streams_)};
+  if (audit != nullptr) collectables.push_back(std::make_shared<AuditMetrics>(*audit));
   auto http = monitoring::HttpEndpoint::Start(listen, "server", std::move(collectables));
   if (!http.ok()) return http.status();
   endpoint->http_ = *std::move(http);

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "monitoring/http_endpoint.h"
 #include "prometheus/registry.h"
+#include "server/access/audit_log.h"
 #include "server/coordinator.h"
 #include "server/monitoring/rpc_metrics.h"
 #include "server/services/open_streams.h"
@@ -18,9 +19,11 @@ namespace lengthwise::server {
 class MonitoringEndpoint {
  public:
   // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
-  // `coordinator` outlives the endpoint. FAILED_PRECONDITION when the address cannot be bound.
+  // `coordinator` and `audit`, which may be null, outlive the endpoint. FAILED_PRECONDITION when
+  // the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> Start(const std::string& listen,
-                                                                   Coordinator& coordinator);
+                                                                   Coordinator& coordinator,
+                                                                   const AuditLog* audit = nullptr);
 
   // "HOST:PORT" with the port that was bound.
   const std::string& address() const { return http_->address(); }

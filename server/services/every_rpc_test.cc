@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <regex>
 #include <set>
@@ -11,11 +15,15 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
+#include "proto/access_service.pb.h"
+#include "proto/experiment_service.pb.h"
+#include "server/access/audit_log.h"
 #include "server/access/authorization.h"
 #include "server/access/token_store.h"
 #include "server/services/byte_call.h"
@@ -44,8 +52,11 @@ class EveryRpcTest : public testing::Test {
     std::filesystem::create_directories(directory);
     tokens_ = TokenStore::Open(directory).value();
     admin_ = Token(v1::ADMIN);
+    audit_file_ = directory + "/audit.log";
+    audit_ = std::make_unique<AuditLog>(AuditLog::Options{.file = {.path = audit_file_}});
     RpcServer::Options options;
     options.tokens = tokens_.get();
+    options.audit = audit_.get();
     server_ = RpcServer::Start(std::move(options), coordinator_).value();
     channel_ = grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
     for (const std::string& service : ServicesOf(server_->address())) {
@@ -94,9 +105,24 @@ class EveryRpcTest : public testing::Test {
     return status.error_code();
   }
 
+  // Stops the server; the lines of its audit log, by method.
+  std::map<std::string, std::vector<nlohmann::json>> AuditLines() {
+    server_.reset();
+    audit_.reset();
+    std::map<std::string, std::vector<nlohmann::json>> lines;
+    std::ifstream file(audit_file_);
+    for (std::string line; std::getline(file, line);) {
+      nlohmann::json parsed = nlohmann::json::parse(line);
+      lines["lengthwise.v1." + parsed["method"].get<std::string>()].push_back(std::move(parsed));
+    }
+    return lines;
+  }
+
   FakeCoordinator coordinator_;
   std::unique_ptr<TokenStore> tokens_;
   std::string admin_;
+  std::string audit_file_;
+  std::unique_ptr<AuditLog> audit_;
   std::unique_ptr<RpcServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::set<std::string> methods_;
@@ -182,6 +208,105 @@ TEST_F(EveryRpcTest, ChangesAnExperimentForItsOwnerAlone) {
               grpc::StatusCode::PERMISSION_DENIED)
         << method;
   }
+}
+
+TEST_F(EveryRpcTest, RefusalsAreInTheAuditLogWhateverTheMethod) {
+  const std::string wrong = "lw_" + std::string(12, '0') + "_" + std::string(64, 'c');
+  const std::string viewer = Token(v1::VIEWER, "vera");
+  std::set<std::string> there;
+  for (const std::string& method : methods_) {
+    if (Call(method, wrong) == grpc::StatusCode::UNIMPLEMENTED) continue;
+    Call(method, viewer);
+    there.insert(method);
+  }
+  EXPECT_GE(there.size(), 30u);
+  auto lines = AuditLines();
+  for (const std::string& method : there) {
+    const bool may = MayCall({.principal = "vera", .role = v1::VIEWER}, method).ok();
+    ASSERT_EQ(lines[method].size(), may ? 1u : 2u) << method;
+    const nlohmann::json& first = lines[method][0];
+    EXPECT_EQ(first["outcome"], "UNAUTHENTICATED");
+    EXPECT_TRUE(first["principal"].is_null());
+    EXPECT_THAT(first["peer"].get<std::string>(), testing::StartsWith("127.0.0.1:"));
+    if (may) continue;
+    EXPECT_EQ(lines[method][1]["outcome"], "PERMISSION_DENIED");
+    EXPECT_EQ(lines[method][1]["principal"], "vera");
+    EXPECT_EQ(lines[method][1]["role"], "viewer");
+  }
+  std::ifstream file(audit_file_);
+  const std::string all(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(all, testing::Not(testing::HasSubstr(std::string(20, 'c'))));
+}
+
+TEST_F(EveryRpcTest, CallsThatMayChangeSomethingAreInTheAuditLog) {
+  coordinator_.AddExperiment("experiments/of-ada-1", 2);
+  int changing = 0;
+  for (const std::string& method : methods_) {
+    const Rule* rule = FindRule(method);
+    if (rule == nullptr || rule->audit != Audit::kEveryCall) {
+      EXPECT_NE(Call(method, admin_), grpc::StatusCode::UNAUTHENTICATED);
+      continue;
+    }
+    ++changing;
+    Call(method, admin_,
+         rule->access == Access::kChange ? RequestAbout("experiments/of-ada-1", method) : "");
+  }
+  EXPECT_GE(changing, 10);
+  auto lines = AuditLines();
+  EXPECT_EQ(lines.size(), static_cast<size_t>(changing)) << "reading leaves no line";
+  for (const auto& [method, all] : lines) {
+    ASSERT_EQ(all.size(), 1u) << method;
+    EXPECT_EQ(all[0]["principal"], "ada");
+    EXPECT_EQ(all[0]["role"], "admin");
+    if (FindRule(method)->access == Access::kChange) {
+      EXPECT_EQ(all[0]["resource"], "experiments/of-ada-1") << method;
+    }
+  }
+  EXPECT_EQ(lines["lengthwise.v1.ExperimentService/DeleteExperiment"][0]["outcome"], "OK");
+}
+
+TEST_F(EveryRpcTest, TheAuditLogNamesWhatACallHasMade) {
+  v1::CreateTokenRequest token;
+  token.set_principal("grace");
+  token.set_role(v1::SUBMITTER);
+  EXPECT_EQ(Call("lengthwise.v1.AccessService/CreateToken", admin_, token.SerializeAsString()),
+            grpc::StatusCode::OK);
+  v1::CreateExperimentRequest experiment;
+  experiment.set_request_id("again\x1b[2J");
+  experiment.mutable_specification()->set_name("mine");
+  EXPECT_EQ(Call("lengthwise.v1.ExperimentService/CreateExperiment", admin_,
+                 experiment.SerializeAsString()),
+            grpc::StatusCode::OK);
+  const std::string token_id = tokens_->List().value().tokens(0).token_id();
+  auto lines = AuditLines();
+  const nlohmann::json& made = lines["lengthwise.v1.AccessService/CreateToken"].at(0);
+  EXPECT_EQ(made["resource"], "grace SUBMITTER");
+  EXPECT_EQ(made["made"], token_id);
+  const nlohmann::json& created = lines["lengthwise.v1.ExperimentService/CreateExperiment"].at(0);
+  EXPECT_THAT(created["made"].get<std::string>(), testing::StartsWith("experiments/"));
+  EXPECT_EQ(created["request_id"], "again\x1b[2J");
+}
+
+TEST_F(EveryRpcTest, AFloodOfRefusalsDoesNotFillTheAuditLog) {
+  for (int call = 0; call < 400; ++call) {
+    Call("lengthwise.v1.AccessService/GetCaller", std::nullopt);
+  }
+  const AuditLog::Counts counts = audit_->counts();
+  auto lines = AuditLines();
+  const size_t written = lines["lengthwise.v1.AccessService/GetCaller"].size();
+  EXPECT_GE(written, 100u);
+  EXPECT_LT(written, 300u);
+  EXPECT_LT(counts.suppressed, 300);
+}
+
+TEST_F(EveryRpcTest, AServerWithoutTokensHasNoAuditLog) {
+  RpcServer::Options options;
+  options.audit = audit_.get();
+  const std::unique_ptr<RpcServer> open =
+      RpcServer::Start(std::move(options), coordinator_).value();
+  channel_ = grpc::CreateChannel(open->address(), grpc::InsecureChannelCredentials());
+  for (const std::string& method : methods_) Call(method, std::nullopt);
+  EXPECT_TRUE(AuditLines().empty());
 }
 
 TEST_F(EveryRpcTest, IsOpenToAllOnAServerWithoutTokens) {

@@ -24,6 +24,11 @@ std::shared_ptr<grpc::ServerCredentials> Credentials(const RpcServer::Encryption
   return grpc::SslServerCredentials(options);
 }
 
+Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
+  options.audit = audit;
+  return options;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
@@ -51,6 +56,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   builder.RegisterService(&server->catalogue_);
   builder.RegisterService(&server->administration_);
   builder.RegisterService(&server->access_);
+  if (server->audit_ != nullptr) options.interceptors.push_back(server->audit_->Interceptor());
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || port == 0) {
@@ -78,7 +84,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
 RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
     : coordinator_(coordinator),
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
-      gate_(options.gate, options.tokens),
+      audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
+      gate_(WithAudit(options.gate, audit_.get()), options.tokens),
       readers_(options.reader_threads, options.longest_wait),
       transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),
       worker_transfers_(options.worker_transfer_threads, options.longest_wait,

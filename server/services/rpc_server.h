@@ -12,6 +12,8 @@
 #include "grpcpp/server.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "proto/catalogue_service.pb.h"
+#include "server/access/audit_log.h"
+#include "server/access/audit_trail.h"
 #include "server/access/gate.h"
 #include "server/access/token_store.h"
 #include "server/coordinator.h"
@@ -44,6 +46,8 @@ class RpcServer {
     // Who may call. Without tokens everyone may; they outlive the server.
     Gate::Options gate;
     TokenStore* tokens = nullptr;
+    // Who made and changed what; it outlives the server. Null: that is not recorded.
+    AuditLog* audit = nullptr;
     // How the port is encrypted.
     Encryption encryption;
     // How a dead connection is noticed.
@@ -92,6 +96,7 @@ class RpcServer {
 
   Coordinator& coordinator_;
   const std::shared_ptr<OpenStreams> streams_;
+  const std::unique_ptr<AuditTrail> audit_;  // null where nothing is recorded
   Gate gate_;
   WorkPool readers_;
   TransferThreads transfers_;
