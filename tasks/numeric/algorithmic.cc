@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "tasks/numeric/in_domain_probability.h"
 #include "tasks/numeric/value_range.h"
 #include "tasks/regression.h"
@@ -140,7 +141,7 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
 }
 
 template <Function function>
-const TaskEntry& Entry(std::string name, std::string title, const std::string& what,
+const TaskEntry& Entry(std::string name, std::string title, absl::string_view what,
                        bool permutation_invariant) {
   return *new TaskEntry{
       {.name = std::move(name),
