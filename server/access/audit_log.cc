@@ -59,7 +59,7 @@ std::string FormatAuditLine(const AuditRecord& record) {
   };
   const Caller& caller = record.caller;
   set("principal", caller.principal);
-  set("role", caller.principal.empty() ? "" : RoleName(caller.role));
+  set("role", caller.role == v1::ROLE_UNSPECIFIED ? "" : RoleName(caller.role));
   set("token_id", caller.token_id);
   line["peer"] = Harmless(Address(record.peer));
   line["method"] = std::string(absl::StripPrefix(record.method, "lengthwise.v1."));

@@ -47,6 +47,11 @@ TEST(AuditLine, SaysWhoDidWhatWhenFromWhereAndHowItEnded) {
                              HasSubstr(R"("suppressed":3)")));
 }
 
+TEST(AuditLine, HasNoRoleForAUserOfTheServersMachine) {
+  EXPECT_THAT(FormatAuditLine({.caller = {.principal = "uid:0"}}),
+              HasSubstr(R"("principal":"uid:0","role":null,"token_id":null)"));
+}
+
 TEST(AuditLine, IsOneLineOfAsciiWhateverACallerSends) {
   AuditRecord record = ARecord();
   record.resource = "a\n\"b\\\x1b]0;title\x07\x7f\xc2\x9b\xff\xe2\x80\xae";
