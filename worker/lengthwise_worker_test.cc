@@ -126,8 +126,8 @@ TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
   if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a driver of its own";
   auto [code, output] = RunToEnd({"--version"});
   EXPECT_EQ(code, 0);
-  EXPECT_THAT(output, MatchesRegex("lengthwise_worker [0-9.]+( \\(.*\\))?\nLibTorch 2[^\n]*\nno "
-                                   "GPU\n"));
+  EXPECT_THAT(output, MatchesRegex("lengthwise_worker [0-9.]+( \\(.*\\))?\nLibTorch 2[^\n]*\n"
+                                   "with(out)? CUDA kernels\nno GPU\n"));
   // A GPU, and a LibTorch for CPUs alone.
   setenv("LD_LIBRARY_PATH", "worker/test_driver", 1);
   std::tie(code, output) = RunToEnd({"--version"});

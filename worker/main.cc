@@ -19,6 +19,7 @@
 #include "access/address.h"
 #include "access/channel.h"
 #include "access/settings.h"
+#include "models/kernels/adam_cuda.h"
 #include "platform/log.h"
 #include "platform/service_manager.h"
 #include "platform/signals.h"
@@ -82,17 +83,23 @@ Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& run
   return [nvml] { return nvml->Read(); };
 }
 
-// Lines for --version: LibTorch's version; then the GPU that --device auto takes, or, where there
-// is one that LibTorch cannot use, "warning: " and why, and what to do behind the last "; ".
+// Lines for --version: LibTorch's version; whether CUDA kernels were built; the GPU that --device
+// auto takes. Where there is a GPU that LibTorch, or this build's kernels, cannot use, "warning: "
+// and why, and what to do behind the last "; ".
 std::string DescribeLibTorch() {
   const absl::StatusOr<training::Device> cpu = training::OpenDevice("cpu", 1);
   if (!cpu.ok()) return absl::StrCat("warning: ", cpu.status().message());
-  const std::string libtorch = absl::StrCat("LibTorch ", cpu->provenance.libtorch_version(), "\n");
+  const bool has_kernels = kernels::HasAdamCuda();  // they are built together
+  const std::string libtorch = absl::StrCat("LibTorch ", cpu->provenance.libtorch_version(), "\n",
+                                            has_kernels ? "with" : "without", " CUDA kernels\n");
   const absl::StatusOr<training::Device> best = training::OpenDevice("auto", 1);
   if (!best.ok()) return absl::StrCat(libtorch, "warning: ", best.status().message());
   if (!best->cuda) return absl::StrCat(libtorch, "no GPU");
-  return absl::StrCat(libtorch, "CUDA ", best->provenance.cuda_version(), " on ",
-                      best->provenance.device());
+  return absl::StrCat(
+      libtorch, "CUDA ", best->provenance.cuda_version(), " on ", best->provenance.device(),
+      has_kernels ? ""
+                  : "\nwarning: built without nvcc, so that the GPU runs LibTorch's "
+                    "slower operators; install CUDA's toolkit and build again");
 }
 
 // Each validator returns what is wrong, or nothing: CLI11's convention.
