@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 
 constexpr auto kYaml = v1::SpecificationText::YAML;
@@ -99,7 +100,9 @@ TEST(ParseTest, AnAliasIsItsAnchorsValue) {
 TEST(ParseTest, AByteOrderMarkIsSkipped) { EXPECT_EQ(Read("\xEF\xBB\xBFname: x").name(), "x"); }
 
 TEST(ParseTest, SyntaxErrorsSayWhere) {
-  EXPECT_EQ(Refusal("name: x\ntasks: [a,\n"), "line 3, column 1: end of sequence flow not found");
+  // yaml-cpp 0.7 and 0.8 name different places.
+  EXPECT_THAT(Refusal("name: x\ntasks: [a,\n"),
+              MatchesRegex("line [23], column [0-9]+: end of sequence flow not found"));
   EXPECT_EQ(Refusal("name: x\ntraining: {steps: *n}"),
             "line 2, column 19: the referenced anchor is not defined");
   EXPECT_THAT(Refusal("{\"name\": \"x\",\n  }", kJson),
