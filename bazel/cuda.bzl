@@ -1,4 +1,4 @@
-"""Where CUDA's compiler is. @cuda//:nvcc.bzl has NVCC, its path, and HEADERS, the targets of the headers beside it; both are
+"""Where CUDA's compiler is: in $CUDA_HOME/bin, on the PATH, or in /usr/local/cuda/bin, where toolkits put it. @cuda//:nvcc.bzl has NVCC, its path, and HEADERS, the targets of the headers beside it; both are
 empty where there are none."""
 
 _HEADERS = """
@@ -11,8 +11,20 @@ cc_library(
 )
 """
 
+def _nvcc(ctx):
+    home = ctx.os.environ.get("CUDA_HOME", "")
+    candidates = [ctx.path(home + "/bin/nvcc")] if home else []
+    on_path = ctx.which("nvcc")
+    if on_path:
+        candidates.append(on_path)
+    candidates.append(ctx.path("/usr/local/cuda/bin/nvcc"))
+    for candidate in candidates:
+        if candidate.exists:
+            return candidate
+    return None
+
 def _cuda_repository_impl(ctx):
-    nvcc = ctx.which("nvcc")
+    nvcc = _nvcc(ctx)
     include = nvcc.realpath.dirname.dirname.get_child("include") if nvcc else None
     # A toolkit's own folder: the system's may not come before the compiler's.
     has_headers = include != None and str(include) != "/usr/include" and include.get_child("cuda_runtime_api.h").exists
@@ -24,4 +36,4 @@ def _cuda_repository_impl(ctx):
         ["@cuda//:headers"] if has_headers else [],
     ))
 
-cuda_repository = repository_rule(implementation = _cuda_repository_impl, environ = ["PATH"], local = True)
+cuda_repository = repository_rule(implementation = _cuda_repository_impl, environ = ["CUDA_HOME", "PATH"], local = True)
