@@ -7,7 +7,7 @@
 # --strict: warnings of the compiler are errors in this checkout from now on, also when the script is called without it
 # later. To go back, delete user.bazelrc and call it again.
 #
-# LibTorch is the Python package torch, in a virtual environment under ${XDG_CACHE_HOME:-~/.cache}/lengthwise; set
+# LibTorch is the Python package torch, checked by its hash, in a virtual environment under ${XDG_CACHE_HOME:-~/.cache}/lengthwise; set
 # LIBTORCH_ROOT to use another one (the folder that holds its include/ and lib/). What was found is written to
 # user.bazelrc, which Bazel reads.
 set -euo pipefail
@@ -22,9 +22,7 @@ elif grep -qsxF "$STRICT_MARK" user.bazelrc; then
   strict=yes
 fi
 
-TORCH_VERSION=2.11.0
-# libtorch_cpu.so is linked against these two even where there is no GPU.
-CUDA_RUNTIME="nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85"
+TORCH_VERSION=$(sed -n 's/^torch==\([0-9.]*\).*/\1/p' deploy/torch_cpu.txt)
 
 say() { printf '[install] %s\n' "$*"; }
 fail() { printf '[install] error: %s\n' "$*" >&2; exit 1; }
@@ -35,8 +33,9 @@ as_root() {
   elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
     sudo "$@"
   else
-    fail "packages are missing and this user is not root. Run this as root, then start again:
-  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    fail "${#missing[@]} Debian packages are missing, and only root can install them. Ask the administrator of $(hostname) for:
+  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}
+Then start this script again: everything else goes into your home, and needs no root."
   fi
 }
 
@@ -63,13 +62,9 @@ if [ -z "$libtorch" ]; then
     rm -rf "$environment"
     mkdir -p "$cache"
     /usr/bin/python3 -m venv "$environment"
-    pip=("$environment/bin/pip" --disable-pip-version-check --quiet install)
-    if [ "$gpu" = gpu ]; then
-      "${pip[@]}" "torch==$TORCH_VERSION"
-    else
-      # shellcheck disable=SC2086  # two words on purpose
-      "${pip[@]}" --no-deps "torch==$TORCH_VERSION" $CUDA_RUNTIME
-    fi
+    # The files name all that is needed, each with its hash (deploy/pin_requirements.py).
+    "$environment/bin/pip" --disable-pip-version-check --quiet install --no-deps --require-hashes \
+      --requirement "deploy/torch_$gpu.txt"
     touch "$environment/complete"
   fi
   libtorch=$(echo "$environment"/lib/python3*/site-packages/torch)
@@ -89,5 +84,7 @@ $(if [ $strict = yes ]; then echo "$STRICT_MARK"; else echo "build --config=leni
 RC
 if cmp -s user.bazelrc.new user.bazelrc; then rm user.bazelrc.new; else mv user.bazelrc.new user.bazelrc; fi
 
-command -v nvcc >/dev/null || say "no nvcc on the PATH: CUDA kernels are left out of the build"
+# Where bazel/cuda.bzl looks.
+[ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || [ -x /usr/local/cuda/bin/nvcc ] || command -v nvcc >/dev/null ||
+  say "no nvcc in \$CUDA_HOME/bin, on the PATH or in /usr/local/cuda/bin: CUDA kernels are left out of the build"
 say "ready: LibTorch in $libtorch"

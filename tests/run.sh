@@ -47,18 +47,19 @@ done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
 # Users of Lengthwise need none of these; without them the tests of monitoring, completion and manual pages are skipped.
-packages=(clang-format curl fish groff-base man-db prometheus zsh)
-[[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-14-dev)
+packages=(curl fish groff-base man-db prometheus zsh)
+[[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 
 step "1/4 installing what is missing (nothing to do the second time)"
+(. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
 deploy/install.sh --strict "${packages[@]}"
-# The packages that other people open models and exports with, and those of the Python client; the programs do not need
-# them. Without them their tests are skipped.
+# The packages that other people open models and exports with, those of the Python client, and the formatter; the programs do
+# not need them. Without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
 requirements=tests/python/requirements.txt
 if cmp --silent "$requirements" "$test_tools/requirements.txt" ||
   { /usr/bin/python3 -m venv "$test_tools" &&
-    "$test_tools/bin/pip" --disable-pip-version-check --quiet install --requirement "$requirements" &&
+    "$test_tools/bin/pip" --disable-pip-version-check --quiet install --no-deps --require-hashes --requirement "$requirements" &&
     cp "$requirements" "$test_tools/requirements.txt"; }; then
   export LENGTHWISE_TEST_PYTHON="$test_tools/bin/python"
 else
@@ -66,7 +67,9 @@ else
 fi
 
 step "2/4 checking the formatting, and that the documents name tests that there are"
-git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run --Werror
+# Each version of clang-format has its own idea of a format: this one is the same on every system.
+formatter=$test_tools/bin/clang-format
+[ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
 tests/documentation/check_proofs.py
 
 step "3/4 building ${targets[*]} (some minutes on two cores the first time)"
@@ -76,6 +79,7 @@ printf 'took %s s so far\n' "$((built - started))"
 
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
+[ -x "$formatter" ] || echo "the formatting was not checked: there is no $formatter" | tee -a "$results/skipped.txt"
 status=0
 limit=0 # seconds that a command of a long part may take; 0: as long as it takes
 # Runs a command for no longer than that. 124: it was stopped.
