@@ -1,10 +1,12 @@
 #include "server/process.h"
 
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -80,14 +82,20 @@ absl::StatusOr<RpcServer::Encryption> ReadEncryption(const Flags& flags) {
 }
 
 // What root does to a data directory while this lives, it does as the directory's owner: files that
-// belong to root would be closed to the server. Without effect for other users. For programs of one
-// thread.
+// belong to root would be closed to the server. It keeps the right to go through directories that
+// are closed to the owner, as systemd's /var/lib/private is. Without effect for other users. For
+// programs of one thread.
 class AsOwnerOf {
  public:
   explicit AsOwnerOf(const std::string& directory) {
     struct stat status;
     if (geteuid() != 0 || stat(directory.c_str(), &status) != 0) return;
     became_ = setegid(status.st_gid) == 0 && seteuid(status.st_uid) == 0;
+    __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
+    if (!became_ || syscall(SYS_capget, &header, sets) != 0) return;
+    sets[0].effective |= 1U << CAP_DAC_READ_SEARCH;
+    syscall(SYS_capset, &header, sets);  // without it, a closed directory says so
   }
   ~AsOwnerOf() {
     if (became_ && (seteuid(0) != 0 || setegid(0) != 0)) abort();

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -312,11 +311,13 @@ TEST(Process, WhatAServerWithTokensWasAskedIsInItsAuditLogAfterACleanStop) {
 
 TEST(Process, RootLeavesTheTokensToTheOwnerOfTheDataDirectory) {
   if (geteuid() != 0) GTEST_SKIP() << "only root gives files to others";
-  // Bazel's own directory is closed to others.
-  std::string directory = "/tmp/lengthwise_process_test.XXXXXX";
-  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  // A directory that its owner cannot reach from outside, as /var/lib/private/lengthwise.
+  const std::string above = Directory();
+  ASSERT_EQ(chmod(above.c_str(), 0700), 0);
+  const std::string directory = above + "/data";
+  std::filesystem::create_directory(directory);
   ASSERT_EQ(chown(directory.c_str(), 65534, 65534), 0);
-  const std::string token_file = Directory() + "/admin.token";
+  const std::string token_file = above + "/admin.token";
   Server maker({"--data_dir", directory, "--create_admin_token", token_file});
   EXPECT_EQ(maker.Wait(), 0) << maker.log();
   struct stat status;
@@ -326,7 +327,6 @@ TEST(Process, RootLeavesTheTokensToTheOwnerOfTheDataDirectory) {
   EXPECT_EQ(status.st_uid, 65534u);
   ASSERT_EQ(stat(token_file.c_str(), &status), 0);
   EXPECT_EQ(status.st_uid, 0u);
-  std::filesystem::remove_all(directory);
 }
 
 TEST(Process, OtherMachinesReachOnlyAServerThatAsksForTokens) {

@@ -1,5 +1,6 @@
 #include "server/access/audit_trail.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -88,7 +89,10 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
  private:
   void End(absl::Status outcome) {
     if (rule_.audit != Audit::kEveryCall && !IsRefusal(outcome)) return;
-    AuditRecord record = trail_.Take(call_);
+    std::optional<AuditRecord> admitted = trail_.Take(call_);
+    // Its request could not be read: it did not come to the gate.
+    if (!admitted.has_value()) return;
+    AuditRecord& record = *admitted;
     if (!trail_.log_.with_anonymous() && !record.caller.principal.empty() &&
         record.caller.token_id.empty()) {
       return;
@@ -142,10 +146,10 @@ std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> AuditTrai
   return std::make_unique<Factory>(*this);
 }
 
-AuditRecord AuditTrail::Take(CallId call) {
+std::optional<AuditRecord> AuditTrail::Take(CallId call) {
   platform::MutexLock lock(mutex_);
   const auto found = open_.find(call);
-  if (found == open_.end()) return {};
+  if (found == open_.end()) return std::nullopt;
   AuditRecord record = std::move(found->second);
   open_.erase(found);
   return record;

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -56,8 +57,8 @@ class AuditTrail {
     int64_t suppressed = 0;
   };
 
-  // What Admit told of a call.
-  AuditRecord Take(CallId call);
+  // What Admit told of a call; absent where it was not called, or this was before.
+  std::optional<AuditRecord> Take(CallId call);
   // Takes one from the budget. False: the line is left out.
   bool MayRecordFailure(AuditRecord& record);
 

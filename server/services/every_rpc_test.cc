@@ -305,7 +305,10 @@ TEST_F(EveryRpcTest, AServerWithoutTokensHasNoAuditLog) {
   const std::unique_ptr<RpcServer> open =
       RpcServer::Start(std::move(options), coordinator_).value();
   channel_ = grpc::CreateChannel(open->address(), grpc::InsecureChannelCredentials());
-  for (const std::string& method : methods_) Call(method, std::nullopt);
+  for (const std::string& method : methods_) {
+    Call(method, std::nullopt);
+    Call(method, std::nullopt, "\xff");  // no message
+  }
   EXPECT_TRUE(AuditLines().empty());
 }
 
