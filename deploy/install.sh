@@ -7,9 +7,9 @@
 # --strict: warnings of the compiler are errors in this checkout from now on, also when the script is called without it
 # later. To go back, delete user.bazelrc and call it again.
 #
-# LibTorch is the Python package torch, checked by its hash, in a virtual environment under ${XDG_CACHE_HOME:-~/.cache}/lengthwise; set
-# LIBTORCH_ROOT to use another one (the folder that holds its include/ and lib/). What was found is written to
-# user.bazelrc, which Bazel reads.
+# LibTorch is the Python package torch, checked by its hash, in a virtual environment under
+# ${XDG_CACHE_HOME:-~/.cache}/lengthwise; set LIBTORCH_ROOT to use another one (the folder that holds its include/ and lib/).
+# What was found is written to user.bazelrc, which Bazel reads.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -58,6 +58,9 @@ if [ -z "$libtorch" ]; then
   if [ -e /dev/nvidiactl ]; then gpu=gpu; fi
   environment="$cache/torch-$TORCH_VERSION-$gpu"
   if [ ! -e "$environment/complete" ]; then
+    python=$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    [[ $python = 3.11 || $python = 3.13 ]] || fail "the packages' hashes are those for Python 3.11 and 3.13 (Debian 12 and 13), and this
+is $python. Set LIBTORCH_ROOT to a LibTorch $TORCH_VERSION of your own (of pip: site-packages/torch), then start this script again."
     say "installing LibTorch $TORCH_VERSION into $environment (about 530 MB to download; with a GPU 3 GB)"
     rm -rf "$environment"
     mkdir -p "$cache"

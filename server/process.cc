@@ -90,10 +90,11 @@ class AsOwnerOf {
   explicit AsOwnerOf(const std::string& directory) {
     struct stat status;
     if (geteuid() != 0 || stat(directory.c_str(), &status) != 0) return;
-    became_ = setegid(status.st_gid) == 0 && seteuid(status.st_uid) == 0;
+    became_ = true;
+    if (setegid(status.st_gid) != 0 || seteuid(status.st_uid) != 0) return;
     __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
     __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {};
-    if (!became_ || syscall(SYS_capget, &header, sets) != 0) return;
+    if (syscall(SYS_capget, &header, sets) != 0) return;
     sets[0].effective |= 1U << CAP_DAC_READ_SEARCH;
     syscall(SYS_capset, &header, sets);  // without it, a closed directory says so
   }
