@@ -191,6 +191,11 @@ def processor():
     return f"{vendor[1] if vendor else 'unknown'} {'AVX-512' if wide else 'AVX2' if 'avx2' in flags else 'SSE'}"
 
 
+def as_block(printed):
+    """What was printed as a document holds it: without spaces at the ends of lines."""
+    return "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))
+
+
 def without_numbers(text):
     """Nor the widths of columns, which are those of their numbers, nor a chart of them, which comes last."""
     text = text[:text.rfind("\n", 0, chart.start()) + 1].rstrip("\n") if (chart := CURVE.search(text)) else text
@@ -202,7 +207,7 @@ def same(expected, printed, other_numbers):
         expected, printed = without_numbers(expected), without_numbers(printed)
     pattern = "\n".join(r"(?:.*\n)*?.*" if line.strip() == "..." else re.escape(line.rstrip())
                         for line in expected.strip("\n").split("\n"))
-    return re.fullmatch(pattern, "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))) is not None
+    return re.fullmatch(pattern, as_block(printed)) is not None
 
 
 def commands_of(text):
@@ -253,7 +258,7 @@ def main():
                     printed = runner.printed(shown["command"])
                     if options.rewrite and printed is not None:
                         mark = f"<!-- printed by `{shown['command']}`, numbers of {processor()} -->\n"
-                        rewritten = rewritten.replace(block[0], mark + "```\n" + printed.strip("\n") + "\n```")
+                        rewritten = rewritten.replace(block[0], f"{mark}```\n{as_block(printed)}\n```")
                     elif printed is not None and not same(block["text"], printed, shown["processor"] != processor()):
                         runner.failures.append(f"$ {shown['command']}\nis documented to print\n{block['text']}\nand prints\n"
                                                f"{printed}\ndocs/refresh_numbers.sh puts new numbers in")

@@ -64,7 +64,7 @@ class PythonReadmeTest(unittest.TestCase):
         self.assertEqual(code, 0, error)
         if os.environ.get("REWRITE"):
             before = before.replace(f"<!-- numbers of {processor} -->", f"<!-- numbers of {run_documented.processor()} -->")
-            (service.ROOT / "python/README.md").write_text(f"{before}```\n{printed.rstrip()}\n```{after}")
+            (service.ROOT / "python/README.md").write_text(f"{before}```\n{run_documented.as_block(printed)}\n```{after}")
             return
         self.assertTrue(
             run_documented.same(shown, printed, other_numbers=processor != run_documented.processor()),
