@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -14,6 +15,25 @@ namespace lengthwise::catalogue {
 namespace {
 
 constexpr size_t kMostListed = 20;
+// Shorter words are a prefix of too much.
+constexpr size_t kLeastPrefix = 3;
+// What papers and other programs call what the catalogues have.
+struct Synonym {
+  absl::string_view word;
+  absl::string_view name;
+};
+constexpr Synonym kSynonyms[] = {
+    {"rotary", "rope"},
+    {"roformer", "rope"},
+    {"transformer_xl", "relative"},
+    {"sinusoidal", "sin_cos"},
+    {"sinus", "sin_cos"},
+    {"nope", "none"},
+    {"gpt", "causal_decoder"},
+    {"reverse_sequence", "reverse_string"},
+};
+// Remoteness of words that have nothing to do with each other.
+constexpr int kFar = 1'000'000;
 
 std::string Folded(absl::string_view name) {
   std::string folded;
@@ -23,6 +43,35 @@ std::string Folded(absl::string_view name) {
     }
   }
   return folded;
+}
+
+// True if `word`, or a part of it behind '_' or '-', starts with `prefix`.
+bool PartStartsWith(absl::string_view word, const std::string& prefix) {
+  for (size_t i = 0; i < word.size(); ++i) {
+    const bool starts = i == 0 || word[i - 1] == '_' || word[i - 1] == '-';
+    if (starts && absl::StartsWith(Folded(word.substr(i)), prefix)) return true;
+  }
+  return false;
+}
+
+// How far `given` is from `word`, least first: the same letters, the beginning of it (the shorter
+// the rest, the nearer), the beginning of a part of it, at most a third of the letters wrong. kFar
+// for everything else.
+int Remoteness(absl::string_view given, absl::string_view word) {
+  const std::string from = Folded(given);
+  const std::string to = Folded(word);
+  if (from == to) return 0;
+  if (from.size() >= kLeastPrefix) {
+    const int rest = static_cast<int>(to.size()) - static_cast<int>(from.size());
+    if (absl::StartsWith(to, from)) return 1'000 + rest;
+    if (PartStartsWith(word, from)) return 2'000 + rest;
+  }
+  const int distance = NameDistance(given, word);
+  const int letters = static_cast<int>(std::max(from.size(), to.size()));
+  // Some letters must be right.
+  const bool near = distance <= std::max(1, letters / 3) &&
+                    distance < static_cast<int>(std::min(from.size(), to.size()));
+  return near ? 3'000 + distance : kFar;
 }
 
 }  // namespace
@@ -50,19 +99,24 @@ int NameDistance(absl::string_view a_name, absl::string_view b_name) {
 
 std::string Suggestion(absl::string_view given, absl::Span<const std::string> accepted) {
   if (accepted.empty()) return "";
+  const std::string* nearest = nullptr;
+  int least = kFar;
+  const auto consider = [&](absl::string_view word, const std::string& name) {
+    const int distance = Remoteness(given, word);
+    if (distance >= least) return;
+    least = distance;
+    nearest = &name;
+  };
   // A very long word is no misspelling, and the distance would take quadratic time.
   if (given.size() <= 100) {
-    const auto nearest = std::min_element(accepted.begin(), accepted.end(),
-                                          [given](const std::string& a, const std::string& b) {
-                                            return NameDistance(given, a) < NameDistance(given, b);
-                                          });
-    const int distance = NameDistance(given, *nearest);
-    // Half of the letters may be wrong ("rotery" for "rope"), but some must be right.
-    if (distance <= static_cast<int>(std::max(given.size(), nearest->size())) / 2 &&
-        distance < static_cast<int>(std::min(given.size(), nearest->size()))) {
-      return absl::StrCat("; did you mean \"", *nearest, "\"?");
+    for (const std::string& name : accepted) {
+      consider(name, name);
+      for (const Synonym& synonym : kSynonyms) {
+        if (synonym.name == name) consider(synonym.word, name);
+      }
     }
   }
+  if (nearest != nullptr) return absl::StrCat("; did you mean \"", *nearest, "\"?");
   std::vector<std::string> sorted(accepted.begin(), accepted.end());
   std::sort(sorted.begin(), sorted.end());
   const bool cut = sorted.size() > kMostListed;

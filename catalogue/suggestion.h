@@ -9,9 +9,11 @@
 
 namespace lengthwise::catalogue {
 
-// Returns `; did you mean "rope"?` for the accepted name nearest to `given` when one is near,
-// otherwise
-// `; accepted: alibi, none, rope` (at most 20 names, then "..."); empty when `accepted` is.
+// Returns `; did you mean "rope"?` for the accepted name nearest to `given`: one that `given` is,
+// one that starts with it, one of which a part does ("cosine" for "warmup_cosine"), or one with at
+// most a third of its letters wrong; or whose synonym in papers is that near ("rotary" for "rope").
+// Where none is near, returns `; accepted: alibi, none, rope` (at most 20 names, then "..."); empty
+// when `accepted` is.
 std::string Suggestion(absl::string_view given, absl::Span<const std::string> accepted);
 
 // The Damerau-Levenshtein distance (adjacent transpositions count once) without regard to case, '_'

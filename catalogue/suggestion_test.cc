@@ -24,10 +24,32 @@ TEST(NameDistanceTest, IgnoresCaseAndSeparators) {
 TEST(SuggestionTest, NamesTheNearestOrListsWhatIsAccepted) {
   const std::vector<std::string> accepted = {"rope", "alibi", "none"};
   EXPECT_EQ(Suggestion("alibbi", accepted), "; did you mean \"alibi\"?");
-  EXPECT_EQ(Suggestion("rotery", accepted), "; did you mean \"rope\"?");
   EXPECT_EQ(Suggestion("transformer_xl", accepted), "; accepted: alibi, none, rope");
   EXPECT_EQ(Suggestion("", accepted), "; accepted: alibi, none, rope");
   EXPECT_EQ(Suggestion("x", {}), "");
+}
+
+TEST(SuggestionTest, PrefersWhatStartsWithIt) {
+  const std::vector<std::string> accepted = {"even_pairs", "reverse_string", "reversal"};
+  EXPECT_EQ(Suggestion("revers", accepted), "; did you mean \"reversal\"?");
+  EXPECT_EQ(Suggestion("reverse", accepted), "; did you mean \"reverse_string\"?");
+  EXPECT_EQ(Suggestion("string", accepted), "; did you mean \"reverse_string\"?");
+  EXPECT_EQ(Suggestion("cosine", {"constant", "plateau", "warmup_cosine"}),
+            "; did you mean \"warmup_cosine\"?");
+}
+
+TEST(SuggestionTest, KnowsSynonymsAndTheirMisspellings) {
+  const std::vector<std::string> accepted = {"binary", "rope", "none"};
+  EXPECT_EQ(Suggestion("rotary", accepted), "; did you mean \"rope\"?");
+  EXPECT_EQ(Suggestion("Rotery", accepted), "; did you mean \"rope\"?");
+  // Of what is accepted alone.
+  EXPECT_EQ(Suggestion("rotary", {"binary", "none"}), "; accepted: binary, none");
+}
+
+TEST(SuggestionTest, SuggestsNothingFar) {
+  for (const char* given : {"xyz", "fo", "training", "constrained"}) {
+    EXPECT_EQ(Suggestion(given, {"binary", "rope"}), "; accepted: binary, rope") << given;
+  }
 }
 
 TEST(SuggestionTest, CutsALongList) {

@@ -10,4 +10,4 @@ picture() {
     --window-size="$2,$3" --screenshot="$1" "file://$report" 2>/dev/null
 }
 picture report_desktop.png 1280 1400 1
-picture report_phone.png 400 1400 1
+picture report_phone.png 390 1400 1

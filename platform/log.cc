@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "platform/printable_text.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -23,15 +24,8 @@ const char* LevelName(LogLevel level) {
 }  // namespace
 
 std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text) {
-  std::string line =
-      absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ ", time, absl::UTCTimeZone()),
-                   LevelName(level), " ", text);
-  for (char& character : line) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (byte < 0x20 || byte == 0x7f) character = ' ';
-  }
-  line += '\n';
-  return line;
+  return absl::StrCat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ ", time, absl::UTCTimeZone()),
+                      LevelName(level), " ", PrintableLine(text), "\n");
 }
 
 void Log(LogLevel level, absl::string_view text) {

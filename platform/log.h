@@ -20,8 +20,8 @@ inline void LogInfo(absl::string_view text) { Log(LogLevel::kInfo, text); }
 inline void LogWarning(absl::string_view text) { Log(LogLevel::kWarning, text); }
 inline void LogError(absl::string_view text) { Log(LogLevel::kError, text); }
 
-// The line that Log writes, with its newline. Control characters of the text become spaces: one
-// entry is one line, and text that came from elsewhere cannot steer a terminal.
+// The line that Log writes, with its newline: PrintableLine of the text, so that one entry is one
+// line and text that came from elsewhere cannot steer a terminal.
 std::string FormatLogLine(LogLevel level, absl::Time time, absl::string_view text);
 
 }  // namespace lengthwise::platform

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
+#include "platform/printable_text.h"
 #include "specification/epochs.h"
 
 namespace lengthwise::specification {
@@ -279,6 +280,9 @@ void CheckFields(const v1::ExperimentSpecification& specification, Findings& fin
   if (specification.description().size() > kMostDescription) {
     findings.Add("description", absl::StrCat("got ", specification.description().size(),
                                              " bytes, expected at most ", kMostDescription));
+  }
+  if (!platform::IsPrintable(specification.description())) {
+    findings.Add("description", "has control characters; expected text, lines and tabs");
   }
   CheckInteger("priority", specification.priority(), -1000, 1000, findings);
   CheckLearningRates(specification, findings);

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,18 +39,52 @@ std::string NameOf(const TrialSet& set, const std::vector<const TrialSet*>& othe
                       rates ? absl::StrCat(", ", set.learning_rate) : "");
 }
 
-// One panel a task, in the order in which they come.
+// Of sets that differ in their learning rates alone, the one with the highest mean of `accuracies`;
+// of equal ones the first.
+std::vector<const TrialSet*> BestRates(const std::vector<const TrialSet*>& sets,
+                                       const std::map<std::string, double>& accuracies) {
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;
+  std::map<Key, std::pair<double, const TrialSet*>> best;
+  for (const TrialSet* set : sets) {
+    std::vector<double> of_set;
+    for (const v1::Trial* trial : set->trials) {
+      const auto found = accuracies.find(trial->name());
+      if (found != accuracies.end()) of_set.push_back(found->second);
+    }
+    const double score =
+        of_set.empty() ? -std::numeric_limits<double>::infinity() : statistics::Mean(of_set);
+    const auto [place, is_new] = best.emplace(
+        Key(set->experiment, set->task, set->network, set->encoding), std::pair(score, set));
+    if (!is_new && score > place->second.first) place->second = {score, set};
+  }
+  std::vector<const TrialSet*> chosen;
+  for (const TrialSet* set : sets) {
+    const auto& [score, kept] =
+        best.at(Key(set->experiment, set->task, set->network, set->encoding));
+    if (kept == set) chosen.push_back(set);
+  }
+  return chosen;
+}
+
+// One panel a task, in the order in which they come, with a series for each set that is best among
+// learning rates.
 class Panels {
  public:
-  explicit Panels(std::vector<const TrialSet*> sets) : sets_(std::move(sets)) {}
+  Panels(const std::vector<const TrialSet*>& sets, const std::map<std::string, double>& accuracies)
+      : sets_(BestRates(sets, accuracies)), chose_rates_(sets_.size() < sets.size()) {}
 
-  // Series of one name have one style in all panels.
+  // Whether the set has a series.
+  bool Shows(const TrialSet& set) const {
+    return std::find(sets_.begin(), sets_.end(), &set) != sets_.end();
+  }
+
+  // Series of one name have one style in all panels. `set` is one that the figure shows.
   void Add(const TrialSet& set, Series series) {
     series.name = NameOf(set, sets_);
     const auto known = std::find(names_.begin(), names_.end(), series.name);
     const auto number = static_cast<int>(known - names_.begin());
     if (known == names_.end()) names_.push_back(series.name);
-    series.style = {.color = number, .marker = number};
+    series.style = NumberedStyle(number);
     auto place = std::find(tasks_.begin(), tasks_.end(), set.task);
     if (place == tasks_.end()) {
       place = tasks_.insert(tasks_.end(), set.task);
@@ -61,10 +98,14 @@ class Panels {
   void MoveTo(Figure& figure) {
     figure.columns = PanelColumns(panels_.size());
     figure.panels = std::move(panels_);
+    if (!chose_rates_) return;
+    absl::StrAppend(&figure.caption, figure.caption.empty() ? "" : " ",
+                    "Each encoding has the learning rate with the highest ", kAccuracy, ".");
   }
 
  private:
-  std::vector<const TrialSet*> sets_;
+  const std::vector<const TrialSet*> sets_;
+  const bool chose_rates_;
   std::vector<std::string> names_;
   std::vector<std::string> tasks_;
   std::vector<Panel> panels_;
@@ -97,9 +138,10 @@ Figure NoiseFigure(const std::vector<NoiseCurve>& curves,
   std::vector<const TrialSet*> sets;
   sets.reserve(curves.size());
   for (const NoiseCurve& curve : curves) sets.push_back(curve.set);
-  Panels panels(std::move(sets));
+  Panels panels(sets, Accuracies(experiments));
   size_t most = 1;
   for (const NoiseCurve& curve : curves) {
+    if (!panels.Shows(*curve.set)) continue;
     Series series;
     for (const auto& [deviation, accuracies] : curve.accuracies) {
       const auto [low, high] = std::minmax_element(accuracies.begin(), accuracies.end());
@@ -108,11 +150,11 @@ Figure NoiseFigure(const std::vector<NoiseCurve>& curves,
     }
     panels.Add(*curve.set, std::move(series));
   }
-  panels.MoveTo(figure);
   if (most > 1) {
     figure.caption = absl::StrCat("Lines: the mean of up to ", most, " models.");
     figure.band_caption = "Bands: from the lowest to the highest.";
   }
+  panels.MoveTo(figure);
   return figure;
 }
 
@@ -126,10 +168,12 @@ Figure AttentionSimilarityFigure(const AttentionComparison& comparison,
       .y = AccuracyAxis(kAccuracy)};
   const std::map<std::string, double> accuracies = Accuracies(experiments);
   std::vector<const TrialSet*> sets;
-  for (const AttentionSimilarity& row : comparison.rows) sets.push_back(row.set);
-  Panels panels(std::move(sets));
   for (const AttentionSimilarity& row : comparison.rows) {
-    if (row.set->encoding == reference) continue;
+    if (row.set->encoding != reference) sets.push_back(row.set);
+  }
+  Panels panels(sets, accuracies);
+  for (const AttentionSimilarity& row : comparison.rows) {
+    if (!panels.Shows(*row.set)) continue;
     Series series{.kind = Series::Kind::kScatter};
     for (const auto& [trial, cosine] : row.means) {
       const auto accuracy = accuracies.find(trial->name());
@@ -138,10 +182,10 @@ Figure AttentionSimilarityFigure(const AttentionComparison& comparison,
     }
     if (!series.points.empty()) panels.Add(*row.set, std::move(series));
   }
+  figure.caption = absl::StrCat("Points: models; the mean over those of ", reference, ", ",
+                                Counted(comparison.sequences, "sequence"), " and all layers.");
   panels.MoveTo(figure);
   WidenX(figure);
-  figure.caption = absl::StrCat("Points: models; the mean over those of ", reference, ", ",
-                                comparison.sequences, " sequences and all layers.");
   return figure;
 }
 
@@ -194,7 +238,7 @@ absl::StatusOr<Figure> GroundTruthFigure(const std::vector<GroundTruthAttention>
   figure.caption = absl::StrCat(
       "Of the puzzles that ask for a cell, numbered row by row: what its token attends to, the "
       "mean over ",
-      rows.front().all.puzzles, " puzzles", most_models > 1 ? " and the models" : "",
+      Counted(rows.front().all.puzzles, "puzzle"), most_models > 1 ? " and the models" : "",
       ". Ground truth: the other cells of the rows and columns that settle the answer. Per cent: "
       "attention that goes there; even: attending to all cells alike.");
   return figure;
@@ -211,7 +255,7 @@ Figure EncodingDistanceFigure(const EncodingDistances& distances, const std::str
   const std::map<std::string, double> accuracies = Accuracies(experiments);
   std::vector<const TrialSet*> sets;
   for (const EncodingDistance& model : distances.models) sets.push_back(model.set);
-  Panels panels(std::move(sets));
+  Panels panels(sets, accuracies);
   for (size_t i = 0; i < distances.models.size();) {
     const TrialSet& set = *distances.models[i].set;
     Series series{.kind = Series::Kind::kScatter};
@@ -221,11 +265,11 @@ Figure EncodingDistanceFigure(const EncodingDistances& distances, const std::str
       series.points.push_back({distances.models[i].blocks.front(), accuracy->second,
                                accuracy->second, accuracy->second});
     }
-    if (!series.points.empty()) panels.Add(set, std::move(series));
+    if (!series.points.empty() && panels.Shows(set)) panels.Add(set, std::move(series));
   }
+  figure.caption = "Points: models.";
   panels.MoveTo(figure);
   WidenX(figure);
-  figure.caption = "Points: models.";
   return figure;
 }
 

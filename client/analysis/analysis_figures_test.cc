@@ -1,5 +1,10 @@
 #include "client/analysis/analysis_figures.h"
 
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "client/analysis/trial_sets.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -62,6 +67,55 @@ TEST_F(AnalysisFiguresTest, NoiseIsALineForEachEncodingWithABand) {
   ASSERT_EQ(figure.panels[0].references.size(), 1);
   EXPECT_EQ(figure.panels[0].references[0].y, 0.25) << "four symbols to guess from";
   EXPECT_THAT(figure.caption, HasSubstr("up to 2 models"));
+}
+
+TEST_F(AnalysisFiguresTest, OnlyTheBestLearningRateIsDrawn) {
+  // Of "small", rates with means 0.8 (there already) and 0.95; of "large", 0.3 and 0.1.
+  for (const auto& [encoding, seed, accuracy] :
+       {std::tuple("small", 3, 0.95), std::tuple("large", 2, 0.1)}) {
+    Add(experiments_[0], encoding, seed, accuracy);
+    experiments_[0].trials.back().mutable_specification()->set_learning_rate(0.01);
+  }
+  sets_ = SetsOfTrials(experiments_);
+  ASSERT_EQ(sets_.size(), 5);
+  std::vector<NoiseCurve> curves;
+  AttentionComparison comparison{.sequences = 4, .layers = 2};
+  for (size_t i = 0; i < sets_.size(); ++i) {
+    const double mark = static_cast<double>(i);
+    curves.push_back({.set = &sets_[i], .accuracies = {{0, {mark}}}});
+    comparison.rows.push_back({.set = &sets_[i], .means = {{sets_[i].trials[0], mark}}});
+  }
+  const Figure noise = NoiseFigure(curves, experiments_);
+  const Figure similarity = AttentionSimilarityFigure(comparison, "ground", experiments_);
+  std::vector<std::string> drawn, compared;
+  for (const Series& series : noise.panels.at(0).series) {
+    drawn.push_back(absl::StrCat(series.name, " ", series.points[0].y));
+  }
+  for (const Series& series : similarity.panels.at(0).series) {
+    compared.push_back(absl::StrCat(series.name, " ", series.points[0].x));
+  }
+  // In the order of the sets: small, large and ground at the first rate, then small and large at
+  // the second.
+  EXPECT_THAT(drawn, testing::ElementsAre("large 1", "ground 2", "small 3"));
+  EXPECT_THAT(compared, testing::ElementsAre("large 1", "small 3"));
+  for (const Figure* figure : {&noise, &similarity}) {
+    EXPECT_THAT(figure->caption, HasSubstr("Each encoding has the learning rate with the highest"));
+  }
+}
+
+TEST_F(AnalysisFiguresTest, TwelveSeriesLookDifferent) {
+  std::vector<NoiseCurve> curves;
+  for (int i = 0; i < 12; ++i) Add(experiments_[0], absl::StrCat("learn_", i), 1, 0.5);
+  sets_ = SetsOfTrials(experiments_);
+  for (const TrialSet& set : sets_) curves.push_back({.set = &set, .accuracies = {{0, {0.5}}}});
+  const Figure figure = NoiseFigure(curves, experiments_);
+  const std::vector<Series>& series = figure.panels.at(0).series;
+  ASSERT_GE(series.size(), 12);
+  std::set<std::pair<int, bool>> looks;
+  for (const Series& one : series) {
+    looks.insert({one.style.color % kSeriesColors, one.style.dashed});
+  }
+  EXPECT_EQ(looks.size(), std::min<size_t>(series.size(), 2 * kSeriesColors));
 }
 
 TEST_F(AnalysisFiguresTest, DistancesAreAPointForEachModel) {

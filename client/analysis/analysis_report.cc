@@ -92,9 +92,8 @@ AnalysisReport ReportAttention(const AttentionComparison& comparison, const std:
       .caption =
           absl::StrCat(cosine ? "Cosine similarity of attention maps to those of "
                               : "Jensen-Shannon divergence (nats) of what tokens attend to from ",
-                       reference, " (", FormatCount(comparison.sequences),
-                       comparison.sequences == 1 ? " sequence, " : " sequences, ",
-                       comparison.layers, comparison.layers == 1 ? " layer" : " layers",
+                       reference, " (", Counted(comparison.sequences, "sequence"), ", ",
+                       Counted(comparison.layers, "layer"),
                        "): mean and standard deviation over pairs of models"),
       .table = AnalysisTable(std::move(columns))};
   std::vector<double> values, of_values;
@@ -158,7 +157,7 @@ AnalysisReport ReportGroundTruth(const std::vector<GroundTruthAttention>& rows,
       .caption =
           absl::StrCat("Per cent of the attention of the cell asked for that goes to the "
                        "cells which settle it (",
-                       FormatCount(puzzles), " puzzles): mean and standard deviation over models"),
+                       Counted(puzzles, "puzzle"), "): mean and standard deviation over models"),
       .table = AnalysisTable(std::move(columns))};
   for (const GroundTruthAttention& row : rows) {
     std::vector<AnalysisTable::Cell> cells(in_records);

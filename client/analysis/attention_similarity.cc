@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "client/analysis/recorded_maps.h"
 #include "client/connection/names.h"
+#include "client/rendering/numbers.h"
 #include "statistics/similarity.h"
 #include "statistics/summary.h"
 
@@ -73,9 +74,9 @@ absl::Status CheckAlike(const Maps& maps, const Maps& reference, const v1::Trial
                         absl::string_view reference_encoding) {
   if (maps.layers != reference.layers || maps.heads != reference.heads) {
     return absl::FailedPreconditionError(
-        absl::StrCat(ShortName(trial.name()), " has ", maps.layers, " layers of ", maps.heads,
-                     " heads, and ", reference_encoding, " has ", reference.layers, " of ",
-                     reference.heads, ": such maps cannot be compared"));
+        absl::StrCat(ShortName(trial.name()), " has ", Counted(maps.layers, "layer"), " of ",
+                     Counted(maps.heads, "head"), ", and ", reference_encoding, " has ",
+                     reference.layers, " of ", reference.heads, ": such maps cannot be compared"));
   }
   if (maps.sequences == reference.sequences) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(

@@ -10,6 +10,7 @@
 #include "client/commands/request_id.h"
 #include "client/connection/names.h"
 #include "client/rendering/attention_grid.h"
+#include "client/rendering/numbers.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
@@ -138,12 +139,12 @@ void WriteCsv(const std::vector<v1::AttentionMap>& maps, std::ostream& out) {
 
 absl::Status CheckMap(const v1::AttentionMap& map, const AttentionOptions& options) {
   if (options.layer > map.layers()) {
-    return absl::InvalidArgumentError(absl::StrCat("--layer: got ", options.layer,
-                                                   ", the network has ", map.layers(), " layers"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--layer: got ", options.layer, ", the network has ", Counted(map.layers(), "layer")));
   }
   if (options.head > map.heads()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--head: got ", options.head, ", the network has ", map.heads(), " heads"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--head: got ", options.head, ", the network has ", Counted(map.heads(), "head")));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "catalogue/entry.h"
@@ -52,9 +54,14 @@ std::vector<Listed> Plain(const Entries& entries) {
   return listed;
 }
 
+// A sentence ends before a capital letter, "Zhou et al. 2024" and "Su et al. In" do not.
 std::string FirstSentence(const std::string& text) {
-  const size_t end = text.find(". ");
-  return end == std::string::npos ? text : text.substr(0, end + 1);
+  for (size_t end = text.find(". "); end != std::string::npos; end = text.find(". ", end + 1)) {
+    const absl::string_view before = absl::string_view(text).substr(0, end);
+    const bool capital = end + 2 < text.size() && absl::ascii_isupper(text[end + 2]);
+    if (capital && !absl::EndsWith(before, "et al")) return text.substr(0, end + 1);
+  }
+  return text;
 }
 
 // "1,048,576", "0.5".

@@ -9,6 +9,7 @@
 #include "client/diagnosis/installation.h"
 #include "client/diagnosis/service.h"
 #include "client/embedded/private_service.h"
+#include "client/rendering/numbers.h"
 #include "platform/version.h"
 
 namespace lengthwise::client {
@@ -118,10 +119,8 @@ absl::StatusOr<int> Doctor(Program& program) {
                   << Wrap(finding.advice, program.width(), indent + 2) << "\n";
   }
   std::vector<std::string> totals;
-  if (failures > 0)
-    totals.push_back(absl::StrCat(failures, failures == 1 ? " failure" : " failures"));
-  if (warnings > 0)
-    totals.push_back(absl::StrCat(warnings, warnings == 1 ? " warning" : " warnings"));
+  if (failures > 0) totals.push_back(Counted(failures, "failure"));
+  if (warnings > 0) totals.push_back(Counted(warnings, "warning"));
   program.out() << "\n"
                 << (totals.empty() ? "Nothing is wrong." : absl::StrJoin(totals, ", ") + ".")
                 << "\n";

@@ -91,10 +91,9 @@ std::string EstimateTime(Connection& connection, const specification::Grid& grid
   }
   const int in_parallel = std::min<int>(std::max(alive, 1), static_cast<int>(grid.trials.size()));
   return absl::StrCat("about ", FormatClock(absl::Seconds(seconds / in_parallel)), " with ",
-                      alive == 0 ? "one worker (none is there now)"
-                                 : absl::StrCat(alive, alive == 1 ? " worker" : " workers"),
-                      ", by the measured times of ", based_on, " earlier trial",
-                      based_on == 1 ? "" : "s", " of the same kind");
+                      alive == 0 ? "one worker (none is there now)" : Counted(alive, "worker"),
+                      ", by the measured times of ", Counted(based_on, "earlier trial"),
+                      " of the same kind");
 }
 
 }  // namespace lengthwise::client

@@ -1,5 +1,8 @@
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/commands/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -55,6 +58,23 @@ TEST_F(CommandsTest, ShowsExperimentsAndTrials) {
   EXPECT_EQ(nlohmann::json::parse(out_)["trials"].size(), 2u);
   EXPECT_EQ(Run({"show", "f-1"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("there is no experiment \"f-1\""));
+}
+
+TEST_F(CommandsTest, ShowsParametersInTheOrderOfTheirNames) {
+  server_.AddExperiment("e-1", {"none"});
+  v1::TrialSpecification specification;
+  specification.mutable_network()->set_name("encoder");
+  std::string sorted;
+  for (int i = 29; i >= 10; --i) {
+    const std::string name = absl::StrCat("p", i);
+    (*specification.mutable_network()->mutable_parameters())[name].set_number_value(i);
+    sorted = absl::StrCat(name, "=", i, sorted.empty() ? "" : ", ", sorted);
+  }
+  server_.SetSpecification("experiments/e-1/trials/bucket_sort-none", specification);
+  EXPECT_EQ(Run({"show", "e/0"}), kSuccess);
+  const std::string shown =
+      absl::StrJoin(absl::StrSplit(out_, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+  EXPECT_THAT(shown, HasSubstr(absl::StrCat("encoder (", sorted, ")")));
 }
 
 TEST_F(CommandsTest, ShowsWhoChangedATrialWhenAndWhy) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
+#include "client/rendering/numbers.h"
 #include "client/terminal/interrupt.h"
 
 namespace lengthwise::client {
@@ -33,8 +34,10 @@ absl::StatusOr<int> RunExport(Program& program, const ExportCommandOptions& comm
   if (!exported.ok()) return exported.status();
   program.out() << exported->path << "\n";
   if (!exported->absent.empty()) {
-    program.err() << "lengthwise: " << exported->absent.size()
-                  << " trials are not in it; of the first: " << exported->absent[0] << "\n";
+    program.err() << "lengthwise: "
+                  << Counted(static_cast<int64_t>(exported->absent.size()), "trial is",
+                             "trials are")
+                  << " not in it; of the first: " << exported->absent[0] << "\n";
   }
   if (exported->damaged.empty()) return kSuccess;
   for (const std::string& why : exported->damaged) {

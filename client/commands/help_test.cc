@@ -1,5 +1,9 @@
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands_fixture.h"
@@ -10,6 +14,7 @@ namespace lengthwise::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(CommandsTest, EveryCommandHasHelpWithAnExample) {
@@ -53,6 +58,24 @@ TEST_F(CommandsTest, AManualPageHasEveryOptionOfItsCommand) {
   EXPECT_THAT(out_, HasSubstr("lengthwise\\-auth\\-create\\-token"));
   EXPECT_EQ(Run({"man", "wach"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("no command \"lengthwise wach\"; did you mean \"watch\"?"));
+}
+
+// They are made once and installed for everybody.
+TEST_F(CommandsTest, NoManualPageNamesTheHomeOfWhoMadeIt) {
+  const std::string home = testing::TempDir() + "/home-of-the-builder";
+  const std::string old = getenv("HOME") == nullptr ? "" : getenv("HOME");
+  setenv("HOME", home.c_str(), 1);
+  unsetenv("XDG_DATA_HOME");
+  const std::string directory = testing::TempDir() + "/man1-of-a-home";
+  EXPECT_EQ(Run({"man", "--out", directory}), kSuccess) << err_;
+  setenv("HOME", old.c_str(), 1);
+  for (const auto& page : std::filesystem::directory_iterator(directory)) {
+    std::ifstream file(page.path());
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    EXPECT_THAT(text, Not(HasSubstr("home-of-the-builder"))) << page.path();
+  }
+  EXPECT_EQ(Run({"man", "run"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("~/.local/share/lengthwise/runs"));
 }
 
 TEST_F(CommandsTest, WritesAllManualPagesToADirectory) {

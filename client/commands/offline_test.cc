@@ -97,6 +97,11 @@ TEST_F(CommandsTest, ListsAndExplainsTheCatalogue) {
   EXPECT_THAT(out_, HasSubstr("max_position (integer, default "));
 }
 
+TEST_F(CommandsTest, EtAlDoesNotEndASentence) {
+  EXPECT_EQ(Run({"protocols", "--color", "never"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("decimal_addition                 Zhou et al. 2024, "));
+}
+
 TEST_F(CommandsTest, ValidatesWithoutAServer) {
   EXPECT_EQ(Run({"validate", File("e.yaml", kSpecification), "--server", "x"}), kUsage);
   EXPECT_EQ(Run({"validate", File("e.yaml", kSpecification)}), kSuccess);

@@ -14,6 +14,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
 #include "platform/files.h"
+#include "platform/printable_text.h"
 #include "platform/version_text.h"
 
 namespace lengthwise::client {
@@ -86,13 +87,14 @@ int Program::Run() {
 }
 
 int Program::Fail(const absl::Status& status) {
-  err_ << "lengthwise: " << std::string(status.message());
-  if (IsUnreachable(status)) {
+  // It may quote a file that somebody else wrote.
+  err_ << "lengthwise: " << platform::PrintableText(status.message());
+  if (NothingListens(status)) {
     err_ << "; start `lengthwise_server`, pass --server HOST:PORT, or train here with "
-            "`lengthwise run SPEC`\n";
-    return kUnreachable;
+            "`lengthwise run SPEC`";
   }
   err_ << "\n";
+  if (IsUnreachable(status)) return kUnreachable;
   return absl::IsInvalidArgument(status) ? kUsage : kFailure;
 }
 

@@ -91,8 +91,11 @@ absl::Status PrintResults(Program& program, Connection& connection,
   }
   if (summary.missing_trials > 0) {
     out << "\n"
-        << summary.missing_trials << " of " << FormatCount(TrialCount(experiment.trials()))
-        << " trials are not in the table: they have not succeeded.\n";
+        << FormatCount(summary.missing_trials) << " of "
+        << Counted(TrialCount(experiment.trials()), "trial")
+        << (summary.missing_trials == 1 ? " is not in the table: it has"
+                                        : " are not in the table: they have")
+        << " not succeeded.\n";
   }
   return absl::OkStatus();
 }

@@ -48,7 +48,7 @@ TEST_F(CommandsTest, ResultsKeepSeenAndUnseenApart) {
   server_.AddEvaluation(evaluation);
   EXPECT_EQ(Run({"results", "e-1"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("none     │ 100.0  50.0  75.0 │ 33.3  25.0  29.2 │ █▅┊▃▃\n"));
-  EXPECT_THAT(out_, HasSubstr("1 of 2 trials are not in the table"));
+  EXPECT_THAT(out_, HasSubstr("1 of 2 trials is not in the table: it has not"));
   EXPECT_EQ(Run({"results", "e-1", "--output", "csv"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr(",4,false,0.25,"));
 }

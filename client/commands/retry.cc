@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
+#include "client/rendering/numbers.h"
 #include "client/watching/live_lines.h"
 
 namespace lengthwise::client {
@@ -55,8 +56,7 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
   }
   program.out() << "Queued "
                 << (one_trial ? absl::StrCat("the trial ", ShortName(name))
-                              : absl::StrCat(retried, retried == 1 ? " trial" : " trials", " of ",
-                                             ShortName(name)))
+                              : absl::StrCat(Counted(retried, "trial"), " of ", ShortName(name)))
                 << " again: " << DescribeCounts(response->experiment().trials()) << ".\n";
   return kSuccess;
 }

@@ -147,8 +147,10 @@ void AddRun(CLI::App& app, Program& program) {
       ->required()
       ->type_name("");
   AddWorkerOptions(command, options->workers);
-  command->add_option("--data_dir", options->data_dir, "Where experiments and logs are kept")
-      ->capture_default_str()
+  command
+      ->add_option("--data_dir", options->data_dir, "Where experiments and logs are kept")
+      // Not whose home this is: manual pages are made once for everybody.
+      ->default_str("~/.local/share/lengthwise/runs")
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh,
                     "Start anew, even if the same experiment was interrupted here");

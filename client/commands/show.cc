@@ -1,27 +1,21 @@
 // `lengthwise show EXPERIMENT|TRIAL`: everything known of one.
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
+#include "client/rendering/message_json.h"
 #include "client/rendering/numbers.h"
 #include "client/rendering/table.h"
 #include "client/watching/experiment_view.h"
 #include "client/watching/live_lines.h"
-#include "google/protobuf/util/json_util.h"
 
 namespace lengthwise::client {
 namespace {
-
-std::string Json(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  const auto status = google::protobuf::util::MessageToJsonString(message, &json, options);
-  return status.ok() ? json : "{}";
-}
 
 std::string FormatTimestamp(const google::protobuf::Timestamp& time) {
   if (time.seconds() == 0) return "–";
@@ -35,14 +29,17 @@ std::string StateWord(v1::TrialState state) {
   return word;
 }
 
-// "sin_cos (randomized=true, max_position=2048)".
+// "sin_cos (max_position=2048, randomized=true)": by name, so that trials can be compared.
 std::string Describe(const v1::Component& component) {
-  std::string text = component.name();
+  const std::map<std::string, google::protobuf::Value> sorted(component.parameters().begin(),
+                                                              component.parameters().end());
   std::string parameters;
-  for (const auto& [name, value] : component.parameters()) {
-    absl::StrAppend(&parameters, parameters.empty() ? "" : ", ", name, "=", Json(value));
+  for (const auto& [name, value] : sorted) {
+    absl::StrAppend(&parameters, parameters.empty() ? "" : ", ", name, "=",
+                    MessageJson(value).value_or("?"));
   }
-  return parameters.empty() ? text : absl::StrCat(text, " (", parameters, ")");
+  return parameters.empty() ? component.name()
+                            : absl::StrCat(component.name(), " (", parameters, ")");
 }
 
 void Field(Program& program, const char* name, const std::string& value) {
@@ -82,9 +79,13 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
     return kSuccess;
   }
   if (program.output == "json") {
-    program.out() << "{\"experiment\":" << Json(*experiment) << ",\n\"trials\":[";
+    const auto json = MessageJson(*experiment);
+    if (!json.ok()) return json.status();
+    program.out() << "{\"experiment\":" << *json << ",\n\"trials\":[";
     for (size_t i = 0; i < trials->size(); ++i) {
-      program.out() << (i > 0 ? ",\n " : "\n ") << Json((*trials)[i]);
+      const auto trial = MessageJson((*trials)[i]);
+      if (!trial.ok()) return trial.status();
+      program.out() << (i > 0 ? ",\n " : "\n ") << *trial;
     }
     program.out() << "\n]}\n";
     return kSuccess;
@@ -99,10 +100,9 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
   if (experiment->has_disk_use()) {
     const v1::DiskUse& use = experiment->disk_use();
     Field(program, "on disk",
-          absl::StrCat(FormatBytes(use.artifact_bytes()), " in ", FormatCount(use.artifacts()),
-                       use.artifacts() == 1 ? " checkpoint, " : " checkpoints, ",
-                       FormatBytes(use.event_bytes()), " in ", FormatCount(use.events()),
-                       use.events() == 1 ? " event" : " events"));
+          absl::StrCat(FormatBytes(use.artifact_bytes()), " in ",
+                       Counted(use.artifacts(), "checkpoint"), ", ", FormatBytes(use.event_bytes()),
+                       " in ", Counted(use.events(), "event")));
   }
   program.out() << "\n";
   Table table({{.header = "#", .align = Table::Align::kRight},
@@ -168,15 +168,18 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
     return kSuccess;
   }
   if (program.output == "json") {
-    std::string json = Json(*trial);
-    json.pop_back();
+    auto json = MessageJson(*trial);
+    if (!json.ok()) return json.status();
+    json->pop_back();
     const auto changes = connection.ListStateChanges(trial->name());
     if (!changes.ok()) return changes.status();
-    absl::StrAppend(&json, ",\"history\":[");
+    absl::StrAppend(&*json, ",\"history\":[");
     for (size_t i = 0; i < changes->size(); ++i) {
-      absl::StrAppend(&json, i > 0 ? "," : "", Json((*changes)[i]));
+      const auto change = MessageJson((*changes)[i]);
+      if (!change.ok()) return change.status();
+      absl::StrAppend(&*json, i > 0 ? "," : "", *change);
     }
-    program.out() << json << "]}\n";
+    program.out() << *json << "]}\n";
     return kSuccess;
   }
   const v1::TrialSpecification& specification = trial->specification();

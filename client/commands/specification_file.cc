@@ -20,10 +20,6 @@
 namespace lengthwise::client {
 namespace {
 
-std::string Plural(size_t count, const char* word) {
-  return absl::StrCat(FormatCount(static_cast<int64_t>(count)), " ", word, count == 1 ? "" : "s");
-}
-
 // What to do next: a file beside `path` whose name is nearly the same.
 std::string DidYouMean(const std::string& path) {
   const std::filesystem::path given(path);
@@ -85,7 +81,8 @@ absl::StatusOr<specification::Grid> ResolveFile(const std::string& path,
 std::string DescribeGrid(const specification::Grid& grid) {
   std::set<std::string> packs;
   for (const specification::GridTrial& trial : grid.trials) packs.insert(trial.pack->key);
-  return absl::StrCat(Plural(grid.trials.size(), "trial"), " in ", Plural(packs.size(), "pack"));
+  return absl::StrCat(Counted(static_cast<int64_t>(grid.trials.size()), "trial"), " in ",
+                      Counted(static_cast<int64_t>(packs.size()), "pack"));
 }
 
 }  // namespace lengthwise::client

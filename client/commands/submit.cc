@@ -75,10 +75,9 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
     return kSuccess;
   }
   if (program.output_is_table()) {
-    program.out() << "Submitted " << ShortName(name) << ": " << FormatCount(created->trial_count())
-                  << (created->trial_count() == 1 ? " trial in " : " trials in ")
-                  << FormatCount(created->pack_count())
-                  << (created->pack_count() == 1 ? " pack\n" : " packs\n");
+    program.out() << "Submitted " << ShortName(name) << ": "
+                  << Counted(created->trial_count(), "trial") << " in "
+                  << Counted(created->pack_count(), "pack") << "\n";
   }
   if (options.watch) return WatchExperiment(program, **connection, {.experiment = name});
   program.out() << "  lengthwise watch " << ShortName(name) << "    shows it live\n"

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/connection/names.h"
+#include "client/rendering/message_json.h"
 #include "client/rendering/numbers.h"
 #include "client/terminal/interrupt.h"
 #include "client/terminal/live_region.h"
@@ -16,7 +17,6 @@
 #include "client/watching/link_state.h"
 #include "client/watching/live_lines.h"
 #include "client/watching/plain_lines.h"
-#include "google/protobuf/util/json_util.h"
 
 namespace lengthwise::client {
 namespace {
@@ -45,12 +45,7 @@ class JsonDisplay : public Display {
  public:
   explicit JsonDisplay(std::ostream& out) : out_(out) {}
   void Show(const v1::Event& event) override {
-    google::protobuf::util::JsonPrintOptions options;
-    options.preserve_proto_field_names = true;
-    std::string json;
-    if (google::protobuf::util::MessageToJsonString(event, &json, options).ok()) {
-      out_ << json << "\n";
-    }
+    if (const auto json = MessageJson(event); json.ok()) out_ << *json << "\n";
   }
   void Tick(bool, const absl::Status&) override { out_.flush(); }
 

@@ -10,11 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
+#include "platform/printable_text.h"
 #include "platform/sha256.h"
 #include "proto/access_service.grpc.pb.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/fleet_service.grpc.pb.h"
+#include "proto/printable_message.h"
 #include "proto/rpc_details.pb.h"
 
 namespace lengthwise::client {
@@ -25,8 +27,10 @@ constexpr int kMaxMessageBytes = 1 << 30;
 constexpr int kPageSize = 1000;
 // Where a status keeps the delay of its RetryInfo.
 constexpr char kRetryDelay[] = "lengthwise/retry_delay";
-// Marks a status that no server has sent.
+// Marks a status that no server has sent,
 constexpr char kUnreachable[] = "lengthwise/unreachable";
+// and one that says that nothing listens at the address.
+constexpr char kNothingListens[] = "lengthwise/nothing_listens";
 
 // The mistakes in a BadRequest of the details, "field: description", one a line; empty without one.
 std::string FieldViolations(const grpc::Status& status) {
@@ -72,21 +76,24 @@ absl::Status Unreachable(absl::Status status) {
   return status;
 }
 
-absl::Status ToStatus(const grpc::Status& status, const access::ChannelOptions& channel,
+// In words that are fit to be printed, whoever wrote them.
+absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& channel,
                       absl::Duration timeout) {
   const std::string& address = channel.server;
-  switch (status.error_code()) {
+  const std::string said = platform::PrintableText(answer.error_message());
+  switch (answer.error_code()) {
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::UNAVAILABLE: {
       // gRPC's own has no details, a server's has (server/services/status.h).
-      if (!status.error_details().empty()) return absl::UnavailableError(status.error_message());
-      absl::Status explained = access::ExplainRefusedConnection(status.error_message(), channel);
+      if (!answer.error_details().empty()) return absl::UnavailableError(said);
+      absl::Status explained = access::ExplainRefusedConnection(said, channel);
       if (absl::IsUnavailable(explained)) return Unreachable(explained);
       if (!explained.ok()) return explained;
-      return Unreachable(
-          absl::UnavailableError(absl::StrCat("cannot reach a server at ", address, " (",
-                                              ConnectFailure(status.error_message()), ")")));
+      absl::Status status = Unreachable(absl::UnavailableError(
+          absl::StrCat("cannot reach a server at ", address, " (", ConnectFailure(said), ")")));
+      status.SetPayload(kNothingListens, absl::Cord());
+      return status;
     }
     case grpc::StatusCode::CANCELLED:
       // Nobody asks for the status of what was cancelled here: the server broke the call off.
@@ -100,10 +107,10 @@ absl::Status ToStatus(const grpc::Status& status, const access::ChannelOptions& 
           absl::StrCat("the server at ", address,
                        " does not know this call; client and server are of different versions"));
     default: {
-      std::string message = FieldViolations(status);
-      if (message.empty()) message = status.error_message();
-      absl::Status result(static_cast<absl::StatusCode>(status.error_code()), message);
-      if (const absl::Duration delay = RetryDelayOf(status); delay > absl::ZeroDuration()) {
+      std::string message = platform::PrintableText(FieldViolations(answer));
+      if (message.empty()) message = said;
+      absl::Status result(static_cast<absl::StatusCode>(answer.error_code()), message);
+      if (const absl::Duration delay = RetryDelayOf(answer); delay > absl::ZeroDuration()) {
         result.SetPayload(kRetryDelay, absl::Cord(absl::FormatDuration(delay)));
       }
       return result;
@@ -129,6 +136,14 @@ std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
   return std::chrono::system_clock::now() + absl::ToChronoMilliseconds(timeout);
 }
 
+// The next response of a stream, fit to be printed; false at its end.
+template <typename Response>
+bool Read(grpc::ClientReader<Response>& reader, Response& response) {
+  if (!reader.Read(&response)) return false;
+  MakePrintable(response);
+  return true;
+}
+
 class GrpcStream : public Connection::Stream {
  public:
   GrpcStream(v1::ExperimentService::Stub& stub, const v1::WatchExperimentRequest& request,
@@ -137,7 +152,7 @@ class GrpcStream : public Connection::Stream {
     context_.set_deadline(Deadline(lifetime));
     reader_ = stub.WatchExperiment(&context_, request);
   }
-  bool Next(v1::WatchExperimentResponse& response) override { return reader_->Read(&response); }
+  bool Next(v1::WatchExperimentResponse& response) override { return Read(*reader_, response); }
   absl::Status Finish() override { return ToStatus(reader_->Finish(), channel_, lifetime_); }
   void Cancel() override { context_.TryCancel(); }
 
@@ -187,6 +202,7 @@ struct Connection::Stubs {
       return (stub.*method)(&context, request, &response);
     });
     if (!status.ok()) return status;
+    MakePrintable(response);
     return response;
   }
 
@@ -226,7 +242,7 @@ struct Connection::Stubs {
           const auto reader = connection.stubs_->experiments->WatchExperiment(&context, request);
           events.clear();
           v1::WatchExperimentResponse response;
-          while (reader->Read(&response)) {
+          while (Read(*reader, response)) {
             for (v1::Event& event : *response.mutable_events()) events.push_back(std::move(event));
             if (!response.caught_up()) continue;
             // What comes from now on is not asked for.
@@ -252,7 +268,7 @@ struct Connection::Stubs {
       const auto reader = (stub.*method)(&context, request);
       responses.clear();
       Response response;
-      while (reader->Read(&response)) responses.push_back(std::move(response));
+      while (Read(*reader, response)) responses.push_back(std::move(response));
       return reader->Finish();
     });
     if (!status.ok()) return status;
@@ -262,6 +278,10 @@ struct Connection::Stubs {
 
 bool IsUnreachable(const absl::Status& status) {
   return status.GetPayload(kUnreachable).has_value();
+}
+
+bool NothingListens(const absl::Status& status) {
+  return status.GetPayload(kNothingListens).has_value();
 }
 
 absl::Duration RetryDelay(const absl::Status& status) {
@@ -431,7 +451,7 @@ absl::StatusOr<Connection::Model> Connection::DownloadModel(
       Stubs::Patiently(*this, absl::InfiniteDuration(), [&](grpc::ClientContext& context) {
         const auto reader = stubs_->experiments->DownloadModel(&context, request);
         v1::DownloadModelResponse response;
-        while (taken.ok() && reader->Read(&response)) {
+        while (taken.ok() && Read(*reader, response)) {
           if (response.has_checkpoint()) {
             model.checkpoint = response.checkpoint();
             model.step = response.step();
@@ -550,7 +570,7 @@ absl::StatusOr<std::string> Connection::BackUp(
   grpc::ClientContext context;
   const auto reader = stubs_->administration->BackUp(&context, request);
   v1::BackUpResponse response;
-  while (reader->Read(&response)) progress(response);
+  while (Read(*reader, response)) progress(response);
   const grpc::Status status = reader->Finish();
   if (!status.ok()) return ToStatus(status, channel_options_, absl::InfiniteDuration());
   if (!response.complete()) return absl::InternalError("the server did not complete the backup");

@@ -24,6 +24,9 @@ namespace lengthwise::client {
 //  UNAVAILABLE: nobody serves at the address, or the connection broke;
 //  DEADLINE_EXCEEDED: it did not answer in time.
 // INVALID_ARGUMENT has one line "field: description" for each mistake.
+//
+// Text that a server sent, in responses and errors, is fit to be printed when a Connection returns
+// it (platform::PrintableText): a submitter cannot steer the terminal of whoever lists experiments.
 class Connection {
  public:
   struct Options {
@@ -138,6 +141,10 @@ class Connection {
 // Whether an error of a Connection says that no answer came from a server. A server that answers
 // may be UNAVAILABLE, too: it is stopping, or its disk is full.
 bool IsUnreachable(const absl::Status& status);
+
+// Whether such an error says that nothing answers at the address: no server was started there, or
+// the address is wrong.
+bool NothingListens(const absl::Status& status);
 
 // For how long the server refuses a call that it refuses for now; zero for other errors.
 absl::Duration RetryDelay(const absl::Status& status);

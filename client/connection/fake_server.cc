@@ -90,6 +90,23 @@ void FakeServer::AddTrials(const std::string& experiment,
   Count(experiment);
 }
 
+void FakeServer::SetText(const std::string& experiment, const std::string& text) {
+  MutexLock lock(mutex_);
+  v1::Experiment& owned = *Find(experiment);
+  owned.set_owner(text);
+  owned.mutable_specification()->set_description(text);
+  for (v1::Trial& trial : trials_) {
+    if (!absl::StartsWith(trial.name(), absl::StrCat(experiment, "/"))) continue;
+    trial.set_reason(text);
+    trial.set_worker(text);
+    v1::Outcome& outcome = *trial.mutable_outcome();
+    outcome.set_stop_reason(text);
+    outcome.mutable_provenance()->set_device(text);
+    outcome.mutable_provenance()->set_host(text);
+    outcome.mutable_provenance()->set_program_version(text);
+  }
+}
+
 void FakeServer::SetState(const std::string& trial, v1::TrialState state) {
   MutexLock lock(mutex_);
   FindTrial(trial)->set_state(state);

@@ -32,6 +32,8 @@ class FakeServer : public v1::ExperimentService::Service,
   void AddExperiment(const std::string& id, const std::vector<std::string>& encodings);
   // Adds queued trials to an experiment, by its full name, as an extension does.
   void AddTrials(const std::string& experiment, const std::vector<std::string>& encodings);
+  // Everything that people and workers wrote about an experiment, by its full name, and its trials.
+  void SetText(const std::string& experiment, const std::string& text);
   // Sets the state of a trial and its experiment's counts.
   void SetState(const std::string& trial, v1::TrialState state);
   void AddEvaluation(const v1::QueryLengthAccuraciesResponse::Evaluation& evaluation);

@@ -3,7 +3,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/connection/names.h"
 #include "client/export/csv_export.h"
 #include "client/export/json_export.h"
@@ -103,6 +105,15 @@ absl::StatusOr<ExportResult> Export(Connection& connection, const std::string& n
     std::string suffix = format->suffix;
     if (kind == kFile) suffix[0] = '.';
     result.path = ShortName(named) + suffix;
+  }
+  if (kind == kDirectory && absl::EndsWith(result.path, absl::StrCat(".", format->name))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "-o: \"", result.path, "\" names one file, and ", format->name, " of ",
+        subject->whole_experiment ? "an experiment" : "a trial",
+        " is a directory of several; name a directory, such as \"",
+        absl::StripSuffix(result.path, absl::StrCat(".", format->name)), format->suffix, "\"",
+        format->name == "csv" ? ", or write one table with `lengthwise results --output csv`"
+                              : ""));
   }
   auto output = Output::Create(result.path, kind, options.replace);
   if (!output.ok()) return output.status();

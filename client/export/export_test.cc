@@ -101,6 +101,19 @@ class ExportTest : public testing::Test {
   const std::string directory_;
 };
 
+TEST_F(ExportTest, ADirectoryIsNotNamedLikeAFile) {
+  for (const std::string format : {"csv", "npz", "safetensors"}) {
+    const std::string file = absl::StrCat("x.", format);
+    const absl::Status refused = Export("e", format, file).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(
+        std::string(refused.message()),
+        AllOf(HasSubstr(absl::StrCat(file, "\" names one file")), HasSubstr("name a directory")))
+        << format;
+    EXPECT_FALSE(std::filesystem::exists(Path(file)));
+  }
+}
+
 TEST_F(ExportTest, CsvHasATableOfEachKindWithItsColumnsExplained) {
   AddHistory(kFirst);
   AddHistory(kSecond);

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/export/csv_export.h"
 #include "client/export/trial_history.h"
+#include "client/rendering/message_json.h"
 #include "client/rendering/numbers.h"
-#include "google/protobuf/util/json_util.h"
 
 namespace lengthwise::client {
 namespace {
@@ -18,13 +18,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 absl::StatusOr<Json> ToJson(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  if (!google::protobuf::util::MessageToJsonString(message, &text, options).ok()) {
-    return absl::InternalError(absl::StrCat("cannot write a ", message.GetTypeName(), " as JSON"));
-  }
-  return Json::parse(text);
+  const auto text = MessageJson(message);
+  if (!text.ok()) return text.status();
+  return Json::parse(*text);
 }
 
 Json ToJson(const Value& value) {

@@ -18,6 +18,15 @@ struct SeriesStyle {
   bool operator==(const SeriesStyle&) const = default;
 };
 
+// Colours of that palette.
+inline constexpr int kSeriesColors = 7;
+
+// The style of the series of this number, from 0: a colour and a marker each, and dashed where the
+// colours are used up, so that no two of the first fourteen look alike.
+inline SeriesStyle NumberedStyle(int number) {
+  return {.color = number, .marker = number, .dashed = number / kSeriesColors % 2 == 1};
+}
+
 struct SeriesPoint {
   double x = 0;
   double y = 0;

@@ -80,7 +80,7 @@ TEST(AccuracyByLengthTest, SaysWhatIsMissing) {
               HasSubstr("no trial of e-1 has been evaluated in full yet"));
   Add(experiment, MakeTrial("none", false, 0.1, 1), {1, 1, 1});
   EXPECT_THAT(AccuracyByLengthFigure({experiment})->caption,
-              HasSubstr("1 of 2 trials have no final evaluation."));
+              HasSubstr("1 of 2 trials has no final evaluation."));
 }
 
 TEST(AccuracyByLengthTest, SeveralExperimentsAreToldApart) {

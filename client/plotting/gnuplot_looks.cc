@@ -10,8 +10,8 @@ namespace lengthwise::client {
 namespace {
 
 // Okabe and Ito's colours without the yellow, which is faint on white.
-constexpr std::array<absl::string_view, 7> kColors = {"0072B2", "D55E00", "009E73", "CC79A7",
-                                                      "E69F00", "56B4E9", "000000"};
+constexpr std::array<absl::string_view, kSeriesColors> kColors = {
+    "0072B2", "D55E00", "009E73", "CC79A7", "E69F00", "56B4E9", "000000"};
 // gnuplot's point types: circle, square, triangle, diamond, triangle upside down, pentagon; filled
 // for solid lines, open for dashed ones.
 constexpr std::array<int, 6> kFilledMarkers = {7, 5, 9, 13, 11, 15};

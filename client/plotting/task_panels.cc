@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/plotting/display_names.h"
+#include "client/rendering/numbers.h"
 #include "statistics/summary.h"
 
 namespace lengthwise::client {
@@ -75,7 +76,8 @@ std::string MissingTrials(const std::vector<PlotExperiment>& experiments) {
     for (const v1::Trial& trial : experiment.trials) evaluated += finals.count(trial.name());
   }
   if (evaluated == trials) return "";
-  return absl::StrCat(trials - evaluated, " of ", trials, " trials have no final evaluation.");
+  return absl::StrCat(trials - evaluated, " of ", Counted(static_cast<int64_t>(trials), "trial"),
+                      trials - evaluated == 1 ? " has" : " have", " no final evaluation.");
 }
 
 std::vector<std::pair<double, std::vector<double>>> SeedCurves::Values() const {

@@ -61,7 +61,7 @@ absl::Status NoIntervalEvaluation(const std::vector<PlotExperiment>& experiments
 // The error of a figure that needs final evaluations where there are none.
 absl::Status NoFinalEvaluation(const std::vector<PlotExperiment>& experiments);
 
-// "2 of 6 trials have no final evaluation."; empty where all have.
+// "2 of 6 trials have no final evaluation.", "1 of 6 trials has ..."; empty where all have.
 std::string MissingTrials(const std::vector<PlotExperiment>& experiments);
 
 // Columns for so many panels: 1, 2, 3, 2 (four panels), 3, ... at most 4.

@@ -60,7 +60,7 @@ std::string Caption(const AccuracySummary& summary) {
   const bool is_one = summary.axis == "length" || summary.axis == "scale";
   return absl::StrCat(Capitalized(summary.score_title), " by ", summary.axis_title,
                       summary.is_loss ? ", median over trials (" : ", per cent (",
-                      FormatCount(summary.sequences), " sequences per ",
+                      Counted(summary.sequences, "sequence"), " per ",
                       is_one ? summary.axis : summary.axis_title, "; ", WhatIsSeen(summary), ")");
 }
 

@@ -122,6 +122,18 @@ TEST(AccuracySummaryTest, RendersSeenAndUnseenApart) {
             "randomized │  90.0  80.0  85.0 │ 80.0  70.0  75.0\n");
 }
 
+TEST(AccuracySummaryTest, OneGroupIsTheMeanAndStandsOnce) {
+  v1::SummarizeExperimentResponse response;
+  AddCell(response, "sin_cos", 1, {1.0, 0.9, 0.2, 0.1});
+  AddCell(response, "randomized", 1, {0.9, 0.8, 0.8, 0.7});
+  EXPECT_EQ(MakeAccuracyTable(Summarize(Specification(), response), 30).Render(30, Palette(false)),
+            "           │ seen │ not seen\n"
+            "encoding   │  1–2 │      3–4\n"
+            "───────────┼──────┼─────────\n"
+            "sin_cos    │ 95.0 │     15.0\n"
+            "randomized │ 85.0 │     75.0\n");
+}
+
 TEST(AccuracySummaryTest, CountsTrialsThatDidNotSucceed) {
   v1::SummarizeExperimentResponse response;
   AddCell(response, "sin_cos", 0, {}).mutable_trials()->set_running(1);

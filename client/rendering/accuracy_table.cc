@@ -206,7 +206,17 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     if (lengths.empty()) return;
     heading.first = columns.size();
     bool first = true;
-    for (const LengthGroup group : GroupLengths(lengths.size(), most)) {
+    const std::vector<LengthGroup> groups = GroupLengths(lengths.size(), most);
+    if (groups.size() == 1) {
+      // The group is the mean, which is not said twice.
+      accuracy_columns.push_back({nullptr, {}, mean});
+      columns.push_back({.header = GroupName(lengths, groups[0]),
+                         .align = Table::Align::kRight,
+                         .rule_before = true});
+      heading.last = heading.first;
+      return;
+    }
+    for (const LengthGroup group : groups) {
       accuracy_columns.push_back({&lengths, group, nullptr});
       columns.push_back({.header = GroupName(lengths, group),
                          .align = Table::Align::kRight,
@@ -218,6 +228,7 @@ Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_spa
     heading.last = columns.size() - 1;
   };
   add_side(seen, seen_room, &AccuracyRow::seen, seen_heading);
+  if (seen_heading.first == seen_heading.last) seen_heading.header = "seen";
   add_side(unseen, unseen_room, &AccuracyRow::unseen, unseen_heading);
   if (with_deviation) {
     columns.push_back({.header = "±", .align = Table::Align::kRight});

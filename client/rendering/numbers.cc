@@ -18,6 +18,13 @@ std::string FormatCount(int64_t value) {
   return result;
 }
 
+std::string Counted(int64_t count, absl::string_view one, absl::string_view many) {
+  if (count == 1 || many.empty()) {
+    return absl::StrCat(FormatCount(count), " ", one, count == 1 ? "" : "s");
+  }
+  return absl::StrCat(FormatCount(count), " ", many);
+}
+
 std::string FormatClock(absl::Duration duration) {
   if (duration < absl::ZeroDuration() || duration == absl::InfiniteDuration()) return "?";
   const int64_t seconds = absl::ToInt64Seconds(duration + absl::Milliseconds(500));

@@ -14,6 +14,14 @@ TEST(NumbersTest, CountsHaveThousandsSeparators) {
   EXPECT_EQ(FormatCount(-123456), "-123,456");
 }
 
+TEST(NumbersTest, OneIsSingular) {
+  EXPECT_EQ(Counted(0, "trial"), "0 trials");
+  EXPECT_EQ(Counted(1, "trial"), "1 trial");
+  EXPECT_EQ(Counted(1204, "trial"), "1,204 trials");
+  EXPECT_EQ(Counted(1, "map is", "maps are"), "1 map is");
+  EXPECT_EQ(Counted(2, "map is", "maps are"), "2 maps are");
+}
+
 TEST(NumbersTest, DurationsGrowUnits) {
   EXPECT_EQ(FormatClock(absl::Seconds(42)), "0:42");
   EXPECT_EQ(FormatClock(absl::Seconds(59.7)), "1:00");

@@ -69,7 +69,7 @@ RecordWriter::RecordWriter(RecordFormat format, std::vector<std::string> columns
     cells_.push_back({.key = csv ? column : absl::StrCat(JsonText(column), ":"),
                       .value = {},
                       .text = csv ? "" : "null"});
-    if (csv) absl::StrAppend(&buffer_, cells_.size() > 1 ? "," : "", column);
+    if (csv) absl::StrAppend(&buffer_, cells_.size() > 1 ? "," : "", CsvText(column));
   }
   buffer_ += csv ? "\n" : "[";
 }

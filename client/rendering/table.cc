@@ -37,6 +37,10 @@ std::vector<int> Table::Widths(int width) const {
   for (size_t c = 0; c < columns_.size(); ++c) {
     int widest = DisplayWidth(columns_[c].header);
     for (const auto& row : rows_) widest = std::max(widest, DisplayWidth(row[c].text));
+    for (const Group& group : groups_) {
+      if (group.first == c && group.last == c)
+        widest = std::max(widest, DisplayWidth(group.header));
+    }
     widths.push_back(widest);
     total += widest + DisplayWidth(Gap(c, columns_[c]));
   }

@@ -80,7 +80,8 @@ class Table {
   std::set<size_t> rules_;  // in front of the row of this index
 };
 
-// Text as Markdown, HTML (also between quotes) and LaTeX show it unchanged. LaTeX gets commands for
+// Text as Markdown, HTML (also between quotes) and LaTeX show it unchanged; HTML with control
+// characters written out. LaTeX gets commands for
 // the few symbols beyond ASCII that tables here use.
 std::string EscapeMarkdown(absl::string_view text);
 std::string EscapeHtml(absl::string_view text);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/rendering/table.h"
+#include "platform/printable_text.h"
 
 namespace lengthwise::client {
 
@@ -20,7 +21,8 @@ std::string EscapeMarkdown(absl::string_view text) {
 
 std::string EscapeHtml(absl::string_view text) {
   return absl::StrReplaceAll(
-      text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
+      platform::PrintableText(text),
+      {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 std::string EscapeLatex(absl::string_view text) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
 namespace lengthwise::client {
@@ -18,6 +19,7 @@ struct Glyph {
 };
 
 int CodePointWidth(uint32_t c) {
+  if (c == '\n' || c == '\t') return 1;  // Truncate prints them as spaces
   if (c < 0x20 || (c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F)) return 0;
   const bool wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
                     (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
@@ -62,8 +64,10 @@ int DisplayWidth(absl::string_view text) {
   return width;
 }
 
-std::string Truncate(absl::string_view text, int width) {
-  if (DisplayWidth(text) <= width) return std::string(text);
+std::string Truncate(absl::string_view lines, int width) {
+  const std::string text_on_one_line = absl::StrReplaceAll(lines, {{"\n", " "}, {"\t", " "}});
+  absl::string_view text = text_on_one_line;
+  if (DisplayWidth(text) <= width) return text_on_one_line;
   if (width <= 0) return "";
   std::string result;
   int used = 0;
@@ -88,7 +92,8 @@ std::string PadLeft(absl::string_view text, int width) {
 std::string Wrap(absl::string_view text, int width, int indent) {
   std::string result;
   int column = 0;
-  const std::vector<std::string> words = absl::StrSplit(std::string(text), ' ', absl::SkipEmpty());
+  const std::vector<std::string> words =
+      absl::StrSplit(std::string(text), absl::ByAnyChar(" \n\t"), absl::SkipEmpty());
   for (const std::string& word : words) {
     const int word_width = DisplayWidth(word);
     if (column > indent && column + 1 + word_width > width) {

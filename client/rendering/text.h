@@ -11,16 +11,16 @@ namespace lengthwise::client {
 // Columns that UTF-8 text takes in a terminal. Escape sequences take none.
 int DisplayWidth(absl::string_view text);
 
-// Cuts text (without escape sequences) to at most `width` columns, with "…" in the last where
-// something was cut off.
+// Cuts text (without escape sequences) to one line of at most `width` columns, with "…" in the last
+// where something was cut off. Newlines and tabs become spaces.
 std::string Truncate(absl::string_view text, int width);
 
 // Pads with spaces to `width` columns; longer text stays as it is.
 std::string PadRight(absl::string_view text, int width);
 std::string PadLeft(absl::string_view text, int width);
 
-// Breaks text at spaces into lines of at most `width` columns; every line after the first begins
-// with `indent` spaces.
+// Breaks text at spaces, newlines and tabs into lines of at most `width` columns; every line after
+// the first begins with `indent` spaces.
 std::string Wrap(absl::string_view text, int width, int indent);
 
 // With its first letter, of ASCII, in upper case.

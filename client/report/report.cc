@@ -15,19 +15,22 @@
 #include "client/plotting/loss_figure.h"
 #include "client/plotting/projection_figure.h"
 #include "client/rendering/accuracy_summary.h"
+#include "client/rendering/message_json.h"
 #include "client/rendering/numbers.h"
 #include "client/rendering/table.h"
 #include "client/report/assets.h"
 #include "client/report/attention_maps.h"
 #include "client/watching/live_lines.h"
-#include "google/protobuf/util/json_util.h"
+#include "platform/sha256.h"
 #include "platform/version.h"
 
 namespace lengthwise::client {
 namespace {
 
-// Columns of the accuracy table, as characters of a terminal.
+// Columns of the accuracy table, as characters of a terminal, and of the one that phones show
+// first.
 constexpr int kTableWidth = 130;
+constexpr int kPhoneTableWidth = 44;
 constexpr size_t kMostFailures = 50;
 
 struct Section {
@@ -90,13 +93,17 @@ absl::StatusOr<Section> Accuracy(const ReportData& data, const ReportOptions& op
     section.body = "<p>No trial has been evaluated in full.</p>\n";
     return section;
   }
-  section.body = absl::StrCat("<p class=\"soft\">", Caption(summary), ".",
-                              summary.missing_trials > 0
-                                  ? absl::StrCat(" ", FormatCount(summary.missing_trials),
-                                                 " trials are not in it: they have not succeeded.")
-                                  : "",
-                              "</p>\n<div class=\"wide\">",
-                              MakeAccuracyTable(summary, kTableWidth).RenderHtml(), "</div>\n");
+  section.body = absl::StrCat(
+      "<p class=\"soft\">", Caption(summary), ".",
+      summary.missing_trials > 0
+          ? absl::StrCat(" ",
+                         Counted(summary.missing_trials, "trial that has not succeeded is",
+                                 "trials that have not succeeded are"),
+                         " not in it.")
+          : "",
+      "</p>\n<div class=\"wide phone\">", MakeAccuracyTable(summary, kPhoneTableWidth).RenderHtml(),
+      "</div>\n<div class=\"wide\">", MakeAccuracyTable(summary, kTableWidth).RenderHtml(),
+      "</div>\n");
   for (const auto& figure :
        {AccuracyByLengthFigure(data.plots), AccuracyOverTimeFigure(data.plots)}) {
     auto picture = Picture(figure, options.gnuplot);
@@ -123,11 +130,10 @@ absl::StatusOr<Section> Attention(const ReportData& data, const ReportOptions& o
   const auto maps = MakeAttentionMaps(data.plots, options.max_attention_bytes);
   if (!maps.ok()) return maps.status();
   if (maps->left_out > 0) {
-    const bool one = maps->left_out == 1;
     absl::StrAppend(
-        &section.body, "<p class=\"soft\">", maps->left_out, one ? " map is" : " maps are",
+        &section.body, "<p class=\"soft\">", Counted(maps->left_out, "map is", "maps are"),
         " left out, because this file would be too large; `lengthwise attention` shows ",
-        one ? "it" : "them", ".</p>\n");
+        maps->left_out == 1 ? "it" : "them", ".</p>\n");
   }
   if (maps->maps == 0) return section;
   absl::StrAppend(
@@ -188,15 +194,9 @@ Section Setup(const ReportData& data) {
     machines.insert(RanOn(trial.outcome().provenance()));
     programs.insert(RanWith(trial.outcome().provenance()));
   }
-  google::protobuf::util::JsonPrintOptions json;
-  json.add_whitespace = true;
-  json.preserve_proto_field_names = true;
-  std::string specification;
-  if (!google::protobuf::util::MessageToJsonString(data.experiment.specification(), &specification,
-                                                   json)
-           .ok()) {
-    specification = data.experiment.specification().DebugString();
-  }
+  const auto json = MessageJson(data.experiment.specification(), /*indented=*/true);
+  const std::string specification =
+      json.ok() ? *json : data.experiment.specification().DebugString();
   return {.id = "setup",
           .title = "What was run, and on what",
           .body = absl::StrCat("<dl>\n", Item("ran on", absl::StrJoin(machines, "; ")),
@@ -204,6 +204,15 @@ Section Setup(const ReportData& data) {
                                "</dl>\n<details><summary>The whole specification, every default "
                                "filled in</summary>\n<pre>",
                                EscapeHtml(specification), "</pre></details>\n")};
+}
+
+// What a browser lets the file do, whatever text found its way into it: show its own styles and
+// pictures and run its own script. Nothing is fetched, sent or framed.
+std::string ContentSecurityPolicy() {
+  const std::string hash = absl::HexStringToBytes(platform::Sha256Hex(kAttentionViewer));
+  return absl::StrCat(
+      "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-",
+      absl::Base64Escape(hash), "'; base-uri 'none'; form-action 'none'");
 }
 
 }  // namespace
@@ -227,6 +236,9 @@ absl::StatusOr<std::string> RenderReport(const ReportData& data, const ReportOpt
   }
   return absl::StrCat(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"",
+      ContentSecurityPolicy(),
+      "\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>",
       EscapeHtml(ShortName(data.experiment.name())), "</title>\n<style>\n", kReportStyle,
       "</style>\n</head>\n<body>\n<header>\n", Head(data, options), "<nav>\n", links,

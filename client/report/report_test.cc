@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "platform/sha256.h"
 
 namespace lengthwise::client {
 namespace {
@@ -248,6 +249,37 @@ TEST(ReportTest, SectionsWithNothingToShowAreLeftOut) {
   for (const std::string section : {"published", "loss", "attention", "projections", "failures"}) {
     EXPECT_THAT(html, Not(HasSubstr(absl::StrCat("id=\"", section, "\""))));
   }
+}
+
+TEST(ReportTest, ItsPolicyAllowsItsOwnScriptAndNoNetwork) {
+  const std::string html = Render(MakeData());
+  const std::string policy =
+      Between(html, "http-equiv=\"Content-Security-Policy\" content=\"", "\"");
+  EXPECT_THAT(policy, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(policy, Not(HasSubstr("http")));
+  EXPECT_THAT(policy, Not(HasSubstr("*")));
+  EXPECT_THAT(Between(policy, "script-src", ";"), Not(HasSubstr("unsafe")));
+  const std::string script = Between(html, "<script>", "</script>");
+  ASSERT_NE(script, "");
+  EXPECT_THAT(policy,
+              HasSubstr(absl::StrCat(
+                  "'sha256-",
+                  absl::Base64Escape(absl::HexStringToBytes(platform::Sha256Hex(script))), "'")));
+}
+
+TEST(ReportTest, ControlCharactersAreWrittenOut) {
+  ReportData data = MakeData();
+  data.experiment.mutable_specification()->set_description("\x1b]0;title\x07 \u202Etxt");
+  const std::string html = Render(data);
+  EXPECT_THAT(html, HasSubstr("\\x1b]0;title\\x07 \\u202etxt"));
+  EXPECT_THAT(html, Not(HasSubstr("\x1b")));
+}
+
+TEST(ReportTest, ATableForPhonesComesFirst) {
+  const std::string html = Render(MakeData());
+  const size_t narrow = html.find("<div class=\"wide phone\">");
+  ASSERT_NE(narrow, std::string::npos);
+  EXPECT_LT(narrow, html.find("<div class=\"wide\">"));
 }
 
 }  // namespace

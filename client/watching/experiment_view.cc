@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/rendering/component_label.h"
 #include "client/rendering/numbers.h"
 
@@ -66,17 +67,19 @@ ExperimentView::ExperimentView(const std::vector<v1::Trial>& trials, bool from_b
 }
 
 void ExperimentView::AddTrials(const std::vector<v1::Trial>& trials) {
-  const std::vector<std::string> labels = TrialLabels(trials);
+  const std::vector<TrialLabel> labels = TrialLabels(trials);
   std::vector<TrialView> all;
   for (size_t i = 0; i < trials.size(); ++i) {
     if (const auto known = index_.find(trials[i].name()); known != index_.end()) {
       all.push_back(std::move(trials_[known->second]));
-      all.back().label = labels[i];
+      all.back().parts = labels[i];
+      all.back().label = labels[i].Text();
       continue;
     }
     TrialView view;
     view.name = trials[i].name();
-    view.label = labels[i];
+    view.parts = labels[i];
+    view.label = labels[i].Text();
     view.total_steps = trials[i].specification().training().steps();
     view.seen_up_to = trials[i].specification().evaluation().seen_up_to();
     view.reason = trials[i].reason();
@@ -202,33 +205,49 @@ std::optional<absl::Duration> ExperimentView::time_left() const {
   return absl::Seconds(std::max(steps / speed, longest));
 }
 
-std::vector<std::string> TrialLabels(const std::vector<v1::Trial>& trials) {
+std::string TrialLabel::Text() const {
+  const std::string text = absl::StrJoin(names, " ");
+  return absl::StrCat(text, text.empty() || numbers.empty() ? "" : " ", numbers);
+}
+
+std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials) {
   using Part = std::function<std::string(const v1::TrialSpecification&)>;
-  const std::vector<Part> parts = {
+  const std::vector<Part> names = {
       [](const v1::TrialSpecification& s) { return Label(s.task()); },
       [](const v1::TrialSpecification& s) { return Label(s.network()); },
-      [](const v1::TrialSpecification& s) { return Label(s.encoding()); },
-      [](const v1::TrialSpecification& s) {
-        return absl::StrCat("lr ", FormatExact(s.learning_rate()));
-      },
-      [](const v1::TrialSpecification& s) {
-        return s.weight_seed() == s.data_seed()
-                   ? absl::StrCat("seed ", s.weight_seed())
-                   : absl::StrCat("seeds ", s.weight_seed(), "/", s.data_seed());
-      }};
-  std::vector<std::string> labels(trials.size());
-  for (const Part& part : parts) {
-    const bool differs = std::any_of(trials.begin(), trials.end(), [&](const v1::Trial& trial) {
+      [](const v1::TrialSpecification& s) { return Label(s.encoding()); }};
+  const std::vector<Part> numbers = {[](const v1::TrialSpecification& s) {
+                                       return absl::StrCat("lr ", FormatExact(s.learning_rate()));
+                                     },
+                                     [](const v1::TrialSpecification& s) {
+                                       return s.weight_seed() == s.data_seed()
+                                                  ? absl::StrCat("seed ", s.weight_seed())
+                                                  : absl::StrCat("seeds ", s.weight_seed(), "/",
+                                                                 s.data_seed());
+                                     }};
+  const auto differs = [&trials](const Part& part) {
+    return std::any_of(trials.begin(), trials.end(), [&](const v1::Trial& trial) {
       return part(trial.specification()) != part(trials[0].specification());
     });
-    if (!differs) continue;
+  };
+  std::vector<TrialLabel> labels(trials.size());
+  for (const Part& part : names) {
+    if (!differs(part)) continue;
     for (size_t i = 0; i < trials.size(); ++i) {
-      absl::StrAppend(&labels[i], labels[i].empty() ? "" : " ", part(trials[i].specification()));
+      labels[i].names.push_back(part(trials[i].specification()));
+    }
+  }
+  for (const Part& part : numbers) {
+    if (!differs(part)) continue;
+    for (size_t i = 0; i < trials.size(); ++i) {
+      std::string& text = labels[i].numbers;
+      absl::StrAppend(&text, text.empty() ? "" : " ", part(trials[i].specification()));
     }
   }
   for (size_t i = 0; i < trials.size(); ++i) {
-    if (labels[i].empty()) labels[i] = Label(trials[i].specification().encoding());
-    if (labels[i].empty()) labels[i] = trials[i].name();
+    if (!labels[i].Text().empty()) continue;
+    const std::string encoding = Label(trials[i].specification().encoding());
+    labels[i].names = {encoding.empty() ? trials[i].name() : encoding};
   }
   return labels;
 }

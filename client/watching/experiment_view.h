@@ -15,9 +15,22 @@
 
 namespace lengthwise::client {
 
+// The parts of a trial's point of the grid in which it differs from the experiment's other trials;
+// the encoding where it differs in nothing.
+struct TrialLabel {
+  // Labels of components: "bucket_sort", "sin_cos"; as many in all trials of an experiment.
+  std::vector<std::string> names;
+  // "lr 0.001 seed 3".
+  std::string numbers;
+
+  // "bucket_sort sin_cos lr 0.001 seed 3".
+  std::string Text() const;
+};
+
 struct TrialView {
   std::string name;
-  // The parts of its specification in which it differs from the experiment's other trials.
+  // What tells it from the experiment's other trials, in parts and as text.
+  TrialLabel parts;
   std::string label;
   int64_t total_steps = 0;
   int32_t seen_up_to = 0;
@@ -96,9 +109,7 @@ class ExperimentView {
   int64_t last_position_ = 0;
 };
 
-// For each trial the parts of its point of the grid in which the trials differ, such as "sin_cos
-// seed 3"; the encoding where they differ in nothing.
-std::vector<std::string> TrialLabels(const std::vector<v1::Trial>& trials);
+std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials);
 
 // Means over the lengths seen in training and those not seen; not-a-number where there are none.
 TrialView::Accuracy MeanAccuracy(const v1::LengthAccuracies& accuracies, int32_t seen_up_to);

@@ -204,13 +204,18 @@ TEST(ExperimentViewTest, AnEndedTrialHasNoSpeed) {
 
 TEST(TrialLabelsTest, NameOnlyWhatDiffers) {
   std::vector<v1::Trial> trials = TwoTrials();
-  EXPECT_EQ(TrialLabels(trials), (std::vector<std::string>{"none", "sin_cos"}));
+  const auto texts = [&trials] {
+    std::vector<std::string> texts;
+    for (const TrialLabel& label : TrialLabels(trials)) texts.push_back(label.Text());
+    return texts;
+  };
+  EXPECT_EQ(texts(), (std::vector<std::string>{"none", "sin_cos"}));
   trials[1].mutable_specification()->set_weight_seed(3);
   trials[1].mutable_specification()->set_data_seed(3);
   trials[1].mutable_specification()->mutable_encoding()->set_label("randomized");
-  EXPECT_EQ(TrialLabels(trials), (std::vector<std::string>{"none seed 0", "randomized seed 3"}));
+  EXPECT_EQ(texts(), (std::vector<std::string>{"none seed 0", "randomized seed 3"}));
   trials.resize(1);
-  EXPECT_EQ(TrialLabels(trials), std::vector<std::string>{"none"});
+  EXPECT_EQ(texts(), std::vector<std::string>{"none"});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "client/rendering/numbers.h"
 #include "client/rendering/progress_bar.h"
+#include "client/watching/label_fit.h"
 
 namespace lengthwise::client {
 namespace {
@@ -36,8 +37,10 @@ Look LookOf(const TrialView& trial) {
 
 // Widths of the columns; 0 leaves one out.
 struct Layout {
+  LabelFit fit;
   int label = 0;
-  int word = 10;
+  static constexpr int kWord = 10;
+  int word = kWord;
   int bar = 0;
   int steps = 0;
   int loss = 0;
@@ -63,22 +66,23 @@ std::string TimeOf(const TrialView& trial, absl::Time now) {
 
 Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialView*>& shown,
                     const LiveLinesOptions& options) {
-  Layout layout;
-  layout.label = 5;  // "trial"
+  // Two fifths, and of a narrow terminal half; more where trials could not be told apart.
+  const int wanted = std::max({8, options.width * 2 / 5, std::min(40, options.width / 2)});
+  const int most = std::max(8, options.width - (1 + 1 + 2 + Layout::kWord));
+  Layout layout{.fit = LabelFit(view.trials(), std::min(wanted, most), most)};
   int64_t most_steps = 1;
   bool any_accuracy = false;
   bool any_unseen = false;
   // Of all trials, so that columns stay where they are when others are shown.
   for (const TrialView& trial : view.trials()) {
-    layout.label = std::max(layout.label, DisplayWidth(trial.label));
     most_steps = std::max(most_steps, trial.total_steps);
     if (trial.accuracies.empty()) continue;
     any_accuracy = true;
     any_unseen = any_unseen || !std::isnan(trial.accuracies.rbegin()->second.unseen);
   }
   layout.unseen = any_unseen || !any_accuracy;
-  layout.label = std::min(layout.label, std::max(8, options.width * 2 / 5));
-  int longest_time = 9;  // "0:25 left"
+  layout.label = std::max(5, layout.fit.width());  // "trial"
+  int longest_time = 9;                            // "0:25 left"
   for (const TrialView* trial : shown) {
     longest_time = std::max(longest_time, DisplayWidth(TimeOf(*trial, options.now)));
   }
@@ -141,8 +145,8 @@ std::string TrialLine(const TrialView& trial, const Layout& layout, const LiveLi
                       const Palette& palette) {
   const Look look = LookOf(trial);
   std::string line = absl::StrCat(palette(look.paint, look.sign), " ",
-                                  PadRight(Truncate(trial.label, layout.label), layout.label), "  ",
-                                  palette(look.paint, PadRight(look.word, layout.word)));
+                                  PadRight(Truncate(layout.fit(trial), layout.label), layout.label),
+                                  "  ", palette(look.paint, PadRight(look.word, layout.word)));
   if (trial.state == v1::FAILED || trial.state == v1::CANCELLED) {
     const int room = options.width - DisplayWidth(line) - 2;
     if (room > 0) absl::StrAppend(&line, "  ", Truncate(trial.reason, room));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "client/rendering/numbers.h"
 
 namespace lengthwise::client {
@@ -82,7 +83,9 @@ std::optional<std::string> PlainLines::Line(const ExperimentView& view, const v1
       break;
   }
   if (text.empty()) return std::nullopt;
-  return absl::StrCat(absl::FormatTime("%H:%M:%S", time, zone_), "  ", trial->label, "  ", text);
+  // A text of several lines stays one entry: what follows is indented.
+  return absl::StrCat(absl::FormatTime("%H:%M:%S", time, zone_), "  ", trial->label, "  ",
+                      absl::StrReplaceAll(text, {{"\n", "\n    "}}));
 }
 
 }  // namespace lengthwise::client

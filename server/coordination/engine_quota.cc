@@ -22,10 +22,12 @@ absl::Status Engine::CheckQuota(const std::string& owner, int64_t added) {
   if (*unended + added <= limit) return absl::OkStatus();
   return ExhaustedFor(
       kTryAgain,
-      absl::StrCat(owner, " has ", *unended, " trials that have not ended, and ", added,
-                   " more would pass the limit of ", limit,
-                   "; submit fewer, wait, cancel some, or have the server's --max_unended_trials "
-                   "raised"));
+      absl::StrCat(
+          owner, " has ", *unended,
+          *unended == 1 ? " trial that has not ended, and " : " trials that have not ended, and ",
+          added, " more would pass the limit of ", limit,
+          "; submit fewer, wait, cancel some, or have the server's --max_unended_trials "
+          "raised"));
 }
 
 }  // namespace lengthwise::server

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "platform/failpoint.h"
+#include "proto/printable_message.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
@@ -39,6 +40,7 @@ void EventStream::OnReadDone(bool ok) {
     }
   }
   if (ok) {
+    MakePrintable(request);
     coordinator_.StoreEvents(
         std::move(request),
         [self = shared_from_this(), index](absl::StatusOr<v1::StreamEventsResponse> answer) {

@@ -142,7 +142,7 @@ grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
       AdmitChange(*context, "lengthwise.v1.ExperimentService/CancelExperiment", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   absl::Status status = CheckExperimentName("name", request->name());
-  if (status.ok()) status = CheckLength("reason", request->reason(), kMaxReasonBytes);
+  if (status.ok()) status = CheckText("reason", request->reason(), kMaxReasonBytes);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   coordinator_.CancelExperiment(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
@@ -197,7 +197,7 @@ grpc::ServerUnaryReactor* ExperimentService::ListTrials(grpc::CallbackServerCont
   if (!caller.ok()) return Answer(context, caller.status());
   absl::Status status = CheckExperimentName("parent", request->parent());
   if (status.ok()) status = CheckPage(request->page_size(), request->page_token());
-  if (status.ok()) status = CheckLength("filter", request->filter(), kMaxFilterBytes);
+  if (status.ok()) status = CheckText("filter", request->filter(), kMaxFilterBytes);
   if (!status.ok()) return Answer(context, status);
   return Answer(context, response, coordinator_.ListTrials(*request));
 }
@@ -209,7 +209,7 @@ grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerCon
       AdmitChange(*context, "lengthwise.v1.ExperimentService/CancelTrial", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   absl::Status status = CheckTrialName("name", request->name());
-  if (status.ok()) status = CheckLength("reason", request->reason(), kMaxReasonBytes);
+  if (status.ok()) status = CheckText("reason", request->reason(), kMaxReasonBytes);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   coordinator_.CancelTrial(*request, PrincipalOf(*caller), AnswerLater(reactor, response));

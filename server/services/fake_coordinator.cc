@@ -220,6 +220,11 @@ std::vector<int64_t> FakeCoordinator::stored() {
   return stored_;
 }
 
+std::vector<std::string> FakeCoordinator::worker_texts() {
+  platform::MutexLock lock(mutex_);
+  return worker_texts_;
+}
+
 void FakeCoordinator::set_backup(std::vector<v1::BackUpResponse> responses) {
   platform::MutexLock lock(mutex_);
   backup_ = std::move(responses);

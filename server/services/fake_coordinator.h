@@ -56,6 +56,8 @@ class FakeCoordinator : public Coordinator {
   int64_t held_answers();
   // Last sequence numbers of the requests of StoreEvents, in the order of their arrival.
   std::vector<int64_t> stored();
+  // Free text that workers sent: devices of registrations, reasons of releases, lines of logs.
+  std::vector<std::string> worker_texts();
   int64_t subscriptions();
   int64_t reads();
   int64_t open_writers();
@@ -191,6 +193,7 @@ class FakeCoordinator : public Coordinator {
   std::vector<v1::BackUpResponse> backup_ ABSL_GUARDED_BY(mutex_);
   v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
   std::vector<int64_t> stored_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> worker_texts_ ABSL_GUARDED_BY(mutex_);
 
   // Held while watchers are called, so that a subscription's end waits for a call under way.
   platform::Mutex watchers_mutex_;

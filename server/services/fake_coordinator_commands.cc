@@ -97,6 +97,10 @@ void FakeCoordinator::CancelTrial(v1::CancelTrialRequest request, std::string ca
 
 void FakeCoordinator::RegisterWorker(v1::RegisterWorkerRequest request,
                                      Callback<v1::RegisterWorkerResponse> done) {
+  {
+    platform::MutexLock lock(mutex_);
+    worker_texts_.push_back(request.worker().provenance().device());
+  }
   v1::RegisterWorkerResponse response;
   response.mutable_lease_duration()->set_seconds(30);
   done(std::move(response));
@@ -123,6 +127,10 @@ void FakeCoordinator::Heartbeat(v1::HeartbeatRequest request,
 
 void FakeCoordinator::ReleaseLease(v1::ReleaseLeaseRequest request,
                                    Callback<v1::ReleaseLeaseResponse> done) {
+  {
+    platform::MutexLock lock(mutex_);
+    worker_texts_.push_back(request.reason());
+  }
   done(v1::ReleaseLeaseResponse());
 }
 
@@ -140,6 +148,9 @@ void FakeCoordinator::StoreEvents(v1::StreamEventsRequest request,
   {
     platform::MutexLock lock(mutex_);
     if (result.ok()) stored_.push_back(result->acknowledged_sequence());
+    for (const v1::Event& event : request.events()) {
+      if (event.has_log_line()) worker_texts_.push_back(event.log_line().text());
+    }
     if (stopped_) {
       result = absl::UnavailableError("the server is stopping");
     } else if (!next_store_.ok()) {

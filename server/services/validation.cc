@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "platform/printable_text.h"
 #include "server/resource_id.h"
 #include "server/services/status.h"
 
@@ -50,7 +51,7 @@ absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owne
         "request_id",
         absl::StrCat("has ", request_id.size(), " bytes; accepted: at most ", kMaxRequestIdLength));
   }
-  return CheckLength("owner", owner, 200);
+  return CheckText("owner", owner, 200);
 }
 
 }  // namespace
@@ -89,10 +90,15 @@ absl::Status CheckPage(int32_t page_size, absl::string_view page_token) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLength(absl::string_view field, absl::string_view text, int64_t max_bytes) {
-  if (static_cast<int64_t>(text.size()) <= max_bytes) return absl::OkStatus();
-  return InvalidField(
-      field, absl::StrCat("is ", text.size(), " bytes; accepted: at most ", max_bytes, " bytes"));
+absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t max_bytes) {
+  if (static_cast<int64_t>(text.size()) > max_bytes) {
+    return InvalidField(
+        field, absl::StrCat("is ", text.size(), " bytes; accepted: at most ", max_bytes, " bytes"));
+  }
+  if (!platform::IsPrintable(text)) {
+    return InvalidField(field, "has control characters; accepted: text, lines and tabs");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {

@@ -28,8 +28,9 @@ absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_vi
 // A page size is 0 to 1,000 (what 0 means is the rpc's matter); a token at most 512 printable ASCII
 // characters (what it says is the coordinator's matter).
 absl::Status CheckPage(int32_t page_size, absl::string_view page_token);
-// At most `max_bytes`; for free texts such as owners, reasons and filters.
-absl::Status CheckLength(absl::string_view field, absl::string_view text, int64_t max_bytes);
+// At most `max_bytes` without control characters other than newlines and tabs; for free texts such
+// as owners, reasons and filters.
+absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t max_bytes);
 
 // Sizes, presence of the source, request_id, unknown fields. The specification's own fields are
 // resolved later.

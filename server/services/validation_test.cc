@@ -78,6 +78,20 @@ TEST(CreateExperiment, AMessageOfFiveMegabytesIsRefused) {
               HasSubstr("specification: is 5000005 bytes; a specification has at most 1048576"));
 }
 
+TEST(FreeText, HasNoControlCharacters) {
+  EXPECT_TRUE(CheckText("reason", "two lines\n\tand a tab", 100).ok());
+  EXPECT_THAT(Message(CheckText("reason", "\x1b[31mred", 100)),
+              HasSubstr("reason: has control characters; accepted: text, lines and tabs"));
+  EXPECT_THAT(Message(CheckText("filter", "long", 3)), HasSubstr("filter: is 4 bytes"));
+
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_name("e");
+  request.set_owner("ada");
+  EXPECT_TRUE(CheckCreateExperiment(request).ok());
+  request.set_owner("ada\u202E");
+  EXPECT_THAT(Message(CheckCreateExperiment(request)), HasSubstr("owner: has control characters"));
+}
+
 TEST(CreateExperiment, ATextNeedsItsFormat) {
   v1::CreateExperimentRequest request;
   request.mutable_specification_text()->set_text("name: a");

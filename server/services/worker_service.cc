@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/printable_message.h"
 #include "server/services/artifact_upload.h"
 #include "server/services/event_stream.h"
 #include "server/services/refused_stream.h"
@@ -14,6 +15,14 @@ namespace lengthwise::server {
 namespace {
 
 constexpr int64_t kMaxWaitSeconds = 60;
+
+// What a worker says of itself is stored and shown to people. Its control characters are written
+// out, not refused: they may come from a library's error, and the training is sound.
+template <typename Request>
+Request Printable(Request request) {
+  MakePrintable(request);
+  return request;
+}
 
 }  // namespace
 
@@ -27,7 +36,7 @@ grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerCont
     return Answer(context, status);
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.RegisterWorker(*request, AnswerLater(reactor, response));
+  coordinator_.RegisterWorker(Printable(*request), AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -58,7 +67,7 @@ grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* 
       gate_.Admit(*context, "lengthwise.v1.WorkerService/Heartbeat", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.Heartbeat(*request, AnswerLater(reactor, response));
+  coordinator_.Heartbeat(Printable(*request), AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -69,7 +78,7 @@ grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContex
       gate_.Admit(*context, "lengthwise.v1.WorkerService/ReleaseLease", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.ReleaseLease(*request, AnswerLater(reactor, response));
+  coordinator_.ReleaseLease(Printable(*request), AnswerLater(reactor, response));
   return reactor;
 }
 

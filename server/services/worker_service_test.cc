@@ -300,6 +300,33 @@ TEST_F(WorkerServiceTest, TheCoordinatorIsToldOfAWorkerThatWaitsNoMore) {
   for (std::thread& worker : workers) worker.join();
 }
 
+TEST_F(WorkerServiceTest, ControlCharactersOfWorkersAreWrittenOut) {
+  v1::RegisterWorkerRequest registration;
+  registration.mutable_worker()->set_worker_id("n07-cpu-1");
+  registration.mutable_worker()->set_max_pack_size(4);
+  registration.mutable_worker()->mutable_provenance()->set_device("\x1b]0;title\x07");
+  v1::RegisterWorkerResponse registered;
+  grpc::ClientContext register_context;
+  ASSERT_TRUE(stub_->RegisterWorker(&register_context, registration, &registered).ok());
+
+  v1::ReleaseLeaseRequest release;
+  release.set_reason("\x1b[2J");
+  v1::ReleaseLeaseResponse released;
+  grpc::ClientContext release_context;
+  ASSERT_TRUE(stub_->ReleaseLease(&release_context, release, &released).ok());
+
+  const auto stream = stub_->StreamEvents(&context_);
+  v1::StreamEventsRequest batch = Batch(1);
+  batch.mutable_events(0)->mutable_log_line()->set_text("50 %\rdone\n\tat line 3");
+  ASSERT_TRUE(stream->Write(batch));
+  v1::StreamEventsResponse stored;
+  ASSERT_TRUE(stream->Read(&stored));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_THAT(coordinator_.worker_texts(),
+              testing::ElementsAre("\\x1b]0;title\\x07", "\\x1b[2J", "50 %\\x0ddone\n\tat line 3"));
+}
+
 TEST_F(WorkerServiceTest, UnaryCallsAnswerWhatTheCoordinatorSays) {
   v1::RegisterWorkerRequest registration;
   registration.mutable_worker()->set_worker_id("n07-cpu-1");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the commands that a document shows, and compares what they print with what it says.
 
-  run_documented.py DOCUMENT --programs DIR
+  run_documented.py DOCUMENT --lengthwise PROGRAM --lengthwise_server PROGRAM --lengthwise_worker PROGRAM [--rewrite]
 
 Before every block stands a comment, which readers do not see:
 
@@ -12,13 +12,16 @@ Before every block stands a comment, which readers do not see:
   <!-- runs, within 60 s -->         each command is run until it prints what it should, for so long
   <!-- runs, few steps -->           from here on the specifications of experiments/ take a few steps, like those in quick/
   <!-- input of `COMMAND` -->         COMMAND is run with the block as its standard input, and must end with 0
+  <!-- printed by `COMMAND`, numbers of PROCESSOR -->
+                                     COMMAND, in a directory with experiments/ as they are, prints the block: to the letter on
+                                     such a processor, elsewhere with other numbers; --rewrite puts in what it prints here
   <!-- not run: WHY -->
 
 Where lines of a block begin with "$ ", they are the commands, and the others are what they print, to the letter; "..." on a
 line of its own stands for any lines. What ends in "&" goes on in the background to the end, and none of it may end before:
 servers, workers and Prometheus, whose addresses take the place of 127.0.0.1:7070 (API), 127.0.0.1:9464 (metrics) and
 127.0.0.1:9090 (Prometheus). What a line exports holds for those after it. Everything happens in an empty directory with bazel-bin/,
-deploy/, experiments/ and tests/documentation/files/*. The quick/ specifications are cut to a few steps, the others beside them are
+deploy/, docs/*.yaml and experiments/. The quick/ specifications are cut to a few steps, the others beside them are
 evaluated more often, and Prometheus scrapes each second.
 """
 
@@ -36,7 +39,9 @@ import time
 BLOCK = re.compile(r"^(?:<!-- (?P<mark>(?:(?!-->).)*?) -->\n)?```[a-z]*\n(?P<text>.*?)^```$", re.M | re.S)
 BACKGROUND = re.compile(r"(?P<command>.*?)\s*&\s*(#.*)?$")
 EXPORT = re.compile(r"export (?P<settings>(\w+=\S+\s*)+)(#.*)?$")
-NUMBER = re.compile(r"((?<=\s)-)?\d[\d.,:]*(e[-+]\d+)?")
+PRINTED = re.compile(r"`(?P<command>[^`]+)`, numbers of (?P<processor>.+)")
+NUMBER = re.compile(r"((?<=\s)-)?\d[\d.,:]*(e[-+]\d+)?|[▁-█┊]+")
+CURVE = re.compile(r"[⠀-⣿]")
 SECONDS = 600
 
 
@@ -54,6 +59,8 @@ class Runner:
             built = directory / "bazel-bin" / name.replace("lengthwise_", "").replace("lengthwise", "client")
             built.mkdir(parents=True)
             (built / name).symlink_to(programs[name])
+        self.checkout = directory / ".checkout"
+        shutil.copytree(root / "experiments", self.checkout / "experiments")
         shutil.copytree(root / "experiments", directory / "experiments")
         self.cut("**/quick/*.yaml")
         for path in (directory / "experiments").glob("*.yaml"):
@@ -63,8 +70,9 @@ class Runner:
         for path in (directory / "deploy").rglob("*.yml"):
             path.chmod(0o644)
             path.write_text(re.sub(r"^  (scrape|evaluation)_interval: \d+s", r"  \1_interval: 1s", path.read_text(), flags=re.M))
-        for path in (root / "tests/documentation/files").iterdir():
-            shutil.copy(path, directory)
+        (directory / "docs").mkdir()
+        for path in (root / "docs").glob("*.yaml"):
+            shutil.copy(path, directory / "docs")
         self.environment = dict(
             os.environ,
             PATH=f"{binaries}:{os.environ['PATH']}",
@@ -149,6 +157,19 @@ class Runner:
         elif not as_said:
             self.failures.append(f"$ {command}\nis documented to print\n{expected}\nand prints\n{printed}")
 
+    def printed(self, command):
+        """What a command prints in a checkout; None where it fails."""
+        self.commands += 1
+        began = time.time()
+        done = subprocess.run(["bash", "-c", command], cwd=self.checkout, env=self.environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS, check=False)
+        print(f"{time.time() - began:6.1f} s  {command}", flush=True)
+        text = done.stdout.decode("utf-8", "replace")
+        if done.returncode == 0:
+            return text
+        self.failures.append(f"$ {command}\nended with {done.returncode} instead of 0:\n{text}")
+        return None
+
     def stop(self):
         for command, process, log in self.background:
             if process.poll() is not None:
@@ -161,8 +182,23 @@ class Runner:
                 process.kill()
 
 
+def processor():
+    """What decides the last bits of numbers: the processor's maker and its vector instructions, as LibTorch tells them apart."""
+    about = pathlib.Path("/proc/cpuinfo").read_text()
+    vendor = re.search(r"^vendor_id\s*: (\S+)", about, re.M)
+    flags = set((re.search(r"^flags\s*: (.*)", about, re.M) or ["", ""])[1].split())
+    wide = {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags
+    return f"{vendor[1] if vendor else 'unknown'} {'AVX-512' if wide else 'AVX2' if 'avx2' in flags else 'SSE'}"
+
+
+def as_block(printed):
+    """What was printed as a document holds it: without spaces at the ends of lines."""
+    return "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))
+
+
 def without_numbers(text):
-    """Nor the widths of columns, which are those of their numbers."""
+    """Nor the widths of columns, which are those of their numbers, nor a chart of them, which comes last."""
+    text = text[:text.rfind("\n", 0, chart.start()) + 1].rstrip("\n") if (chart := CURVE.search(text)) else text
     return re.sub(r" +", " ", re.sub(r"─+", "─", NUMBER.sub("0", text)))
 
 
@@ -171,7 +207,7 @@ def same(expected, printed, other_numbers):
         expected, printed = without_numbers(expected), without_numbers(printed)
     pattern = "\n".join(r"(?:.*\n)*?.*" if line.strip() == "..." else re.escape(line.rstrip())
                         for line in expected.strip("\n").split("\n"))
-    return re.fullmatch(pattern, "\n".join(line.rstrip() for line in printed.strip("\n").split("\n"))) is not None
+    return re.fullmatch(pattern, as_block(printed)) is not None
 
 
 def commands_of(text):
@@ -194,16 +230,20 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path.cwd(), help="of the source tree")
     for name in ("lengthwise", "lengthwise_server", "lengthwise_worker"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
+    parser.add_argument("--rewrite", action="store_true", help="only put what \"printed by\" commands print into the document")
     options = parser.parse_args()
     text = options.document.read_text()
     programs = {name: getattr(options, name).absolute() for name in ("lengthwise", "lengthwise_server", "lengthwise_worker")}
     blocks = list(BLOCK.finditer(text))
+    rewritten = text
     run = 0
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as directory:
         runner = Runner(options.root.absolute(), programs, pathlib.Path(directory))
         try:
             for block in blocks:
-                kind, how = re.match(r"(runs|not run: .|input of|)(.*)", block["mark"] or "", re.S).groups()
+                kind, how = re.match(r"(runs|not run: .|input of|printed by|)(.*)", block["mark"] or "", re.S).groups()
+                if options.rewrite and kind != "printed by":
+                    continue
                 if not kind:
                     line = text[:block.start()].count("\n") + 1
                     runner.failures.append(f"line {line}: no comment says whether the block runs, or why it does not")
@@ -212,6 +252,16 @@ def main():
                 run += 1
                 if kind == "input of":
                     runner.run(re.match(r" `([^`]+)`", how)[1], 0, None, given=block["text"])
+                    continue
+                if kind == "printed by":
+                    shown = PRINTED.match(how.strip())
+                    printed = runner.printed(shown["command"])
+                    if options.rewrite and printed is not None:
+                        mark = f"<!-- printed by `{shown['command']}`, numbers of {processor()} -->\n"
+                        rewritten = rewritten.replace(block[0], f"{mark}```\n{as_block(printed)}\n```")
+                    elif printed is not None and not same(block["text"], printed, shown["processor"] != processor()):
+                        runner.failures.append(f"$ {shown['command']}\nis documented to print\n{block['text']}\nand prints\n"
+                                               f"{printed}\ndocs/refresh_numbers.sh puts new numbers in")
                     continue
                 if "few steps" in how:
                     runner.cut("*.yaml")
@@ -223,6 +273,8 @@ def main():
                     runner.run(command, codes[min(index, len(codes) - 1)], printed, "other numbers" in how, seconds)
         finally:
             runner.stop()
+    if rewritten != text:
+        options.document.write_text(rewritten)
     for failure in runner.failures:
         print(f"FAILED {options.document}: {failure}")
     print(f"{options.document}: {runner.commands} commands in {run} of {len(blocks)} blocks, {len(runner.failures)} failed")

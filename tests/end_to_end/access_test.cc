@@ -211,7 +211,8 @@ TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
   EXPECT_THAT(Refusal(Client("ada", {"list", "--tls_ca", stranger_->ca()})),
               HasSubstr("is not the authority that signed it"));
   const Result plain = Run({kClient, "list", "--server", *address_}, {{"LENGTHWISE_CONFIG", ""}});
-  EXPECT_THAT(Refusal(plain), HasSubstr("if it speaks TLS, set tls_ca"));
+  EXPECT_THAT(Refusal(plain), AllOf(HasSubstr("if it speaks TLS, set tls_ca"),
+                                    Not(HasSubstr("start `lengthwise_server`"))));
   EXPECT_THAT(Refusal(Run({kClient, "list", "--server", "head.example.org:7070", "--token_file",
                            File("ada.token")})),
               HasSubstr("in plain text"));

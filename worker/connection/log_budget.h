@@ -17,8 +17,8 @@ inline constexpr int64_t kMaxLogLines = 1000;
 // Bytes of a line; what is longer is cut and says so.
 inline constexpr size_t kMaxLogLineBytes = 8 << 10;
 
-// At most `max_bytes` of a text, and a word about what was cut; bytes that are not UTF-8, which no
-// message may carry, become question marks.
+// platform::PrintableText, which every message may carry, cut to `max_bytes` and a word about what
+// was cut.
 std::string PlainText(absl::string_view text, size_t max_bytes);
 
 class LogBudget {

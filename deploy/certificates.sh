@@ -1,4 +1,8 @@
-# Certificates as a house has them, for a day: an authority, a server at 127.0.0.1 and a worker.
+#!/usr/bin/env bash
+# Makes certificates in the current directory to try TLS with: an authority (house-ca), a server at 127.0.0.1 (server) and a
+# worker (gpus). They expire after a day.
+#
+#   deploy/certificates.sh
 set -euo pipefail
 new() { openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 "$@"; }
 new -x509 -keyout house-ca.key -out house-ca.pem -subj /CN=house

@@ -1,0 +1,151 @@
+// Text of others reaches no output in a form that steers a terminal, whichever command prints it.
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/commands_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/printable_text.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A title, a cleared screen, a colour, a line that is written over, C1's CSI and a bidi override.
+constexpr char kHostile[] = "\x1b]0;title\x07\x1b[2J\x1b[31m\rover\u009b2J\u202Etxt";
+constexpr char kTrial[] = "experiments/e-1/trials/bucket_sort-none";
+
+class HostileTextTest : public CommandsTest {
+ protected:
+  HostileTextTest() {
+    setenv("LENGTHWISE_CONFIG", "", 1);
+    server_.AddExperiment("e-1", {"none"});
+    server_.SetText("experiments/e-1", kHostile);
+
+    v1::Worker worker;
+    worker.set_worker_id(absl::StrCat("n07", kHostile));
+    worker.mutable_provenance()->set_device(kHostile);
+    worker.mutable_provenance()->set_host(kHostile);
+    worker.add_trials(absl::StrCat(kTrial, kHostile));
+    server_.AddWorker(worker);
+
+    v1::QueryLengthAccuraciesResponse::Evaluation evaluation;
+    evaluation.set_trial(kTrial);
+    evaluation.set_step(200);
+    v1::LengthAccuracies& accuracies = *evaluation.mutable_accuracies();
+    accuracies.set_final(true);
+    for (const int length : {1, 4}) {
+      accuracies.add_lengths(length);
+      accuracies.add_accuracies(0.5);
+      accuracies.add_losses(1);
+    }
+    auto& metric = *accuracies.add_metrics();
+    metric.set_name(kHostile);
+    metric.add_values(0.5);
+    metric.add_values(0.5);
+    server_.AddEvaluation(evaluation);
+  }
+
+  // What WatchExperiment answers next: the trial's log, with hostile text in every line.
+  void AddWatch() {
+    v1::WatchExperimentResponse response;
+    const auto add = [&response]() -> v1::Event& {
+      v1::Event& event = *response.add_events();
+      event.set_position(response.events_size());
+      event.set_trial(kTrial);
+      return event;
+    };
+    v1::StateChange& started = *add().mutable_state_change();
+    started.set_to(v1::RUNNING);
+    started.set_worker(kHostile);
+    v1::LogLine& line = *add().mutable_log_line();
+    line.set_severity(v1::LogLine::WARNING);
+    line.set_text(kHostile);
+    v1::StateChange& failed = *add().mutable_state_change();
+    failed.set_to(v1::FAILED);
+    failed.set_reason(kHostile);
+    failed.set_actor(kHostile);
+    response.set_caught_up(true);
+    server_.AddWatchScript({{response}, grpc::Status::OK});
+  }
+
+  void ExpectPrintable(const std::vector<std::string>& arguments) {
+    const std::string typed = absl::StrJoin(arguments, " ");
+    AddWatch();
+    Run(arguments);
+    EXPECT_TRUE(platform::IsPrintable(out_)) << typed << " prints\n" << out_;
+    EXPECT_TRUE(platform::IsPrintable(err_)) << typed << " says\n" << err_;
+    // It was there, and is shown.
+    EXPECT_THAT(out_ + err_, AnyOf(HasSubstr("\\x1b]0;title"), HasSubstr("\\\\x1b]0;title")))
+        << typed;
+  }
+};
+
+TEST_F(HostileTextTest, IsWrittenOutByEveryCommand) {
+  for (const std::string output : {"table", "json", "csv"}) {
+    ExpectPrintable({"list", "--output", output});
+    ExpectPrintable({"show", "e-1", "--output", output});
+    ExpectPrintable({"show", "e-1/0", "--output", output});
+    ExpectPrintable({"workers", "--output", output});
+    if (output != "table") ExpectPrintable({"results", "e-1", "--output", output});
+    if (output != "csv") ExpectPrintable({"logs", "e-1/0", "--output", output});
+    if (output != "csv") ExpectPrintable({"watch", "e-1", "--output", output});
+  }
+}
+
+TEST_F(HostileTextTest, IsWrittenOutInTheLiveView) {
+  terminal_ = {.width = 120, .height = 20};
+  AddWatch();
+  Run({"watch", "e-1"});
+  EXPECT_THAT(out_, HasSubstr("\\x1b]0;title"));
+  EXPECT_THAT(out_, Not(HasSubstr("\x1b]0;")));
+  EXPECT_THAT(out_, Not(HasSubstr("\rover")));
+}
+
+TEST_F(HostileTextTest, IsWrittenOutInErrors) {
+  server_.SetCaller({grpc::StatusCode::PERMISSION_DENIED, kHostile}, {});
+  EXPECT_EQ(Run({"auth", "whoami"}), kFailure);
+  EXPECT_TRUE(platform::IsPrintable(err_)) << err_;
+  EXPECT_THAT(err_, HasSubstr("\\x1b]0;title"));
+
+  const std::string path = File("hostile.yaml", "name: \"\\e]0;title\\a\"\n");
+  EXPECT_EQ(Run({"validate", path}), kUsage);
+  EXPECT_TRUE(platform::IsPrintable(err_)) << err_;
+  EXPECT_THAT(err_, HasSubstr("\\x1b]0;title"));
+}
+
+TEST_F(HostileTextTest, IsWrittenOutInFiles) {
+  AddWatch();
+  const std::string exported = testing::TempDir() + "/exported";
+  ASSERT_EQ(Run({"export", "e-1", "--format", "csv", "-o", exported}), kSuccess) << err_;
+  for (const std::string name : {"trials.csv", "length_accuracies.csv", "columns.json"}) {
+    std::ifstream file(exported + "/" + name);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    EXPECT_TRUE(platform::IsPrintable(text)) << name << ":\n" << text;
+  }
+  const std::string report = testing::TempDir() + "/report.html";
+  ASSERT_EQ(Run({"report", "e-1", "-o", report}), kSuccess) << err_;
+  std::ifstream file(report);
+  const std::string html((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_TRUE(platform::IsPrintable(html));
+  EXPECT_THAT(html, HasSubstr("\\x1b]0;title"));
+}
+
+TEST_F(HostileTextTest, ANewlineForgesNoRow) {
+  server_.SetText("experiments/e-1", "first\nexperiments/forged  ada  done");
+  EXPECT_EQ(Run({"list"}), kSuccess);
+  EXPECT_THAT(out_, Not(HasSubstr("\nexperiments/forged")));
+  EXPECT_EQ(Run({"show", "e-1"}), kSuccess);
+  EXPECT_THAT(out_, Not(HasSubstr("\nexperiments/forged")));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

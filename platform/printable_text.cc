@@ -1,0 +1,84 @@
+#include "platform/printable_text.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+
+namespace lengthwise::platform {
+namespace {
+
+struct Character {
+  size_t bytes = 1;
+  uint32_t code_point = 0;
+  bool valid = true;
+};
+
+Character First(absl::string_view text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  if (byte < 0x80) return {1, byte};
+  const size_t length = byte >= 0xF5   ? 0
+                        : byte >= 0xF0 ? 4
+                        : byte >= 0xE0 ? 3
+                        : byte >= 0xC2 ? 2
+                                       : 0;
+  if (length == 0 || length > text.size()) return {1, byte, false};
+  uint32_t code_point = byte & (0x7F >> length);
+  for (size_t i = 1; i < length; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return {1, byte, false};
+    code_point = code_point << 6 | (next & 0x3F);
+  }
+  // A longer form than needed would hide a control character.
+  constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  const bool surrogate = code_point >= 0xD800 && code_point <= 0xDFFF;
+  if (code_point < kLeast[length] || code_point > 0x10FFFF || surrogate) return {1, byte, false};
+  return {length, code_point};
+}
+
+bool IsControl(uint32_t c) {
+  return (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7F && c <= 0x9F) ||
+         // Bidirectional: marks; embeddings and overrides, after the two separators; isolates.
+         c == 0x61C || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
+         (c >= 0x2066 && c <= 0x2069);
+}
+
+// Bytes in front of the first character that is written out.
+size_t PrintableBytes(absl::string_view text) {
+  size_t bytes = 0;
+  while (bytes < text.size()) {
+    const Character next = First(text.substr(bytes));
+    if (!next.valid || IsControl(next.code_point)) break;
+    bytes += next.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string PrintableText(absl::string_view text) {
+  std::string result;
+  while (true) {
+    const size_t plain = PrintableBytes(text);
+    result.append(text.data(), plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return result;
+    const Character control = First(text);
+    const bool is_byte = !control.valid || control.code_point <= 0x7F;
+    if (is_byte) {
+      absl::StrAppendFormat(&result, "\\x%02x", control.code_point);
+    } else {
+      absl::StrAppendFormat(&result, "\\u%04x", control.code_point);
+    }
+    text.remove_prefix(control.bytes);
+  }
+}
+
+bool IsPrintable(absl::string_view text) { return PrintableBytes(text) == text.size(); }
+
+std::string PrintableLine(absl::string_view text) {
+  return absl::StrReplaceAll(PrintableText(text), {{"\n", " "}, {"\t", " "}});
+}
+
+}  // namespace lengthwise::platform
