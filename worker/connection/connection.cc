@@ -45,6 +45,7 @@ Connection::~Connection() = default;
 absl::Status Connection::Run() {
   v1::WorkerDescription description;
   description.set_worker_id(options_.worker_id);
+  description.set_experiment(options_.experiment);
   *description.mutable_provenance() = runner_.provenance();
   description.set_max_pack_size(std::max(1, runner_.max_pack_size()));
   description.set_api_version(platform::kWorkerApiVersion);
