@@ -225,6 +225,10 @@ absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatReque
       scheduler_->Heartbeat(request.worker_id(), tokens, Now());
   if (!directives.ok()) return directives.status();
   fleet_.Heartbeat(request.worker_id(), request.measurements(), Now(), clock_.wall());
+  if (request.stopping()) {
+    scheduler_->Unregister(request.worker_id());
+    fleet_.Stop(request.worker_id());
+  }
   for (const v1::PackCapacity& capacity : request.capacities()) {
     scheduler_->SetCapacity(request.worker_id(), capacity.shape(), capacity.max_pack_size());
   }
