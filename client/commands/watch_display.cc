@@ -211,7 +211,7 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
     }
   }
   if (!end->ok()) return *end;
-  return view.Counts().failed() > 0 ? kFailure : kSuccess;
+  return view.Counts().failed() + view.Counts().cancelled() > 0 ? kFailure : kSuccess;
 }
 
 }  // namespace lengthwise::client

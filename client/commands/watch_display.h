@@ -21,7 +21,7 @@ struct WatchOptions {
 };
 
 // Draws a live view on a terminal, lines elsewhere, or with --output json one event a line. Returns
-// kSuccess, kFailure when a trial has failed, kInterrupted after Ctrl-C.
+// kSuccess, kFailure when a trial has failed or was cancelled, kInterrupted after Ctrl-C.
 absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
                                     const WatchOptions& options);
 
