@@ -16,6 +16,10 @@ struct WatchOptions {
   int64_t from = 0;
   // End as soon as a trial runs.
   bool until_running = false;
+  // Where lines are printed: none of what is stored, only of what follows.
+  bool news_only = false;
+  // Called once, when what is stored has come; an error ends the watch with it.
+  std::function<absl::Status()> caught_up;
   // Asked a few times a second; an error ends the watch with it.
   std::function<absl::Status()> check;
 };

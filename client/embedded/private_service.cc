@@ -123,12 +123,13 @@ absl::Status PrivateService::Launch(const std::string& name, std::vector<std::st
   return absl::OkStatus();
 }
 
-absl::Status PrivateService::StartWorker(const std::string& device, int threads) {
+absl::Status PrivateService::StartWorker(const std::string& device, int threads,
+                                         const std::string& experiment) {
   auto program = FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY");
   if (!program.ok()) return program.status();
-  return Launch(
-      absl::StrCat("worker-", children_.size()),
-      {*program, "--server", address_, "--device", device, "--threads", absl::StrCat(threads)});
+  return Launch(absl::StrCat("worker-", children_.size()),
+                {*program, "--server", address_, "--device", device, "--threads",
+                 absl::StrCat(threads), "--experiment", experiment});
 }
 
 absl::Status PrivateService::Check() {
