@@ -57,10 +57,22 @@ deploy/install.sh --strict "${packages[@]}"
 # not need them. Without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
 requirements=tests/python/requirements.txt
-if cmp --silent "$requirements" "$test_tools/requirements.txt" ||
-  { /usr/bin/python3 -m venv "$test_tools" &&
-    "$test_tools/bin/pip" --disable-pip-version-check --quiet install --no-deps --require-hashes --requirement "$requirements" &&
-    cp "$requirements" "$test_tools/requirements.txt"; }; then
+install_test_tools() {
+  local pip=("$test_tools/bin/pip" --disable-pip-version-check --quiet install --no-deps --require-hashes) version
+  if ! cmp --silent "$requirements" "$test_tools/requirements.txt"; then
+    /usr/bin/python3 -m venv "$test_tools" && "${pip[@]}" --requirement "$requirements" || return
+    cp "$requirements" "$test_tools/requirements.txt"
+  fi
+  # Beside the one of the requirements.
+  for version in $(sed -n 's/^protobuf==\([0-9.]*\).*/\1/p' tests/python/protobuf_versions.txt); do
+    [ -d "$test_tools/protobuf-$version" ] && continue
+    rm -rf "$test_tools/new" &&
+      grep "^protobuf==$version " tests/python/protobuf_versions.txt >"$test_tools/protobuf.txt" &&
+      "${pip[@]}" --target "$test_tools/new" --requirement "$test_tools/protobuf.txt" &&
+      mv "$test_tools/new" "$test_tools/protobuf-$version" || return
+  done
+}
+if install_test_tools; then
   export LENGTHWISE_TEST_PYTHON="$test_tools/bin/python"
 else
   echo "cannot install $requirements into $test_tools: the tests of exports and of the Python client will be skipped" >&2

@@ -47,6 +47,8 @@ struct Flags {
   std::map<std::string, std::string> access;
   PackRunnerOptions runner;
   std::string worker_id;
+  // Full name; empty: all experiments.
+  std::string experiment;
   int64_t buffer_bytes = Outbox::Options().max_bytes;
   Spool::Options spool = {.directory = DefaultSpoolDirectory()};
   std::string exit_when_idle;
@@ -149,6 +151,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Unique name of this worker; default: host, device and process")
       ->check([](const std::string& id) { return std::string(ValidateWorkerId(id).message()); })
       ->type_name("ID");
+  app.add_option("--experiment", flags.experiment,
+                 "Experiment whose trials alone this worker trains, such as experiments/sort-1; "
+                 "default: all")
+      ->type_name("NAME");
   app.add_option(
          "--buffer_bytes", flags.buffer_bytes,
          "Memory for events and checkpoints that the server has not taken yet; what is more "
@@ -227,6 +233,7 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
       flags.worker_id.empty()
           ? MakeWorkerId(HostName(), DeviceInId(flags.runner.device, **runner), getpid())
           : flags.worker_id;
+  options.experiment = flags.experiment;
   Measurements measurements(GpuReader(flags.runner.device, **runner));
   options.session.measurements = &measurements;
   Spool spool(flags.spool);

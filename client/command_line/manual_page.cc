@@ -140,7 +140,8 @@ void Program(std::string& page) {
   Item(page, Bold("~/.local/share/lengthwise/runs"), Escape("What `lengthwise run` keeps."));
   Heading(page, "Exit status");
   Item(page, Bold("0"), "Done.");
-  Item(page, Bold("1"), "It failed, or an experiment that was run or watched has failed trials.");
+  Item(page, Bold("1"),
+       "It failed, or an experiment that was run or watched has failed or cancelled trials.");
   Item(page, Bold("2"), "The command line or the specification is not valid.");
   Item(page, Bold("3"), "The server cannot be reached.");
   Item(page, Bold("130"), "Interrupted.");

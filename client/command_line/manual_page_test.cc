@@ -59,6 +59,7 @@ TEST(ManualPageTest, OfTheProgramListsCommandsAndWhatIsTrueOfAll) {
   EXPECT_THAT(page, HasSubstr(".SH COMMANDS\n.TP\n\\fBwatch\\fR\nShows an experiment live\n"));
   EXPECT_THAT(page, HasSubstr("\\fBLENGTHWISE_SERVER\\fR"));
   EXPECT_THAT(page, HasSubstr(".SH EXIT STATUS\n"));
+  EXPECT_THAT(page, HasSubstr("has failed or cancelled trials.\n"));
   EXPECT_THAT(page, HasSubstr("\\fBlengthwise\\-watch\\fR(1)"));
   EXPECT_THAT(ManualPage(Watch(), "0.1.0"), Not(HasSubstr(".SH EXIT STATUS\n")));
 }

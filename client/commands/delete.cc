@@ -1,34 +1,76 @@
 // `lengthwise delete EXPERIMENT`.
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
+#include "client/commands/confirmation.h"
 #include "client/connection/names.h"
+#include "client/rendering/numbers.h"
 
 namespace lengthwise::client {
+namespace {
+
+struct DeleteOptions {
+  std::string experiment;
+  bool yes = false;
+};
+
+// "deletes sort-1: 72 trials with their models and histories, 17 MiB".
+std::string Deed(const v1::Experiment& experiment) {
+  const v1::TrialCounts& counts = experiment.trials();
+  const int64_t trials = int64_t{counts.queued()} + counts.running() + counts.succeeded() +
+                         counts.failed() + counts.cancelled();
+  const v1::DiskUse& use = experiment.disk_use();
+  return absl::StrCat("deletes ", ShortName(experiment.name()), ": ", FormatCount(trials),
+                      trials == 1 ? " trial with its model and history, "
+                                  : " trials with their models and histories, ",
+                      FormatBytes(use.artifact_bytes() + use.event_bytes()));
+}
+
+absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
+  auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  // What is deleted must be named in full: no prefix, no "the newest".
+  const std::string full = options.experiment.rfind("experiments/", 0) == 0
+                               ? options.experiment
+                               : absl::StrCat("experiments/", options.experiment);
+  absl::Status status;
+  if (!options.yes) {
+    const auto experiment = (*connection)->GetExperiment(full);
+    status = experiment.status();
+    if (status.ok()) {
+      std::string command = absl::StrCat("lengthwise delete ", ShortName(full), " --yes");
+      if (!program.data_dir.empty()) absl::StrAppend(&command, " --data_dir ", program.data_dir);
+      status = Confirm(program, Deed(*experiment), command);
+    }
+  }
+  if (status.ok()) status = (*connection)->DeleteExperiment(full);
+  if (absl::IsNotFound(status)) {
+    // Says what is there instead, where something similar is.
+    const auto similar = FindExperiment(**connection, options.experiment);
+    if (!similar.ok()) return similar.status();
+    return absl::NotFoundError(absl::StrCat("there is no experiment \"", options.experiment,
+                                            "\"; did you mean \"", ShortName(similar->name()),
+                                            "\"?"));
+  }
+  if (!status.ok()) return status;
+  program.out() << "Deleted " << ShortName(full) << ".\n";
+  return kSuccess;
+}
+
+}  // namespace
 
 void AddDelete(CLI::App& app, Program& program) {
-  auto name = std::make_shared<std::string>();
+  auto options = std::make_shared<DeleteOptions>();
   CLI::App* command = program.AddCommand(
       app, "delete", "Deletes an experiment with all that it recorded", kServerGroup,
-      "lengthwise delete quickstart-1", [&program, name]() -> absl::StatusOr<int> {
-        auto connection = program.Connect();
-        if (!connection.ok()) return connection.status();
-        // What is deleted must be named in full: no prefix, no "the newest".
-        const std::string full =
-            name->rfind("experiments/", 0) == 0 ? *name : "experiments/" + *name;
-        const absl::Status deleted = (*connection)->DeleteExperiment(full);
-        if (absl::IsNotFound(deleted)) {
-          // Says what is there instead, where something similar is.
-          const auto similar = FindExperiment(**connection, *name);
-          if (!similar.ok()) return similar.status();
-          return absl::NotFoundError("there is no experiment \"" + *name + "\"; did you mean \"" +
-                                     ShortName(similar->name()) + "\"?");
-        }
-        if (!deleted.ok()) return deleted;
-        program.out() << "Deleted " << ShortName(full) << ".\n";
-        return kSuccess;
-      });
-  command->add_option("experiment", *name, "Its full name")->required()->type_name("");
+      "lengthwise delete quickstart-1\n"
+      "lengthwise delete quickstart-1 --yes",
+      [&program, options] { return Delete(program, *options); });
+  command->add_option("experiment", options->experiment, "Its full name")
+      ->required()
+      ->type_name("");
+  AddYesOption(command, options->yes);
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

@@ -68,11 +68,12 @@ double EstimateSeconds(const specification::Grid& grid, const std::vector<v1::Tr
   return seconds;
 }
 
-std::string EstimateTime(Connection& connection, const specification::Grid& grid) {
+TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers) {
+  const auto unknown = [](absl::string_view why) {
+    return TimeEstimate{.text = absl::StrCat("unknown: ", why)};
+  };
   auto experiments = connection.ListExperiments(kExperimentsAsked);
-  if (!experiments.ok()) {
-    return absl::StrCat("unknown: ", std::string(experiments.status().message()));
-  }
+  if (!experiments.ok()) return unknown(experiments.status().message());
   std::vector<v1::Trial> earlier;
   for (const v1::Experiment& experiment : *experiments) {
     auto trials = connection.ListTrials(experiment.name(), "state = SUCCEEDED");
@@ -82,18 +83,22 @@ std::string EstimateTime(Connection& connection, const specification::Grid& grid
   int based_on = 0;
   const double seconds = EstimateSeconds(grid, earlier, based_on);
   if (seconds < 0) {
-    return "unknown: no trials of the same tasks, networks and encodings were measured yet";
+    return unknown("no trials of the same tasks, networks and encodings were measured yet");
   }
-  auto workers = connection.ListWorkers();
-  int alive = 0;
-  if (workers.ok()) {
-    for (const v1::Worker& worker : workers->workers()) alive += worker.alive();
+  if (workers == 0) {
+    const auto fleet = connection.ListWorkers();
+    if (fleet.ok()) {
+      for (const v1::Worker& worker : fleet->workers()) workers += worker.alive();
+    }
   }
-  const int in_parallel = std::min<int>(std::max(alive, 1), static_cast<int>(grid.trials.size()));
-  return absl::StrCat("about ", FormatClock(absl::Seconds(seconds / in_parallel)), " with ",
-                      alive == 0 ? "one worker (none is there now)" : Counted(alive, "worker"),
-                      ", by the measured times of ", Counted(based_on, "earlier trial"),
-                      " of the same kind");
+  const int in_parallel = std::min<int>(std::max(workers, 1), static_cast<int>(grid.trials.size()));
+  const absl::Duration time = absl::Seconds(seconds / in_parallel);
+  return {
+      .time = time,
+      .text = absl::StrCat(
+          "about ", FormatClock(time), " with ",
+          workers == 0 ? "one worker (none is there now)" : Counted(workers, "worker"),
+          ", by the measured times of ", Counted(based_on, "earlier trial"), " of the same kind")};
 }
 
 }  // namespace lengthwise::client

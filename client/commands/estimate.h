@@ -5,16 +5,23 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "client/connection/connection.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::client {
 
-// A line for people that says what the estimate is based on, or why there is none. Of the server's
-// newest experiments it takes the succeeded trials with the same task, network, encoding, batch
-// size and lengths, and their seconds per step; packs are taken to run one after the other on each
-// live worker.
-std::string EstimateTime(Connection& connection, const specification::Grid& grid);
+struct TimeEstimate {
+  // Infinite where it is unknown.
+  absl::Duration time = absl::InfiniteDuration();
+  // A line for people that says the time and what it is based on, or why there is none.
+  std::string text;
+};
+
+// Of the server's newest experiments it takes the succeeded trials with the same task, network,
+// encoding, batch size and lengths, and their seconds per step; trials are taken to run one after
+// the other on each of `workers`. 0: on each live worker of the server.
+TimeEstimate EstimateTime(Connection& connection, const specification::Grid& grid, int workers = 0);
 
 // The part without a server: seconds that the grid's trials take together, one after the other;
 // negative where a trial has no counterpart among `earlier`. `based_on` is set to the number of

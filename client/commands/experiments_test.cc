@@ -123,15 +123,15 @@ TEST_F(CommandsTest, RetriesWhatFailedAndOnRequestWhatWasCancelled) {
 
 TEST_F(CommandsTest, CancelsAndDeletes) {
   server_.AddExperiment("e-1", {"none", "sin_cos"});
-  EXPECT_EQ(Run({"delete", "e-1"}), kFailure);
+  EXPECT_EQ(Run({"delete", "e-1", "--yes"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("cancel first"));
   EXPECT_EQ(Run({"cancel", "e-1/0"}), kSuccess);
   EXPECT_EQ(out_, "Cancelled the trial bucket_sort-none.\n");
   EXPECT_EQ(Run({"cancel", "e-1"}), kSuccess);
   EXPECT_EQ(out_, "Cancelled e-1: 2 cancelled.\n");
-  EXPECT_EQ(Run({"delete", "e"}), kFailure);  // only by its full name
+  EXPECT_EQ(Run({"delete", "e", "--yes"}), kFailure);  // only by its full name
   EXPECT_TRUE(server_.deleted().empty());
-  EXPECT_EQ(Run({"delete", "e-1"}), kSuccess);
+  EXPECT_EQ(Run({"delete", "e-1", "--yes"}), kSuccess);
   EXPECT_EQ(server_.deleted(), std::vector<std::string>{"experiments/e-1"});
 }
 

@@ -1,12 +1,18 @@
 // `lengthwise extend EXPERIMENT --seeds 10..19`: more seeds for an experiment that is there.
+#include <algorithm>
 #include <memory>
+#include <set>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
+#include "client/commands/confirmation.h"
+#include "client/commands/estimate.h"
 #include "client/commands/local_training.h"
 #include "client/commands/number_list.h"
 #include "client/commands/results_display.h"
 #include "client/connection/names.h"
 #include "client/rendering/numbers.h"
+#include "specification/resolve.h"
 
 namespace lengthwise::client {
 namespace {
@@ -18,7 +24,71 @@ struct ExtendOptions {
   std::string data_seeds;
   LocalWorkers workers;
   bool watch = false;
+  bool yes = false;
 };
+
+// What is started without a question.
+constexpr size_t kMostTrials = 20;
+constexpr absl::Duration kLongest = absl::Minutes(10);
+
+using Seeds = google::protobuf::RepeatedField<uint64_t>;
+
+void Append(const Seeds& added, Seeds& seeds) {
+  for (const uint64_t seed : added) {
+    if (std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) seeds.Add(seed);
+  }
+}
+
+// The trials that the server would add. Without trials where this program cannot tell: the server
+// knows more, or refuses the request with its reason.
+specification::Grid AddedTrials(const v1::Experiment& experiment,
+                                const v1::ExtendExperimentRequest& request) {
+  v1::ExperimentSpecification extended = experiment.specification();
+  Append(request.seeds(), *extended.mutable_seeds());
+  Append(request.weight_seeds(), *extended.mutable_weight_seeds());
+  Append(request.data_seeds(), *extended.mutable_data_seeds());
+  auto before = specification::Resolve(experiment.specification(), specification::Limits());
+  auto after = specification::Resolve(extended, specification::Limits());
+  if (!before.ok() || !after.ok()) return {};
+  std::set<std::string> there;
+  for (const specification::GridTrial& trial : before->trials) there.insert(trial.id);
+  std::erase_if(after->trials,
+                [&](const specification::GridTrial& trial) { return there.contains(trial.id); });
+  return *std::move(after);
+}
+
+// Says how much is added, and asks where it is much.
+absl::Status ConfirmExtension(Program& program, Connection& connection,
+                              const v1::Experiment& experiment,
+                              const v1::ExtendExperimentRequest& request,
+                              const ExtendOptions& options) {
+  const specification::Grid grid = AddedTrials(experiment, request);
+  const size_t trials = grid.trials.size();
+  if (trials == 0) return absl::OkStatus();
+  const bool here = program.private_service() != nullptr;
+  const TimeEstimate estimate =
+      EstimateTime(connection, grid, here ? WorkerCount(options.workers, trials) : 0);
+  const std::string name = ShortName(experiment.name());
+  const bool asks = trials > kMostTrials ||
+                    (estimate.time < absl::InfiniteDuration() && estimate.time > kLongest);
+  if (options.yes || !asks) {
+    if (program.output_is_table()) program.out() << "Estimated time: " << estimate.text << "\n";
+    return absl::OkStatus();
+  }
+  std::string command = absl::StrCat("lengthwise extend ", name);
+  const auto add = [&](absl::string_view option, const std::string& value) {
+    if (!value.empty()) absl::StrAppend(&command, " --", option, " ", value);
+  };
+  add("seeds", options.seeds);
+  add("weight_seeds", options.weight_seeds);
+  add("data_seeds", options.data_seeds);
+  add("data_dir", program.data_dir);
+  return Confirm(program,
+                 absl::StrCat("adds ", FormatCount(static_cast<int64_t>(trials)),
+                              trials == 1 ? " trial to " : " trials to ", name,
+                              "; estimated time: ", estimate.text),
+                 absl::StrCat(command, " --yes"));
+}
 
 absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   v1::ExtendExperimentRequest request;
@@ -36,6 +106,8 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   auto experiment = FindExperiment(**connection, options.experiment);
   if (!experiment.ok()) return experiment.status();
   request.set_name(experiment->name());
+  status = ConfirmExtension(program, **connection, *experiment, request, options);
+  if (!status.ok()) return status;
   auto extended = (*connection)->ExtendExperiment(request);
   if (!extended.ok()) return extended.status();
   const std::string name = ShortName(experiment->name());
@@ -87,6 +159,7 @@ void AddExtend(CLI::App& app, Program& program) {
       ->type_name("LIST");
   command->add_flag("--watch", options->watch,
                     "Wait and show it; with --data_dir it is trained here in any case");
+  AddYesOption(command, options->yes);
   AddWorkerOptions(command, options->workers);
   program.AddServerOption(command);
   program.AddDataDirOption(command);

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/watch_display.h"
+#include "client/connection/names.h"
 #include "client/embedded/private_service.h"
 
 namespace lengthwise::client {
@@ -27,6 +28,27 @@ std::string CheckDevice(const std::string& device) {
     return "";
   }
   return absl::StrCat("\"", device, "\" is not auto, cpu or cuda:N");
+}
+
+// A line about the other experiments of the directory that have trials to train; empty for none.
+std::string WhatElseWaits(Connection& connection, const std::string& experiment,
+                          const std::string& data_dir) {
+  const auto experiments = connection.ListExperiments(0);
+  if (!experiments.ok()) return "";
+  std::string newest;
+  int waiting = 0;
+  for (const v1::Experiment& other : *experiments) {
+    if (other.name() == experiment || other.trials().queued() + other.trials().running() == 0) {
+      continue;
+    }
+    if (waiting++ == 0) newest = ShortName(other.name());
+  }
+  if (waiting == 0) return "";
+  return absl::StrCat(
+      waiting == 1 ? newest : absl::StrCat(newest, " and ", waiting - 1, " more"),
+      waiting == 1 ? " waits" : " wait",
+      " here, too, and is not trained now; go on with it afterwards: lengthwise run ", newest,
+      " --data_dir ", data_dir, "\n");
 }
 
 }  // namespace
@@ -61,18 +83,26 @@ int WorkerCount(const LocalWorkers& workers, size_t trials) {
 absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connection& connection,
                               const LocalTraining& training,
                               std::optional<InterruptGuard>& interrupts) {
-  for (int i = 0; i < training.workers; ++i) {
-    const absl::Status started =
-        service.StartWorker(training.options.device, training.options.threads);
-    if (!started.ok()) return started;
-  }
+  const auto start_workers = [&] {
+    absl::Status started;
+    for (int i = 0; i < training.workers && started.ok(); ++i) {
+      started = service.StartWorker(training.options.device, training.options.threads,
+                                    training.experiment);
+    }
+    return started;
+  };
   // Only the results go to the output of a program that wants JSON or CSV.
   const bool talks = program.output_is_table() && !training.quiet;
   std::ostream discarded(nullptr);
   Program silent(discarded, program.err());
-  const absl::StatusOr<int> watched = WatchExperiment(
-      talks ? program : silent, connection,
-      {.experiment = training.experiment, .check = [&] { return service.Check(); }});
+  const std::string data_dir = service.data_dir();
+  if (talks) program.out() << WhatElseWaits(connection, training.experiment, data_dir);
+  // The workers start when the stored history was read, so that all they do is news.
+  const absl::StatusOr<int> watched = WatchExperiment(talks ? program : silent, connection,
+                                                      {.experiment = training.experiment,
+                                                       .news_only = true,
+                                                       .caught_up = start_workers,
+                                                       .check = [&] { return service.Check(); }});
   if (!watched.ok()) {
     // The connection breaks when the server dies: the dead process is the reason, not the broken
     // connection.
@@ -88,6 +118,12 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
     // A second Ctrl-C ends the client at once, and the kernel its children with it.
     interrupts.reset();
     service.Stop(kGrace);
+    if (talks) {
+      const std::string name = ShortName(training.experiment);
+      program.out() << "What was done is kept. Go on with it, or look at it:\n  lengthwise run "
+                    << name << " --data_dir " << data_dir << "\n  lengthwise show " << name
+                    << " --data_dir " << data_dir << "\n";
+    }
   }
   return *watched;
 }
@@ -101,7 +137,7 @@ absl::StatusOr<int> TrainOrWatch(Program& program, Connection& connection,
     std::ostream discarded(nullptr);
     Program silent(discarded, program.err());
     return WatchExperiment(program.output_is_table() && !quiet ? program : silent, connection,
-                           {.experiment = experiment.name()});
+                           {.experiment = experiment.name(), .news_only = true});
   }
   const int trials = experiment.trials().queued() + experiment.trials().running();
   return TrainHere(program, *service, connection,

@@ -33,8 +33,9 @@ struct LocalTraining {
   bool quiet = false;
 };
 
-// Starts the workers and shows the experiment to its end. Returns what WatchExperiment returns;
-// after Ctrl-C the workers have written checkpoints and `service` is stopped. `interrupts` must
+// Starts workers for this experiment alone and shows what they do to its end; says before what else
+// waits in the directory. Returns what WatchExperiment returns; after Ctrl-C the workers have
+// written checkpoints, `service` is stopped, and the user was told how to go on. `interrupts` must
 // have been there before the service was, so that Ctrl-C does not end the client before its
 // children; a second Ctrl-C while they stop ends all.
 absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connection& connection,

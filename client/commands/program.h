@@ -23,7 +23,7 @@ namespace lengthwise::client {
 
 enum ExitCode : int {
   kSuccess = 0,
-  // Also: an experiment that was run or watched to its end has failed trials.
+  // Also: an experiment that was run or watched to its end has failed or cancelled trials.
   kFailure = 1,
   // Wrong command line, or a specification that is not valid.
   kUsage = 2,

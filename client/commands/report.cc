@@ -31,8 +31,12 @@ absl::StatusOr<int> Report(Program& program, const ReportCommandOptions& options
   if (!data.ok()) return data.status();
   const auto html = RenderReport(*data, {.now = absl::Now()});
   if (!html.ok()) return html.status();
-  const std::string path =
-      options.out.empty() ? absl::StrCat(ShortName(data->experiment.name()), ".html") : options.out;
+  std::string path = options.out;
+  if (path.empty()) {
+    const auto file = FileNameOf(data->experiment.name());
+    if (!file.ok()) return file.status();
+    path = absl::StrCat(*file, ".html");
+  }
   if (absl::Status status = WriteForUser(path, *html); !status.ok()) return status;
   program.out() << path << "\n" << std::flush;
   if (options.open) {

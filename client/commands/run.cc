@@ -5,6 +5,7 @@
 #include <optional>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/local_training.h"
@@ -12,6 +13,7 @@
 #include "client/commands/specification_file.h"
 #include "client/connection/names.h"
 #include "client/embedded/private_service.h"
+#include "client/rendering/numbers.h"
 #include "client/terminal/interrupt.h"
 #include "google/protobuf/util/message_differencer.h"
 
@@ -19,7 +21,8 @@ namespace lengthwise::client {
 namespace {
 
 struct RunOptions {
-  std::string path;
+  // A file, or the name of an experiment.
+  std::string specification;
   LocalWorkers workers;
   std::string data_dir;
   bool fresh = false;
@@ -36,78 +39,120 @@ bool SameExperiment(const v1::ExperimentSpecification& resolved,
   return google::protobuf::util::MessageDifferencer::Equals(a, grid->specification);
 }
 
-// The experiment to train: an interrupted one of the same specification, or a new one, which then
-// goes before others that wait in the same directory.
-absl::StatusOr<v1::Experiment> FindOrCreate(Connection& connection, const RunOptions& options,
-                                            const specification::Grid& grid, bool& resumed) {
-  resumed = false;
-  auto experiments = connection.ListExperiments(0);
-  if (!experiments.ok()) return experiments.status();
-  v1::ExperimentSpecification specification = grid.specification;
-  for (const v1::Experiment& experiment : *experiments) {  // newest first
-    if (experiment.trials().queued() + experiment.trials().running() == 0) continue;
-    if (!options.fresh && SameExperiment(grid.specification, experiment.specification())) {
-      resumed = true;
-      return experiment;
+int Unended(const v1::Experiment& experiment) {
+  return experiment.trials().queued() + experiment.trials().running();
+}
+
+int Total(const v1::Experiment& experiment) {
+  const v1::TrialCounts& counts = experiment.trials();
+  return Unended(experiment) + counts.succeeded() + counts.failed() + counts.cancelled();
+}
+
+// Neither a file, nor what only a file can be called.
+bool NamesExperiment(const std::string& text) {
+  std::error_code error;
+  return text != "-" && !absl::StrContains(text, '/') && !specification::FormatOfFile(text).ok() &&
+         !std::filesystem::exists(text, error);
+}
+
+struct Found {
+  v1::Experiment experiment;
+  bool resumed = false;
+};
+
+// An interrupted experiment of the same specification, or a new one.
+absl::StatusOr<Found> FindOrCreate(Connection& connection, const specification::Grid& grid,
+                                   bool fresh) {
+  if (!fresh) {
+    const auto experiments = connection.ListExperiments(0);
+    if (!experiments.ok()) return experiments.status();
+    for (const v1::Experiment& experiment : *experiments) {  // newest first
+      if (Unended(experiment) > 0 &&
+          SameExperiment(grid.specification, experiment.specification())) {
+        return Found{.experiment = experiment, .resumed = true};
+      }
     }
-    specification.set_priority(std::min(
-        1000, std::max(specification.priority(), experiment.specification().priority() + 1)));
   }
   v1::CreateExperimentRequest request;
-  *request.mutable_specification() = specification;
+  *request.mutable_specification() = grid.specification;
   request.set_owner(connection.DefaultOwner());
   auto created = connection.CreateExperiment(request);
   if (!created.ok()) return created.status();
-  return created->experiment();
+  return Found{.experiment = created->experiment()};
+}
+
+// One that is in the directory, by its name.
+absl::StatusOr<Found> FindByName(Connection& connection, const RunOptions& options) {
+  auto experiment = FindExperiment(connection, options.specification);
+  if (!experiment.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(experiment.status().message(), "; ", options.data_dir,
+                     " is asked for it, since there is no file of that name here"));
+  }
+  return Found{.experiment = *std::move(experiment), .resumed = true};
+}
+
+std::string Headline(const Found& found, int workers) {
+  const int all = Total(found.experiment);
+  const int left = Unended(found.experiment);
+  const std::string trials = absl::StrCat(FormatCount(all), all == 1 ? " trial" : " trials");
+  if (!found.resumed) {
+    return absl::StrCat(trials, ", on a private server and ",
+                        workers == 1 ? "worker" : absl::StrCat(workers, " workers"));
+  }
+  if (left == 0) return absl::StrCat(trials, ", all of which have ended");
+  const std::string ended =
+      left == all ? "" : absl::StrCat(", ", FormatCount(all - left), " of them ended");
+  return absl::StrCat(trials, ended,
+                      ", goes on where it was interrupted (--fresh starts a new experiment)");
 }
 
 absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
-  auto text = ReadSpecification(options.path);
-  if (!text.ok()) return text.status();
-  auto grid = ResolveFile(options.path, *text);
-  if (!grid.ok()) return grid.status();
+  std::error_code error;
+  const std::string data_dir = std::filesystem::absolute(options.data_dir, error).string();
+  // A private server would make the directory, to say that it is empty.
+  const bool named =
+      NamesExperiment(options.specification) && std::filesystem::exists(data_dir, error);
+  specification::Grid grid;
+  if (named && options.fresh) {
+    return absl::InvalidArgumentError(
+        "--fresh needs the file of a specification, not the name of an experiment");
+  }
+  if (!named) {
+    const auto text = ReadSpecification(options.specification);
+    if (!text.ok()) return text.status();
+    auto resolved = ResolveFile(options.specification, *text);
+    if (!resolved.ok()) return resolved.status();
+    grid = *std::move(resolved);
+  }
   const bool talks = program.output_is_table();
   std::ostream& out = program.out();
   const Palette palette = program.palette();
 
-  std::error_code error;
-  const std::string data_dir = std::filesystem::absolute(options.data_dir, error).string();
   // From here on Ctrl-C must not end the client before its children.
   std::optional<InterruptGuard> interrupts(std::in_place);
   auto service = PrivateService::Start({.data_dir = data_dir});
   if (!service.ok()) return absl::AbortedError(service.status().message());
   Connection connection((*service)->address());
-  bool resumed = false;
-  auto experiment = FindOrCreate(connection, options, *grid, resumed);
-  if (!experiment.ok()) return experiment.status();
-  const std::string name = ShortName(experiment->name());
-  const int workers = WorkerCount(options.workers, grid->trials.size());
+  const auto found =
+      named ? FindByName(connection, options) : FindOrCreate(connection, grid, options.fresh);
+  if (!found.ok()) return found.status();
+  const v1::Experiment& experiment = found->experiment;
+  const std::string name = ShortName(experiment.name());
+  const int left = Unended(experiment);
+  const int workers = left == 0 ? 0 : WorkerCount(options.workers, static_cast<size_t>(left));
   if (talks) {
-    out << palette(Paint::kBold, name) << ": " << DescribeGrid(*grid) << ", "
-        << (resumed ? "goes on where it was interrupted (--fresh starts anew)"
-                    : "on a private server and ")
-        << (resumed        ? ""
-            : workers == 1 ? std::string("worker")
-                           : absl::StrCat(workers, " workers"))
-        << "\n"
+    out << palette(Paint::kBold, name) << ": " << Headline(*found, workers) << "\n"
         << palette(Paint::kDim, absl::StrCat("logs: ", (*service)->log_directory())) << "\n\n"
         << std::flush;
   }
 
   const absl::StatusOr<int> watched =
       TrainHere(program, **service, connection,
-                {.experiment = experiment->name(), .workers = workers, .options = options.workers},
+                {.experiment = experiment.name(), .workers = workers, .options = options.workers},
                 interrupts);
-  if (!watched.ok()) return watched.status();
-  if (*watched == kInterrupted) {
-    if (talks) {
-      out << "What was done is kept. The same command goes on from there; this shows it:\n  "
-             "lengthwise show "
-          << name << " --data_dir " << data_dir << "\n";
-    }
-    return kInterrupted;
-  }
-  auto ended = connection.GetExperiment(experiment->name());
+  if (!watched.ok() || *watched == kInterrupted) return watched;
+  auto ended = connection.GetExperiment(experiment.name());
   if (!ended.ok()) return ended.status();
   if (talks) out << "\n";
   const absl::Status printed = PrintResults(program, connection, *ended, false);
@@ -138,12 +183,14 @@ void AddRun(CLI::App& app, Program& program) {
       app, "run", "Trains an experiment here, with a private server and worker, and prints results",
       kEmbeddedGroup,
       "lengthwise run experiments/quickstart.yaml\n"
-      "lengthwise run experiments/quickstart.yaml --device cuda:0 --data_dir /tmp/runs",
+      "lengthwise run experiments/quickstart.yaml --device cuda:0 --data_dir /tmp/runs\n"
+      "lengthwise run quickstart-1    # goes on with what was interrupted",
       [&program, options] { return Run(program, *options); });
   command
-      ->add_option("spec", options->path,
+      ->add_option("spec", options->specification,
                    "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
-                   "JSON from standard input")
+                   "JSON from standard input; or the name of an experiment in the directory that "
+                   "was interrupted")
       ->required()
       ->type_name("");
   AddWorkerOptions(command, options->workers);
@@ -153,7 +200,7 @@ void AddRun(CLI::App& app, Program& program) {
       ->default_str("~/.local/share/lengthwise/runs")
       ->type_name("DIR");
   command->add_flag("--fresh", options->fresh,
-                    "Start anew, even if the same experiment was interrupted here");
+                    "Start a new experiment, even if the same one was interrupted here");
   program.AddOutputOption(command);
 }
 

@@ -26,6 +26,20 @@ TEST_F(CommandsTest, ListsWorkers) {
   EXPECT_THAT(out_, HasSubstr("38.1"));
 }
 
+TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
+  v1::Worker worker;
+  worker.set_worker_id("lost");
+  server_.AddWorker(worker);
+  worker.set_worker_id("stopped");
+  worker.set_stopped(true);
+  server_.AddWorker(worker);
+  EXPECT_EQ(Run({"workers"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("lost     lost "));
+  EXPECT_THAT(out_, HasSubstr("stopped  stopped "));
+  EXPECT_EQ(Run({"workers", "--output", "csv"}), kSuccess);
+  EXPECT_THAT(out_, StartsWith("worker,alive,stopped,"));
+}
+
 TEST_F(CommandsTest, BacksUpAndShowsTheServersDisk) {
   EXPECT_EQ(Run({"backup", "monday"}), kSuccess);
   EXPECT_EQ(out_,

@@ -26,7 +26,7 @@ absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
   std::string estimate;
   auto connection = program.Connect();
   estimate = connection.ok()
-                 ? EstimateTime(**connection, grid)
+                 ? EstimateTime(**connection, grid).text
                  : absl::StrCat("unknown: ", std::string(connection.status().message()));
   if (!program.output_is_table()) {
     Records records{.columns = {"trial", "pack"}};

@@ -37,14 +37,15 @@ constexpr absl::Duration kListInterval = absl::Seconds(2);
 class Display {
  public:
   virtual ~Display() = default;
-  virtual void Show(const v1::Event& event) = 0;
+  // `stored`: the event was there before the watch began.
+  virtual void Show(const v1::Event& event, bool stored) = 0;
   virtual void Tick(bool caught_up, const absl::Status& connection) = 0;
 };
 
 class JsonDisplay : public Display {
  public:
   explicit JsonDisplay(std::ostream& out) : out_(out) {}
-  void Show(const v1::Event& event) override {
+  void Show(const v1::Event& event, bool) override {
     if (const auto json = MessageJson(event); json.ok()) out_ << *json << "\n";
   }
   void Tick(bool, const absl::Status&) override { out_.flush(); }
@@ -55,12 +56,15 @@ class JsonDisplay : public Display {
 
 class PlainDisplay : public Display {
  public:
-  PlainDisplay(Program& program, const ExperimentView& view)
-      : program_(program), view_(view), lines_(kPlainInterval, absl::LocalTimeZone()) {}
-  void Show(const v1::Event& event) override {
-    if (const auto line = lines_.Line(view_, event); line.has_value()) {
-      program_.out() << *line << "\n";
-    }
+  PlainDisplay(Program& program, const ExperimentView& view, bool news_only)
+      : program_(program),
+        view_(view),
+        news_only_(news_only),
+        lines_(kPlainInterval, absl::LocalTimeZone()) {}
+  void Show(const v1::Event& event, bool stored) override {
+    const auto line = lines_.Line(view_, event);
+    if (!line.has_value() || (stored && news_only_)) return;
+    program_.out() << *line << "\n";
   }
   void Tick(bool, const absl::Status& connection) override {
     const absl::Time now = absl::Now();
@@ -74,6 +78,7 @@ class PlainDisplay : public Display {
  private:
   Program& program_;
   const ExperimentView& view_;
+  const bool news_only_;
   PlainLines lines_;
   LinkState link_;
 };
@@ -88,7 +93,7 @@ class LiveDisplay : public Display {
         region_(program.out()) {}
   ~LiveDisplay() override { region_.Finish(); }
 
-  void Show(const v1::Event& event) override {
+  void Show(const v1::Event& event, bool) override {
     last_event_ = std::max(last_event_, ToTime(event.time()));
   }
   void Tick(bool caught_up, const absl::Status& connection) override {
@@ -120,10 +125,10 @@ class LiveDisplay : public Display {
 };
 
 std::unique_ptr<Display> MakeDisplay(Program& program, const ExperimentView& view,
-                                     const v1::Experiment& experiment) {
+                                     const v1::Experiment& experiment, bool news_only) {
   if (program.output == "json") return std::make_unique<JsonDisplay>(program.out());
   if (program.is_terminal) return std::make_unique<LiveDisplay>(program, view, experiment);
-  return std::make_unique<PlainDisplay>(program, view);
+  return std::make_unique<PlainDisplay>(program, view, news_only);
 }
 
 // Asks for the trials again where a response is of one that the view does not know: it was added
@@ -154,7 +159,8 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
 
   InterruptGuard interrupts;
   ExperimentView view(*trials, options.from <= 1);
-  const std::unique_ptr<Display> display = MakeDisplay(program, view, *experiment);
+  const std::unique_ptr<Display> display =
+      MakeDisplay(program, view, *experiment, options.news_only);
   Follower follower(connection, {.experiment = options.experiment, .start_position = options.from});
   bool caught_up = false;
   std::optional<absl::Status> end;
@@ -182,10 +188,15 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
       }
       if (!broken.ok()) return broken;
       for (const v1::Event& event : response->events()) {
-        if (view.Apply(event)) display->Show(event);
+        if (view.Apply(event)) display->Show(event, !caught_up);
       }
       for (const v1::TrialProgress& progress : response->progress()) view.Apply(progress);
-      caught_up = caught_up || response->caught_up();
+      if (response->caught_up() && !caught_up) {
+        caught_up = true;
+        if (options.caught_up) {
+          if (const absl::Status status = options.caught_up(); !status.ok()) return status;
+        }
+      }
       response.reset();
       if (interrupts.count() > 0) break;
     }
@@ -206,7 +217,7 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
     }
   }
   if (!end->ok()) return *end;
-  return view.Counts().failed() > 0 ? kFailure : kSuccess;
+  return view.Counts().failed() + view.Counts().cancelled() > 0 ? kFailure : kSuccess;
 }
 
 }  // namespace lengthwise::client

@@ -35,6 +35,21 @@ TEST_F(CommandsTest, AWatchTellsEachEventOnceAndFailsWithItsTrials) {
   EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
 }
 
+TEST_F(CommandsTest, WatchFailsWhereATrialWasCancelled) {
+  server_.AddExperiment("e-1", {"none"});
+  v1::WatchExperimentResponse response;
+  v1::Event& event = *response.add_events();
+  event.set_position(5);
+  event.set_trial("experiments/e-1/trials/bucket_sort-none");
+  event.mutable_state_change()->set_to(v1::CANCELLED);
+  response.set_caught_up(true);
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"watch", "e-1"}), kFailure);
+  event.mutable_state_change()->set_to(v1::SUCCEEDED);
+  server_.AddWatchScript({{response}, grpc::Status::OK});
+  EXPECT_EQ(Run({"watch", "e-1"}), kSuccess);
+}
+
 TEST_F(CommandsTest, AWatchTakesUpTrialsThatAreAddedMeanwhile) {
   v1::WatchExperimentResponse response;
   const auto add = [&](const std::string& encoding, v1::TrialState state) {

@@ -16,12 +16,12 @@ absl::StatusOr<int> Workers(Program& program) {
   auto workers = (*connection)->ListWorkers();
   if (!workers.ok()) return workers.status();
   if (!program.output_is_table()) {
-    Records records{.columns = {"worker", "alive", "device", "host", "threads", "max_pack_size",
-                                "trials", "steps_per_second", "model_steps_per_second",
-                                "last_heartbeat_time"}};
+    Records records{.columns = {"worker", "alive", "stopped", "device", "host", "threads",
+                                "max_pack_size", "trials", "steps_per_second",
+                                "model_steps_per_second", "last_heartbeat_time"}};
     for (const v1::Worker& worker : workers->workers()) {
       records.rows.push_back(
-          {worker.worker_id(), worker.alive(), worker.provenance().device(),
+          {worker.worker_id(), worker.alive(), worker.stopped(), worker.provenance().device(),
            worker.provenance().host(), int64_t{worker.provenance().threads()},
            int64_t{worker.max_pack_size()}, absl::StrJoin(worker.trials(), " "),
            worker.steps_per_second(), worker.model_steps_per_second(),
@@ -52,9 +52,10 @@ absl::StatusOr<int> Workers(Program& program) {
     }
     table.AddRow(
         {Table::Cell(worker.worker_id(), Paint::kBold),
-         !worker.alive() ? Table::Cell("lost", Paint::kRed)
-         : busy          ? Table::Cell("busy", Paint::kCyan)
-                         : Table::Cell("idle", Paint::kGreen),
+         worker.stopped()  ? Table::Cell("stopped", Paint::kDim)
+         : !worker.alive() ? Table::Cell("lost", Paint::kRed)
+         : busy            ? Table::Cell("busy", Paint::kCyan)
+                           : Table::Cell("idle", Paint::kGreen),
          worker.provenance().device(),
          FormatAge(absl::Now() - absl::FromUnixSeconds(worker.last_heartbeat_time().seconds())),
          busy ? FormatRate(worker.steps_per_second()) : "–",

@@ -1,8 +1,11 @@
 #include "client/connection/names.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -31,6 +34,20 @@ std::pair<std::string, std::string> Split(const std::string& text) {
 }  // namespace
 
 std::string ShortName(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+absl::StatusOr<std::string> FileNameOf(const std::string& name) {
+  const std::string file = ShortName(name);
+  const bool printable = std::all_of(file.begin(), file.end(), [](char c) {
+    return absl::ascii_isprint(static_cast<unsigned char>(c));
+  });
+  // A first dot hides a file, a first hyphen makes it an option.
+  if (!printable || file.empty() || file[0] == '.' || file[0] == '-') {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the server names \"", absl::CHexEscape(name),
+                     "\", which no file is called after; is it a lengthwise_server?"));
+  }
+  return file;
+}
 
 bool NamesTrial(const std::string& text) { return !Split(text).second.empty(); }
 

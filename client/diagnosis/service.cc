@@ -116,6 +116,7 @@ void Workers(const ServiceAnswers& answers, const ProgramVersion& client, Findin
   std::vector<std::string> different;
   int alive = 0;
   for (const v1::Worker& worker : answers.workers->workers()) {
+    if (worker.stopped()) continue;
     if (!worker.alive()) {
       silent.push_back(worker.worker_id());
       continue;

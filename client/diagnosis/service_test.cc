@@ -160,6 +160,14 @@ TEST(ServiceTest, WarnsWhereNobodyTrains) {
               HasOneTrouble(Verdict::kWarning, "workers", "nothing was heard of n09-cuda0"));
 }
 
+TEST(ServiceTest, StoppedWorkerIsNoTrouble) {
+  ServiceAnswers answers = Healthy();
+  v1::Worker stopped = Worker("n09-cuda0", false);
+  stopped.set_stopped(true);
+  *answers.workers->add_workers() = stopped;
+  EXPECT_THAT(Inspect(answers), Not(Contains(Field(&Finding::verdict, Verdict::kWarning))));
+}
+
 TEST(ServiceTest, AFullDiskIsAFailureAndANearlyFullOneAWarning) {
   ServiceAnswers answers = Healthy();
   answers.storage->set_free_bytes(int64_t{5} << 30);

@@ -123,12 +123,13 @@ absl::Status PrivateService::Launch(const std::string& name, std::vector<std::st
   return absl::OkStatus();
 }
 
-absl::Status PrivateService::StartWorker(const std::string& device, int threads) {
+absl::Status PrivateService::StartWorker(const std::string& device, int threads,
+                                         const std::string& experiment) {
   auto program = FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY");
   if (!program.ok()) return program.status();
-  return Launch(
-      absl::StrCat("worker-", children_.size()),
-      {*program, "--server", address_, "--device", device, "--threads", absl::StrCat(threads)});
+  return Launch(absl::StrCat("worker-", children_.size()),
+                {*program, "--server", address_, "--device", device, "--threads",
+                 absl::StrCat(threads), "--experiment", experiment});
 }
 
 absl::Status PrivateService::Check() {
@@ -142,14 +143,18 @@ absl::Status PrivateService::Check() {
 }
 
 void PrivateService::Stop(absl::Duration grace) {
-  // All workers at once, then one after the other.
+  // All workers at once, and each only once: a second signal ends a worker without its checkpoint.
   for (size_t i = 1; i < children_.size(); ++i) children_[i].process->Signal(SIGTERM);
   const absl::Time deadline = absl::Now() + grace;
   while (!children_.empty()) {
-    const absl::Duration left = deadline - absl::Now();
-    // The server has seconds of its own: what the workers handed over must reach the disk.
-    children_.back().process->Terminate(
-        children_.size() == 1 ? grace : std::max(left, absl::ZeroDuration()));
+    platform::ChildProcess& process = *children_.back().process;
+    if (children_.size() == 1) {
+      // The server has seconds of its own: what the workers handed over must reach the disk.
+      process.Terminate(grace);
+    } else if (!process.WaitFor(std::max(deadline - absl::Now(), absl::ZeroDuration()))) {
+      process.Signal(SIGKILL);
+      process.WaitFor(absl::InfiniteDuration());
+    }
     children_.pop_back();
   }
 }

@@ -46,11 +46,12 @@ class PrivateService {
   ~PrivateService();
 
   const std::string& address() const { return address_; }
+  const std::string& data_dir() const { return options_.data_dir; }
   std::string log_directory() const { return options_.data_dir + "/logs"; }
 
-  // Starts a worker for `device` ("cpu", "cuda:N", "auto") with so many threads of CPU kernels. It
-  // does not wait for its registration.
-  absl::Status StartWorker(const std::string& device, int threads);
+  // Starts a worker for `device` ("cpu", "cuda:N", "auto") with so many threads of CPU kernels,
+  // which trains one experiment only, by its full name. It does not wait for its registration.
+  absl::Status StartWorker(const std::string& device, int threads, const std::string& experiment);
 
   // An error as soon as one of the processes has ended, which they never do by themselves: which
   // one, how, and the last lines of its log.

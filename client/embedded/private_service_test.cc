@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -57,17 +59,51 @@ TEST_F(PrivateServiceTest, ShowsTheLogOfAServerThatDoesNotStart) {
 
 TEST_F(PrivateServiceTest, NoticesAWorkerThatDies) {
   UseServer(kServes);
-  UseWorker("echo \"no device $4\"\nkill -9 $$\n");
+  UseWorker("echo \"no device $4 for $8\"\nkill -9 $$\n");
   auto service = PrivateService::Start(options_);
   ASSERT_TRUE(service.ok()) << service.status();
-  ASSERT_TRUE((*service)->StartWorker("cuda:7", 1).ok());
+  ASSERT_TRUE((*service)->StartWorker("cuda:7", 1, "experiments/sort-1").ok());
   absl::Status status;
   for (const absl::Time deadline = absl::Now() + absl::Seconds(30);
        status.ok() && absl::Now() < deadline;) {
     status = (*service)->Check();
   }
   EXPECT_THAT(status.message(), HasSubstr("the private worker-1 was killed by signal 9 (Killed)"));
-  EXPECT_THAT(status.message(), HasSubstr("no device cuda:7"));
+  EXPECT_THAT(status.message(), HasSubstr("no device cuda:7 for experiments/sort-1"));
+}
+
+// The first worker counts the signals that it gets until the second, which is waited for before,
+// has ended for a while.
+TEST_F(PrivateServiceTest, RegressionWorkerIsAskedToStopOnce) {
+  const std::string directory = testing::TempDir() + "/once";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  UseServer(kServes);
+  UseWorker("cd " + directory +
+            "\n"
+            "if mkdir first 2> /dev/null; then\n"
+            "  signals=0; trap 'signals=$((signals + 1))' TERM; touch first/ready\n"
+            "  while [ ! -e ended ]; do sleep 0.01; done\n"
+            "  for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.02; done\n"
+            "  echo $signals > signals\n"
+            "else\n"
+            "  trap 'touch ended; exit' TERM; touch ready\n"
+            "  while :; do sleep 0.01; done\n"
+            "fi\n");
+  auto service = PrivateService::Start(options_);
+  ASSERT_TRUE(service.ok()) << service.status();
+  for (const char* ready : {"/first/ready", "/ready"}) {
+    ASSERT_TRUE((*service)->StartWorker("cpu", 1, "experiments/sort-1").ok());
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (!std::filesystem::exists(directory + ready)) {
+      ASSERT_LT(absl::Now(), deadline);
+      absl::SleepFor(absl::Milliseconds(5));
+    }
+  }
+  (*service)->Stop(absl::Seconds(30));
+  std::string signals;
+  std::getline(std::ifstream(directory + "/signals"), signals);
+  EXPECT_EQ(signals, "1");
 }
 
 TEST_F(PrivateServiceTest, SaysWhatIsMissing) {

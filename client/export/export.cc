@@ -95,6 +95,11 @@ absl::StatusOr<ExportResult> Export(Connection& connection, const std::string& n
   }
   const auto subject = FindSubject(connection, name);
   if (!subject.ok()) return subject.status();
+  // Exporters name files after trials.
+  for (const v1::Trial& trial : subject->trials) {
+    const auto file = FileNameOf(trial.name());
+    if (!file.ok()) return file.status();
+  }
   const Output::Kind kind = subject->whole_experiment ? format->of_experiment : format->of_trial;
   ExportResult result;
   result.path = options.path;
@@ -104,7 +109,9 @@ absl::StatusOr<ExportResult> Export(Connection& connection, const std::string& n
     // "-safetensors" of a directory is ".safetensors" of a file.
     std::string suffix = format->suffix;
     if (kind == kFile) suffix[0] = '.';
-    result.path = ShortName(named) + suffix;
+    const auto file = FileNameOf(named);
+    if (!file.ok()) return file.status();
+    result.path = *file + suffix;
   }
   if (kind == kDirectory && absl::EndsWith(result.path, absl::StrCat(".", format->name))) {
     return absl::InvalidArgumentError(absl::StrCat(

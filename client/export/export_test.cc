@@ -331,5 +331,16 @@ TEST_F(ExportTest, WhatIsThereIsNotReplacedUnasked) {
   EXPECT_TRUE(Export("e-1/0", "json", "t.json", /*replace=*/true).ok());
 }
 
+TEST_F(ExportTest, TrialsCannotBeNamedOutOfTheDirectory) {
+  server_.AddExperiment("hostile-1", {"/.."});
+  for (const ExportFormat& format : ExportFormats()) {
+    const auto result = Export("hostile-1", format.name, "inside");
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition) << format.name;
+    EXPECT_THAT(result.status().message(),
+                HasSubstr("\"experiments/hostile-1/trials/bucket_sort-/..\", which no file"));
+    EXPECT_THAT(Names(), testing::IsEmpty()) << format.name;
+  }
+}
+
 }  // namespace
 }  // namespace lengthwise::client

@@ -5,6 +5,8 @@
 >>> experiment = client.submit("experiments/quickstart.yaml")
 >>> experiment.wait()
 >>> experiment.results()
+
+>>> lengthwise.run("experiments/quickstart.yaml").results()    # on this machine, without a server
 """
 from lengthwise.client import Client
 from lengthwise.errors import FieldViolation, LengthwiseError, NotFoundError, UnavailableError
@@ -23,6 +25,7 @@ from lengthwise.events import (
     WrongAnswer,
 )
 from lengthwise.experiment import Experiment, TrialCounts
+from lengthwise.local_run import run
 from lengthwise.trial import Trial
 
 __version__ = "0.1.0"
@@ -48,4 +51,5 @@ __all__ = [
     "TrialCounts",
     "UnavailableError",
     "WrongAnswer",
+    "run",
 ]

@@ -14,6 +14,7 @@ from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, NotFoundError
 from lengthwise.experiment import Experiment
+from lengthwise.private_service import PrivateService
 from lengthwise.trial import Trial
 
 _FORMATS = {
@@ -36,6 +37,7 @@ class Client:
         self,
         server: str | None = None,
         *,
+        data_dir: str | os.PathLike[str] | None = None,
         token_file: str | os.PathLike[str] | None = None,
         tls_ca: str | os.PathLike[str] | None = None,
         tls_certificate: str | os.PathLike[str] | None = None,
@@ -43,7 +45,22 @@ class Client:
         tls_server_name: str | None = None,
         timeout: float = 60,
     ) -> None:
-        """`server` is HOST:PORT, `tls_ca` a PEM file or "system"; `timeout` is of one call, in seconds."""
+        """`server` is HOST:PORT, `tls_ca` a PEM file or "system"; `timeout` is of one call, in seconds.
+
+        `data_dir` asks a private server on this directory of `run` or `lengthwise run` instead, and goes with `timeout`
+        alone. The server runs until the client is closed or gone, and with it everything that it returned.
+        """
+
+        self._service: PrivateService | None = None
+        if data_dir is not None:
+            if server or token_file or tls_ca or tls_certificate or tls_key or tls_server_name:
+                raise LengthwiseError("data_dir is for a private server; leave the settings of another server out")
+            directory = Path(data_dir).resolve()
+            if not directory.is_dir():
+                raise LengthwiseError(f"there is no directory {data_dir}; name the data_dir of a run")
+            service = self._service = PrivateService.acquire(directory)
+            self._connection = Connection(settings.Settings(server=service.address), timeout, service.release)
+            return
 
         def text(path: str | os.PathLike[str] | None) -> str | None:
             return None if path is None else os.fspath(path)
@@ -65,6 +82,12 @@ class Client:
     @property
     def server(self) -> str:
         return self._connection.settings.server
+
+    @property
+    def private_service(self) -> PrivateService:
+        if self._service is None:
+            raise LengthwiseError("this client has no data_dir, and so no private server")
+        return self._service
 
     def close(self) -> None:
         """Ends the connection and every watch over it."""

@@ -2,7 +2,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -76,8 +77,10 @@ def _channel(settings: Settings) -> grpc.Channel:
 class Connection:
     """Thread-safe. Calls raise LengthwiseError."""
 
-    def __init__(self, settings: Settings, timeout: float) -> None:
+    def __init__(self, settings: Settings, timeout: float, release: Callable[[], None] | None = None) -> None:
+        """`release` is called once: when the connection is closed or nobody has it any longer."""
         self.settings = settings
+        self._release = None if release is None else weakref.finalize(self, release)
         self._timeout = timeout
         if settings.token_file:
             read_token(settings.token_file)
@@ -85,6 +88,8 @@ class Connection:
 
     def close(self) -> None:
         self._channel.close()
+        if self._release is not None:
+            self._release()
 
     def _metadata(self) -> tuple[tuple[str, str | bytes], ...]:
         # Read for each call: that is how a token is renewed.

@@ -29,7 +29,7 @@ class Settings:
     tls_server_name: str = ""
 
 
-_NAMES = tuple(field.name for field in fields(Settings))
+NAMES = tuple(field.name for field in fields(Settings))
 _PATHS = {"token_file", "tls_ca", "tls_certificate", "tls_key"}
 
 
@@ -60,8 +60,8 @@ def _read(path: Path, environment: Mapping[str, str]) -> dict[str, str]:
         raise LengthwiseError(f'{path} is not a list of settings such as "server: HOST:PORT"')
     values: dict[str, str] = {}
     for name, value in content.items():
-        if name not in _NAMES:
-            raise LengthwiseError(f'{path}: unknown setting "{name}"; there are {", ".join(_NAMES)}')
+        if name not in NAMES:
+            raise LengthwiseError(f'{path}: unknown setting "{name}"; there are {", ".join(NAMES)}')
         if isinstance(value, (dict, list)) or value is None:
             raise LengthwiseError(f"{path}: {name} is not one value")
         text = str(value)
@@ -78,7 +78,7 @@ def resolve(arguments: Mapping[str, str | None], environment: Mapping[str, str] 
     path = settings_file(environment)
     in_file = {} if path is None else _read(path, environment)
     given: dict[str, str] = {}
-    for name in _NAMES:
+    for name in NAMES:
         value = arguments.get(name) or environment.get(f"LENGTHWISE_{name.upper()}", "")
         if value:
             given[name] = str(value)

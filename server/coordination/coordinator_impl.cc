@@ -235,7 +235,7 @@ void CoordinatorImpl::ServeWaiters(std::vector<Answer>& answers, std::vector<Wai
   const absl::Time now = engine_.Now();
   for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
     const bool late = waiter->deadline <= now || waiter->superseded;
-    if (!late && !engine_.scheduler().HasRunnable(now)) {
+    if (!late && !engine_.scheduler().HasRunnable(waiter->worker, now)) {
       ++waiter;
       continue;
     }

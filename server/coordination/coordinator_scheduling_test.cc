@@ -331,5 +331,57 @@ TEST_F(CoordinatorSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
   EXPECT_EQ(coordinator_.Acquire("stays").trials_size(), 1);
 }
 
+TEST_F(CoordinatorSchedulingTest, DedicatedWorkerTrainsItsExperimentAlone) {
+  const std::string first = coordinator_.Create("first", 1, 1);
+  const std::string second = coordinator_.Create("second", 1, 2);
+  for (const bool restarted : {false, true}) {
+    if (restarted) Restart();
+    ASSERT_EQ(coordinator_.Register("w", 1, second), absl::OkStatus());
+    const v1::Lease lease = coordinator_.Acquire("w");
+    ASSERT_EQ(lease.trials_size(), 1);
+    EXPECT_THAT(lease.trials(0).trial(), StartsWith(second + "/"));
+    ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));
+  }
+  EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 0);
+  EXPECT_EQ(coordinator_->GetExperiment(first)->trials().queued(), 1);
+
+  // One that waits is answered as soon as its own experiment has a trial.
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id("w");
+  request.mutable_wait()->set_seconds(60);
+  auto later = coordinator_.AcquireLater(request);
+  coordinator_.Create("third", 1, 1);
+  ASSERT_EQ(coordinator_.Extend(second, {7})->added_trials(), 1);
+  const auto answer = later.get();
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->lease().trials(0).trial(), StartsWith(second + "/"));
+
+  EXPECT_THAT(coordinator_.Register("w", 1, "second-1").message(),
+              StartsWith("worker.experiment: "));
+}
+
+TEST_F(CoordinatorSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
+  ASSERT_EQ(coordinator_.Register("stops"), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Register("is_lost"), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Stop("stops"), absl::OkStatus());
+  EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1) << "no series for what has ended";
+  coordinator_.Advance(absl::Minutes(9));
+  v1::ListWorkersResponse listed = coordinator_->ListWorkers();
+  ASSERT_EQ(listed.workers_size(), 2);
+  EXPECT_FALSE(listed.workers(0).stopped());
+  EXPECT_TRUE(listed.workers(1).stopped());
+  EXPECT_FALSE(listed.workers(1).alive());
+  coordinator_.Advance(absl::Minutes(2));
+  listed = coordinator_->ListWorkers();
+  ASSERT_EQ(listed.workers_size(), 1);
+  EXPECT_EQ(listed.workers(0).worker_id(), "is_lost");
+
+  ASSERT_EQ(coordinator_.Register("stops"), absl::OkStatus());
+  listed = coordinator_->ListWorkers();
+  ASSERT_EQ(listed.workers_size(), 2);
+  EXPECT_TRUE(listed.workers(1).alive()) << "it came back";
+  EXPECT_FALSE(listed.workers(1).stopped());
+}
+
 }  // namespace
 }  // namespace lengthwise::server

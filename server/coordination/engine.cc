@@ -80,8 +80,10 @@ absl::Status Engine::Rebuild() {
   absl::Status status =
       reader.ForEachUnendedTrial([&](const TrialRecord& record, const TrialPlacement& placement) {
         ScheduledTrial trial = ToScheduled(record);
-        const PackTraits traits = {
-            .priority = placement.priority, .owner = placement.owner, .shape = placement.pack_key};
+        const PackTraits traits = {.priority = placement.priority,
+                                   .owner = placement.owner,
+                                   .shape = placement.pack_key,
+                                   .experiment = record.experiment_id};
         if (record.state == v1::RUNNING) {
           Held& lease = held[record.token];
           lease.worker = record.worker;
@@ -130,8 +132,11 @@ Decisions Engine::Retry(const TrialRecord& trial, const ExperimentRecord& experi
                         const std::string& pack_key, const std::string& caller) {
   return scheduler_->Retry(
       ToScheduled(trial),
-      {.priority = experiment.priority, .owner = experiment.owner, .shape = pack_key}, trial.state,
-      UserActor(caller),
+      {.priority = experiment.priority,
+       .owner = experiment.owner,
+       .shape = pack_key,
+       .experiment = experiment.id},
+      trial.state, UserActor(caller),
       absl::StrCat("retried by ", caller, "; it had ",
                    trial.state == v1::FAILED ? "failed" : "been cancelled", ": ", trial.reason));
 }

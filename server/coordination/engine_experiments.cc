@@ -114,9 +114,11 @@ absl::Status Engine::InsertTrials(const ExperimentRecord& experiment,
   absl::Status status = writer_.InsertTrials(absl::MakeSpan(records));
   if (!status.ok()) return status;
   for (size_t i = 0; i < trials.size(); ++i) {
-    scheduler_->Add(
-        {.key = records[i].key, .pack = records[i].pack},
-        {.priority = experiment.priority, .owner = experiment.owner, .shape = trials[i].pack->key});
+    scheduler_->Add({.key = records[i].key, .pack = records[i].pack},
+                    {.priority = experiment.priority,
+                     .owner = experiment.owner,
+                     .shape = trials[i].pack->key,
+                     .experiment = experiment.id});
   }
   return absl::OkStatus();
 }

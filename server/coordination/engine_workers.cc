@@ -39,8 +39,16 @@ absl::StatusOr<v1::RegisterWorkerResponse> Engine::RegisterWorker(
                      "server with ",
                      platform::kWorkerApiVersion, "; build both from the same source"));
   }
+  std::string experiment;
+  if (!worker.experiment().empty()) {
+    absl::StatusOr<std::string> id = ParseExperimentName(worker.experiment());
+    if (!id.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("worker.experiment: ", id.status().message()));
+    }
+    experiment = *std::move(id);
+  }
   LENGTHWISE_FAILPOINT("engine.worker.register");
-  scheduler_->Register(worker.worker_id(), worker.max_pack_size(), Now());
+  scheduler_->Register(worker.worker_id(), worker.max_pack_size(), Now(), experiment);
   fleet_.Register(worker, Now(), clock_.wall());
   v1::RegisterWorkerResponse response;
   *response.mutable_heartbeat_interval() = ToDuration(options_.heartbeat_interval);
@@ -161,7 +169,7 @@ absl::StatusOr<v1::AcquireLeaseResponse> Engine::AcquireLease(const std::string&
   if (!decisions.ok()) return decisions.status();
   v1::AcquireLeaseResponse response;
   if (decisions->trials.empty()) {
-    response.set_no_lease_reason(scheduler_->WhyNothing());
+    response.set_no_lease_reason(scheduler_->WhyNothing(worker));
     return response;
   }
   LENGTHWISE_FAILPOINT("engine.lease.grant");
@@ -217,6 +225,10 @@ absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatReque
       scheduler_->Heartbeat(request.worker_id(), tokens, Now());
   if (!directives.ok()) return directives.status();
   fleet_.Heartbeat(request.worker_id(), request.measurements(), Now(), clock_.wall());
+  if (request.stopping()) {
+    scheduler_->Unregister(request.worker_id());
+    fleet_.Stop(request.worker_id());
+  }
   for (const v1::PackCapacity& capacity : request.capacities()) {
     scheduler_->SetCapacity(request.worker_id(), capacity.shape(), capacity.max_pack_size());
   }

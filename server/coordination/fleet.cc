@@ -20,6 +20,7 @@ void Fleet::Register(const v1::WorkerDescription& description, absl::Time now, a
   entry.worker.set_worker_id(description.worker_id());
   *entry.worker.mutable_provenance() = description.provenance();
   entry.worker.set_max_pack_size(description.max_pack_size());
+  entry.worker.clear_stopped();
   *entry.worker.mutable_register_time() = ToTimestamp(wall);
   *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(wall);
 }
@@ -38,9 +39,17 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
   if (!monitoring::IsSound(measurements.step_seconds())) entry.measurements.clear_step_seconds();
 }
 
+void Fleet::Stop(absl::string_view worker) {
+  platform::MutexLock lock(mutex_);
+  const auto found = workers_.find(worker);
+  if (found != workers_.end()) found->second.worker.set_stopped(true);
+}
+
 void Fleet::Forget(absl::Time now) {
   absl::erase_if(workers_, [now](const auto& entry) {
-    return now - entry.second.last_heard > absl::Hours(1);
+    const absl::Duration memory =
+        entry.second.worker.stopped() ? absl::Minutes(10) : absl::Hours(1);
+    return now - entry.second.last_heard > memory;
   });
 }
 

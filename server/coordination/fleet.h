@@ -22,7 +22,10 @@ class Fleet {
   void Register(const v1::WorkerDescription& description, absl::Time now, absl::Time wall);
   void Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
                  absl::Time now, absl::Time wall);
-  // Workers heard of in the last hour, by id; forgets the others. Alive and trials are not set.
+  // The worker exits.
+  void Stop(absl::string_view worker);
+  // Workers heard of in the last hour, and of those that stopped in the last ten minutes, by id;
+  // forgets the others. Alive and trials are not set.
   std::vector<v1::Worker> List(absl::Time now);
   // What the same workers last measured, by id.
   std::vector<monitoring::WorkerSample> Samples(absl::Time now);

@@ -129,12 +129,21 @@ bool TestCoordinator::Complete(const v1::Lease& lease, int trial, int64_t step,
   return response.ok() && response->acknowledged_sequence() == 3;
 }
 
-absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pack_size) {
+absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pack_size,
+                                       const std::string& experiment) {
   v1::RegisterWorkerRequest request;
   request.mutable_worker()->set_worker_id(worker);
   request.mutable_worker()->set_max_pack_size(max_pack_size);
   request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  request.mutable_worker()->set_experiment(experiment);
   return Call<v1::RegisterWorkerResponse>(&CoordinatorImpl::RegisterWorker, request).status();
+}
+
+absl::Status TestCoordinator::Stop(const std::string& worker) {
+  v1::HeartbeatRequest request;
+  request.set_worker_id(worker);
+  request.set_stopping(true);
+  return Call<v1::HeartbeatResponse>(&CoordinatorImpl::Heartbeat, std::move(request)).status();
 }
 
 v1::Lease TestCoordinator::Acquire(const std::string& worker) {

@@ -57,7 +57,11 @@ class TestCoordinator {
   absl::StatusOr<v1::RetryTrialsResponse> Retry(const std::string& name,
                                                 const std::vector<v1::TrialState>& states);
   absl::Status Delete(const std::string& name);
-  absl::Status Register(const std::string& worker, int32_t max_pack_size = 1);
+  // `experiment` is the full name of the one that the worker is dedicated to.
+  absl::Status Register(const std::string& worker, int32_t max_pack_size = 1,
+                        const std::string& experiment = "");
+  // The worker's last heartbeat.
+  absl::Status Stop(const std::string& worker);
   // The lease, or one without trials.
   v1::Lease Acquire(const std::string& worker);
   // The answer, when it comes.

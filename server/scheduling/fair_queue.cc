@@ -25,14 +25,25 @@ void FairQueue::ForgetIfIdle(OwnerNumber number) {
   owners_.erase(found);
 }
 
+void FairQueue::Stand(const Pack& pack, TrialKey first, const PackId& id) {
+  experiments_[pack.experiment].emplace(first, id);
+}
+
+void FairQueue::Leave(const Pack& pack, TrialKey first) {
+  const auto line = experiments_.find(pack.experiment);
+  line->second.erase(first);
+  if (line->second.empty()) experiments_.erase(line);
+}
+
 void FairQueue::Insert(const PackId& id, int32_t priority, absl::string_view owner_name,
-                       TrialKey trial) {
+                       absl::string_view experiment, TrialKey trial) {
   ++trials_;
   const auto [found, is_new] = packs_.try_emplace(id);
   Pack& pack = found->second;
   if (is_new) {
     pack.priority = priority;
     pack.owner = Find(owner_name);
+    pack.experiment = std::string(experiment);
     ++packs_at_[-priority];
   }
   Owner& owner = owners_.at(pack.owner);
@@ -43,9 +54,12 @@ void FairQueue::Insert(const PackId& id, int32_t priority, absl::string_view own
     Line& line = owner.lines.at(-pack.priority);
     line.erase(first);
     line.emplace(trial, id);
+    Leave(pack, first);
+    Stand(pack, trial, id);
     return;
   }
   pack.trials.insert(trial);
+  Stand(pack, trial, id);
   Line& line = owner.lines[-priority];
   if (line.empty()) turns_.insert(TurnOf(-priority, pack.owner, owner));
   line.emplace(trial, id);
@@ -62,8 +76,10 @@ void FairQueue::Remove(const PackId& id, TrialKey trial) {
   Owner& owner = owners_.at(number);
   const auto line = owner.lines.find(-pack.priority);
   line->second.erase(first);
+  Leave(pack, first);
   if (!pack.trials.empty()) {
     line->second.emplace(*pack.trials.begin(), id);
+    Stand(pack, *pack.trials.begin(), id);
     return;
   }
   const auto level = packs_at_.find(-pack.priority);
@@ -98,6 +114,11 @@ void FairQueue::Serve(absl::string_view owner, int64_t number) {
 const PackId& FairQueue::next() const {
   const Turn& turn = *turns_.begin();
   return owners_.at(turn.owner).lines.at(turn.priority).begin()->second;
+}
+
+const PackId* FairQueue::NextOf(absl::string_view experiment) const {
+  const auto line = experiments_.find(experiment);
+  return line == experiments_.end() ? nullptr : &line->second.begin()->second;
 }
 
 int64_t FairQueue::PacksAbove(int32_t priority) const {
@@ -137,6 +158,11 @@ absl::Status FairQueue::CheckInvariants() const {
         line->second.at(first) != id) {
       return absl::InternalError(absl::StrCat("the pack of trial ", first, " stands in no line"));
     }
+    const auto own = experiments_.find(pack.experiment);
+    if (own == experiments_.end() || !own->second.contains(first) || own->second.at(first) != id) {
+      return absl::InternalError(
+          absl::StrCat("the pack of trial ", first, " is not in its experiment's line"));
+    }
   }
   if (packs_at != packs_at_) return absl::InternalError("packs are miscounted by priority");
   size_t standing = 0;
@@ -156,6 +182,11 @@ absl::Status FairQueue::CheckInvariants() const {
       standing += line.size();
       ++lines;
     }
+  }
+  size_t of_experiments = 0;
+  for (const auto& [experiment, line] : experiments_) of_experiments += line.size();
+  if (of_experiments != packs_.size()) {
+    return absl::InternalError("an experiment's line has packs that are gone");
   }
   if (standing != packs_.size()) return absl::InternalError("a pack stands in two lines");
   if (lines != turns_.size()) return absl::InternalError("a turn without line");

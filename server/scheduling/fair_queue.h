@@ -42,8 +42,10 @@ class FairQueue {
  public:
   using Trials = absl::btree_set<TrialKey>;
 
-  // Priority and owner are the same for all trials of a pack.
-  void Insert(const PackId& id, int32_t priority, absl::string_view owner, TrialKey trial);
+  // Priority, owner and experiment are the same for all trials of a pack, priority and owner for
+  // all packs of an experiment.
+  void Insert(const PackId& id, int32_t priority, absl::string_view owner,
+              absl::string_view experiment, TrialKey trial);
   // A trial that was inserted.
   void Remove(const PackId& id, TrialKey trial);
 
@@ -61,6 +63,11 @@ class FairQueue {
   int32_t next_priority() const { return -turns_.begin()->priority; }
   const std::string& next_owner() const { return owners_.at(turns_.begin()->owner).name; }
 
+  // The next pack of one experiment; null for none. Valid until the queue changes.
+  const PackId* NextOf(absl::string_view experiment) const;
+  // The trials of a pack that is here.
+  const Trials& trials_of(const PackId& id) const { return packs_.at(id).trials; }
+
   bool Contains(const PackId& id) const { return packs_.contains(id); }
   // Packs of a higher priority; O(priorities).
   int64_t PacksAbove(int32_t priority) const;
@@ -76,6 +83,7 @@ class FairQueue {
   struct Pack {
     int32_t priority = 0;
     OwnerNumber owner = 0;
+    std::string experiment;
     Trials trials;
   };
   // Packs by their first trial.
@@ -103,12 +111,16 @@ class FairQueue {
   template <typename Change>
   void ChangeShare(absl::string_view name, const Change& change);
   void ForgetIfIdle(OwnerNumber number);
+  // Keeps the place of a pack in its experiment's line in step with its place in its owner's.
+  void Stand(const Pack& pack, TrialKey first, const PackId& id);
+  void Leave(const Pack& pack, TrialKey first);
 
   absl::flat_hash_map<PackId, Pack> packs_;
   absl::flat_hash_map<std::string, OwnerNumber> numbers_;
   absl::flat_hash_map<OwnerNumber, Owner> owners_;  // those who wait or run
   absl::btree_set<Turn> turns_;
-  absl::btree_map<int32_t, int64_t> packs_at_;  // by -priority; none is 0
+  absl::flat_hash_map<std::string, Line> experiments_;  // none is empty
+  absl::btree_map<int32_t, int64_t> packs_at_;          // by -priority; none is 0
   OwnerNumber last_owner_ = 0;
   int64_t last_served_ = 0;
   int64_t trials_ = 0;

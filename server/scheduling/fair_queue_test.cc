@@ -15,7 +15,7 @@ class FairQueueTest : public testing::Test {
  protected:
   // A pack of one trial.
   void Insert(TrialKey trial, const std::string& owner, int32_t priority = 0) {
-    queue_.Insert({.pack = trial}, priority, owner, trial);
+    queue_.Insert({.pack = trial}, priority, owner, "of-" + owner, trial);
   }
 
   // Leases the next pack as a scheduler does. Returns its first trial.
@@ -96,14 +96,33 @@ TEST_F(FairQueueTest, SingleSubmissionsThatKeepComingDoNotGoBeforeAGridForEver) 
 
 TEST_F(FairQueueTest, TrialsOfAPackStandTogetherWhereItsFirstTrialDoes) {
   const PackId pack = {.pack = 7};
-  queue_.Insert(pack, 0, "ada", 5);
+  queue_.Insert(pack, 0, "ada", "e", 5);
   Insert(4, "ada");
   EXPECT_EQ(queue_.PacksBefore(pack, 100), 1);
-  queue_.Insert(pack, 0, "ada", 3);
+  queue_.Insert(pack, 0, "ada", "e", 3);
   EXPECT_EQ(queue_.PacksBefore(pack, 100), 0);
   EXPECT_THAT(queue_.next_trials(), ElementsAre(3, 5));
   queue_.Remove(pack, 3);
   EXPECT_THAT(queue_.next_trials(), ElementsAre(4));
+  EXPECT_EQ(queue_.CheckInvariants(), absl::OkStatus());
+}
+
+TEST_F(FairQueueTest, ExperimentHasItsOwnOrder) {
+  EXPECT_EQ(queue_.NextOf("mine"), nullptr);
+  queue_.Insert({.pack = 1}, 5, "ada", "other", 1);
+  queue_.Insert({.pack = 2}, 0, "ada", "mine", 4);
+  queue_.Insert({.pack = 3}, 0, "ada", "mine", 3);
+  EXPECT_EQ(queue_.NextOf("mine")->pack, 3);
+  queue_.Insert({.pack = 2}, 0, "ada", "mine", 2);
+  EXPECT_EQ(queue_.NextOf("mine")->pack, 2) << "its first trial is the oldest now";
+  EXPECT_THAT(queue_.trials_of({.pack = 2}), ElementsAre(2, 4));
+  EXPECT_EQ(queue_.CheckInvariants(), absl::OkStatus());
+  queue_.Remove({.pack = 2}, 2);
+  EXPECT_EQ(queue_.NextOf("mine")->pack, 3);
+  queue_.Remove({.pack = 3}, 3);
+  queue_.Remove({.pack = 2}, 4);
+  EXPECT_EQ(queue_.NextOf("mine"), nullptr);
+  EXPECT_EQ(queue_.next().pack, 1);
   EXPECT_EQ(queue_.CheckInvariants(), absl::OkStatus());
 }
 

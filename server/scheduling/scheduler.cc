@@ -44,7 +44,12 @@ void Scheduler::Forget(TrialKey key) {
 
 void Scheduler::InsertRunnable(const ScheduledTrial& trial) {
   const PackTraits& traits = TraitsOf(trial);
-  queue_.Insert(IdOf(trial), traits.priority, traits.owner, trial.key);
+  queue_.Insert(IdOf(trial), traits.priority, traits.owner, traits.experiment, trial.key);
+}
+
+const PackId* Scheduler::NextFor(const Worker& worker) const {
+  if (!worker.experiment.empty()) return queue_.NextOf(worker.experiment);
+  return queue_.empty() ? nullptr : &queue_.next();
 }
 
 void Scheduler::Enqueue(Trial& trial) {
@@ -122,11 +127,20 @@ void Scheduler::RestoreLease(Token token, std::string worker, int32_t size,
   Rank(token, lease, now);
 }
 
-void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::Time now) {
+void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::Time now,
+                         absl::string_view experiment) {
   Worker& registered = workers_[std::string(worker)];
   registered.max_pack_size = std::max(max_pack_size, 1);
   registered.last_seen = now;
+  registered.experiment = std::string(experiment);
+  if (experiment.empty()) return;
+  // Leases that were restored before the worker came back.
+  for (auto& [token, lease] : leases_) {
+    if (lease.worker == worker) Unrank(token, lease);
+  }
 }
+
+void Scheduler::Unregister(absl::string_view worker) { workers_.erase(worker); }
 
 absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_view worker,
                                                                  absl::Span<const Token> leases,
@@ -163,14 +177,15 @@ void Scheduler::SetCapacity(absl::string_view worker, absl::string_view shape,
 std::vector<TrialKey> Scheduler::NextPack(absl::string_view worker, absl::Time now) {
   MatureDelayed(now);
   const auto registered = workers_.find(worker);
-  if (registered == workers_.end() || queue_.empty()) return {};
-  const PackId& id = queue_.next();
+  if (registered == workers_.end()) return {};
+  const PackId* const id = NextFor(registered->second);
+  if (id == nullptr) return {};
   int32_t size = registered->second.max_pack_size;
-  const auto capacity = registered->second.capacities.find(packs_.at(id.pack).traits.shape);
+  const auto capacity = registered->second.capacities.find(packs_.at(id->pack).traits.shape);
   if (capacity != registered->second.capacities.end()) size = std::min(size, capacity->second);
-  if (id.limit > 0) size = std::min(size, id.limit);
+  if (id->limit > 0) size = std::min(size, id->limit);
   std::vector<TrialKey> trials;
-  for (const TrialKey key : queue_.next_trials()) {
+  for (const TrialKey key : queue_.trials_of(*id)) {
     if (static_cast<int32_t>(trials.size()) == size) break;
     trials.push_back(key);
   }
@@ -452,9 +467,10 @@ absl::Time Scheduler::NextDeadline() const {
   return deadline;
 }
 
-bool Scheduler::HasRunnable(absl::Time now) {
+bool Scheduler::HasRunnable(absl::string_view worker, absl::Time now) {
   MatureDelayed(now);
-  return !queue_.empty();
+  const auto registered = workers_.find(worker);
+  return registered == workers_.end() || NextFor(registered->second) != nullptr;
 }
 
 }  // namespace lengthwise::server

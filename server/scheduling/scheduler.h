@@ -6,7 +6,8 @@
 // Only trials that have not ended are known here. A trial waits (QUEUED) or belongs to exactly one
 // lease (RUNNING). Waiting trials that may train together form packs: same pack key, same
 // checkpoint step. Packs are leased by priority and fair share (fair_queue.h); to pick one costs
-// O(log n).
+// O(log n). A worker may be dedicated to one experiment: it is leased packs of that alone, and
+// counts for the others as if it were not there.
 //
 // A pack that a worker's memory did not hold is split: its trials go on in packs of half the size,
 // and the worker gets no larger ones of that shape. When packs of a higher priority wait and no
@@ -73,6 +74,8 @@ struct PackTraits {
   std::string owner;
   // Packs of the same shape and size need the same memory.
   std::string shape;
+  // Id of the experiment that the pack is of.
+  std::string experiment;
 };
 
 // A trial changed its state. What a store must keep of it to rebuild the scheduler is all here.
@@ -152,8 +155,12 @@ class Scheduler {
                     const std::vector<TrialKey>& cancelled, absl::Time now);
 
   // Registers a worker that trains up to `max_pack_size` (at least 1) trials at once, or renews its
-  // registration. Its leases stay.
-  void Register(absl::string_view worker, int32_t max_pack_size, absl::Time now);
+  // registration. `experiment` is the id of the one that it is dedicated to, empty for none. Its
+  // leases stay.
+  void Register(absl::string_view worker, int32_t max_pack_size, absl::Time now,
+                absl::string_view experiment = "");
+  // Ends a worker's registration. Its leases stay until they expire or are given back.
+  void Unregister(absl::string_view worker);
   bool IsRegistered(absl::string_view worker) const { return workers_.contains(worker); }
   // Takes over another scheduler's registrations and what it knows of their memory.
   void CopyWorkers(const Scheduler& other) { workers_ = other.workers_; }
@@ -209,13 +216,13 @@ class Scheduler {
   // InfiniteFuture.
   absl::Time NextDeadline() const;
 
-  // True if some trial could be leased now.
-  bool HasRunnable(absl::Time now);
+  // True if some trial could be leased to the worker now, or it is not registered.
+  bool HasRunnable(absl::string_view worker, absl::Time now);
 
   // What a waiting trial waits for, as a sentence; empty for one that is not waiting.
   std::string WhyWaiting(TrialKey trial, absl::Time now) const;
   // Why a worker that asked got nothing.
-  std::string WhyNothing() const;
+  std::string WhyNothing(absl::string_view worker) const;
 
   Token next_token() const { return next_token_; }
   int64_t queued() const { return static_cast<int64_t>(trials_.size()) - running_; }
@@ -260,6 +267,7 @@ class Scheduler {
   struct Worker {
     int32_t max_pack_size = 1;
     absl::Time last_seen;
+    std::string experiment;                                // empty: not dedicated to one
     absl::flat_hash_map<std::string, int32_t> capacities;  // by shape
   };
 
@@ -274,6 +282,8 @@ class Scheduler {
   void Enqueue(Trial& trial);
   void Dequeue(Trial& trial);
   void InsertRunnable(const ScheduledTrial& trial);
+  // The pack that a worker is leased next; null for none.
+  const PackId* NextFor(const Worker& worker) const;
   void MatureDelayed(absl::Time now);
   void Renew(Token token, Lease& lease, absl::Time now);
   void Hold(Trial& trial, Token token, Lease& lease);

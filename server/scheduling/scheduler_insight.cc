@@ -47,8 +47,20 @@ std::string Scheduler::WhyWaiting(TrialKey key, absl::Time now) const {
     return absl::StrCat(waits, " after failure ", trial.past.failures, " of ",
                         options_.max_failed_attempts, " allowed");
   }
-  const int64_t workers = LiveWorkers(now);
-  if (workers == 0) return "waits for a worker: none is connected";
+  const std::string& experiment = TraitsOf(trial).experiment;
+  int64_t workers = 0;
+  int64_t dedicated = 0;
+  for (const auto& [name, worker] : workers_) {
+    if (now - worker.last_seen > options_.lease_duration) continue;
+    const bool takes_it = worker.experiment.empty() || worker.experiment == experiment;
+    ++(takes_it ? workers : dedicated);
+  }
+  if (workers == 0) {
+    if (dedicated == 0) return "waits for a worker: none is connected";
+    return absl::StrCat("waits for a worker: ", dedicated == 1 ? "the one that is" : "all that are",
+                        " connected ", dedicated == 1 ? "trains" : "train",
+                        " other experiments only");
+  }
   std::string why = PlaceInQueue(trial);
   absl::StrAppend(&why, "; ", workers, workers == 1 ? " worker is" : " workers are", " connected, ",
                   running_, running_ == 1 ? " trial runs" : " trials run");
@@ -89,7 +101,12 @@ std::string Scheduler::PlaceInQueue(const ScheduledTrial& trial) const {
   return absl::StrCat("waits for ", packs(before), " that ", traits.owner, " submitted before");
 }
 
-std::string Scheduler::WhyNothing() const {
+std::string Scheduler::WhyNothing(absl::string_view worker) const {
+  const auto registered = workers_.find(worker);
+  if (registered != workers_.end() && !registered->second.experiment.empty() &&
+      NextFor(registered->second) == nullptr) {
+    return absl::StrCat("no trial of ", registered->second.experiment, " can be leased now");
+  }
   if (!queue_.empty()) return "trials are queued; ask again";
   if (!delayed_.empty()) {
     return absl::StrCat(delayed_.size(), delayed_.size() == 1 ? " trial waits" : " trials wait",

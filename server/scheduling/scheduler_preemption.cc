@@ -9,6 +9,9 @@ namespace lengthwise::server {
 
 void Scheduler::Rank(Token token, Lease& lease, absl::Time granted) {
   if (lease.live.empty()) return;
+  // What a dedicated worker gives back does not make room for another experiment.
+  const auto worker = workers_.find(lease.worker);
+  if (worker != workers_.end() && !worker->second.experiment.empty()) return;
   // Nor one with a trial that was preempted so often: every trial ends.
   for (const TrialKey key : lease.live) {
     if (trials_.at(key).data.past.preemptions >= options_.max_preemptions) return;
@@ -26,7 +29,8 @@ void Scheduler::Unrank(Token token, Lease& lease) {
 
 int64_t Scheduler::FreeWorkers(absl::Time now) const {
   return std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
-    return now - worker.second.last_seen <= options_.free_memory && !busy_.contains(worker.first);
+    return worker.second.experiment.empty() &&
+           now - worker.second.last_seen <= options_.free_memory && !busy_.contains(worker.first);
   });
 }
 

@@ -457,5 +457,82 @@ TEST_F(SchedulerTest, AHundredThousandQueuedTrialsAreLeasedInOrder) {
   for (TrialKey key = 1; key <= 1000; ++key) ASSERT_THAT(Grant("w"), ElementsAre(key));
 }
 
+// Two experiments, of which "high" goes first by its priority.
+class DedicatedWorkerTest : public SchedulerTest {
+ protected:
+  DedicatedWorkerTest() {
+    Add(1, "high", 9);
+    Add(2, "low", 0);
+    Add(3, "low", 0);
+  }
+  void Add(TrialKey key, const std::string& experiment, int32_t priority) {
+    scheduler_.Add({.key = key, .pack = key},
+                   {.priority = priority, .owner = "ada", .shape = "s", .experiment = experiment});
+  }
+};
+
+TEST_F(DedicatedWorkerTest, TakesItsExperimentAlone) {
+  scheduler_.Register("w", 1, now_, "low");
+  EXPECT_THAT(Grant("w"), ElementsAre(2));
+  Finish(2, v1::Outcome::COMPLETED);
+  EXPECT_TRUE(scheduler_.HasRunnable("w", now_));
+  EXPECT_THAT(Grant("w"), ElementsAre(3));
+  Finish(3, v1::Outcome::COMPLETED);
+  EXPECT_FALSE(scheduler_.HasRunnable("w", now_)) << "it would be asked in a loop";
+  EXPECT_THAT(Grant("w"), IsEmpty());
+  EXPECT_EQ(scheduler_.WhyNothing("w"), "no trial of low can be leased now");
+  EXPECT_EQ(scheduler_.WhyWaiting(1, now_),
+            "waits for a worker: the one that is connected trains other experiments only");
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+}
+
+TEST_F(DedicatedWorkerTest, IsNotPreemptedForWhatItWouldNotTake) {
+  scheduler_.Register("w", 1, now_, "low");
+  EXPECT_THAT(Grant("w"), ElementsAre(2));
+  for (int i = 0; i < 4; ++i) {
+    After(absl::Seconds(20));
+    scheduler_.Tick(now_);
+    EXPECT_EQ(Beat("w").preempted, "");
+  }
+  EXPECT_EQ(scheduler_.NextDeadline(), now_ + absl::Seconds(30)) << "its lease alone";
+}
+
+TEST_F(DedicatedWorkerTest, LeaseThatWasRestoredIsNotPreemptedEither) {
+  scheduler_.RestoreLease(7, "w", 1, {{.key = 4, .pack = 4}},
+                          {.owner = "ada", .shape = "s", .experiment = "low"}, {}, now_);
+  scheduler_.Register("w", 1, now_, "low");
+  token_ = 7;
+  for (int i = 0; i < 4; ++i) {
+    Beat("w");
+    After(absl::Seconds(20));
+    scheduler_.Tick(now_);
+    EXPECT_EQ(Beat("w").preempted, "");
+  }
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+}
+
+TEST_F(DedicatedWorkerTest, DoesNotCountAsFreeForOthers) {
+  scheduler_.Register("general", 1, now_);
+  EXPECT_THAT(Grant("general"), ElementsAre(1));
+  Finish(1, v1::Outcome::COMPLETED);
+  EXPECT_THAT(Grant("general"), ElementsAre(2));
+  Add(5, "high", 9);
+  for (int i = 0; i < 4; ++i) {
+    After(absl::Seconds(20));
+    Beat("general");
+  }
+  scheduler_.Register("idle", 1, now_, "done");
+  scheduler_.Tick(now_);
+  EXPECT_NE(Beat("general").preempted, "");
+}
+
+TEST_F(SchedulerTest, StoppedWorkerIsNotAlive) {
+  scheduler_.Register("w", 1, now_);
+  EXPECT_TRUE(scheduler_.IsAlive("w", now_));
+  scheduler_.Unregister("w");
+  EXPECT_FALSE(scheduler_.IsAlive("w", now_));
+  EXPECT_EQ(scheduler_.LiveWorkers(now_), 0);
+}
+
 }  // namespace
 }  // namespace lengthwise::server

@@ -1,13 +1,17 @@
 // `lengthwise run`: a whole experiment with one command, which leaves nothing running however it
 // ends.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -23,11 +27,16 @@ using ::testing::HasSubstr;
 // An environment variable that `run` and all its children have.
 constexpr char kMark[] = "LENGTHWISE_TEST_RUN";
 
-// A specification of `steps` training steps in a file.
-std::string WriteSpecification(const std::string& directory, int steps) {
+// More steps than a test lasts.
+constexpr int kForEver = 1'000'000;
+
+// A specification of two trials of `steps` training steps in a file.
+std::string WriteSpecification(const std::string& directory, int steps,
+                               const std::string& name = "tiny") {
   std::filesystem::create_directories(directory);
-  const std::string path = directory + "/tiny.yaml";
-  std::ofstream(path) << "name: tiny\n"
+  const std::string path = directory + "/" + name + ".yaml";
+  std::ofstream(path) << "name: " << name
+                      << "\n"
                          "tasks: bucket_sort\n"
                          "networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\n"
                          "encodings: [sin_cos, {name: sin_cos, randomized: true}]\n"
@@ -39,16 +48,24 @@ std::string WriteSpecification(const std::string& directory, int steps) {
   return path;
 }
 
-std::unique_ptr<platform::ChildProcess> StartRun(const std::string& directory, int steps) {
-  auto process = platform::ChildProcess::Start(
-      {.arguments = {kClient, "run", WriteSpecification(directory, steps), "--data_dir",
-                     directory + "/data", "--device", "cpu"},
-       .environment = {{"LENGTHWISE_SERVER_BINARY", kServer},
-                       {"LENGTHWISE_WORKER_BINARY", kWorker},
-                       {kMark, directory}},
-       .output_file = directory + "/output"});
+// Starts a command with `directory`/data; its output replaces that of the one before.
+std::unique_ptr<platform::ChildProcess> StartClient(const std::string& directory,
+                                                    std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), kClient);
+  arguments.insert(arguments.end(), {"--data_dir", directory + "/data"});
+  std::filesystem::remove(directory + "/output");
+  auto process =
+      platform::ChildProcess::Start({.arguments = std::move(arguments),
+                                     .environment = {{"LENGTHWISE_SERVER_BINARY", kServer},
+                                                     {"LENGTHWISE_WORKER_BINARY", kWorker},
+                                                     {kMark, directory}},
+                                     .output_file = directory + "/output"});
   EXPECT_TRUE(process.ok()) << process.status();
   return *std::move(process);
+}
+
+std::unique_ptr<platform::ChildProcess> StartRun(const std::string& directory, int steps) {
+  return StartClient(directory, {"run", WriteSpecification(directory, steps), "--device", "cpu"});
 }
 
 std::string Output(const std::string& directory) {
@@ -78,6 +95,140 @@ void WaitForWorker(const std::string& directory) {
   }
 }
 
+// Runs a command to its end and expects the exit code; its output.
+std::string RunClient(const std::string& directory, const std::vector<std::string>& arguments,
+                      int code = 0) {
+  const auto exit = StartClient(directory, arguments)->WaitFor(kDeadline);
+  EXPECT_TRUE(exit.has_value() && exit->code == code) << Output(directory);
+  return Output(directory);
+}
+
+// Lines of a command's output that say of a trial that it has begun, or goes on.
+int Started(const std::string& output) {
+  const std::vector<std::string> lines = absl::StrSplit(output, '\n');
+  return static_cast<int>(std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return absl::StrContains(line, "started on") || absl::StrContains(line, "resumed from step");
+  }));
+}
+
+// Starts a command that trains, interrupts it when a trial has started, and waits for its end; its
+// output.
+std::string RunAndInterrupt(const std::string& directory,
+                            const std::vector<std::string>& arguments) {
+  auto run = StartClient(directory, arguments);
+  const absl::Time deadline = absl::Now() + kDeadline;
+  while (Started(Output(directory)) == 0) {
+    if (absl::Now() > deadline || run->Poll().has_value()) {
+      ADD_FAILURE() << Output(directory);
+      return "";
+    }
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  run->Signal(SIGINT);
+  const auto exit = run->WaitFor(kDeadline);
+  EXPECT_TRUE(exit.has_value() && exit->code == 130) << Output(directory);
+  return Output(directory);
+}
+
+// The checkpoints' steps of all trials of an experiment, added up.
+int64_t Steps(const std::string& directory, const std::string& experiment) {
+  const auto shown = nlohmann::json::parse(
+      RunClient(directory, {"show", experiment, "--output", "json"}), nullptr, false);
+  int64_t steps = 0;
+  for (const auto& trial : shown.value("trials", nlohmann::json::array())) {
+    steps += std::stoll(trial.value("checkpoint_step", "0"));
+  }
+  return steps;
+}
+
+TEST(RunTest, RegressionTrainsWhatWasAskedFor) {
+  const std::string directory = ::testing::TempDir() + "/asked";
+  const std::vector<std::string> big = {"run", WriteSpecification(directory, kForEver, "big"),
+                                        "--workers", "1"};
+  const std::vector<std::string> mid = {"run", WriteSpecification(directory, kForEver, "mid"),
+                                        "--workers", "1"};
+  const absl::Time deadline = absl::Now() + kDeadline;
+  // Trains until the experiment has more steps than `before`: what is interrupted before its first
+  // step has none.
+  const auto train = [&](const std::vector<std::string>& command, const std::string& experiment,
+                         int64_t before) {
+    std::string output;
+    do {
+      output = RunAndInterrupt(directory, command);
+    } while (Steps(directory, experiment) <= before && absl::Now() < deadline &&
+             !::testing::Test::HasFailure());
+    EXPECT_GT(Steps(directory, experiment), before);
+    return output;
+  };
+  train(big, "big-1", 0);
+  EXPECT_THAT(train(mid, "mid-1", 0), HasSubstr("big-1 waits here, too, and is not trained now"));
+  const int64_t mid_steps = Steps(directory, "mid-1");
+  const std::string output = train(big, "big-1", Steps(directory, "big-1"));
+  EXPECT_EQ(Steps(directory, "mid-1"), mid_steps) << "big was asked for";
+  EXPECT_EQ(Started(output), 1) << output;
+  const std::string go_on = "lengthwise run mid-1 --data_dir " + directory + "/data\n";
+  EXPECT_THAT(output, HasSubstr("go on with it afterwards: " + go_on));
+  // The command that was told.
+  const int64_t big_steps = Steps(directory, "big-1");
+  EXPECT_THAT(train({"run", "mid-1", "--workers", "1"}, "mid-1", mid_steps), HasSubstr(go_on));
+  EXPECT_EQ(Steps(directory, "big-1"), big_steps);
+}
+
+TEST(RunTest, ExtensionTrainsAndShowsWhatIsNew) {
+  const std::string directory = ::testing::TempDir() + "/extended";
+  const std::string other = WriteSpecification(directory, kForEver, "other");
+  RunAndInterrupt(directory, {"run", other, "--workers", "1"});
+  const int64_t others = Steps(directory, "other-1");
+  EXPECT_EQ(Started(RunClient(directory, {"run", WriteSpecification(directory, 40)})), 2);
+  const std::string output = RunClient(directory, {"extend", "tiny-1", "--seeds", "1"});
+  EXPECT_THAT(output, HasSubstr("Estimated time: about "));
+  EXPECT_THAT(output, HasSubstr("Added 2 trials to tiny-1"));
+  EXPECT_THAT(output, HasSubstr("other-1 waits here, too"));
+  EXPECT_EQ(Started(output), 2) << "the first two were shown before\n" << output;
+  EXPECT_EQ(Steps(directory, "other-1"), others);
+  // Nothing is left of it.
+  EXPECT_THAT(RunClient(directory, {"run", "tiny-1"}), HasSubstr("all of which have ended"));
+}
+
+TEST(RunTest, InterruptedExtensionSaysHowToGoOn) {
+  const std::string directory = ::testing::TempDir() + "/interrupted_extension";
+  RunAndInterrupt(directory, {"run", WriteSpecification(directory, kForEver), "--workers", "1"});
+  const std::string output =
+      RunAndInterrupt(directory, {"extend", "tiny-1", "--seeds", "1", "--workers", "1"});
+  EXPECT_THAT(output, HasSubstr("What was done is kept."));
+  EXPECT_THAT(output, HasSubstr("lengthwise run tiny-1 --data_dir " + directory + "/data\n"));
+}
+
+TEST(RunTest, LargeExtensionIsNotStartedWithoutAYes) {
+  const std::string directory = ::testing::TempDir() + "/large_extension";
+  RunClient(directory, {"run", WriteSpecification(directory, 10)});
+  const std::string refused = RunClient(directory, {"extend", "tiny-1", "--seeds", "1..11"}, 1);
+  EXPECT_THAT(refused, HasSubstr("this adds 22 trials to tiny-1; estimated time: about "));
+  EXPECT_THAT(refused, HasSubstr("`lengthwise extend tiny-1 --seeds 1..11 --data_dir " + directory +
+                                 "/data --yes` does it"));
+  EXPECT_THAT(RunClient(directory, {"extend", "tiny-1", "--seeds", "1..11", "--yes"}),
+              HasSubstr("Added 22 trials to tiny-1"));
+}
+
+TEST(RunTest, CancelledExperimentIsNoSuccess) {
+  const std::string directory = ::testing::TempDir() + "/cancelled";
+  auto run = StartRun(directory, kForEver);
+  WaitForWorker(directory);
+  // As the worker was told it.
+  const std::string processes = absl::StrJoin(ProcessesWithVariable(kMark, directory), "\n");
+  const std::string option = "--server ";
+  const size_t at = processes.find(option);
+  ASSERT_NE(at, std::string::npos) << processes;
+  const std::string address = processes.substr(
+      at + option.size(), processes.find(' ', at + option.size()) - at - option.size());
+  const Result cancelled =
+      RunProgram({kClient, "cancel", "tiny-1", "--server", address}, directory + "/cancel_output");
+  EXPECT_EQ(cancelled.code, 0) << cancelled.output;
+  const auto exit = run->WaitFor(kDeadline);
+  ASSERT_TRUE(exit) << Output(directory);
+  EXPECT_EQ(exit->code, 1) << Output(directory);
+}
+
 TEST(RunTest, PrintsTheResultsOfBothEncodingsAndLeavesNothingRunning) {
   const std::string directory = ::testing::TempDir() + "/complete";
   auto run = StartRun(directory, 40);
@@ -92,7 +243,7 @@ TEST(RunTest, PrintsTheResultsOfBothEncodingsAndLeavesNothingRunning) {
 
 TEST(RunTest, EndsItsProcessesWhenInterrupted) {
   const std::string directory = ::testing::TempDir() + "/interrupted";
-  auto run = StartRun(directory, 1000000);
+  auto run = StartRun(directory, kForEver);
   WaitForWorker(directory);
   run->Signal(SIGINT);
   const auto exit = run->WaitFor(kDeadline);
@@ -104,7 +255,7 @@ TEST(RunTest, EndsItsProcessesWhenInterrupted) {
 
 TEST(RunTest, EndsItsProcessesWhenKilled) {
   const std::string directory = ::testing::TempDir() + "/killed";
-  auto run = StartRun(directory, 1000000);
+  auto run = StartRun(directory, kForEver);
   WaitForWorker(directory);
   run->Signal(SIGKILL);
   ASSERT_TRUE(run->WaitFor(kDeadline));

@@ -30,37 +30,51 @@ def server_and_worker():
             server.kill()
 
 
-def run_python(arguments, address, directory):
+def run_python(arguments, directory, **environment):
     done = subprocess.run(
         [sys.executable, *arguments], cwd=directory, capture_output=True, text=True, timeout=600, check=False,
-        env={**service.ENVIRONMENT, "PYTHONPATH": str(service.SITE), "LENGTHWISE_SERVER": address},
+        env={**service.ENVIRONMENT, "PYTHONPATH": str(service.SITE), **environment},
     )  # fmt: skip
     return done.returncode, done.stdout, done.stderr
 
 
 class PythonReadmeTest(unittest.TestCase):
-    def test_its_first_lines_submit_wait_and_have_results(self):
-        (block,) = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
+    def run_block(self, block, **environment):
+        """With fewer steps; what it says of the results."""
         directory = service.new_directory()
         quickstart = (service.ROOT / "experiments/quickstart.yaml").read_text()
         (directory / "experiments").mkdir()
         short, cut = re.subn(r"^  steps: \d+", "  steps: 10", quickstart, flags=re.M)
         self.assertEqual(cut, 1)
         (directory / "experiments/quickstart.yaml").write_text(short)
+        *lines, last = block.rstrip().split("\n")
+        self.assertEqual(last, "experiment.results()")
+        lines.append(f'print({last}[["encoding", "succeeded"]].to_csv(index=False), end="")')
+        code, printed, error = run_python(["-c", "\n".join(lines)], directory, **environment)
+        self.assertEqual((code, printed), (0, "encoding,succeeded\nsin_cos,1\nrandomized_sin_cos,1\n"), error)
+
+    def test_its_first_lines_submit_wait_and_have_results(self):
+        block, _ = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
         self.assertIn("127.0.0.1:7070", block)
         with server_and_worker() as server:
-            *lines, last = block.replace("127.0.0.1:7070", server.address).rstrip().split("\n")
-            self.assertEqual(last, "experiment.results()")
-            lines.append(f'print({last}[["encoding", "succeeded"]].to_csv(index=False), end="")')
-            code, printed, error = run_python(["-c", "\n".join(lines)], server.address, directory)
-        self.assertEqual((code, printed), (0, "encoding,succeeded\nsin_cos,1\nrandomized_sin_cos,1\n"), error)
+            self.run_block(block.replace("127.0.0.1:7070", server.address), LENGTHWISE_SERVER=server.address)
+
+    def test_a_run_without_a_server_has_results(self):
+        _, block = re.findall(r"^```python\n(.*?)^```$", README, re.M | re.S)
+        self.run_block(
+            "import lengthwise\n" + block,
+            LENGTHWISE_SERVER_BINARY=str(service.ROOT / service.SERVER),
+            LENGTHWISE_WORKER_BINARY=str(service.ROOT / WORKER),
+        )
 
     def test_the_example_prints_what_it_shows(self):
         """To the letter on a processor like the one it was made on, else with other numbers; REWRITE=1 makes it anew."""
         before, shown, after = README.rsplit("```", 2)
         processor = re.search(r"<!-- numbers of (.+) -->\n\Z", before)[1]
         with server_and_worker() as server:
-            code, printed, error = run_python([service.ROOT / EXAMPLE], server.address, service.new_directory())
+            code, printed, error = run_python(
+                [service.ROOT / EXAMPLE], service.new_directory(), LENGTHWISE_SERVER=server.address
+            )
         self.assertEqual(code, 0, error)
         if os.environ.get("REWRITE"):
             before = before.replace(f"<!-- numbers of {processor} -->", f"<!-- numbers of {run_documented.processor()} -->")

@@ -45,6 +45,7 @@ Connection::~Connection() = default;
 absl::Status Connection::Run() {
   v1::WorkerDescription description;
   description.set_worker_id(options_.worker_id);
+  description.set_experiment(options_.experiment);
   *description.mutable_provenance() = runner_.provenance();
   description.set_max_pack_size(std::max(1, runner_.max_pack_size()));
   description.set_api_version(platform::kWorkerApiVersion);
@@ -107,9 +108,14 @@ absl::Status Connection::Run() {
     }
   }
   if (result.ok() && !draining()) platform::LogInfo("no lease for long enough: exiting");
-  std::unique_ptr<Presence> ended;  // joins its thread outside of the lock
-  MutexLock lock(mutex_);
-  ended = std::move(presence_);
+  std::unique_ptr<Presence> ended;
+  {
+    MutexLock lock(mutex_);
+    ended = std::move(presence_);
+  }
+  // Outside of the lock: it joins a thread. As briefly as a lease is given back to a server that
+  // may be away.
+  if (result.ok()) ended->SayGoodbye(std::min(options_.rpc_timeout, absl::Seconds(2)));
   return result;
 }
 

@@ -39,6 +39,8 @@ class Connection {
     std::function<absl::Status(const absl::Status&)> explain;
     // See worker_id.h.
     std::string worker_id;
+    // Full name of the experiment whose trials alone are leased; empty: of all.
+    std::string experiment;
     // How long one AcquireLease waits for a pack; at most 60 s.
     absl::Duration acquire_wait = absl::Seconds(20);
     // Of calls that answer at once.

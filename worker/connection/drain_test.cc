@@ -33,6 +33,8 @@ TEST_F(DrainTest, DrainStoresCheckpointsAndGivesTheLeaseBack) {
     EXPECT_EQ(state.releases[0].lease_id(), "lease-1");
     EXPECT_EQ(state.releases[0].fencing_token(), 11);
     EXPECT_EQ(state.releases[0].reason(), "the worker was asked to stop");
+    EXPECT_TRUE(state.heartbeats.back().stopping()) << "the server forgets a worker that stops";
+    EXPECT_THAT(state.heartbeats.back().leases(), SizeIs(0));
   });
 }
 

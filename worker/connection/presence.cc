@@ -39,14 +39,32 @@ Presence::Presence(v1::WorkerService::StubInterface& stub, v1::WorkerDescription
       options_(options),
       thread_([this] { Run(); }) {}
 
-Presence::~Presence() {
+Presence::~Presence() { Stop(); }
+
+void Presence::Stop() {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
     changed_.NotifyAll();
   }
   calls_.Cancel();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Presence::SayGoodbye(absl::Duration patience) {
+  Stop();
+  {
+    MutexLock lock(mutex_);
+    if (!registered_) return;
+  }
+  v1::HeartbeatRequest request;
+  request.set_worker_id(description_.worker_id());
+  request.set_stopping(true);
+  CallGroup calls;
+  CallGroup::Call call(calls, patience);
+  v1::HeartbeatResponse response;
+  // A server that does not hear it counts the worker as lost, which changes nothing for its trials.
+  stub_.Heartbeat(call.context(), request, &response);
 }
 
 absl::Status Presence::WaitUntilRegistered(TimePoint deadline) {

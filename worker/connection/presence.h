@@ -52,6 +52,10 @@ class Presence {
   absl::Status WaitUntilRegistered(TimePoint deadline);
   void Interrupt();
 
+  // Tells the server that the worker exits, if the worker is registered; tries once, for at most
+  // `patience`. Ends the heartbeats.
+  void SayGoodbye(absl::Duration patience);
+
   // Another call was told NOT_FOUND: register again.
   void RegistrationLost();
 
@@ -63,6 +67,8 @@ class Presence {
   void Run();
   absl::Status Register();
   absl::Status SendHeartbeat();
+  // Ends the thread.
+  void Stop();
   void Wait(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);
 
   v1::WorkerService::StubInterface& stub_;

@@ -1,0 +1,77 @@
+"""`lengthwise run` from Python."""
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lengthwise._proto import experiment_service_pb2, specification_pb2
+from lengthwise.client import Client
+from lengthwise.experiment import Experiment
+from lengthwise.private_service import default_data_directory, worker_count
+
+_POLL_SECONDS = 0.2
+
+
+def run(
+    specification: str | os.PathLike[str] | Mapping[str, Any],
+    *,
+    data_dir: str | os.PathLike[str] | None = None,
+    device: str = "auto",
+    workers: int | None = None,
+    threads: int = 1,
+    fresh: bool = False,
+    progress: Callable[[Experiment], None] | None = None,
+) -> Experiment:
+    """Trains a specification on this machine and returns its experiment when all trials have ended.
+
+    It does what `lengthwise run` does, in the same directory: `data_dir`, by default ~/.local/share/lengthwise/runs. An
+    interrupted experiment of the same specification goes on, unless `fresh` is set. `workers` processes, by default one a
+    core or one for a GPU, train on `device` ("auto", "cpu", "cuda:N") with `threads` threads each. `progress` is called
+    with the experiment whenever a trial has begun or ended.
+
+    Look at `experiment.counts`: trials may have failed. The private server stays for reading results as long as the
+    experiment, or a trial of it, is there; meanwhile no other process can open the directory. Ctrl-C and errors stop the
+    workers, which store checkpoints, and the server.
+    """
+    directory = Path(default_data_directory() if data_dir is None else data_dir)
+    directory.mkdir(parents=True, exist_ok=True)
+    client = Client(data_dir=directory)
+    try:
+        experiment = _find_or_submit(client, specification, fresh)
+        count = worker_count(device, threads, max(experiment.counts.unended, 1)) if workers is None else workers
+        with client.private_service.workers(count, device, threads, experiment.name) as check:
+            told = None
+            while True:
+                if progress is not None and experiment.counts != told:
+                    told = experiment.counts
+                    progress(experiment)
+                if experiment.ended:
+                    return experiment
+                time.sleep(_POLL_SECONDS)
+                check()
+                experiment.refresh()
+    except BaseException:
+        client.close()
+        raise
+
+
+def _find_or_submit(
+    client: Client, specification: str | os.PathLike[str] | Mapping[str, Any], fresh: bool
+) -> Experiment:
+    """The newest interrupted experiment of the same specification, whatever its priority, or a new one."""
+
+    def key(message: experiment_service_pb2.Experiment) -> specification_pb2.ExperimentSpecification:
+        compared = specification_pb2.ExperimentSpecification()
+        compared.CopyFrom(message.specification)
+        compared.ClearField("priority")
+        return compared
+
+    if not fresh:
+        wanted = key(client._create(specification, "", "", validate_only=True).experiment)
+        for message in client._list("", None):
+            if message.trials.queued + message.trials.running > 0 and key(message) == wanted:
+                return Experiment(client._connection, message)
+    return client.submit(specification)

@@ -1,0 +1,252 @@
+"""A server and workers of this process's own, as child processes."""
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from lengthwise import settings
+from lengthwise.errors import LengthwiseError
+
+# For a server to get ready, and for a process to end that was asked to: a worker finishes its step and hands over its
+# checkpoint.
+_START_SECONDS = 30.0
+_GRACE_SECONDS = 20.0
+_LOG_LINES = 12
+
+
+def default_data_directory() -> Path:
+    """Where `lengthwise run` keeps its experiments: $XDG_DATA_HOME/lengthwise/runs or ~/.local/share/lengthwise/runs."""
+    data = os.environ.get("XDG_DATA_HOME", "")
+    return (Path(data) if data else Path.home() / ".local" / "share") / "lengthwise" / "runs"
+
+
+def find_program(name: str, folder: str, variable: str) -> str:
+    """The path of `lengthwise_server` or `lengthwise_worker`.
+
+    The environment variable `variable` where it is set; otherwise beside the `lengthwise` of the PATH, or in ../`folder` as
+    in Bazel's output; otherwise on the PATH.
+    """
+    if given := os.environ.get(variable, ""):
+        return given
+    if client := shutil.which("lengthwise"):
+        beside = Path(client).resolve().parent
+        for candidate in (beside / name, beside.parent / folder / name):
+            if os.access(candidate, os.X_OK) and candidate.is_file():
+                return str(candidate)
+    if found := shutil.which(name):
+        return found
+    raise LengthwiseError(
+        f"cannot find {name}: it is neither on the PATH nor beside a `lengthwise` that is; build it with `bazel build "
+        f"//{folder}:{name}` and set {variable} to its path"
+    )
+
+
+class _Spawner:
+    """Starts processes from a thread that lives as long as the interpreter.
+
+    The kernel tells a child (--exit_with_parent) of the end of the thread that started it, and run() may be called by one
+    that ends.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = 0  # whose thread it is: a fork has none
+        self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+
+    def start(self, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._process != os.getpid():
+                self._process = os.getpid()
+                self._requests = queue.SimpleQueue()
+                threading.Thread(target=self._work, args=(self._requests,), name="lengthwise", daemon=True).start()
+        answers: queue.SimpleQueue[subprocess.Popen[bytes] | OSError] = queue.SimpleQueue()
+
+        def spawn() -> None:
+            try:
+                with log.open("wb") as output:
+                    # Of a session of its own: Ctrl-C in a terminal is for this process, which stops its children in order.
+                    answers.put(
+                        subprocess.Popen(
+                            arguments,
+                            stdin=subprocess.DEVNULL,
+                            stdout=output,
+                            stderr=output,
+                            env=environment,
+                            start_new_session=True,
+                        )
+                    )
+            except OSError as error:
+                answers.put(error)
+
+        self._requests.put(spawn)
+        try:
+            answer = answers.get()
+        except BaseException:  # Ctrl-C: nobody would know of the process
+            late = answers.get()
+            if isinstance(late, subprocess.Popen):
+                late.kill()
+                late.wait()
+            raise
+        if isinstance(answer, OSError):
+            raise LengthwiseError(f"cannot start {arguments[0]}: {answer.strerror}") from answer
+        return answer
+
+    @staticmethod
+    def _work(requests: queue.SimpleQueue[Callable[[], None]]) -> None:
+        while True:
+            requests.get()()
+
+
+_spawner = _Spawner()
+
+
+class Process:
+    """A server or a worker, with a log."""
+
+    def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
+        self.name = name
+        self.log = log
+        # The process is told everything; the user's settings are for another server.
+        environment = dict(os.environ) | {f"LENGTHWISE_{setting.upper()}": "" for setting in settings.NAMES}
+        environment["LENGTHWISE_CONFIG"] = ""
+        self._parent = os.getpid()
+        self._popen = _spawner.start([*arguments, "--exit_with_parent"], environment, log)
+
+    def check(self) -> None:
+        """LengthwiseError with the end of its log when it has ended."""
+        code = self._popen.poll()
+        if code is None:
+            return
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
+        lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
+        raise LengthwiseError("\n  ".join([f"the private {self.name} {how}; the end of its log {self.log}:", *lines]))
+
+    def ask_to_stop(self) -> None:
+        if self._popen.poll() is None and os.getpid() == self._parent:
+            self._popen.terminate()
+
+    def stop(self, deadline: float) -> None:
+        """Waits until it has ended, which it was asked for; kills it at the deadline, or when the wait is interrupted."""
+        if os.getpid() != self._parent:
+            return
+        try:
+            self._popen.wait(max(deadline - time.monotonic(), 0.01))
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            if self._popen.poll() is None:
+                self._popen.kill()
+                self._popen.wait()
+
+
+def _stop(processes: Sequence[Process]) -> None:
+    deadline = time.monotonic() + _GRACE_SECONDS
+    for process in processes:
+        process.ask_to_stop()
+    with contextlib.ExitStack() as stack:  # also those behind one whose wait is interrupted
+        for process in processes:
+            stack.callback(process.stop, deadline)
+
+
+class PrivateService:
+    """A server on a data directory, shared by all in this process that use the directory, and stopped by the last."""
+
+    # The garbage collector may release one service while another is acquired.
+    _lock = threading.RLock()
+    _open: ClassVar[dict[tuple[int, str], PrivateService]] = {}
+
+    def __init__(self, data_dir: Path) -> None:
+        self._key = (os.getpid(), str(data_dir))
+        self._users = 0
+        self._workers = 0
+        self._logs = data_dir / "logs"
+        program = find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
+        try:
+            self._logs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LengthwiseError(f"cannot make {self._logs}: {error.strerror}; choose another data_dir") from error
+        ready = data_dir / f"ready-{os.getpid()}"
+        ready.unlink(missing_ok=True)
+        local = "127.0.0.1:0"
+        arguments = [program, "--listen", local, "--metrics_listen", local]
+        arguments += ["--data_dir", str(data_dir), "--ready_file", str(ready)]
+        self._server = Process("server", arguments, self._logs / "server.log")
+        try:
+            self.address = self._await_address(ready)
+        except BaseException:
+            _stop([self._server])
+            raise
+        finally:
+            ready.unlink(missing_ok=True)
+
+    def _await_address(self, ready: Path) -> str:
+        end = time.monotonic() + _START_SECONDS
+        while True:
+            with contextlib.suppress(FileNotFoundError):
+                line, newline, _ = ready.read_text(encoding="utf-8").partition("\n")
+                if newline:
+                    return line
+            self._server.check()
+            if time.monotonic() > end:
+                raise LengthwiseError(f"the private server was not ready after {_START_SECONDS:.0f} s: {self._server.log}")
+            time.sleep(0.005)
+
+    @classmethod
+    def acquire(cls, data_dir: Path) -> PrivateService:
+        """The service of a directory; `release` gives it back."""
+        key = (os.getpid(), str(data_dir))
+        with cls._lock:
+            service = cls._open.get(key)
+            if service is None:
+                service = cls._open[key] = cls(data_dir)
+            service._users += 1
+            return service
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users > 0:
+                return
+            self._open.pop(self._key, None)
+        self._server.ask_to_stop()
+        self._server.stop(time.monotonic() + _GRACE_SECONDS)
+
+    @contextlib.contextmanager
+    def workers(self, count: int, device: str, threads: int, experiment: str) -> Iterator[Callable[[], None]]:
+        """Workers for one experiment, which store checkpoints and end with the context.
+
+        Gives a function that raises LengthwiseError when one of them, or the server, has ended by itself.
+        """
+        program = find_program("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")
+        processes: list[Process] = []
+
+        def check() -> None:
+            for process in (self._server, *processes):
+                process.check()
+
+        try:
+            for _ in range(count):
+                with self._lock:
+                    self._workers += 1
+                    name = f"worker-{self._workers}"
+                arguments = [program, "--server", self.address, "--device", device, "--threads", str(threads)]
+                processes.append(Process(name, [*arguments, "--experiment", experiment], self._logs / f"{name}.log"))
+            yield check
+        finally:
+            _stop(processes)
+
+
+def worker_count(device: str, threads: int, trials: int) -> int:
+    """As `lengthwise run` has it: one a core for trials on the CPU, one for a GPU, which trains many trials at once."""
+    if device != "cpu" and (device != "auto" or Path("/dev/nvidiactl").exists()):
+        return 1
+    return max(1, min(len(os.sched_getaffinity(0)) // threads, trials))

@@ -1,0 +1,162 @@
+"""lengthwise.run: a whole experiment with a server and workers of the Python process, which leaves nothing running."""
+import gc
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import unittest
+from unittest import mock
+
+import service
+from service import lengthwise
+
+from lengthwise import private_service
+
+WORKER = os.environ.get("WORKER", "worker/lengthwise_worker")
+PROGRAMS = {
+    "LENGTHWISE_SERVER_BINARY": str(service.ROOT / service.SERVER),
+    "LENGTHWISE_WORKER_BINARY": str(service.ROOT / WORKER),
+}
+# An environment variable that every process of a test has.
+MARK = "LENGTHWISE_TEST_MARK"
+FOR_EVER = 1_000_000
+
+
+def specification(name: str, steps: int = 20, **more) -> dict:
+    training = {"steps": steps, "batch_size": 4, "lengths": "1..4", "report_every_steps": 10}
+    return service.specification(name, training=training, seeds=[0], **more)
+
+
+def processes(mark: str) -> list[str]:
+    """Command lines of the programs that have the mark."""
+    found = []
+    for directory in pathlib.Path("/proc").iterdir():
+        try:
+            marked = f"{MARK}={mark}".encode() in (directory / "environ").read_bytes().split(b"\0")
+            command = (directory / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if marked and "lengthwise_" in command.split(" ", 1)[0]:
+            found.append(command)
+    return found
+
+
+class LocalRunTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = service.new_directory()
+        self.mark = str(self.directory)
+        environment = mock.patch.dict(os.environ, {**PROGRAMS, MARK: self.mark})
+        environment.start()
+        self.addCleanup(environment.stop)
+
+    def await_processes(self, name: str, count: int) -> None:
+        end = time.monotonic() + service.DEADLINE
+        while len([one for one in processes(self.mark) if name in one]) != count:
+            self.assertLess(time.monotonic(), end, processes(self.mark))
+            time.sleep(0.02)
+
+    def start_script(self, name: str, steps: int) -> subprocess.Popen:
+        code = f"""
+            import lengthwise
+            lengthwise.run({specification(name, steps)!r}, data_dir={str(self.directory / "data")!r}, device="cpu", workers=1)
+        """
+        return subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(code)],
+            env={**service.ENVIRONMENT, **PROGRAMS, MARK: self.mark, "PYTHONPATH": str(service.SITE)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def test_results_can_be_read_afterwards(self):
+        told = []
+        experiment = lengthwise.run(
+            specification("local"), data_dir=self.directory / "data", device="cpu", workers=2,
+            progress=lambda now: told.append(now.counts.succeeded),
+        )  # fmt: skip
+        self.assertEqual(experiment.counts, lengthwise.TrialCounts(0, 0, 2, 0, 0))
+        self.assertEqual((told[0], told[-1]), (0, 2))
+        self.await_processes("lengthwise_worker", 0)
+        self.await_processes("lengthwise_server", 1)
+        self.assertEqual(list(experiment.results()["succeeded"]), [1, 1])
+        self.assertEqual(len(experiment.trial(0).model()) > 0, True)
+        # In the same directory, while the first one is there; and read without a run.
+        again = lengthwise.run(specification("again"), data_dir=self.directory / "data", device="cpu")
+        self.assertEqual(again.counts.succeeded, 2)
+        self.await_processes("lengthwise_server", 1)
+        with lengthwise.Client(data_dir=self.directory / "data") as client:
+            self.assertEqual([one.id for one in client.experiments()], ["again-1", "local-1"])
+        self.assertEqual(experiment.refresh().id, "local-1")
+        del experiment, again, client
+        gc.collect()
+        self.await_processes("lengthwise_server", 0)
+
+    def test_an_interrupt_leaves_nothing_running_and_the_next_run_goes_on(self):
+        for _ in range(2):
+            script = self.start_script("kept", FOR_EVER)
+            self.await_processes("lengthwise_worker", 1)
+            script.send_signal(signal.SIGINT)
+            _, error = script.communicate(timeout=service.DEADLINE)
+            self.assertIn("KeyboardInterrupt", error)
+            self.assertEqual(processes(self.mark), [])
+        with lengthwise.Client(data_dir=self.directory / "data") as client:
+            self.assertEqual([one.id for one in client.experiments()], ["kept-1"])
+
+    def test_a_killed_process_leaves_nothing_running(self):
+        script = self.start_script("killed", FOR_EVER)
+        log = self.directory / "data/logs/worker-1.log"
+        end = time.monotonic() + service.DEADLINE
+        while not (log.exists() and "registered as" in log.read_text()):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        script.kill()
+        script.communicate()
+        self.await_processes("lengthwise_", 0)
+
+    def test_a_worker_that_dies_is_told_with_its_log(self):
+        dying = self.directory / "worker"
+        dying.write_text("#!/bin/sh\necho no such device\nexit 3\n")
+        dying.chmod(0o755)
+        os.environ["LENGTHWISE_WORKER_BINARY"] = str(dying)
+        with self.assertRaisesRegex(
+            lengthwise.LengthwiseError, r"the private worker-1 exited with code 3; .*worker-1\.log:\n  no such device"
+        ):
+            lengthwise.run(specification("dies"), data_dir=self.directory / "data")
+        self.assertEqual(processes(self.mark), [])
+
+    def test_a_specification_with_mistakes_leaves_nothing_running(self):
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "rotery"):
+            lengthwise.run(specification("wrong", encodings=["rotery"]), data_dir=self.directory / "data")
+        self.assertEqual(processes(self.mark), [])
+
+    def test_another_server_on_the_directory_is_told(self):
+        server = service.Server()
+        try:
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "the private server exited with code"):
+                lengthwise.run(specification("twice"), data_dir=server.directory / "data")
+        finally:
+            server.kill()
+
+    def test_programs_are_found_beside_the_command_line_and_on_the_path(self):
+        places = self.directory / "programs"
+        for path in ("client/lengthwise", "server/lengthwise_server", "path/lengthwise_worker"):
+            (places / path).parent.mkdir(parents=True, exist_ok=True)
+            (places / path).touch(0o755)
+        environment = {"PATH": f"{places / 'client'}:{places / 'path'}"}
+        with mock.patch.dict(os.environ, environment, clear=True):
+            found = private_service.find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
+            self.assertEqual(found, str(places / "server/lengthwise_server"))
+            found = private_service.find_program("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")
+            self.assertEqual(found, str(places / "path/lengthwise_worker"))
+            os.environ["LENGTHWISE_WORKER_BINARY"] = "/elsewhere"
+            found = private_service.find_program("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")
+            self.assertEqual(found, "/elsewhere")
+            os.environ["PATH"] = ""
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "set LENGTHWISE_SERVER_BINARY to its path"):
+                private_service.find_program("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY")
+
+
+if __name__ == "__main__":
+    unittest.main()
