@@ -25,6 +25,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.AdministrationService/GetServer", Access::kAuthenticated},
 
     {"lengthwise.v1.CatalogueService/ListCatalogueEntries", Access::kRead},
+    {"lengthwise.v1.CatalogueService/ResolveSpecification", Access::kRead},
 
     {"lengthwise.v1.ExperimentService/CreateExperiment", Access::kSubmit},
     // Reads any trial's model, and makes an experiment of the caller's own.
