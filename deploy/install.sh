@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building Lengthwise needs and is missing: Debian 12 packages and LibTorch. Does nothing where all is there.
+# Installs what building Lengthwise needs and is missing: Debian 12 packages and LibTorch; and makes the Python environment of
+# the command line (deploy/python_environment.sh). Does nothing where all is there.
 #
 #   deploy/install.sh [more Debian packages]
 #
@@ -74,6 +75,9 @@ build --action_env=LENGTHWISE_TOOLCHAIN=$toolchain
 build --disk_cache=$cache/bazel
 RC
 if cmp -s user.bazelrc.new user.bazelrc; then rm user.bazelrc.new; else mv user.bazelrc.new user.bazelrc; fi
+
+# Where the checkout is not complete yet (deploy/Containerfile), it is made later.
+[ ! -e python/requirements.txt ] || deploy/python_environment.sh
 
 command -v nvcc >/dev/null || say "no nvcc on the PATH: CUDA kernels are left out of the build"
 say "ready: LibTorch in $libtorch"
