@@ -52,21 +52,24 @@ packages=(clang-format curl fish groff-base man-db prometheus zsh)
 
 step "1/4 installing what is missing (nothing to do the second time)"
 deploy/install.sh "${packages[@]}"
-# The packages that other people open models and exports with, and those of the Python client; the programs do not need
-# them. Without them their tests are skipped.
+# The packages that other people open models and exports with, and those of the Python package; the C++ programs do not
+# need them. Without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
 requirements=tests/python/requirements.txt
-if cmp --silent "$requirements" "$test_tools/requirements.txt" ||
+if cat "$requirements" python/requirements.txt | cmp --silent - "$test_tools/requirements.txt" ||
   { /usr/bin/python3 -m venv "$test_tools" &&
     "$test_tools/bin/pip" --disable-pip-version-check --quiet install --requirement "$requirements" &&
-    cp "$requirements" "$test_tools/requirements.txt"; }; then
+    cat "$requirements" python/requirements.txt >"$test_tools/requirements.txt"; }; then
   export LENGTHWISE_TEST_PYTHON="$test_tools/bin/python"
 else
-  echo "cannot install $requirements into $test_tools: the tests of exports and of the Python client will be skipped" >&2
+  echo "cannot install $requirements into $test_tools: the tests of exports, of the Python package and of the documents'" \
+    "commands will be skipped" >&2
 fi
 
-step "2/4 checking the formatting, and that the documents name tests that there are"
+step "2/4 checking the formatting, the Python package's style, and that the documents name tests that there are"
 git ls-files '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run --Werror
+# Its types are checked by //tests/python:python_client_test, with the messages that are generated when it is built.
+[ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet python
 tests/documentation/check_proofs.py
 
 step "3/4 building ${targets[*]} (some minutes on two cores the first time)"
