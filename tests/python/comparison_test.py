@@ -694,9 +694,14 @@ class EveryPairTest(ResolvedTest):
             for name, specification in sorted(specifications.items()):
                 with self.subTest(specification=name, table=table.key):
                     found = protocol.compare(specification, paper, table)
+                    sentence = display.protocol_remarks(
+                        Comparison("x", table, protocol=found, specification=specification)
+                    )[0]
                     if table.key in OWN.get(name, set()):
                         self.assertEqual(found.differences, [])
+                        self.assertTrue(sentence.startswith("Protocol: as printed"), sentence)
                     else:
+                        self.assertEqual(sentence.startswith("Not the paper's protocol: "), bool(found.differences))
                         self.assertTrue(found.differences or found.outside, "neither a difference nor a trial outside")
                     for one in found.differences:
                         self.assertNotEqual(one.here, one.published)
@@ -732,6 +737,29 @@ class EveryPairTest(ResolvedTest):
             self.assertEqual(found.differences, [])
             paths = {one.path for one in found.open_fields}
             self.assertEqual(paths, set(table.unknown), table.key)
+
+
+class SideBySideTest(unittest.TestCase):
+    def test_two_experiments_stand_cell_by_cell(self):
+        def cell(trials, mean, deviation):
+            one = experiment_service_pb2.SummarizeExperimentResponse.Cell(
+                task="bucket_sort", network="encoder", encoding="none", learning_rate=0.001
+            )
+            one.unseen_accuracy.trials, one.unseen_accuracy.mean, one.unseen_accuracy.deviation = trials, mean, deviation
+            return one
+
+        pairs = experiment_difference.match([cell(3, 0.5, 0.05)], [cell(1, 0.875, 0)])
+        text = experiment_difference.as_table(pairs, "e-1", "f-1").render(110, Palette(False))
+        self.assertIn("none     │ 50.0 ± 5.0  3 │     87.5  1 │ +37.5\n", text)
+        out = io.StringIO()
+        experiment_difference.as_records(pairs).write_csv(out)
+        self.assertIn("\nbucket_sort,encoder,none,0.001,0.5,0.05,3,0.875,,1,0.375\n", out.getvalue())
+
+    def test_cell_of_one_experiment_alone_has_no_difference(self):
+        only = experiment_service_pb2.SummarizeExperimentResponse.Cell(task="t", network="n", encoding="e")
+        (pair,) = experiment_difference.match([], [only])
+        self.assertIsNone(pair.first)
+        self.assertIsNone(pair.difference)
 
 
 class ExperimentDifferenceTest(ResolvedTest):
