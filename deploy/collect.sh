@@ -5,7 +5,8 @@
 #   deploy/collect.sh DIR [BIN]
 #
 # BIN is where Bazel puts programs: bazel-bin. The programs look for these libraries in ../lib/lengthwise beside them, before
-# the place that they were built with (bazel/libtorch.bzl), so that no other program of the machine gets to see them.
+# the place that they were built with (bazel/libtorch.bzl), so that no other program of the machine gets to see them. The
+# Python environment of deploy/python_environment.sh goes there, too, where there is one.
 set -euo pipefail
 target=$(realpath -m "${1:?usage: deploy/collect.sh DIR [BIN]}")
 bin=$(realpath -m "${2:-$(dirname "$0")/../bazel-bin}")
@@ -43,5 +44,13 @@ for library in "${files[@]}"; do
   fi
 done
 [ -z "$cuda" ] || install -m 644 "$cuda" "$libraries/"
+environment=${XDG_CACHE_HOME:-${HOME:-}/.cache}/lengthwise/python
+if [ -x "$environment/bin/python" ]; then
+  # It starts with -m, so that the paths in its scripts do not matter.
+  cp -a "$environment" "$libraries/python"
+  packages+=(python3)
+else
+  echo "no Python environment in $environment (deploy/python_environment.sh makes it): comparisons are left out" >&2
+fi
 printf '%s\n' "${packages[@]}" | sort -u >"$target/usr/local/share/lengthwise/packages"
 du -sh "$target" | sed 's/\t.*/ collected/'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building Lengthwise needs and is missing: Debian packages (of Debian 12 or 13) and LibTorch. Does nothing
-# where all is there.
+# Installs what building Lengthwise needs and is missing: Debian packages (of Debian 12 or 13) and LibTorch. Makes the Python
+# environment of the command line (deploy/python_environment.sh). Does nothing where all is there.
 #
 #   deploy/install.sh [--strict] [more Debian packages]
 #
@@ -86,6 +86,9 @@ build --disk_cache=$cache/bazel
 $(if [ $strict = yes ]; then echo "$STRICT_MARK"; else echo "build --config=lenient"; fi)
 RC
 if cmp -s user.bazelrc.new user.bazelrc; then rm user.bazelrc.new; else mv user.bazelrc.new user.bazelrc; fi
+
+# Where the checkout is not complete yet (deploy/Containerfile), it is made later.
+[ ! -e python/requirements.txt ] || deploy/python_environment.sh
 
 # Where bazel/cuda.bzl looks.
 [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || [ -x /usr/local/cuda/bin/nvcc ] || command -v nvcc >/dev/null ||

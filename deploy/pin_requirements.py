@@ -6,7 +6,7 @@
 PYTHON are interpreters with pip, one for each Python that is to be supported (Debian 12 has 3.11, Debian 13 has 3.13).
 FILE.in names packages as pip's requirements do; FILE.txt gets all that they need, each with the version and the hashes of
 the files that pip would install with each PYTHON on this kind of processor. Nothing is installed. A line "--no-deps" in
-FILE.in leaves out what the named packages need.
+FILE.in leaves out what the named packages need; a line "-r OTHER.in" stands for the lines of that file.
 """
 
 import json
@@ -17,9 +17,17 @@ import sys
 Pins = dict[str, tuple[str, set[str]]]
 
 
+def read_lines(source: pathlib.Path) -> list[str]:
+    """The file's lines, those of the files that it names included."""
+    lines: list[str] = []
+    for line in source.read_text().splitlines():
+        lines += read_lines(source.parent / line.removeprefix("-r ")) if line.startswith("-r ") else [line]
+    return lines
+
+
 def resolve(python: str, source: pathlib.Path) -> Pins:
     """The versions and hashes of what pip would install."""
-    lines = source.read_text().splitlines()
+    lines = read_lines(source)
     options = ["--no-deps"] if "--no-deps" in lines else []
     wanted = "\n".join(line for line in lines if line != "--no-deps") + "\n"
     command = [python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install", "--dry-run", "--ignore-installed"]

@@ -49,8 +49,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
 // Between fork and exec: only async-signal-safe calls, since other threads' locks may be held.
 // Reports errno through `error_pipe`, which closes by itself when exec succeeds.
 [[noreturn]] void BecomeProgram(char* const* arguments, char* const* environment, int input,
-                                int output, int death_signal, bool own_group, pid_t parent,
-                                int error_pipe) {
+                                int output, int error_output, int death_signal, bool own_group,
+                                pid_t parent, int error_pipe) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -61,8 +61,8 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
     // The parent may have died before the line above.
     if (getppid() != parent) _exit(127);
   }
-  if (dup2(input, STDIN_FILENO) >= 0 &&
-      (output < 0 || (dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0))) {
+  if (dup2(input, STDIN_FILENO) >= 0 && (output < 0 || dup2(output, STDOUT_FILENO) >= 0) &&
+      (error_output < 0 || dup2(error_output, STDERR_FILENO) >= 0)) {
     execvpe(arguments[0], arguments, environment);
   }
   const int error = errno;
@@ -117,8 +117,10 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Options&
   const pid_t pid = fork();
   if (pid < 0) return absl::ErrnoToStatus(errno, "cannot start a process");
   if (pid == 0) {
-    BecomeProgram(argument_pointers.data(), environment_pointers.data(), input, output,
-                  options.parent_death_signal, options.own_process_group, parent, pipe_ends[1]);
+    BecomeProgram(argument_pointers.data(), environment_pointers.data(), input,
+                  output >= 0 ? output : options.output_descriptor,
+                  output >= 0 ? output : options.error_descriptor, options.parent_death_signal,
+                  options.own_process_group, parent, pipe_ends[1]);
   }
   std::unique_ptr<ChildProcess> child(new ChildProcess(pid));
   std::move(close_write_end).Invoke();

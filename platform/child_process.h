@@ -29,6 +29,10 @@ class ChildProcess {
     std::vector<std::pair<std::string, std::string>> environment = {};
     // Standard output and error are appended to this file; empty: they are the parent's.
     std::string output_file = {};
+    // Where there is no such file: open descriptors that become standard output and error. They
+    // stay the caller's to close. -1: the parent's.
+    int output_descriptor = -1;
+    int error_descriptor = -1;
     // What the kernel sends to the child when the parent's thread ends; 0 for nothing.
     int parent_death_signal = SIGKILL;
     // In a process group of its own, so that Ctrl-C at the terminal reaches the parent alone.

@@ -1,5 +1,6 @@
 #include "platform/child_process.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,6 +8,8 @@
 #include <cerrno>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -63,6 +66,23 @@ TEST(ChildProcessTest, AppendsBothOutputsToTheFile) {
     ASSERT_TRUE((*child)->WaitFor(absl::Seconds(30)).has_value());
   }
   EXPECT_EQ(ReadFile(path), "first\nerror\nsecond\n");
+}
+
+TEST(ChildProcessTest, OutputAndErrorMayGoToDescriptorsOfTheirOwn) {
+  ChildProcess::Options options = Shell("echo out; echo error >&2");
+  std::vector<std::string> paths;
+  for (int* descriptor : {&options.output_descriptor, &options.error_descriptor}) {
+    paths.push_back(testing::TempDir() + "/child_descriptor" + std::to_string(paths.size()));
+    *descriptor = open(paths.back().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    ASSERT_GE(*descriptor, 0);
+  }
+  auto child = ChildProcess::Start(options);
+  ASSERT_TRUE(child.ok()) << child.status();
+  ASSERT_TRUE((*child)->WaitFor(absl::Seconds(30)).has_value());
+  EXPECT_EQ(ReadFile(paths[0]), "out\n");
+  EXPECT_EQ(ReadFile(paths[1]), "error\n");
+  close(options.output_descriptor);
+  close(options.error_descriptor);
 }
 
 TEST(ChildProcessTest, PassesTheEnvironment) {

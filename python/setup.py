@@ -1,4 +1,5 @@
-"""What pyproject.toml cannot say: the messages of the API are generated from ../proto when the package is built."""
+"""What pyproject.toml cannot say: the messages of the API are generated from ../proto when the package is built, and the
+published tables are copied from ../experiments/published."""
 import re
 import shutil
 import tempfile
@@ -10,20 +11,38 @@ from setuptools.command.sdist import sdist
 
 HERE = Path(__file__).resolve().parent
 GENERATED = Path("lengthwise") / "_proto"
+PUBLISHED = Path("lengthwise") / "_published"
+
+
+def beside(folder: str, file: str) -> Path:
+    """A folder of the checkout: beside this directory, or, in a source distribution, inside it."""
+    for directory in (HERE / folder, HERE.parent / folder):
+        if (directory / file).is_file():
+            return directory
+    raise SystemExit(f"no {file} in {HERE.parent / folder}: build from a whole checkout of Lengthwise")
 
 
 def proto_directory() -> Path:
-    """In a checkout beside this directory, in a source distribution inside it."""
-    for directory in (HERE / "proto", HERE.parent / "proto"):
-        if (directory / "experiment_service.proto").is_file():
-            return directory
-    raise SystemExit(f"no .proto files in {HERE.parent / 'proto'}: build from a whole checkout of Lengthwise")
+    return beside("proto", "experiment_service.proto")
+
+
+def published_directory() -> Path:
+    return beside("experiments/published", "randomized_pe_table_1.json")
+
+
+def copy_tables(target: Path) -> None:
+    """The published tables, which are data of the package."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for table in published_directory().glob("*.json"):
+        shutil.copy(table, target)
 
 
 def generate(root: Path) -> None:
     """Writes the package lengthwise._proto below `root`."""
-    import grpc_tools.protoc
     import importlib.resources
+
+    import grpc_tools.protoc
 
     with tempfile.TemporaryDirectory() as temporary:
         sources = Path(temporary) / GENERATED
@@ -59,7 +78,9 @@ def generate(root: Path) -> None:
 class BuildWithMessages(build_py):
     def run(self) -> None:
         super().run()
-        generate(HERE if self.editable_mode else Path(self.build_lib))
+        root = HERE if self.editable_mode else Path(self.build_lib)
+        generate(root)
+        copy_tables(root / PUBLISHED)
 
 
 class DistributionWithProtos(sdist):
@@ -69,6 +90,7 @@ class DistributionWithProtos(sdist):
         target.mkdir(exist_ok=True)
         for proto in proto_directory().glob("*.proto"):
             shutil.copy(proto, target)
+        copy_tables(Path(base_dir) / "experiments" / "published")
 
 
 setup(cmdclass={"build_py": BuildWithMessages, "sdist": DistributionWithProtos})

@@ -53,8 +53,8 @@ packages=(curl fish groff-base man-db prometheus zsh)
 step "1/4 installing what is missing (nothing to do the second time)"
 (. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
 deploy/install.sh --strict "${packages[@]}"
-# The packages that other people open models and exports with, those of the Python client, and the formatter; the programs do
-# not need them. Without them their tests are skipped.
+# The packages that other people open models and exports with, those of the Python package, and the formatter; the C++
+# programs do not need them. Without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
 requirements=tests/python/requirements.txt
 install_test_tools() {
@@ -75,13 +75,16 @@ install_test_tools() {
 if install_test_tools; then
   export LENGTHWISE_TEST_PYTHON="$test_tools/bin/python"
 else
-  echo "cannot install $requirements into $test_tools: the tests of exports and of the Python client will be skipped" >&2
+  echo "cannot install $requirements into $test_tools: the tests of exports, of the Python package and of the documents'" \
+    "commands will be skipped" >&2
 fi
 
-step "2/4 checking the formatting, and that the documents name tests that there are"
+step "2/4 checking the formatting, the Python package's style, and that the documents name tests that there are"
 # Each version of clang-format has its own idea of a format: this one is the same on every system.
 formatter=$test_tools/bin/clang-format
 [ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
+# Its types are checked by //tests/python:python_client_test, with the messages that are generated when it is built.
+[ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet python
 tests/documentation/check_proofs.py
 
 step "3/4 building ${targets[*]} (some minutes on two cores the first time)"

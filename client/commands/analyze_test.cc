@@ -174,8 +174,6 @@ TEST_F(AnalyzeTest, AttentionStandsBesideThePublishedTable) {
                  "lst_pe_init/table_2"}),
             kUsage);
   EXPECT_THAT(err_, HasSubstr("lst_pe_init/table_2 has no cosines of attention maps"));
-  EXPECT_EQ(Run({"results", "e-1", "--compare", "lst_pe_init/table_3"}), kUsage);
-  EXPECT_THAT(err_, HasSubstr("`lengthwise analyze attention EXPERIMENT"));
 }
 
 TEST_F(AnalyzeTest, AttentionIsHeldAgainstTheCellsThatSettleAPuzzle) {

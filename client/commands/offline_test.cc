@@ -125,14 +125,7 @@ TEST_F(CommandsTest, ConfigSaysWhereEachSettingComesFrom) {
   EXPECT_THAT(out_, HasSubstr("{\"setting\":\"tls_ca\",\"value\":\"\",\"origin\":\"default\"}"));
 }
 
-TEST_F(CommandsTest, PublishedTablesAreListedWithoutAServer) {
-  EXPECT_EQ(Run({"results", "--compare", "list", "--server", "127.0.0.1:1"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr("randomized_pe/table_1 "));
-  EXPECT_EQ(Run({"results", "e", "--compare", "randomised_pe/table_1", "--server", "127.0.0.1:1"}),
-            kUsage);
-  EXPECT_THAT(err_, HasSubstr("did you mean \"randomized_pe/table_1\"?"));
-  EXPECT_EQ(Run({"results"}), kUsage);
-}
+TEST_F(CommandsTest, ResultsNeedAnExperiment) { EXPECT_EQ(Run({"results"}), kUsage); }
 
 }  // namespace
 }  // namespace lengthwise::client

@@ -13,6 +13,7 @@
 #include "client/command_line/mistake.h"
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
+#include "client/python/python_program.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
 #include "platform/version_text.h"
@@ -70,6 +71,20 @@ absl::StatusOr<access::Settings> Program::Settings() const {
   flags["server"] = server;
   return access::ResolveSettings(flags,
                                  [](const char* name) -> const char* { return std::getenv(name); });
+}
+
+absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool asks_server) {
+  access::ChannelOptions channel;
+  if (asks_server) {
+    const auto connection = Connect();
+    if (!connection.ok()) return connection.status();
+    channel = (*connection)->channel_options();
+  }
+  arguments.insert(arguments.end(), {"--output", output, "--width", absl::StrCat(width()),
+                                     "--color", palette().enabled() ? "always" : "never"});
+  return client::RunPython(
+      arguments, channel, [this](absl::string_view text) { out_ << text << std::flush; },
+      [this](absl::string_view text) { err_ << text << std::flush; });
 }
 
 void Program::Write(const Records& records) {

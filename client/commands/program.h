@@ -61,6 +61,10 @@ class Program {
   // The one on --data_dir, after Connect(); null without it.
   PrivateService* private_service() { return private_service_.get(); }
 
+  // Runs a command of the Python package with --output, and colours and width of this program's
+  // output; `asks_server`: with the server of Connect(). Returns its exit code.
+  absl::StatusOr<int> RunPython(std::vector<std::string> arguments, bool asks_server = true);
+
   // Writes records as --output says (json or csv).
   void Write(const Records& records);
 

@@ -1,8 +1,10 @@
 // `lengthwise results EXPERIMENT`: accuracy by length, or beside a published table.
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "client/commands/commands.h"
-#include "client/commands/compare_display.h"
 #include "client/commands/results_display.h"
 #include "client/connection/names.h"
 
@@ -19,25 +21,22 @@ struct ResultsOptions {
 
 absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
   if (options.compare == "list") {
-    const absl::Status printed = PrintPublishedTables(program);
-    if (!printed.ok()) return printed;
-    return kSuccess;
+    return program.RunPython({"results", "--compare", "list"}, /*asks_server=*/false);
   }
   if (options.experiment.empty()) {
     return absl::InvalidArgumentError("results needs an experiment; `lengthwise list` prints them");
   }
-  // A wrong key is told before a server is asked.
-  absl::StatusOr<PublishedTable> table = PublishedTable();
-  if (!options.compare.empty()) table = FindPublishedTable(options.compare);
-  if (!table.ok()) return table.status();
+  if (!options.compare.empty()) {
+    std::vector<std::string> arguments = {"results", options.experiment, "--compare",
+                                          options.compare};
+    if (options.whole_table) arguments.push_back("--whole_table");
+    return program.RunPython(std::move(arguments));
+  }
   auto connection = program.Connect();
   if (!connection.ok()) return connection.status();
   auto experiment = FindExperiment(**connection, options.experiment);
   if (!experiment.ok()) return experiment.status();
-  const absl::Status printed =
-      options.compare.empty() ? PrintResults(program, **connection, *experiment, options.intervals)
-                              : PrintComparison(program, **connection, *experiment,
-                                                *std::move(table), options.whole_table);
+  const absl::Status printed = PrintResults(program, **connection, *experiment, options.intervals);
   if (!printed.ok()) return printed;
   return kSuccess;
 }
@@ -60,7 +59,8 @@ void AddResults(CLI::App& app, Program& program) {
                     "In json and csv also the evaluations during training");
   command
       ->add_option("--compare", options->compare,
-                   "Beside this published table, PAPER/TABLE; \"list\" prints which there are")
+                   "Beside this published table, PAPER/TABLE; \"list\" prints which there are, "
+                   "\"all\" compares with each of the experiment's paper")
       ->type_name("KEY");
   command->add_flag("--whole_table", options->whole_table,
                     "With --compare also tasks and encodings of which nothing was run");

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
 #include "client/commands/commands_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -6,7 +10,6 @@ namespace lengthwise::client {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 // A cell of succeeded trials, seen up to length 2.
 v1::SummarizeExperimentResponse Summary(const std::string& encoding, int trials, double unseen) {
@@ -53,37 +56,43 @@ TEST_F(CommandsTest, ResultsKeepSeenAndUnseenApart) {
   EXPECT_THAT(out_, HasSubstr(",4,false,0.25,"));
 }
 
-TEST_F(CommandsTest, ResultsStandBesideAPublishedTable) {
-  server_.AddExperiment("e-1", {"none", "sin_cos"});
-  EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1"}), kSuccess);
-  EXPECT_THAT(out_, StartsWith("e-1 beside Table 1 of Ruoss et al. 2023 (ACL)"));
-  EXPECT_THAT(out_, HasSubstr("0 of 165 cells run"));
-  EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1", "--output", "csv"}),
-            kSuccess);
-  EXPECT_THAT(
-      out_,
-      HasSubstr("\nbucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false,unseen_accuracy\n"));
+// A program in Python's place that prints how it was called.
+class PythonCommandsTest : public CommandsTest {
+ protected:
+  PythonCommandsTest() {
+    const std::string path =
+        File("python", "#!/bin/sh\necho \"$@ at $LENGTHWISE_SERVER\"\nexit 2\n");
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    setenv("LENGTHWISE_PYTHON", path.c_str(), 1);
+  }
+  ~PythonCommandsTest() override { unsetenv("LENGTHWISE_PYTHON"); }
+};
+
+TEST_F(PythonCommandsTest, ComparisonsAreMadeByThePythonPackage) {
+  EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1", "--whole-table",
+                 "--output", "latex"}),
+            kUsage)
+      << "its exit code";
+  EXPECT_EQ(out_,
+            "-m lengthwise results e-1 --compare randomized_pe/table_1 --whole_table --output "
+            "latex --width 110 --color never at " +
+                server_.address() + "\n");
+  terminal_ = {.width = 80, .height = 24};
+  Run({"compare", "e-1", "f-1", "--color", "always"});
+  EXPECT_EQ(out_, "-m lengthwise compare e-1 f-1 --output table --width 80 --color always at " +
+                      server_.address() + "\n");
+  Run({"results", "--compare", "list", "--output", "json", "--color", "never", "--server",
+       "127.0.0.1:1"});
+  EXPECT_EQ(out_,
+            "-m lengthwise results --compare list --output json --width 80 --color never at \n");
 }
 
-TEST_F(CommandsTest, ResultsAtOneLengthStandBesideAStatement) {
-  server_.AddExperiment("e-1", {"none"});
-  EXPECT_EQ(Run({"results", "e-1", "--compare", "addition_length_gen/statements"}), kSuccess);
-  EXPECT_THAT(out_, StartsWith("e-1 beside Statements in the text of Zhou et al. 2024: accuracy at "
-                               "length 100, per cent."));
-  EXPECT_THAT(out_, HasSubstr("The paper's length extension ratio of 2.5 follows from the cell"));
-}
-
-TEST_F(CommandsTest, ComparesTwoExperimentsCellByCell) {
-  server_.AddExperiment("e-1", {"none"});
-  server_.AddExperiment("f-1", {"none"});
-  server_.SetSummary("experiments/e-1", Summary("none", 3, 0.5));
-  server_.SetSummary("experiments/f-1", Summary("none", 1, 0.875));
-  EXPECT_EQ(Run({"compare", "e-1", "f-1"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr("none     │ 50.0 ± 5.0  3 │     87.5  1 │ +37.5\n"));
-  EXPECT_THAT(out_, HasSubstr("Both were trained and scored alike."));
-  EXPECT_EQ(Run({"compare", "e-1", "f-1", "--output", "csv"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr("\nbucket_sort,encoder,none,0.001,0.5,0.05,3,0.875,,1,0.375\n"));
-  EXPECT_EQ(Run({"compare", "e-1", "g-1"}), kFailure);
+TEST_F(PythonCommandsTest, WithoutTheEnvironmentOneLineSaysWhatToRun) {
+  setenv("LENGTHWISE_PYTHON", "/nowhere/python", 1);
+  EXPECT_EQ(Run({"results", "e-1", "--compare", "randomized_pe/table_1"}), kFailure);
+  EXPECT_THAT(err_, HasSubstr("cannot execute /nowhere/python"));
+  EXPECT_THAT(err_, HasSubstr("run deploy/install.sh\n"));
+  EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1);
 }
 
 TEST_F(CommandsTest, EvaluatesAStoredModel) {

@@ -148,7 +148,6 @@ PublishedTable Read(absl::string_view name, const json& file) {
   table.title = file.at("title");
   table.aggregation = file.at("aggregation");
   const json& comparison = file.at("comparison");
-  table.protocol = comparison.at("protocol");
   table.quantity = ReadChoice(comparison, "quantity", Quantities());
   for (const json& column : file.at("columns")) {
     table.columns.push_back(ReadColumn(column, comparison));

@@ -1,4 +1,5 @@
-// A paper's printed table as data: what experiments/published/README.md describes.
+// A paper's printed table as data: what experiments/published/README.md describes. For `analyze`
+// and completion; comparisons are made by the Python package (python/lengthwise/published.py).
 #ifndef LENGTHWISE_CLIENT_COMPARISON_PUBLISHED_TABLE_H_
 #define LENGTHWISE_CLIENT_COMPARISON_PUBLISHED_TABLE_H_
 
@@ -87,8 +88,8 @@ struct PublishedRow {
   // Whether the row names this network. A parameter that the network does not have counts as the
   // catalogue's default.
   bool MatchesNetwork(const v1::Component& network) const;
-  // Whether trials of such a task, whatever its parameters (DifferencesFromProtocol names those
-  // that are not the paper's), and network belong to this row.
+  // Whether trials of such a task, whatever its parameters (their differences are
+  // named beside the comparison), and network belong to this row.
   bool Matches(const v1::Component& task, const v1::Component& network) const;
 };
 
@@ -103,8 +104,6 @@ struct PublishedTable {
   std::string table;  // "Table 1"
   std::string title;
   std::string aggregation;
-  // Name of the protocol that the paper's experiment followed.
-  std::string protocol;
   Quantity quantity = Quantity::kUnseenAccuracy;
   std::vector<PublishedColumn> columns;
   std::vector<PublishedRow> rows;

@@ -236,7 +236,7 @@ TEST(PublishedTableTest, Figure9IsOfStandardAttentionWithRopeOverHeadsBesideItsP
 TEST(PublishedTableTest, RefusesAFileWithACellOutsideTheTable) {
   const auto table = ParsePublishedTable("p_table_1", R"json({
     "paper": "p", "citation": "c", "table": "Table 1", "title": "t", "aggregation": "a",
-    "comparison": {"protocol": "x", "quantity": "unseen_accuracy", "statistic": "maximum"},
+    "comparison": {"quantity": "unseen_accuracy", "statistic": "maximum"},
     "notes": [],
     "columns": [{"key": "none", "label": "None", "encoding": {"name": "none"}}],
     "rows": [],

@@ -48,6 +48,8 @@ class Connection {
   ~Connection();
 
   const std::string& address() const { return channel_options_.server; }
+  // How the server is reached.
+  const access::ChannelOptions& channel_options() const { return channel_options_; }
   // Whom to submit for, unless a user says otherwise: $USER; empty, which is whom the token stands
   // for, where calls show one.
   std::string DefaultOwner() const;

@@ -1,13 +1,10 @@
 #include "client/export/latex_export.h"
 
 #include <sstream>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/comparison/comparison_display.h"
-#include "client/comparison/fetch_comparison.h"
-#include "client/comparison/published_table.h"
 #include "client/connection/names.h"
+#include "client/python/python_program.h"
 #include "client/rendering/accuracy_summary.h"
 #include "client/rendering/table.h"
 
@@ -37,10 +34,9 @@ absl::Status LatexExporter::AddTrial(const v1::Trial&) { return absl::OkStatus()
 
 absl::Status LatexExporter::Finish() {
   const v1::Experiment& experiment = subject_.experiment;
-  const v1::ExperimentSpecification& specification = experiment.specification();
   const auto cells = connection_.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false);
   if (!cells.ok()) return cells.status();
-  const AccuracySummary summary = Summarize(specification, *cells);
+  const AccuracySummary summary = Summarize(experiment.specification(), *cells);
   if (summary.rows.empty()) {
     return absl::NotFoundError(absl::StrCat("no trial of ", ShortName(experiment.name()),
                                             " has been evaluated in full, so there is no table"));
@@ -48,16 +44,11 @@ absl::Status LatexExporter::Finish() {
   std::ostringstream out;
   out << "% " << ShortName(experiment.name()) << ", by lengthwise export.\n"
       << AccuracyTable(experiment, summary);
-  auto tables = PublishedTables();
-  if (!tables.ok()) return tables.status();
-  for (PublishedTable& table : *tables) {
-    if (table.protocol != specification.protocol()) continue;
-    // Nobody asked for this table: where it cannot be compared there is nothing to say.
-    const auto document = FetchComparison(connection_, experiment, *cells, std::move(table));
-    if (!document.ok() || document->comparison.cells_run == 0) continue;
-    out << "\n";
-    WriteLatex(*document, out);
-  }
+  const auto comparisons =
+      PythonOutput({"results", experiment.name(), "--compare", "all", "--output", "latex"},
+                   connection_.channel_options());
+  if (!comparisons.ok()) return comparisons.status();
+  out << *comparisons;
   return output_.Write("", out.str());
 }
 

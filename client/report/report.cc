@@ -2,7 +2,6 @@
 
 #include <map>
 #include <set>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -114,9 +113,7 @@ absl::StatusOr<Section> Accuracy(const ReportData& data, const ReportOptions& op
 }
 
 Section Published(const ReportData& data) {
-  std::ostringstream out;
-  for (const ComparisonDocument& document : data.comparisons) WriteHtml(document, out);
-  return {.id = "published", .title = "Beside published numbers", .body = out.str()};
+  return {.id = "published", .title = "Beside published numbers", .body = data.comparisons};
 }
 
 absl::StatusOr<Section> Losses(const ReportData& data, const ReportOptions& options) {

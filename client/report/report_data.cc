@@ -2,33 +2,22 @@
 
 #include <utility>
 
-#include "client/comparison/fetch_comparison.h"
-#include "client/comparison/published_table.h"
+#include "absl/strings/str_cat.h"
 #include "client/connection/names.h"
 #include "client/plotting/plot_data.h"
+#include "client/python/python_program.h"
 
 namespace lengthwise::client {
 namespace {
 
 absl::Status AddComparisons(Connection& connection, const std::vector<std::string>& keys,
                             ReportData& data) {
-  for (const std::string& key : keys) {
-    auto table = FindPublishedTable(key);
-    if (!table.ok()) return table.status();
-    auto document = FetchComparison(connection, data.experiment, data.summary, *std::move(table));
-    if (!document.ok()) return document.status();
-    data.comparisons.push_back(*std::move(document));
-  }
-  if (!keys.empty()) return absl::OkStatus();
-  auto tables = PublishedTables();
-  if (!tables.ok()) return tables.status();
-  for (PublishedTable& table : *tables) {
-    if (table.protocol != data.experiment.specification().protocol()) continue;
-    // Nobody asked for this table: where it cannot be compared there is nothing to say.
-    auto document = FetchComparison(connection, data.experiment, data.summary, std::move(table));
-    if (document.ok() && document->comparison.cells_run > 0) {
-      data.comparisons.push_back(*std::move(document));
-    }
+  for (const std::string& key : keys.empty() ? std::vector<std::string>{"all"} : keys) {
+    const auto html =
+        PythonOutput({"results", data.experiment.name(), "--compare", key, "--output", "html"},
+                     connection.channel_options());
+    if (!html.ok()) return html.status();
+    absl::StrAppend(&data.comparisons, *html);
   }
   return absl::OkStatus();
 }

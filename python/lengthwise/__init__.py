@@ -8,25 +8,31 @@
 
 >>> lengthwise.run("experiments/quickstart.yaml").results()    # on this machine, without a server
 """
-from lengthwise.client import Client
-from lengthwise.errors import FieldViolation, LengthwiseError, NotFoundError, UnavailableError
-from lengthwise.events import (
-    AttentionMap,
-    Checkpoint,
-    Event,
-    LengthAccuracies,
-    LogLine,
-    Outcome,
-    Progress,
-    Projection,
-    SequenceScores,
-    StateChange,
-    TrainingPoints,
-    WrongAnswer,
-)
-from lengthwise.experiment import Experiment, TrialCounts
-from lengthwise.local_run import run
-from lengthwise.trial import Trial
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lengthwise.client import Client
+    from lengthwise.errors import FieldViolation, LengthwiseError, NotFoundError, UnavailableError
+    from lengthwise.events import (
+        AttentionMap,
+        Checkpoint,
+        Event,
+        LengthAccuracies,
+        LogLine,
+        Outcome,
+        Progress,
+        Projection,
+        SequenceScores,
+        StateChange,
+        TrainingPoints,
+        WrongAnswer,
+    )
+    from lengthwise.experiment import Experiment, TrialCounts
+    from lengthwise.local_run import run
+    from lengthwise.trial import Trial
 
 __version__ = "0.1.0"
 
@@ -53,3 +59,25 @@ __all__ = [
     "WrongAnswer",
     "run",
 ]
+
+_MODULES = {
+    "client": ["Client"],
+    "errors": ["FieldViolation", "LengthwiseError", "NotFoundError", "UnavailableError"],
+    "experiment": ["Experiment", "TrialCounts"],
+    "local_run": ["run"],
+    "trial": ["Trial"],
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for: `python -m lengthwise` does not wait for pandas where it needs none."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"lengthwise.{_MODULE_OF.get(name, 'events')}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

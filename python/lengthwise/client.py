@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lengthwise import settings
+from lengthwise import names, settings
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError, NotFoundError
+from lengthwise.errors import LengthwiseError
 from lengthwise.experiment import Experiment
 from lengthwise.private_service import PrivateService
 from lengthwise.trial import Trial
@@ -152,22 +152,8 @@ class Client:
         )
 
     def experiment(self, name: str) -> Experiment:
-        """By its name ("quickstart-3", "experiments/quickstart-3"), or the newest of a specification's name."""
-        short = name.removeprefix("experiments/")
-        try:
-            return Experiment(
-                self._connection,
-                self._connection.call(
-                    "ExperimentService/GetExperiment",
-                    experiment_service_pb2.GetExperimentRequest(name=f"experiments/{short}"),
-                    experiment_service_pb2.Experiment,
-                ),
-            )
-        except NotFoundError:
-            for message in self._list("", None):
-                if message.specification.name == short:
-                    return Experiment(self._connection, message)
-            raise
+        """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or a specification's newest."""
+        return Experiment(self._connection, names.find_experiment(self._connection, name))
 
     def trial(self, name: str) -> Trial:
         """ "experiments/E/trials/T" or "E/T"."""
@@ -178,20 +164,5 @@ class Client:
 
     def experiments(self, *, owner: str = "", limit: int | None = None) -> list[Experiment]:
         """Newest first; of everybody, or of one owner."""
-        return [Experiment(self._connection, message) for message in self._list(owner, limit)]
-
-    def _list(self, owner: str, limit: int | None) -> list[experiment_service_pb2.Experiment]:
-        found: list[experiment_service_pb2.Experiment] = []
-        token = ""
-        while True:
-            page = self._connection.call(
-                "ExperimentService/ListExperiments",
-                experiment_service_pb2.ListExperimentsRequest(
-                    page_size=min(limit or 1000, 1000), page_token=token, owner=owner
-                ),
-                experiment_service_pb2.ListExperimentsResponse,
-            )
-            found += page.experiments
-            token = page.next_page_token
-            if not token or (limit is not None and len(found) >= limit):
-                return found[:limit]
+        messages = names.list_experiments(self._connection, owner, limit)
+        return [Experiment(self._connection, message) for message in messages]

@@ -47,6 +47,21 @@ class UnavailableError(LengthwiseError):
     """Nobody serves at the address, or the server cannot do it now (it stops, its disk is full): try again later."""
 
 
+class UnreachableError(UnavailableError):
+    """Nobody serves at the address. `where` says which, and why: the command line adds what it can do about it."""
+
+    def __init__(self, where: str, code: grpc.StatusCode) -> None:
+        super().__init__(f"{where}; start `lengthwise_server`, or name another server", code=code)
+        self.where = where
+
+
+class UsageError(LengthwiseError):
+    """An argument that cannot be meant."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=grpc.StatusCode.INVALID_ARGUMENT)
+
+
 def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
     """The error of a call to `server`."""
     if not isinstance(error, grpc.Call):
@@ -79,9 +94,7 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
         return UnavailableError(message, code=code, retry_delay=retry_delay)
     if code is grpc.StatusCode.UNAVAILABLE:
         reason = message.rpartition(": ")[2] if "onnect" in message else message
-        return UnavailableError(
-            f"cannot reach a server at {server} ({reason}); start `lengthwise_server`, or name another server", code=code
-        )
+        return UnreachableError(f"cannot reach a server at {server} ({reason})", code)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         message = f"the server at {server} did not answer in time"
     if code is grpc.StatusCode.UNIMPLEMENTED:

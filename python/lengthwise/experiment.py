@@ -236,6 +236,19 @@ class Experiment:
         """One row for each point of the loss curves, of which the server averages down to `max_points` a trial."""
         return frames.losses(self._connection, self.name, self.trials(), max_points)
 
+    def compare(self, table: str) -> pandas.DataFrame:
+        """Beside a published table such as "randomized_pe/table_1": one row a cell, measured and published.
+
+        `frame.attrs` has "heading" and "remarks": what was run, and how its protocol differs from the table's.
+        """
+        from lengthwise import comparison, comparison_display, published
+
+        found = comparison.fetch(self._connection, self._message, published.find(table))
+        frame = found.frame()
+        frame.attrs["heading"] = comparison_display.heading(found)
+        frame.attrs["remarks"] = comparison_display.remarks(found, "best_measured and best_published", True)
+        return frame
+
     def extend(
         self, *, seeds: Sequence[int] = (), weight_seeds: Sequence[int] = (), data_seeds: Sequence[int] = ()
     ) -> int:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import numpy
 import pandas
 import safetensors.numpy
 from google.protobuf.json_format import MessageToDict

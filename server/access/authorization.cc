@@ -28,6 +28,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.AdministrationService/GetServer", Access::kAuthenticated, kRefusals},
 
     {"lengthwise.v1.CatalogueService/ListCatalogueEntries", Access::kRead, kRefusals},
+    {"lengthwise.v1.CatalogueService/ResolveSpecification", Access::kRead, kRefusals},
 
     {"lengthwise.v1.ExperimentService/CreateExperiment", Access::kSubmit, kEveryCall, "",
      "experiment.name"},

@@ -1,11 +1,14 @@
 #include "server/services/catalogue_service.h"
 
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "server/services/status.h"
 #include "server/services/unary.h"
+#include "server/services/validation.h"
+#include "specification/resolve.h"
 
 namespace lengthwise::server {
 namespace {
@@ -69,6 +72,25 @@ grpc::ServerUnaryReactor* CatalogueService::ListCatalogueEntries(
     }
   }
   return Answer(context, absl::OkStatus());
+}
+
+grpc::ServerUnaryReactor* CatalogueService::ResolveSpecification(
+    grpc::CallbackServerContext* context, const v1::ResolveSpecificationRequest* request,
+    v1::ResolveSpecificationResponse* response) {
+  const absl::StatusOr<Caller> caller =
+      gate_.Admit(*context, "lengthwise.v1.CatalogueService/ResolveSpecification", *request);
+  if (!caller.ok()) return Answer(context, caller.status());
+  if (absl::Status status = CheckSpecificationText(request->specification_text()); !status.ok()) {
+    return Answer(context, status);
+  }
+  return AnswerOnPool<v1::ResolveSpecificationResponse>(
+      context, readers_, response, [request]() -> absl::StatusOr<v1::ResolveSpecificationResponse> {
+        auto grid = specification::Resolve(request->specification_text(), specification::Limits());
+        if (!grid.ok()) return grid.status();
+        v1::ResolveSpecificationResponse resolved;
+        *resolved.mutable_specification() = std::move(grid->specification);
+        return resolved;
+      });
 }
 
 }  // namespace lengthwise::server

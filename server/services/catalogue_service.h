@@ -1,4 +1,4 @@
-// lengthwise.v1.CatalogueService over a fixed list of entries.
+// lengthwise.v1.CatalogueService: a fixed list of entries, and the resolver of specifications.
 #ifndef LENGTHWISE_SERVER_SERVICES_CATALOGUE_SERVICE_H_
 #define LENGTHWISE_SERVER_SERVICES_CATALOGUE_SERVICE_H_
 
@@ -8,6 +8,7 @@
 #include "catalogue/entry.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "server/access/gate.h"
+#include "server/services/work_pool.h"
 
 namespace lengthwise::server {
 
@@ -16,9 +17,9 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
 
 class CatalogueService final : public v1::CatalogueService::CallbackService {
  public:
-  // `gate` outlives the service.
-  CatalogueService(std::vector<v1::CatalogueEntry> entries, Gate& gate)
-      : entries_(std::move(entries)), gate_(gate) {}
+  // `gate` and `readers`, on which specifications are resolved, outlive the service.
+  CatalogueService(std::vector<v1::CatalogueEntry> entries, WorkPool& readers, Gate& gate)
+      : entries_(std::move(entries)), readers_(readers), gate_(gate) {}
 
   // Entries in the order in which the service was given them. INVALID_ARGUMENT for a kind that does
   // not exist.
@@ -26,8 +27,13 @@ class CatalogueService final : public v1::CatalogueService::CallbackService {
       grpc::CallbackServerContext* context, const v1::ListCatalogueEntriesRequest* request,
       v1::ListCatalogueEntriesResponse* response) override;
 
+  grpc::ServerUnaryReactor* ResolveSpecification(
+      grpc::CallbackServerContext* context, const v1::ResolveSpecificationRequest* request,
+      v1::ResolveSpecificationResponse* response) override;
+
  private:
   const std::vector<v1::CatalogueEntry> entries_;
+  WorkPool& readers_;
   Gate& gate_;
 };
 

@@ -443,6 +443,34 @@ TEST_F(ExperimentServiceTest, AnalysesComeKindByKindOfATrialAndOfAnExperiment) {
   EXPECT_THAT(kinds("experiments/grid-1/trials/t9", grpc::StatusCode::NOT_FOUND), ElementsAre());
 }
 
+TEST_F(ExperimentServiceTest, ASpecificationIsResolvedWithoutBeingStored) {
+  const auto stub = v1::CatalogueService::NewStub(channel_);
+  const auto resolve = [&](const std::string& yaml, v1::ExperimentSpecification& resolved) {
+    v1::ResolveSpecificationRequest request;
+    request.mutable_specification_text()->set_format(v1::SpecificationText::YAML);
+    request.mutable_specification_text()->set_text(yaml);
+    v1::ResolveSpecificationResponse response;
+    grpc::ClientContext context;
+    const grpc::Status status = stub->ResolveSpecification(&context, request, &response);
+    resolved = response.specification();
+    return status;
+  };
+  v1::ExperimentSpecification resolved;
+  ASSERT_TRUE(resolve("name: x\nprotocol: latin_square\nseeds: [1]\n", resolved).ok());
+  // Ito et al., section 3: 8,000 puzzles in batches of 128, 4,001 times.
+  EXPECT_EQ(resolved.training().steps(), 4001 * 63);
+  EXPECT_EQ(resolved.training().examples(), 8000);
+  EXPECT_EQ(resolved.seeds_size(), 1);
+
+  const grpc::Status wrong = resolve("name: x\nprotocol: latin_squares\n", resolved);
+  EXPECT_EQ(wrong.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(wrong.error_message(), HasSubstr("latin_squares"));
+  EXPECT_FALSE(wrong.error_details().empty());
+  EXPECT_EQ(resolve(std::string(3 << 20, '#'), resolved).error_message(),
+            "text: got 3145728 bytes, expected at most 1048576");
+  EXPECT_TRUE(coordinator_.created().empty());
+}
+
 TEST_F(ExperimentServiceTest, TheCatalogueListsKindsWithTypesDefaultsAndLimits) {
   const auto stub = v1::CatalogueService::NewStub(channel_);
   v1::ListCatalogueEntriesRequest request;

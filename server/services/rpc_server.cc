@@ -93,7 +93,7 @@ RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
       experiments_(coordinator, readers_, transfers_, *streams_, gate_),
       workers_(coordinator, worker_transfers_, *streams_, gate_),
       fleet_(coordinator, gate_),
-      catalogue_(options.catalogue, gate_),
+      catalogue_(options.catalogue, readers_, gate_),
       administration_(coordinator, transfers_, *streams_, gate_),
       access_(gate_, options.tokens) {}
 

@@ -101,6 +101,22 @@ absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t 
   return absl::OkStatus();
 }
 
+absl::Status CheckSpecificationText(const v1::SpecificationText& text) {
+  // In the words of specification::Resolve, so that `lengthwise validate` says the same; here,
+  // such a text does not get as far as the coordinator.
+  if (const auto size = static_cast<int64_t>(text.text().size()); size > kMaxSpecificationBytes) {
+    return InvalidField(
+        "text", absl::StrCat("got ", size, " bytes, expected at most ", kMaxSpecificationBytes));
+  }
+  if (!v1::SpecificationText::Format_IsValid(text.format()) ||
+      text.format() == v1::SpecificationText::FORMAT_UNSPECIFIED) {
+    return InvalidField(
+        "specification_text.format",
+        absl::StrCat("is ", text.format(), "; accepted: YAML (1), JSON (2), TEXT_PROTO (3)"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
   switch (request.source_case()) {
     case v1::CreateExperimentRequest::kSpecification:
@@ -111,18 +127,9 @@ absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
       }
       break;
     case v1::CreateExperimentRequest::kSpecificationText:
-      // In the words of specification::Resolve, so that `lengthwise validate` says the same; here,
-      // such a text does not get as far as the coordinator.
-      if (const auto size = static_cast<int64_t>(request.specification_text().text().size());
-          size > kMaxSpecificationBytes) {
-        return InvalidField("text", absl::StrCat("got ", size, " bytes, expected at most ",
-                                                 kMaxSpecificationBytes));
-      }
-      if (!v1::SpecificationText::Format_IsValid(request.specification_text().format()) ||
-          request.specification_text().format() == v1::SpecificationText::FORMAT_UNSPECIFIED) {
-        return InvalidField("specification_text.format",
-                            absl::StrCat("is ", request.specification_text().format(),
-                                         "; accepted: YAML (1), JSON (2), TEXT_PROTO (3)"));
+      if (absl::Status status = CheckSpecificationText(request.specification_text());
+          !status.ok()) {
+        return status;
       }
       break;
     case v1::CreateExperimentRequest::SOURCE_NOT_SET:

@@ -32,6 +32,9 @@ absl::Status CheckPage(int32_t page_size, absl::string_view page_token);
 // as owners, reasons and filters.
 absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t max_bytes);
 
+// Size and format; what it says is resolved later.
+absl::Status CheckSpecificationText(const v1::SpecificationText& text);
+
 // Sizes, presence of the source, request_id, unknown fields. The specification's own fields are
 // resolved later.
 absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request);

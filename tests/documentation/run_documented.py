@@ -82,6 +82,14 @@ class Runner:
             LENGTHWISE_WORKER_BINARY=str(programs["lengthwise_worker"]),
             LC_ALL="C.UTF-8",
         )
+        if python := os.environ.get("LENGTHWISE_TEST_PYTHON"):
+            # What the command line starts of Python.
+            site = directory / ".site"
+            sys.path.insert(0, str(root / "tests" / "python"))
+            import installed_package
+
+            installed_package.install(python, root, directory / ".build", site)
+            self.environment.update(LENGTHWISE_PYTHON=python, PYTHONPATH=str(site))
 
     def cut(self, specifications):
         """To a few steps."""

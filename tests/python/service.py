@@ -3,12 +3,13 @@ import hashlib
 import importlib
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+import installed_package
 
 ROOT = pathlib.Path.cwd()  # the runfiles of the Bazel test, or the checkout with SERVER and CLIENT set
 SERVER = os.environ.get("SERVER", "server/lengthwise_server")
@@ -20,23 +21,10 @@ def new_directory() -> pathlib.Path:
     return pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 
 
-def install_client() -> pathlib.Path:
-    """Installs python/ with pip into a directory of its own, from a copy: what is built beside it stays there."""
-    source, site = new_directory(), new_directory()
-    shutil.copytree(ROOT / "python", source / "python", ignore=shutil.ignore_patterns("build", "*.egg-info", "_proto"))
-    shutil.copytree(ROOT / "proto", source / "proto")
-    subprocess.run(
-        [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-index",
-         "--no-build-isolation", "--no-deps", "--target", str(site), str(source / "python")],
-        check=True,
-        env={**os.environ, "PIP_CACHE_DIR": str(new_directory()), "PIP_ROOT_USER_ACTION": "ignore"},
-    )  # fmt: skip
-    sys.path.insert(0, str(site))
-    importlib.invalidate_caches()
-    return site
-
-
-SITE = install_client()
+SITE = new_directory()
+installed_package.install(sys.executable, ROOT, new_directory(), SITE)
+sys.path.insert(0, str(SITE))
+importlib.invalidate_caches()
 
 import lengthwise  # noqa: E402
 import numpy  # noqa: E402
@@ -48,6 +36,9 @@ from lengthwise.connection import Connection  # noqa: E402
 # Nothing of the user's.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("LENGTHWISE_")}
 ENVIRONMENT["LENGTHWISE_CONFIG"] = ""
+# What the command line starts of Python is the package of the test.
+ENVIRONMENT["LENGTHWISE_PYTHON"] = sys.executable
+ENVIRONMENT["PYTHONPATH"] = str(SITE)
 for name in [name for name in os.environ if name.startswith("LENGTHWISE_")]:
     del os.environ[name]
 os.environ["LENGTHWISE_CONFIG"] = ""

@@ -1,0 +1,160 @@
+#include "client/python/python_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "platform/child_process.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr int kWrongArguments = 2;
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Both ends of a pipe; closed when it goes.
+class Pipe {
+ public:
+  static absl::StatusOr<std::unique_ptr<Pipe>> Open() {
+    std::unique_ptr<Pipe> pipe(new Pipe);
+    if (pipe2(pipe->ends_.data(), O_CLOEXEC) != 0) {
+      return absl::ErrnoToStatus(errno, "cannot make a pipe");
+    }
+    return pipe;
+  }
+  ~Pipe() {
+    CloseWriteEnd();
+    if (ends_[0] >= 0) close(ends_[0]);
+  }
+
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  void CloseWriteEnd() {
+    if (ends_[1] >= 0) close(ends_[1]);
+    ends_[1] = -1;
+  }
+
+ private:
+  Pipe() = default;
+  std::array<int, 2> ends_ = {-1, -1};
+};
+
+// Gives what comes through the pipes to their takers until both have ended.
+void Forward(const Pipe& out, const TakeText& take_out, const Pipe& err, const TakeText& take_err) {
+  std::array<pollfd, 2> ends = {pollfd{.fd = out.read_end(), .events = POLLIN},
+                                pollfd{.fd = err.read_end(), .events = POLLIN}};
+  std::array<char, 1 << 16> buffer;
+  while (ends[0].fd >= 0 || ends[1].fd >= 0) {
+    if (poll(ends.data(), ends.size(), -1) < 0) continue;  // EINTR
+    for (size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i].fd < 0 || ends[i].revents == 0) continue;
+      const ssize_t got = read(ends[i].fd, buffer.data(), buffer.size());
+      if (got > 0) {
+        (i == 0 ? take_out : take_err)({buffer.data(), static_cast<size_t>(got)});
+      } else if (got == 0 || errno != EINTR) {
+        ends[i].fd = -1;  // poll leaves it out
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindPython() {
+  if (std::string given = Variable("LENGTHWISE_PYTHON"); !given.empty()) return given;
+  std::error_code error;
+  const std::filesystem::path beside =
+      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  std::vector<std::filesystem::path> places = {beside / "python",
+                                               beside.parent_path() / "lib/lengthwise/python"};
+  const std::string home = Variable("HOME");
+  if (const std::string cache = Variable("XDG_CACHE_HOME"); !cache.empty()) {
+    places.emplace_back(cache + "/lengthwise/python");
+  } else if (!home.empty()) {
+    places.emplace_back(home + "/.cache/lengthwise/python");
+  }
+  for (const auto& place : places) {
+    const std::filesystem::path python = place / "bin/python";
+    if (::access(python.c_str(), X_OK) == 0) return python.string();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("the Python environment is missing (looked for ", places.back().string(),
+                   "); run deploy/install.sh, or set LENGTHWISE_PYTHON to a Python with the "
+                   "package lengthwise"));
+}
+
+absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
+                              const access::ChannelOptions& channel, const TakeText& out,
+                              const TakeText& err) {
+  auto python = FindPython();
+  if (!python.ok()) return python.status();
+  auto out_pipe = Pipe::Open();
+  if (!out_pipe.ok()) return out_pipe.status();
+  auto err_pipe = Pipe::Open();
+  if (!err_pipe.ok()) return err_pipe.status();
+  platform::ChildProcess::Options options{
+      .arguments = {*python, "-m", "lengthwise"},
+      // The settings are resolved: what else there is about a server is not for this one. Bytecode
+      // may have no place beside an installed package.
+      .environment = {{"LENGTHWISE_CONFIG", ""},
+                      {"LENGTHWISE_SERVER", channel.server},
+                      {"LENGTHWISE_TOKEN_FILE", channel.token_file},
+                      {"LENGTHWISE_TLS_CA", channel.tls_ca},
+                      {"LENGTHWISE_TLS_CERTIFICATE", channel.tls_certificate},
+                      {"LENGTHWISE_TLS_KEY", channel.tls_key},
+                      {"LENGTHWISE_TLS_SERVER_NAME", channel.tls_server_name},
+                      {"PYTHONUTF8", "1"}},
+      .output_descriptor = (*out_pipe)->write_end(),
+      .error_descriptor = (*err_pipe)->write_end(),
+      .own_process_group = false};
+  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  auto process = platform::ChildProcess::Start(options);
+  if (!process.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(std::string(process.status().message()),
+                     "; set LENGTHWISE_PYTHON to a Python with the package lengthwise, or run "
+                     "deploy/install.sh"));
+  }
+  (*out_pipe)->CloseWriteEnd();
+  (*err_pipe)->CloseWriteEnd();
+  Forward(**out_pipe, out, **err_pipe, err);
+  const auto exit = (*process)->WaitFor(absl::InfiniteDuration());
+  if (exit->signal != 0) {
+    return absl::InternalError(absl::StrCat(*python, " ", exit->ToString()));
+  }
+  return exit->code;
+}
+
+absl::StatusOr<std::string> PythonOutput(const std::vector<std::string>& arguments,
+                                         const access::ChannelOptions& channel) {
+  std::string out, err;
+  const auto code = RunPython(
+      arguments, channel, [&](absl::string_view text) { absl::StrAppend(&out, text); },
+      [&](absl::string_view text) { absl::StrAppend(&err, text); });
+  if (!code.ok()) return code.status();
+  if (*code == 0) return out;
+  const absl::string_view message =
+      absl::StripPrefix(absl::StripAsciiWhitespace(err), "lengthwise: ");
+  return *code == kWrongArguments ? absl::InvalidArgumentError(message)
+                                  : absl::UnknownError(message);
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,43 @@
+// The Python half of the command line: what is drawn, analysed and compared is done by the package
+// `lengthwise` (python/), which this starts.
+#ifndef LENGTHWISE_CLIENT_PYTHON_PYTHON_PROGRAM_H_
+#define LENGTHWISE_CLIENT_PYTHON_PYTHON_PROGRAM_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "access/channel.h"
+
+namespace lengthwise::client {
+
+// The interpreter of an environment that has the package:
+//  1. $LENGTHWISE_PYTHON, where it is set;
+//  2. python/bin/python beside this program, or in ../lib/lengthwise as deploy/collect.sh lays it
+//     out;
+//  3. ${XDG_CACHE_HOME:-~/.cache}/lengthwise/python/bin/python, which deploy/install.sh makes.
+// NOT_FOUND says what to run.
+absl::StatusOr<std::string> FindPython();
+
+// Takes what the program writes, as it comes.
+using TakeText = std::function<void(absl::string_view)>;
+
+// Runs `python -m lengthwise ARGUMENTS --server ...` and waits for its end. It reaches the server
+// as `channel` says, and nothing of the environment or the configuration file changes that. Returns
+// its exit code, which has the meanings of ExitCode. Errors: those of FindPython; INTERNAL where it
+// was killed. Ctrl-C at the terminal ends it, too.
+absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
+                              const access::ChannelOptions& channel, const TakeText& out,
+                              const TakeText& err);
+
+// What it prints. Where it fails, its error: INVALID_ARGUMENT for wrong arguments, UNKNOWN
+// otherwise.
+absl::StatusOr<std::string> PythonOutput(const std::vector<std::string>& arguments,
+                                         const access::ChannelOptions& channel);
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_PYTHON_PYTHON_PROGRAM_H_

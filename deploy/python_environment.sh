@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Makes the Python environment of the command line: what `lengthwise results --compare` and its like run in. Does nothing
+# where it is there and as this checkout says.
+#
+#   deploy/python_environment.sh [DIR]
+#
+# DIR is ${XDG_CACHE_HOME:-~/.cache}/lengthwise/python, where the programs look for it; for another, set LENGTHWISE_PYTHON to
+# DIR/bin/python. It holds the packages of python/requirements.txt and the package `lengthwise` of this checkout.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+directory=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/python}")
+
+say() { printf '[python] %s\n' "$*"; }
+# What a file says, by its path: a changed one makes the environment, or the package in it, again.
+contents() { find "$@" -type f -not -path '*/_proto/*' -not -path '*/_published/*' -not -path '*/__pycache__/*' -print0 |
+  LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16; }
+
+requirements=$(contents python/requirements.txt)
+if [ "$(cat "$directory/requirements" 2>/dev/null)" != "$requirements" ]; then
+  say "installing the packages of python/requirements.txt into $directory (about 130 MB to download)"
+  rm -rf "$directory"
+  mkdir -p "$(dirname "$directory")"
+  /usr/bin/python3 -m venv "$directory"
+  "$directory/bin/pip" --disable-pip-version-check --quiet install --no-deps --require-hashes --requirement python/requirements.txt
+  echo "$requirements" >"$directory/requirements"
+fi
+
+package=$(contents python/lengthwise python/pyproject.toml python/setup.py proto experiments/published)
+if [ "$(cat "$directory/package" 2>/dev/null)" != "$package" ]; then
+  say "installing the package lengthwise into $directory"
+  # From a copy: what is built beside it stays there. Nothing is downloaded.
+  copy=$(mktemp -d)
+  trap 'rm -rf "$copy"' EXIT
+  mkdir -p "$copy/experiments"
+  cp -r proto "$copy/"
+  cp -r experiments/published "$copy/experiments/"
+  cp -r python "$copy/"
+  rm -rf "$copy/python/build"
+  PIP_ROOT_USER_ACTION=ignore "$directory/bin/pip" --disable-pip-version-check --quiet install --no-index --no-deps \
+    --no-build-isolation --force-reinstall "$copy/python"
+  # So that the first command does not compile it.
+  "$directory/bin/python" -m compileall -q "$directory"/lib/python3*/site-packages/lengthwise
+  echo "$package" >"$directory/package"
+fi
+say "ready: $directory"

@@ -1,0 +1,128 @@
+"""`python -m lengthwise COMMAND`: the commands of the command line that draw, analyse and compare.
+
+`lengthwise COMMAND` (client/, in C++) starts it. A command is a module of lengthwise.commands; each is imported when it is
+asked for, so that none waits for another's libraries.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn, TextIO
+
+from lengthwise.errors import LengthwiseError, UnreachableError, UsageError
+from lengthwise.rendering import Palette, Records, Table
+
+# Exit codes, as client/commands/program.h has them.
+SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
+
+COMMANDS = {
+    "compare": "Prints two experiments side by side",
+    "results": "Prints an experiment beside a paper's table",
+}
+
+# For tables where the output is no terminal.
+_ORDINARY_WIDTH = 110
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a command writes, and how."""
+
+    out: TextIO
+    # The value of --output.
+    kind: str
+    width: int
+    palette: Palette
+
+    def write_table(self, table: Table, records: Records) -> None:
+        """As --output says: the table for people, the records for programs."""
+        if self.kind == "csv":
+            records.write_csv(self.out)
+        elif self.kind == "json":
+            records.write_json(self.out)
+        elif self.kind == "markdown":
+            self.out.write(table.render_markdown())
+        elif self.kind == "latex":
+            self.out.write(table.render_latex())
+        elif self.kind == "html":
+            self.out.write(table.render_html())
+        else:
+            self.out.write(table.render(self.width, self.palette))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def add_server_options(parser: argparse.ArgumentParser) -> None:
+    """How the server is reached. Without them: the environment and the configuration file (lengthwise.settings)."""
+    for name in ("server", "token_file", "tls_ca", "tls_certificate", "tls_key", "tls_server_name"):
+        parser.add_argument(f"--{name}", default=None)
+
+
+def add_output_option(parser: argparse.ArgumentParser, kinds: Sequence[str]) -> None:
+    """`kinds`: the first is the default."""
+    parser.add_argument("--output", default=kinds[0], choices=kinds, help=", ".join(kinds))
+    parser.add_argument("--color", default="auto", choices=["auto", "always", "never"])
+    parser.add_argument("--width", type=int, default=0, help=argparse.SUPPRESS)
+
+
+def make_output(arguments: argparse.Namespace, out: TextIO) -> Output:
+    terminal = out.isatty()
+    colors = arguments.color == "always" or (
+        arguments.color == "auto"
+        and terminal
+        and os.environ.get("TERM") != "dumb"
+        and not os.environ.get("NO_COLOR")
+    )
+    width = arguments.width or (shutil.get_terminal_size().columns if terminal else _ORDINARY_WIDTH)
+    return Output(out, arguments.output, width, Palette(colors))
+
+
+def explain(error: LengthwiseError) -> tuple[str, int]:
+    """The line that a user gets, and the exit code."""
+    if isinstance(error, UnreachableError):
+        what_to_do = "start `lengthwise_server`, pass --server HOST:PORT, or train here with `lengthwise run SPEC`"
+        return f"{error.where}; {what_to_do}", UNREACHABLE
+    return str(error), USAGE if error.code.name == "INVALID_ARGUMENT" else FAILURE
+
+
+def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Runs a command; returns its exit code. What goes wrong is one line on `err`."""
+    out, err = out or sys.stdout, err or sys.stderr
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _Parser(prog="python -m lengthwise", description="The part of `lengthwise` that is in Python.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    named = next((argument for argument in given if not argument.startswith("-")), "")
+    for name, description in COMMANDS.items():
+        command = commands.add_parser(name, help=description, description=description)
+        if name == named:
+            module = importlib.import_module(f"lengthwise.commands.{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    try:
+        parsed = parser.parse_args(given)
+        code: int = parsed.run(parsed, make_output(parsed, out))
+        out.flush()
+        return code
+    except LengthwiseError as error:
+        message, code = explain(error)
+        out.flush()
+        err.write(f"lengthwise: {message}\n")
+        return code
+    except BrokenPipeError:
+        # Whoever read it has gone, as `| head` does; nothing is left to flush at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        err.write(f"lengthwise: cannot write all of the output: {error.strerror}\n")
+        return FAILURE
+    except KeyboardInterrupt:
+        return INTERRUPTED

@@ -1,0 +1,1 @@
+"""The commands of `python -m lengthwise`: each module has add_arguments(parser) and run(arguments, output)."""

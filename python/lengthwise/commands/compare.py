@@ -1,0 +1,50 @@
+"""`lengthwise compare A B`: two experiments side by side."""
+from __future__ import annotations
+
+import argparse
+
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.rendering import BOLD, wrap
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("first", help="An experiment's name, or its specification's")
+    parser.add_argument("second", help="The one to hold against it")
+    add_server_options(parser)
+    add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    from lengthwise import experiment_difference, settings
+    from lengthwise._proto import experiment_service_pb2
+    from lengthwise.connection import Connection
+    from lengthwise.names import find_experiment, short_name
+
+    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
+    try:
+        experiments = [find_experiment(connection, name) for name in (arguments.first, arguments.second)]
+        summaries = [
+            connection.call(
+                "ExperimentService/SummarizeExperiment",
+                experiment_service_pb2.SummarizeExperimentRequest(name=experiment.name, omit_lengths=True),
+                experiment_service_pb2.SummarizeExperimentResponse,
+            )
+            for experiment in experiments
+        ]
+    finally:
+        connection.close()
+    pairs = experiment_difference.match(summaries[0].cells, summaries[1].cells)
+    first, second = (short_name(experiment.name) for experiment in experiments)
+    table = experiment_difference.as_table(pairs, first, second)
+    if output.kind == "table":
+        output.out.write(output.palette(BOLD, f"{second} against {first}") + ": mean accuracy over unseen lengths\n\n")
+    output.write_table(table, experiment_difference.as_records(pairs))
+    if output.kind != "table":
+        return SUCCESS
+    parts = [
+        f"{one.field} {one.second or 'none'} ({first}: {one.first or 'none'})"
+        for one in experiment_difference.differences(experiments[0].specification, experiments[1].specification)
+    ]
+    text = f"How {second} differs: {'; '.join(parts)}." if parts else "Both were trained and scored alike."
+    output.out.write("\n" + wrap(text, output.width, 2) + "\n")
+    return SUCCESS

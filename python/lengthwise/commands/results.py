@@ -1,0 +1,80 @@
+"""`lengthwise results EXPERIMENT --compare PAPER/TABLE`: an experiment beside a paper's table."""
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from lengthwise import published
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.errors import UsageError
+from lengthwise.rendering import Column, Records, Table
+
+if TYPE_CHECKING:
+    from lengthwise.comparison import Comparison
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", nargs="?", default="", help="Its name, or its specification's")
+    parser.add_argument(
+        "--compare",
+        metavar="KEY",
+        required=True,
+        help='PAPER/TABLE; "list" prints which there are, "all" compares with each of the experiment\'s paper',
+    )
+    parser.add_argument("--whole_table", action="store_true", help="Also tasks and encodings of which nothing was run")
+    add_server_options(parser)
+    add_output_option(parser, ["table", "json", "csv", "markdown", "latex", "html"])
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    if arguments.compare == "list":
+        _list_tables(output)
+        return SUCCESS
+    if not arguments.experiment:
+        raise UsageError("results needs an experiment; `lengthwise list` prints them")
+    # A wrong key is told before a server is asked.
+    table = None if arguments.compare == "all" else published.find(arguments.compare)
+
+    from lengthwise import comparison, settings
+    from lengthwise.connection import Connection
+    from lengthwise.names import find_experiment
+
+    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
+    try:
+        experiment = find_experiment(connection, arguments.experiment)
+        if table is not None:
+            _write(comparison.fetch(connection, experiment, table), arguments.whole_table, output)
+            return SUCCESS
+        for number, one in enumerate(comparison.fetch_all(connection, experiment)):
+            if number > 0 and output.kind in ("table", "markdown", "latex"):
+                output.out.write("\n")
+            _write(one, arguments.whole_table, output)
+    finally:
+        connection.close()
+    return SUCCESS
+
+
+def _list_tables(output: Output) -> None:
+    listing = Table([Column("key"), Column("paper"), Column("title")])
+    records = Records(["key", "paper", "table", "title"])
+    for table in published.tables():
+        records.rows.append([table.key, table.paper, table.table, table.title])
+        listing.add_row([table.key, table.paper, table.title])
+    output.write_table(listing, records)
+
+
+def _write(comparison: Comparison, whole_table: bool, output: Output) -> None:
+    from lengthwise import comparison_display as display
+
+    if output.kind == "csv":
+        display.records(comparison).write_csv(output.out)
+    elif output.kind == "json":
+        display.write_json(comparison, output.out)
+    elif output.kind == "markdown":
+        display.write_markdown(comparison, whole_table, output.out)
+    elif output.kind == "latex":
+        display.write_latex(comparison, whole_table, output.out)
+    elif output.kind == "html":
+        display.write_html(comparison, whole_table, output.out)
+    else:
+        display.write_terminal(comparison, whole_table, output.width, output.palette, output.out)

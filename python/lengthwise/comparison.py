@@ -1,0 +1,385 @@
+"""An experiment beside a table that a paper prints."""
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lengthwise import protocol, published
+from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import UsageError
+from lengthwise.names import short_name
+from lengthwise.published import PublishedColumn, PublishedTable, PublishedValue, Quantity, Statistic
+
+if TYPE_CHECKING:
+    import pandas
+
+Summary = experiment_service_pb2.SummarizeExperimentResponse
+SummaryCell = experiment_service_pb2.SummarizeExperimentResponse.Cell
+Specification = specification_pb2.ExperimentSpecification
+Component = specification_pb2.Component
+
+_SECONDS_PER_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class SeedStatistic:
+    """Over the trials of one configuration that have the value: those that differ in their seeds alone."""
+
+    trials: int = 0
+    mean: float = 0
+    # Of a sample; 0 of a single trial.
+    deviation: float = 0
+    max: float = 0
+
+    def scaled(self, factor: float) -> SeedStatistic:
+        return SeedStatistic(self.trials, self.mean * factor, self.deviation * factor, self.max * factor)
+
+
+# By a summary's cell, its index, and the length.
+LengthStatistics = Mapping[tuple[int, int], SeedStatistic]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    value: float
+    deviation: float | None
+    trials: int
+
+
+def aggregate(configurations: Sequence[SeedStatistic], statistic: Statistic) -> Measurement | None:
+    """One number of a cell's configurations; None while none has a trial."""
+    with_trials = [one for one in configurations if one.trials > 0]
+    if not with_trials:
+        return None
+    trials = sum(one.trials for one in with_trials)
+    if statistic is Statistic.MAXIMUM:
+        return Measurement(max(one.max for one in with_trials), None, trials)
+    if statistic is Statistic.MEAN_AT_BEST_RATE:
+        best = max(with_trials, key=lambda one: one.mean)
+        return Measurement(best.mean, best.deviation if best.trials > 1 else None, best.trials)
+    if statistic is Statistic.MEDIAN:
+        lowest = min(with_trials, key=lambda one: one.mean)
+        return Measurement(lowest.mean, None, lowest.trials)
+    mean = sum(one.mean * one.trials for one in with_trials) / trials
+    if trials < 2:
+        return Measurement(mean, None, trials)
+    # The squares within the configurations and between them.
+    squares = sum((one.trials - 1) * one.deviation**2 + one.trials * (one.mean - mean) ** 2 for one in with_trials)
+    return Measurement(mean, math.sqrt(squares / (trials - 1)), trials)
+
+
+def decimals(quantity: Quantity) -> int:
+    """Digits behind the point as tables print the quantity."""
+    return 2 if quantity is Quantity.TRAINING_HOURS else 1
+
+
+def rounded(value: float, digits: int) -> float:
+    """Halves away from zero, as printed numbers are rounded."""
+    unit = 10**digits
+    return math.copysign(math.floor(abs(value) * unit + 0.5) / unit, value)
+
+
+@dataclass
+class ComparisonCell:
+    # None while no trial of the cell has finished.
+    measured: Measurement | None = None
+    published: PublishedValue | None = None
+    # The best of its row as it is printed; several share it, none has it where the row has a single value, losses or
+    # training accuracies.
+    best_measured: bool = False
+    best_published: bool = False
+
+    def difference(self, quantity: Quantity) -> float | None:
+        """Measured less published, as printed numbers would be subtracted; losses as they are."""
+        if self.measured is None or self.published is None:
+            return None
+        if quantity is Quantity.LOSS:
+            return self.measured.value - self.published.value
+        digits = decimals(quantity)
+        return rounded(rounded(self.measured.value, digits) - rounded(self.published.value, digits), digits)
+
+    @property
+    def ratio(self) -> float | None:
+        """Measured by published; None where that is 0."""
+        if self.measured is None or self.published is None or self.published.value == 0:
+            return None
+        return self.measured.value / self.published.value
+
+
+@dataclass
+class Comparison:
+    # The experiment's short name.
+    experiment: str
+    table: PublishedTable
+    # By row, then column, of `table`.
+    cells: list[list[ComparisonCell]] = field(default_factory=list)
+    protocol: protocol.ProtocolComparison = field(default_factory=protocol.ProtocolComparison)
+    # The experiment's, as the server keeps it.
+    specification: Specification = field(default_factory=Specification)
+    # Trials by what became of them here: of the table's cells and with a value,
+    counted: int = 0
+    # of the table's cells, but not finished (waiting, running, failed or cancelled),
+    unfinished: int = 0
+    # finished, but evaluated on no length above those of training, or not at the table's,
+    without_value: int = 0
+    # of a task, a network or an encoding that the table does not have.
+    elsewhere: int = 0
+    # Steps of a trial here, and of the paper, where times were scaled from one to the other; else 0.
+    steps: int = 0
+    published_steps: int = 0
+
+    @property
+    def cell_count(self) -> int:
+        return len(self.table.rows) * len(self.table.columns)
+
+    @property
+    def cells_run(self) -> int:
+        return sum(cell.measured is not None for row in self.cells for cell in row)
+
+    def row_was_run(self, row: int) -> bool:
+        return any(cell.measured is not None for cell in self.cells[row])
+
+    def column_was_run(self, column: int) -> bool:
+        return any(row[column].measured is not None for row in self.cells)
+
+    def frame(self) -> pandas.DataFrame:
+        """One row a cell of the whole table; values of cells that were not run are missing."""
+        import pandas
+
+        from lengthwise.comparison_display import records
+
+        found = records(self)
+        return pandas.DataFrame(found.rows, columns=list(found.columns))
+
+
+def _component(axis: Sequence[Component], label: str) -> Component:
+    """The component of an axis that trials with this label have."""
+    return next((component for component in axis if component.label == label), Component())
+
+
+def _statistic(message: experiment_service_pb2.SummarizeExperimentResponse.Statistic) -> SeedStatistic:
+    return SeedStatistic(message.trials, message.mean, message.deviation, message.max)
+
+
+def _value(
+    index: int, cell: SummaryCell, at_lengths: LengthStatistics, quantity: Quantity, column: PublishedColumn
+) -> SeedStatistic:
+    """What the trials of a summary's cell have for a column; without trials where they have none."""
+    if quantity is Quantity.UNSEEN_ACCURACY:
+        if column.length == 0:
+            return _statistic(cell.unseen_accuracy)
+        return at_lengths.get((index, column.length), SeedStatistic())
+    if quantity is Quantity.TRAINING_ACCURACY:
+        return _statistic(cell.training_accuracy)
+    if quantity is Quantity.TRAINING_HOURS:
+        return _statistic(cell.training_seconds)
+    for length, loss in zip(cell.lengths, cell.losses):
+        if length == column.length:
+            return SeedStatistic(trials=loss.trials, mean=loss.median)
+    return SeedStatistic()
+
+
+def _mark_best(
+    columns: Sequence[PublishedColumn],
+    quantity: Quantity,
+    row: Sequence[ComparisonCell],
+    value_of: Callable[[ComparisonCell], Measurement | PublishedValue | None],
+    mark: Callable[[ComparisonCell], None],
+) -> None:
+    """Among the columns of one statistic: a maximum is not held against a mean."""
+    for statistic in Statistic:
+        if statistic is Statistic.MEDIAN:
+            continue
+        ranks: list[tuple[float, ComparisonCell]] = []
+        for column, cell in zip(columns, row):
+            value = value_of(cell)
+            if column.statistic is statistic and value is not None:
+                rank = rounded(value.value, decimals(quantity))
+                ranks.append((-rank if quantity is Quantity.TRAINING_HOURS else rank, cell))
+        best = max((rank for rank, _ in ranks), default=0.0)
+        for rank, cell in ranks:
+            if len(ranks) > 1 and rank == best:
+                mark(cell)
+
+
+def _mark_measured(cell: ComparisonCell) -> None:
+    cell.best_measured = True
+
+
+def _mark_published(cell: ComparisonCell) -> None:
+    cell.best_published = True
+
+
+def compare(
+    table: PublishedTable,
+    specification: Specification,
+    paper: Specification,
+    summary: Summary,
+    at_lengths: LengthStatistics | None = None,
+    experiment: str = "",
+) -> Comparison:
+    """From an experiment's specification, as the server keeps it, the table's resolved protocol and the summary.
+
+    `at_lengths` is for a table with accuracies at single lengths. UsageError where times cannot be compared: trials stop
+    early.
+    """
+    if table.quantity is Quantity.ATTENTION_COSINE:
+        raise UsageError(
+            f"{table.key} is about attention maps; `lengthwise analyze attention EXPERIMENT --reference ENCODING --compare "
+            f"{table.key}` compares with it"
+        )
+    comparison = Comparison(
+        experiment=experiment,
+        table=table,
+        protocol=protocol.compare(specification, paper, table),
+        specification=specification,
+    )
+    factor = 1.0 if table.quantity is Quantity.LOSS else 100.0
+    if table.quantity is Quantity.TRAINING_HOURS:
+        training = specification.training
+        if training.stop_after_seconds > 0 or training.stop_at_accuracy > 0:
+            raise UsageError(
+                "trials of this experiment may stop early, so that their times cannot be compared with "
+                f"{table.key}; leave stop_after_seconds and stop_at_accuracy out"
+            )
+        comparison.steps, comparison.published_steps = training.steps, paper.training.steps
+        factor = paper.training.steps / training.steps / _SECONDS_PER_HOUR
+    values: dict[tuple[int, int], list[SeedStatistic]] = {}
+    for index, cell in enumerate(summary.cells):
+        task = _component(specification.tasks, cell.task)
+        network = _component(specification.networks, cell.network)
+        encoding = _component(specification.encodings, cell.encoding)
+        # A table may have a row twice, and columns of the same trials.
+        places = [
+            (r, c)
+            for r, row in enumerate(table.rows)
+            if row.matches(task, network)
+            for c, column in enumerate(table.columns)
+            if column.matches(network, encoding)
+        ]
+        counted = 0
+        for r, c in places:
+            value = _value(index, cell, at_lengths or {}, table.quantity_of(r), table.columns[c]).scaled(factor)
+            counted = max(counted, value.trials)
+            values.setdefault((r, c), []).append(value)
+        trials = cell.trials
+        unended = trials.queued + trials.running + trials.failed + trials.cancelled
+        if places:
+            comparison.unfinished += unended
+            comparison.counted += counted
+            comparison.without_value += trials.succeeded - counted
+        else:
+            comparison.elsewhere += unended + trials.succeeded
+    for r in range(len(table.rows)):
+        cells = [
+            ComparisonCell(aggregate(values.get((r, c), []), column.statistic), table.cells.get((r, c)))
+            for c, column in enumerate(table.columns)
+        ]
+        comparison.cells.append(cells)
+        # Losses of a row are those of ever larger scales: the first would always be the best.
+        if table.quantity is not Quantity.LOSS and table.quantity_of(r) is not Quantity.TRAINING_ACCURACY:
+            _mark_best(table.columns, table.quantity, cells, lambda cell: cell.measured, _mark_measured)
+            _mark_best(table.columns, table.quantity, cells, lambda cell: cell.published, _mark_published)
+    return comparison
+
+
+def length_statistics(
+    table: PublishedTable,
+    summary: Summary,
+    trials: Sequence[experiment_service_pb2.Trial],
+    accuracies: experiment_service_pb2.QueryLengthAccuraciesResponse,
+) -> dict[tuple[int, int], SeedStatistic]:
+    """Accuracies at the lengths of the table's columns, of the final evaluations of trials that have succeeded.
+
+    A summary has their means alone. Of several evaluations of a trial the last one counts.
+    """
+    finals = {one.trial: one.accuracies for one in accuracies.evaluations if one.accuracies.final}
+    cells = {
+        (cell.task, cell.network, cell.encoding, cell.learning_rate): index for index, cell in enumerate(summary.cells)
+    }
+    wanted = {column.length for column in table.columns}
+    values: dict[tuple[int, int], list[float]] = {}
+    for trial in trials:
+        one = trial.specification
+        key = (_label(one.task), _label(one.network), _label(one.encoding), one.learning_rate)
+        if trial.name not in finals or trial.state != event_pb2.SUCCEEDED or key not in cells:
+            continue
+        for length, accuracy in zip(finals[trial.name].lengths, finals[trial.name].accuracies):
+            if length in wanted:
+                values.setdefault((cells[key], length), []).append(accuracy)
+    return {
+        place: SeedStatistic(
+            trials=len(found),
+            mean=statistics.fmean(found),
+            deviation=statistics.stdev(found) if len(found) > 1 else 0,
+            max=max(found),
+        )
+        for place, found in values.items()
+    }
+
+
+def _label(component: Component) -> str:
+    return component.label or component.name
+
+
+def fetch_all(connection: Connection, experiment: experiment_service_pb2.Experiment) -> list[Comparison]:
+    """Beside each table of the experiment's paper of which a cell was run."""
+    of_paper = [
+        table for table in published.tables() if table.protocol.get("protocol") == experiment.specification.protocol
+    ]
+    summary = _summarize(connection, experiment.name, with_lengths=True) if of_paper else None
+    found = []
+    for table in of_paper:
+        try:
+            comparison = fetch(connection, experiment, table, summary)
+        except UsageError:
+            continue  # nobody asked for this table, with which it cannot be compared
+        if comparison.cells_run > 0:
+            found.append(comparison)
+    return found
+
+
+def _summarize(connection: Connection, name: str, with_lengths: bool) -> Summary:
+    return connection.call(
+        "ExperimentService/SummarizeExperiment",
+        experiment_service_pb2.SummarizeExperimentRequest(name=name, omit_lengths=not with_lengths),
+        Summary,
+    )
+
+
+def fetch(
+    connection: Connection,
+    experiment: experiment_service_pb2.Experiment,
+    table: PublishedTable,
+    summary: Summary | None = None,
+) -> Comparison:
+    """The experiment beside the table, with all that the table needs asked for.
+
+    `summary`, where it is there already, is the experiment's, with its lengths.
+    """
+    paper = protocol.resolve_protocol(connection, table)
+    if summary is None:
+        summary = _summarize(connection, experiment.name, with_lengths=table.quantity is Quantity.LOSS)
+    at_lengths: dict[tuple[int, int], SeedStatistic] = {}
+    if table.has_length_accuracies:
+        trials: list[experiment_service_pb2.Trial] = []
+        token = None
+        while token is None or token:
+            page = connection.call(
+                "ExperimentService/ListTrials",
+                experiment_service_pb2.ListTrialsRequest(parent=experiment.name, page_size=1000, page_token=token or ""),
+                experiment_service_pb2.ListTrialsResponse,
+            )
+            trials += page.trials
+            token = page.next_page_token
+        accuracies = connection.call(
+            "ExperimentService/QueryLengthAccuracies",
+            experiment_service_pb2.QueryLengthAccuraciesRequest(name=experiment.name),
+            experiment_service_pb2.QueryLengthAccuraciesResponse,
+        )
+        at_lengths = length_statistics(table, summary, trials, accuracies)
+    return compare(table, experiment.specification, paper, summary, at_lengths, short_name(experiment.name))

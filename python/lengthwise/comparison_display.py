@@ -1,0 +1,357 @@
+"""A comparison with a published table as people and programs read it."""
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+from lengthwise.comparison import Comparison, ComparisonCell, Measurement, decimals
+from lengthwise.published import PublishedTable, PublishedValue, Quantity, Statistic
+from lengthwise.rendering import (
+    BOLD,
+    DIM,
+    GREEN,
+    Align,
+    Cell,
+    Column,
+    Group,
+    Palette,
+    Records,
+    Table,
+    Value,
+    display_width,
+    escape_html,
+    escape_latex,
+    escape_markdown,
+    format_count,
+    wrap,
+)
+
+_COLUMNS = [
+    "task", "level", "permutation_invariant", "random_accuracy", "encoding", "measured", "measured_deviation", "trials",
+    "published", "published_deviation", "difference", "best_measured", "best_published", "quantity",
+]  # fmt: skip
+
+_STATISTICS = {
+    Statistic.MAXIMUM: "the best trial",
+    Statistic.MEAN_AT_BEST_RATE: "mean and sample standard deviation over the seeds of the best learning rate",
+    Statistic.MEAN_OF_ALL: "mean and sample standard deviation over all trials",
+    Statistic.MEDIAN: "the median over the seeds",
+}
+
+
+def format_quantity(quantity: Quantity, value: float) -> str:
+    """With as many digits behind the point as is usual for the quantity; a loss with three digits."""
+    return f"{value:.3g}" if quantity is Quantity.LOSS else f"{value:.{decimals(quantity)}f}"
+
+
+def records(comparison: Comparison) -> Records:
+    """One row a cell of the whole table; values of cells that were not run are absent."""
+    table = comparison.table
+    found = Records(_COLUMNS)
+    for r, row in enumerate(table.rows):
+        for c, column in enumerate(table.columns):
+            cell = comparison.cells[r][c]
+            measured, published = cell.measured, cell.published
+            values: list[Value] = [
+                row.task, row.level, row.permutation_invariant, row.random_accuracy, column.key,
+                measured.value if measured else None, measured.deviation if measured else None,
+                measured.trials if measured else 0, published.value if published else None,
+                published.deviation if published else None, cell.difference(table.quantity), cell.best_measured,
+                cell.best_published, table.quantity_of(r).value,
+            ]  # fmt: skip
+            found.rows.append(values)
+    return found
+
+
+def _count(count: int, singular: str) -> str:
+    return f"{format_count(count)} {singular}{'' if count == 1 else 's'}"
+
+
+def _lengths(table: PublishedTable) -> str:
+    """ "100", "10, 50": of a table with accuracies at its columns' lengths."""
+    return ", ".join(map(str, sorted({column.length for column in table.columns if column.length > 0})))
+
+
+def heading(comparison: Comparison) -> str:
+    """ "table1_quick-1 beside Table 1 of Ruoss et al. 2023 (ACL): accuracy on unseen lengths, per cent."."""
+    table = comparison.table
+    if table.quantity is Quantity.TRAINING_HOURS:
+        what = ": hours of training."
+    elif table.quantity is Quantity.LOSS:
+        what = ": mean squared error by scale."
+    elif table.has_length_accuracies:
+        what = f": accuracy at length {_lengths(table)}, per cent."
+    else:
+        what = ": accuracy on unseen lengths, per cent."
+    return f"{comparison.experiment} beside {table.table} of {table.paper}{what}"
+
+
+def _not_run(comparison: Comparison, whole_table: bool) -> str:
+    table = comparison.table
+    rows = [row.label for r, row in enumerate(table.rows) if not comparison.row_was_run(r)]
+    columns = [column.label for c, column in enumerate(table.columns) if not comparison.column_was_run(c)]
+    text = f"{comparison.cells_run} of {comparison.cell_count} cells run"
+    if rows:
+        text += f"; rows not run: {', '.join(rows)}"
+    if columns:
+        text += f"; columns not run: {', '.join(columns)}"
+    if not whole_table and comparison.cells_run > 0 and (rows or columns):
+        text += " (--whole_table shows them, empty)"
+    return text + "."
+
+
+def _what_is_measured(comparison: Comparison) -> str:
+    table = comparison.table
+    value = "a trial's mean accuracy over the lengths not seen in training"
+    if table.has_length_accuracies:
+        value = f"a trial's accuracy at length {_lengths(table)}"
+    if table.quantity is Quantity.LOSS:
+        value = "a trial's mean squared error at each scale"
+    if any(row.quantity is Quantity.TRAINING_ACCURACY for row in table.rows):
+        value += ", and its accuracy on examples of its own data set"
+    if table.quantity is Quantity.TRAINING_HOURS:
+        value = (
+            f"hours of a trial's training, scaled from {format_count(comparison.steps)} to the paper's "
+            f"{format_count(comparison.published_steps)} steps (trials of a pack count the whole pack's time each, and "
+            "workers that share a machine slow each other)"
+        )
+    statistics = list(dict.fromkeys(_STATISTICS[column.statistic] for column in table.columns))
+    trials = [cell.measured.trials for row in comparison.cells for cell in row if cell.measured]
+    least, most = min(trials), max(trials)
+    per_cell = _count(most, "trial") if least == most else f"{least} to {_count(most, 'trial')}"
+    return f"Here: {value}; {', or '.join(statistics)}; {per_cell} in each cell. Paper: {table.aggregation}."
+
+
+def _left_out(comparison: Comparison) -> str:
+    table = comparison.table
+    reasons = []
+    if comparison.unfinished:
+        reasons.append(f"{_count(comparison.unfinished, 'trial')} without a result")
+    if comparison.without_value:
+        why = (
+            "whose time is not known"
+            if table.quantity is Quantity.TRAINING_HOURS
+            else "not evaluated at that length"
+            if table.has_length_accuracies
+            else "evaluated on no unseen length"
+        )
+        reasons.append(f"{_count(comparison.without_value, 'trial')} {why}")
+    if comparison.elsewhere:
+        reasons.append(
+            f"{_count(comparison.elsewhere, 'trial')} of a task, network or encoding that the table does not have"
+        )
+    return f"Left out: {', '.join(reasons)}." if reasons else ""
+
+
+def protocol_remarks(comparison: Comparison) -> list[str]:
+    """How the trials differ from the table's, what the paper leaves open, and what differs whatever one does."""
+    table, found = comparison.table, comparison.protocol
+    remarks = []
+    if found.differences:
+        parts = [f"{one.what} {one.here} (paper: {one.published})" for one in found.differences]
+        remarks.append(f"Not the paper's protocol: {'; '.join(parts)}.")
+    else:
+        of_which = ", for the trials that the table has" if found.outside else ""
+        remarks.append(f"Protocol: as printed{', as far as the paper says' if found.open_fields else ''}{of_which}.")
+    if found.open_fields:
+        notes = dict.fromkeys(one.note for one in found.open_fields)
+        parts = [
+            ", ".join(f"{one.what} (here {one.here})" for one in found.open_fields if one.note == note) + f": {note}"
+            for note in notes
+        ]
+        remarks.append(f"The paper leaves open: {'; '.join(parts)}.")
+    for substitute in found.substitutes:
+        remarks.append(f"Never the paper's: {substitute.what}: {substitute.here} (paper: {substitute.published}).")
+    if found.outside:
+        remarks.append(f"Not in the table: {'; '.join(found.outside)}.")
+    for followed in ("text", "code"):
+        known = [one.code for one in table.released_code if one.followed(comparison.specification) == followed]
+        if known:
+            as_in = "in the text" if followed == "text" else "in the code"
+            remarks.append(f"The released code, where the trials here are as {as_in}: {'; '.join(known)}.")
+    return remarks
+
+
+def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[str]:
+    """Sentences: what was run and which trials a value is of, marks, how the protocol differs, the table's notes.
+
+    `best_mark` is the one for the best of a row.
+    """
+    found = [_not_run(comparison, whole_table)]
+    if comparison.cells_run > 0:
+        found.append(_what_is_measured(comparison))
+        if comparison.table.quantity is not Quantity.LOSS:
+            found.append(f"Best of a row: {best_mark}. Permutation-invariant, so solvable without positions: †.")
+    left_out = _left_out(comparison)
+    if left_out:
+        found.append(left_out)
+    found += protocol_remarks(comparison)
+    return found + [f"On the published table: {note}" for note in comparison.table.notes]
+
+
+def _value(value: Measurement | PublishedValue | None, quantity: Quantity) -> str:
+    """With its deviation where it has one."""
+    if value is None:
+        return ""
+    text = format_quantity(quantity, value.value)
+    return text if value.deviation is None else f"{text} ± {format_quantity(quantity, value.deviation)}"
+
+
+def _difference(cell: ComparisonCell, quantity: Quantity) -> str:
+    """Losses, of many sizes, are compared by their ratio."""
+    if quantity is Quantity.LOSS:
+        return "" if cell.ratio is None else f"{cell.ratio:.2g}"
+    difference = cell.difference(quantity)
+    if difference is None:
+        return ""
+    return ("−" if difference < 0 else "+") + format_quantity(quantity, abs(difference))
+
+
+class _Layout:
+    """The rows and columns that are shown."""
+
+    def __init__(self, comparison: Comparison, whole_table: bool) -> None:
+        self.comparison, self.table = comparison, comparison.table
+        self.rows = [r for r in range(len(self.table.rows)) if whole_table or comparison.row_was_run(r)]
+        self.columns = [c for c in range(len(self.table.columns)) if whole_table or comparison.column_was_run(c)]
+        self._has_levels = any(self.table.rows[r].level for r in self.rows)
+
+    def _heads(self) -> list[Column]:
+        return ([Column("level")] if self._has_levels else []) + [Column("task", shrinks_to=12)]
+
+    def _begin_row(self, rendered: Table, i: int) -> list[Cell | str]:
+        """What a row is; the level only where it differs from the row above, with a rule before it."""
+        row = self.table.rows[self.rows[i]]
+        level = "" if i > 0 and row.level == self.table.rows[self.rows[i - 1]].level else row.level
+        if i > 0 and level:
+            rendered.add_rule()
+        title = row.label + (" †" if row.permutation_invariant else "")
+        return [level, title] if self._has_levels else [title]
+
+    def side_by_side(self, columns: list[int], stars: bool) -> Table:
+        """Three columns an encoding. A star marks the best where there is no bold."""
+        heads, groups = self._heads(), []
+        for c in columns:
+            groups.append(Group(self.table.columns[c].label, len(heads), len(heads) + 2))
+            heads.append(Column("here", Align.RIGHT, rule_before=True))
+            heads.append(Column("paper", Align.RIGHT))
+            heads.append(Column("ratio" if self.table.quantity is Quantity.LOSS else "Δ", Align.RIGHT))
+        rendered = Table(heads, groups)
+
+        def mark(text: str, best: bool) -> str:
+            # Numbers stay below each other where one of them has a star.
+            return text + ("*" if best else " ") if stars and text else text
+
+        quantity = self.table.quantity
+        for i, r in enumerate(self.rows):
+            cells = self._begin_row(rendered, i)
+            for c in columns:
+                cell = self.comparison.cells[r][c]
+                here = mark(_value(cell.measured, quantity), cell.best_measured)
+                paper = mark(_value(cell.published, quantity), cell.best_published)
+                cells.append(Cell(here, GREEN if cell.best_measured else BOLD, cell.best_measured))
+                cells.append(Cell(paper, best=cell.best_published))
+                cells.append(Cell(_difference(cell, quantity), DIM))
+            rendered.add_row(cells)
+        return rendered
+
+    def blocks(self, width: int) -> list[list[int]]:
+        """The columns cut into the fewest blocks of nearly equal size of which all fit."""
+        n = len(self.columns)
+        for count in range(1, n + 1):
+            blocks = [self.columns[n * b // count : n * (b + 1) // count] for b in range(count)]
+            texts = [self.side_by_side(block, True).render(width, Palette(False)) for block in blocks]
+            if count == n or all(display_width(line) <= width for text in texts for line in text.splitlines()):
+                return blocks
+        return []
+
+    def one_cell_each(self) -> Table:
+        columns = [Column(self.table.columns[c].label, Align.RIGHT) for c in self.columns]
+        rendered = Table(self._heads() + columns)
+        quantity = self.table.quantity
+        for i, r in enumerate(self.rows):
+            cells = self._begin_row(rendered, i)
+            for c in self.columns:
+                cell = self.comparison.cells[r][c]
+                published = _value(cell.published, quantity)
+                if cell.measured is None:
+                    cells.append(f"  / {published} /  " if cell.published else "")
+                else:
+                    parts = [_value(cell.measured, quantity), published, _difference(cell, quantity)]
+                    cells.append(Cell(" / ".join(parts), best=cell.best_measured))
+            rendered.add_row(cells)
+        return rendered
+
+
+def write_terminal(comparison: Comparison, whole_table: bool, width: int, palette: Palette, out: TextIO) -> None:
+    """As many tables below each other as `width` asks for, the best of a row with a star, then the remarks."""
+    out.write(palette(BOLD, heading(comparison)) + "\n")
+    layout = _Layout(comparison, whole_table)
+    if layout.rows:
+        for block in layout.blocks(width):
+            out.write("\n" + layout.side_by_side(block, True).render(width, palette))
+    out.write("\n")
+    for remark in remarks(comparison, "*", whole_table):
+        out.write(wrap(remark, width, 2) + "\n")
+
+
+def write_markdown(comparison: Comparison, whole_table: bool, out: TextIO) -> None:
+    """One cell an encoding, "measured / published / difference"."""
+    kind = "ratio" if comparison.table.quantity is Quantity.LOSS else "difference"
+    out.write(f"**{escape_markdown(heading(comparison))}** Each cell: here / paper / {kind}.\n\n")
+    out.write(_Layout(comparison, whole_table).one_cell_each().render_markdown() + "\n")
+    for remark in remarks(comparison, "bold", whole_table):
+        out.write(f"- {escape_markdown(remark)}\n")
+
+
+def write_html(comparison: Comparison, whole_table: bool, out: TextIO) -> None:
+    """A heading, one table with columns for measured, published and difference, and the remarks."""
+    layout = _Layout(comparison, whole_table)
+    table = layout.side_by_side(layout.columns, False).render_html()
+    out.write(f'<h3>{escape_html(heading(comparison))}</h3>\n<div class="wide">{table}</div>\n<ul class="remarks">\n')
+    for remark in remarks(comparison, "bold", whole_table):
+        out.write(f"<li>{escape_html(remark)}</li>\n")
+    out.write("</ul>\n")
+
+
+def write_latex(comparison: Comparison, whole_table: bool, out: TextIO) -> None:
+    """A table environment for booktabs, the remarks in its caption."""
+    layout = _Layout(comparison, whole_table)
+    out.write("\\begin{table}\n\\centering\n" + layout.side_by_side(layout.columns, False).render_latex())
+    sentences = [heading(comparison), *remarks(comparison, "bold", whole_table)]
+    out.write(f"\\caption{{{' '.join(map(escape_latex, sentences))}}}\n\\end{{table}}\n")
+
+
+def as_dictionary(comparison: Comparison) -> dict[str, object]:
+    """{"experiment", "table", "cells": [the records], "differences": [...], ...}."""
+    table, found = comparison.table, comparison.protocol
+    return {
+        "experiment": comparison.experiment,
+        "table": table.key,
+        "citation": table.citation,
+        "aggregation": table.aggregation,
+        "cells_run": comparison.cells_run,
+        "cell_count": comparison.cell_count,
+        "trials_counted": comparison.counted,
+        "trials_unfinished": comparison.unfinished,
+        "trials_without_value": comparison.without_value,
+        "trials_elsewhere": comparison.elsewhere,
+        "notes": list(table.notes),
+        "compatibility": comparison.specification.compatibility or "paper",
+        "differences": [
+            {"what": one.what, "here": one.here, "published": one.published} for one in found.differences
+        ],
+        "left_open": [{"what": one.what, "here": one.here, "note": one.note} for one in found.open_fields],
+        "substitutes": [
+            {"what": one.what, "here": one.here, "published": one.published} for one in found.substitutes
+        ],
+        "not_in_table": found.outside,
+        "released_code": [
+            {"code": one.code, "here": one.followed(comparison.specification)} for one in table.released_code
+        ],
+        "cells": records(comparison).as_dictionaries(),
+    }
+
+
+def write_json(comparison: Comparison, out: TextIO) -> None:
+    out.write(json.dumps(as_dictionary(comparison), ensure_ascii=False, indent=1) + "\n")

@@ -1,0 +1,152 @@
+"""Two experiments side by side, and how they differ."""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from lengthwise._proto import experiment_service_pb2, specification_pb2
+from lengthwise.protocol import flatten, format_parameter
+from lengthwise.rendering import BOLD, DIM, Align, Cell, Column, Group, Records, Table, Value, format_exact
+
+Component = specification_pb2.Component
+Specification = specification_pb2.ExperimentSpecification
+SummaryCell = experiment_service_pb2.SummarizeExperimentResponse.Cell
+
+
+@dataclass(frozen=True)
+class ExperimentDifference:
+    # "training.steps"; "encodings.LABEL.max_position".
+    field: str
+    # Empty where the experiment has no such field.
+    first: str
+    second: str
+
+
+def _components(axis: str, components: Iterable[Component], others: Iterable[Component]) -> dict[str, str]:
+    """Those whose label the other experiment has, too."""
+    labels = {component.label for component in others}
+    fields: dict[str, str] = {}
+    for component in components:
+        if component.label in labels:
+            path = f"{axis}.{component.label}"
+            fields[path] = component.name
+            fields.update({f"{path}.{name}": format_parameter(component, name) for name in component.parameters})
+    return fields
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if len(seeds) <= 8:
+        return ", ".join(map(str, seeds))
+    return f"{len(seeds)} seeds, {seeds[0]} to {seeds[-1]}"
+
+
+def _set(path: str, message: Message) -> dict[str, str]:
+    return {name: value for name, value in flatten(path, message, ignored=()).items() if value}
+
+
+def _fields(one: Specification, other: Specification) -> dict[str, str]:
+    return {
+        **_components("tasks", one.tasks, other.tasks),
+        **_components("networks", one.networks, other.networks),
+        **_components("encodings", one.encodings, other.encodings),
+        **_set("training", one.training),
+        **_set("evaluation", one.evaluation),
+        "learning_rates": ", ".join(map(format_exact, one.learning_rates)),
+        "seeds": _seeds(one.seeds),
+        "weight_seeds": _seeds(one.weight_seeds),
+        "data_seeds": _seeds(one.data_seeds),
+        "compatibility": one.compatibility,
+        "evaluated_trial": one.evaluated_trial,
+    }
+
+
+def differences(first: Specification, second: Specification) -> list[ExperimentDifference]:
+    """Every field that decides results, of two specifications as the server keeps them. Which grids they are is none."""
+    one, two = _fields(first, second), _fields(second, first)
+    return [
+        ExperimentDifference(path, one.get(path, ""), two.get(path, ""))
+        for path in sorted({*one, *two})
+        if one.get(path, "") != two.get(path, "")
+    ]
+
+
+@dataclass
+class CellPair:
+    """Cells of the same task, network, encoding and learning rate."""
+
+    key: tuple[str, str, str, float]
+    # None where the experiment has no such cell.
+    first: SummaryCell | None = None
+    second: SummaryCell | None = None
+
+    @property
+    def difference(self) -> float | None:
+        """Of the mean accuracies on unseen lengths, second less first."""
+        if not (has_unseen(self.first) and has_unseen(self.second)):
+            return None
+        assert self.first is not None and self.second is not None
+        return self.second.unseen_accuracy.mean - self.first.unseen_accuracy.mean
+
+
+def has_unseen(cell: SummaryCell | None) -> bool:
+    return cell is not None and cell.unseen_accuracy.trials > 0
+
+
+def match(first: Iterable[SummaryCell], second: Iterable[SummaryCell]) -> list[CellPair]:
+    """In the order of the first experiment's grid, then what only the second has."""
+    pairs: dict[tuple[str, str, str, float], CellPair] = {}
+    for name, cells in (("first", first), ("second", second)):
+        for cell in cells:
+            key = (cell.task, cell.network, cell.encoding, cell.learning_rate)
+            setattr(pairs.setdefault(key, CellPair(key)), name, cell)
+    return list(pairs.values())
+
+
+def _statistic(cell: SummaryCell | None) -> str:
+    if cell is None or not has_unseen(cell):
+        return ""
+    unseen = cell.unseen_accuracy
+    return f"{100 * unseen.mean:.1f}" + (f" ± {100 * unseen.deviation:.1f}" if unseen.trials > 1 else "")
+
+
+def as_table(pairs: Sequence[CellPair], first: str, second: str) -> Table:
+    networks = len({pair.key[1] for pair in pairs}) > 1
+    rates = len({pair.key[3] for pair in pairs}) > 1
+    columns = [Column("task", shrinks_to=8)]
+    columns += [Column("network", shrinks_to=8)] * networks + [Column("encoding", shrinks_to=12)]
+    columns += [Column("rate", Align.RIGHT)] * rates
+    groups = []
+    for name in (first, second):
+        groups.append(Group(name, len(columns), len(columns) + 1))
+        columns += [Column("unseen %", Align.RIGHT, rule_before=True), Column("n", Align.RIGHT)]
+    columns.append(Column("Δ", Align.RIGHT, rule_before=True))
+    table = Table(columns, groups)
+    for pair in pairs:
+        task, network, encoding, rate = pair.key
+        cells: list[Cell | str] = [task, *([network] * networks), encoding, *([format_exact(rate)] * rates)]
+        for cell in (pair.first, pair.second):
+            cells.append(Cell(_statistic(cell), BOLD))
+            cells.append(Cell(str(cell.unseen_accuracy.trials) if cell and has_unseen(cell) else "", DIM))
+        difference = pair.difference
+        sign = "" if difference is None else "−" if difference < 0 else "+"
+        cells.append("" if difference is None else f"{sign}{abs(100 * difference):.1f}")
+        table.add_row(cells)
+    return table
+
+
+def as_records(pairs: Sequence[CellPair]) -> Records:
+    records = Records([
+        "task", "network", "encoding", "learning_rate", "first_unseen", "first_deviation", "first_trials",
+        "second_unseen", "second_deviation", "second_trials", "difference",
+    ])  # fmt: skip
+    for pair in pairs:
+        row: list[Value] = list(pair.key)
+        for cell in (pair.first, pair.second):
+            unseen = (cell or SummaryCell()).unseen_accuracy
+            row.append(unseen.mean if unseen.trials > 0 else None)
+            row.append(unseen.deviation if unseen.trials > 1 else None)
+            row.append(unseen.trials)
+        records.rows.append([*row, pair.difference])
+    return records

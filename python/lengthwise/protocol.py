@@ -1,0 +1,377 @@
+"""How an experiment's specification differs from the protocol by which a published table was made.
+
+Both are resolved by the server (CatalogueService.ResolveSpecification), so that every default is filled in by the one
+resolver there is. What is trained and scored is compared field by field: a field that is not named below is compared under
+its path, so that a new field of the API is not forgotten.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.protobuf.message import Message
+
+from lengthwise._proto import catalogue_service_pb2, specification_pb2
+from lengthwise.connection import Connection
+from lengthwise.published import PublishedRow, PublishedTable, Quantity, Substitute, parameter_of
+from lengthwise.rendering import format_count, format_exact, format_integers
+
+Component = specification_pb2.Component
+Specification = specification_pb2.ExperimentSpecification
+
+# Says neither what is trained nor how it is scored: how often something is recorded on the way, and seeds, which no two
+# implementations share.
+_IGNORED = {
+    "training.schedule_seed", "training.report_every_steps", "training.checkpoint_every_steps", "training.epochs",
+    "evaluation.every_steps", "evaluation.interval_lengths", "evaluation.interval_sequences",
+    "evaluation.attention_lengths", "evaluation.attention_inputs", "evaluation.attention_sequences",
+    "evaluation.projection", "evaluation.sequence_scores", "evaluation.embedding_noise", "evaluation.seed",
+    # Compared as "scored lengths".
+    "evaluation.lengths", "evaluation.seen_up_to",
+    # Compared where the table has accuracies on training sets.
+    "evaluation.training_examples",
+}  # fmt: skip
+
+# As people call them, in the order in which they are told.
+_NAMES = {
+    "training.steps": "steps",
+    "training.examples": "training examples",
+    "training.batch_size": "batch size",
+    "training.lengths": "training lengths",
+    "training.packing.tokens": "tokens of a sequence",
+    "training.packing.answers_only": "packing answers_only",
+    "training.packing.attend_across": "packing attend_across",
+    "training.packing.reset_positions": "packing reset_positions",
+    "training.stop_after_seconds": "stop after seconds",
+    "training.stop_at_accuracy": "stop at accuracy",
+    "evaluation.lengths": "scored lengths",
+    "evaluation.sequences": "sequences a length",
+    "evaluation.training_examples": "scored training examples",
+    "learning_rates": "learning rates",
+    "seeds": "seeds",
+    "tasks": "task",
+    "networks": "network",
+    "encodings": "encodings'",
+    "training.optimizer": "optimizer",
+    "training.schedule": "schedule",
+    "training.clip_norm": "clipping norm",
+    "training.precision": "precision",
+    "compatibility": "compatibility",
+}
+# Tasks or encodings of a table in one sentence.
+_MOST_NAMED = 5
+
+_ORDER = {path: index for index, path in enumerate(_NAMES)}
+
+
+@dataclass(frozen=True)
+class Difference:
+    # "steps".
+    what: str
+    # "3,000".
+    here: str
+    # "2,000,000".
+    published: str
+    # "training.steps"; "networks.blocks".
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class OpenField:
+    """A field of which the paper does not say what it was."""
+
+    what: str
+    here: str
+    # Where ours is from.
+    note: str
+    path: str = ""
+
+
+@dataclass
+class ProtocolComparison:
+    """Empty `differences`: trained and scored as printed, as far as the paper says."""
+
+    differences: list[Difference] = field(default_factory=list)
+    open_fields: list[OpenField] = field(default_factory=list)
+    # Tasks, networks and encodings of the experiment that the table does not have: "encodings learn_0.3, learn_0.4".
+    outside: list[str] = field(default_factory=list)
+    # What stands here for something of the paper's that nobody else can have.
+    substitutes: list[Substitute] = field(default_factory=list)
+
+
+def resolve(connection: Connection, specification: Mapping[str, Any] | str) -> Specification:
+    """A specification as a user would write it, a dictionary or YAML, with every default filled in."""
+    text = specification if isinstance(specification, str) else json.dumps(specification)
+    return connection.call(
+        "CatalogueService/ResolveSpecification",
+        catalogue_service_pb2.ResolveSpecificationRequest(
+            specification_text=specification_pb2.SpecificationText(
+                format=specification_pb2.SpecificationText.YAML, text=text.encode()
+            )
+        ),
+        catalogue_service_pb2.ResolveSpecificationResponse,
+    ).specification
+
+
+def resolve_protocol(connection: Connection, table: PublishedTable) -> Specification:
+    """The specification of the table's own trials."""
+    return resolve(connection, {"name": "paper", **table.protocol})
+
+
+def format_parameter(component: Component, name: str) -> str:
+    value = parameter_of(component, name)
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else format_exact(value)
+
+
+def flatten(path: str, message: Message, ignored: Collection[str] = _IGNORED) -> dict[str, str]:
+    """The fields of training or evaluation by path, as text; a component's parameters below its own path."""
+    fields: dict[str, str] = {}
+    for descriptor in message.DESCRIPTOR.fields:
+        name = f"{path}.{descriptor.name}"
+        value = getattr(message, descriptor.name)
+        if name in ignored:
+            continue
+        if isinstance(value, Component):
+            fields[name] = value.name
+            fields.update({f"{name}.{one}": format_parameter(value, one) for one in value.parameters})
+        elif isinstance(value, specification_pb2.LengthRange):
+            fields[name] = f"{value.min}..{value.max}"
+        elif isinstance(value, specification_pb2.Packing):
+            if message.HasField(descriptor.name):
+                fields.update(_packing(name, value))
+        elif isinstance(value, Message):
+            if message.HasField(descriptor.name):
+                fields.update(flatten(name, value, ignored))
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            fields[name] = _several(value)
+        else:
+            fields[name] = _scalar(value)
+    return fields
+
+
+def _packing(path: str, packing: specification_pb2.Packing) -> dict[str, str]:
+    fields = flatten(path, packing)
+    # By its default it depends on another field.
+    if not packing.HasField("reset_positions"):
+        fields[f"{path}.reset_positions"] = _scalar(not packing.attend_across)
+    return fields
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return format_count(value)
+    if isinstance(value, float):
+        return format_exact(value)
+    return str(value)
+
+
+def _several(values: Sequence[Any]) -> str:
+    """Nothing for none."""
+    if values and all(isinstance(value, int) for value in values):
+        return format_integers(values)
+    texts = [str(value).strip().replace("\n", " ") if isinstance(value, Message) else _scalar(value) for value in values]
+    return ", ".join(texts)
+
+
+def scored_lengths(specification: Specification) -> str:
+    """The lengths that are not seen in training."""
+    evaluation = specification.evaluation
+    seen = evaluation.seen_up_to if evaluation.HasField("seen_up_to") else specification.training.lengths.max
+    return format_integers(sorted({length for length in evaluation.lengths if length > seen}))
+
+
+def _said(path: str, fields: dict[str, str]) -> str:
+    if path == "training.examples" and fields.get(path) == "0":
+        return "new ones at every step"
+    return fields.get(path) or "none"
+
+
+def _rates(specification: Specification) -> str:
+    return ", ".join(format_exact(rate) for rate in sorted(set(specification.learning_rates)))
+
+
+def seed_count(specification: Specification) -> int:
+    """Pairs of a weight seed and a data seed."""
+    if specification.weight_seeds:
+        return len(specification.weight_seeds) * len(specification.data_seeds)
+    return max(1, len(specification.seeds))
+
+
+class _Comparison:
+    """One table's protocol against one experiment's specification, both resolved."""
+
+    def __init__(self, here: Specification, paper: Specification, table: PublishedTable) -> None:
+        self.here, self.paper, self.table = here, paper, table
+        self.result = ProtocolComparison()
+        self._said: set[tuple[str, str, str]] = set()
+
+    def add(self, path: str, here: str, published: str, what: str = "") -> None:
+        """A difference, or a field that the paper leaves open; once."""
+        what = what or _NAMES.get(path) or path.rpartition(".")[2]
+        known_open = path if path in self.table.unknown else path.rpartition(".")[0]
+        note = self.table.unknown.get(known_open)
+        if note is not None:
+            # Of several networks or encodings at once; of a component by its name, unless more is another.
+            axis, _, parameter = path.partition(".")
+            what = f"{axis} {parameter}" if axis in ("tasks", "networks", "encodings") else what
+            if known_open != path and here == published:
+                return
+            if (what, here) not in {(open_field.what, open_field.here) for open_field in self.result.open_fields}:
+                self.result.open_fields.append(OpenField(what, here, note, path))
+        elif here != published and (what, here, published) not in self._said:
+            self._said.add((what, here, published))
+            self.result.differences.append(Difference(what, here, published, path))
+
+    def run(self) -> ProtocolComparison:
+        self._fields()
+        self.add("learning_rates", _rates(self.here), _rates(self.paper))
+        self.add("compatibility", self.here.compatibility or "paper", self.paper.compatibility or "paper")
+        self._tasks()
+        self._networks()
+        self._encodings()
+        self._seeds()
+        self.result.substitutes = [one for one in self.table.substitutes if not self._provided(one)]
+        self.result.differences.sort(key=lambda difference: _rank(difference.path))
+        self.result.open_fields.sort(key=lambda open_field: _rank(open_field.path))
+        return self.result
+
+    def _provided(self, substitute: Substitute) -> bool:
+        """Whether the experiment has the real thing, as its tasks say."""
+        name = substitute.unless_task_has
+        return bool(name) and all(parameter_of(task, name) for task in self.here.tasks)
+
+    def _fields(self) -> None:
+        here, paper = (flatten("training", one.training) for one in (self.here, self.paper))
+        # What a measurement of time has nothing to do with.
+        if self.table.quantity is not Quantity.TRAINING_HOURS:
+            here.update(flatten("evaluation", self.here.evaluation))
+            paper.update(flatten("evaluation", self.paper.evaluation))
+            # A column's length is evaluated, or its cells are empty.
+            if self.table.quantity is Quantity.UNSEEN_ACCURACY and not self.table.has_length_accuracies:
+                here["evaluation.lengths"] = scored_lengths(self.here)
+                paper["evaluation.lengths"] = scored_lengths(self.paper)
+        if Quantity.TRAINING_ACCURACY in self.table.quantities:
+            here["evaluation.training_examples"] = format_count(self.here.evaluation.training_examples)
+            paper["evaluation.training_examples"] = format_count(self.paper.evaluation.training_examples)
+        if not (self.here.training.HasField("packing") and self.paper.training.HasField("packing")):
+            here, paper = ({path: one[path] for path in one if ".packing." not in path} for one in (here, paper))
+        for path in {**paper, **here}:
+            component, _, parameter = path.rpartition(".")
+            if component in ("training.optimizer", "training.schedule"):
+                # Parameters of another optimizer say nothing; its name does.
+                if here[component] == paper[component]:
+                    self.add(path, here.get(path, "none"), paper.get(path, "none"), f"{_NAMES[component]} {parameter}")
+            else:
+                self.add(path, _said(path, here), _said(path, paper))
+
+    def _outside(self, axis: str, outside: Sequence[Component], published: Iterable[str]) -> None:
+        """What the table does not have is left out of it; where that is all there is, it is the difference."""
+        labels = ", ".join(component.label or component.name for component in outside)
+        if len(outside) == len(getattr(self.here, axis)):
+            names = list(dict.fromkeys(published))
+            more = ", ..." if len(names) > _MOST_NAMED else ""
+            self.add(axis, labels, ", ".join(names[:_MOST_NAMED]) + more, axis)
+        elif outside:
+            self.result.outside.append(f"{axis if len(outside) > 1 else axis[:-1]} {labels}")
+
+    def _parameters(self, axis: str, what: str, here: Component, paper: Component, ignored: Iterable[str] = ()) -> None:
+        for name in sorted(paper.parameters):
+            if name not in ignored and name in here.parameters:
+                self.add(f"{axis}.{name}", format_parameter(here, name), format_parameter(paper, name), f"{what} {name}")
+
+    def _tasks(self) -> None:
+        in_table = {row.task for row in self.table.rows}
+        outside = [task for task in self.here.tasks if task.name not in in_table]
+        self._outside("tasks", outside, (row.task for row in self.table.rows))
+        for task in self.here.tasks:
+            for paper in self.paper.tasks:
+                if task.name == paper.name and task.name in in_table:
+                    self._parameters("tasks", "task", task, paper)
+
+    def _rows_of(self, network: Component) -> list[PublishedRow]:
+        return [row for row in self.table.rows if row.matches_network(network)]
+
+    def _networks(self) -> None:
+        names = {paper.name for paper in self.paper.networks}
+        attentions = {column.attention for column in self.table.columns}
+        inside = [
+            network
+            for network in self.here.networks
+            if self._rows_of(network) and (parameter_of(network, "attention") or "softmax") in attentions
+        ]
+        # Where the table has some of them, the others are left out of it; where it has none, they say why.
+        compared = inside or list(self.here.networks)
+        # A table's columns say which attention is whose.
+        ignored = ("attention",) if inside else ()
+        for network in compared:
+            if network.name not in names:
+                self.add("networks", network.name, ", ".join(sorted(names)))
+                continue
+            paper = _nearest(network, self.paper.networks, ignored)
+            what = f"network {network.label or network.name}" if len(compared) > 1 else "network"
+            self._parameters("networks", what, network, paper, ignored)
+        if inside:
+            self._outside("networks", [network for network in self.here.networks if network not in inside], ())
+
+    def _columns_of(self, encoding: Component) -> list[str]:
+        return [
+            column.key
+            for column in self.table.columns
+            for network in self.here.networks
+            if column.matches(network, encoding)
+        ]
+
+    def _encodings(self) -> None:
+        outside = []
+        for encoding in self.here.encodings:
+            if not self._columns_of(encoding):
+                outside.append(encoding)
+                continue
+            same = [paper for paper in self.paper.encodings if paper.name == encoding.name]
+            if not same:
+                continue
+            # Only what draws positions, or learns a vector for each, depends on how many there are.
+            draws = parameter_of(encoding, "randomized") is True or encoding.name == "learned"
+            ignored = () if draws else ("max_position",)
+            self._parameters("encodings", "encodings'", encoding, _nearest(encoding, same, ignored), ignored)
+        self._outside("encodings", outside, (column.encoding or "any" for column in self.table.columns))
+
+    def _seeds(self) -> None:
+        """What the paper had for the rows to which the networks belong."""
+        expected: set[int] = set()
+        for network in self.here.networks:
+            rows = [row for row in self._rows_of(network) if row.network] or [PublishedRow("", "")]
+            expected |= {row.seeds or seed_count(self.paper) for row in rows}
+        if seed_count(self.here) not in expected or "seeds" in self.table.unknown:
+            published = " or ".join(format_count(count) for count in sorted(expected))
+            self.add("seeds", format_count(seed_count(self.here)), published)
+
+
+def _nearest(component: Component, papers: Sequence[Component], ignored: Iterable[str]) -> Component:
+    """The paper's component of the same name that differs in the fewest parameters, the first of several."""
+
+    def distance(paper: Component) -> int:
+        names = set(paper.parameters) & set(component.parameters) - set(ignored)
+        return sum(parameter_of(component, name) != parameter_of(paper, name) for name in names)
+
+    return min((paper for paper in papers if paper.name == component.name), key=distance)
+
+
+def _rank(path: str) -> tuple[int, str]:
+    """In the order of _NAMES; a component's parameters after it; what has no name at the end."""
+    while path and path not in _ORDER:
+        path = path.rpartition(".")[0]
+    return _ORDER.get(path, len(_ORDER)), path
+
+
+def compare(here: Specification, paper: Specification, table: PublishedTable) -> ProtocolComparison:
+    """`here` and `paper` (resolve_protocol) have every default filled in."""
+    return _Comparison(here, paper, table).run()

@@ -1,0 +1,284 @@
+"""Tables that papers print, as data: what experiments/published/README.md describes."""
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Union
+
+from lengthwise._proto import specification_pb2
+from lengthwise.errors import UsageError
+from lengthwise.suggestion import suggestion
+
+Component = specification_pb2.Component
+Parameter = Union[bool, float, str]
+
+
+class Statistic(Enum):
+    """How the trials of one cell become one number."""
+
+    # The best trial.
+    MAXIMUM = "maximum"
+    # Mean and standard deviation over the seeds of the configuration (learning rate, and where a column has several,
+    # encoding) with the highest mean.
+    MEAN_AT_BEST_RATE = "mean_at_best_rate"
+    # Mean and standard deviation over all trials.
+    MEAN_OF_ALL = "mean_of_all"
+    # Median over the seeds of the configuration with the lowest.
+    MEDIAN = "median"
+
+
+class Quantity(Enum):
+    """What the numbers of a table are."""
+
+    # Per cent.
+    UNSEEN_ACCURACY = "unseen_accuracy"
+    # Per cent, on examples of the trial's own data set.
+    TRAINING_ACCURACY = "training_accuracy"
+    TRAINING_HOURS = "training_hours"
+    # Mean squared error.
+    LOSS = "loss"
+    # 0 to 1; of `lengthwise analyze attention`.
+    ATTENTION_COSINE = "attention_cosine"
+
+
+def parameter_of(component: Component, name: str) -> Parameter | None:
+    """A parameter's value; None where the component has no such parameter."""
+    if name not in component.parameters:
+        return None
+    value = component.parameters[name]
+    kind = value.WhichOneof("kind")
+    if kind == "bool_value":
+        return value.bool_value
+    return value.number_value if kind == "number_value" else value.string_value
+
+
+def _has(component: Component, wanted: Mapping[str, Parameter]) -> bool:
+    """Whether the parameters have these values; a flag that is not there is false, but for `sorted` and `trained`."""
+    for name, value in wanted.items():
+        own = parameter_of(component, name)
+        if own is None and isinstance(value, bool):
+            own = name in ("sorted", "trained")
+        if own != value or isinstance(own, bool) != isinstance(value, bool):
+            return False
+    return True
+
+
+def _split(component: Mapping[str, Any]) -> tuple[str, dict[str, Parameter]]:
+    """{"name": ..., and parameters}."""
+    return component.get("name", ""), {name: value for name, value in component.items() if name != "name"}
+
+
+@dataclass(frozen=True)
+class PublishedValue:
+    value: float
+    deviation: float | None = None
+
+
+@dataclass(frozen=True)
+class PublishedColumn:
+    key: str
+    label: str
+    statistic: Statistic
+    # An encoding of this name, or any where it is empty, with these parameters.
+    encoding: str = ""
+    parameters: Mapping[str, Parameter] | None = None
+    # The network's attention.
+    attention: str = "softmax"
+    # Where losses or accuracies are taken on the tasks' axis; 0: a mean over the unseen lengths.
+    length: int = 0
+
+    def matches(self, network: Component, encoding: Component) -> bool:
+        if (parameter_of(network, "attention") or "softmax") != self.attention:
+            return False
+        return (not self.encoding or encoding.name == self.encoding) and _has(encoding, self.parameters or {})
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    # Name in the catalogue.
+    task: str
+    label: str
+    level: str = ""
+    permutation_invariant: bool = False
+    random_accuracy: float = 0
+    # A network of this name, or any where it is empty, with these parameters.
+    network: str = ""
+    network_parameters: Mapping[str, Parameter] | None = None
+    # Where not the protocol's.
+    seeds: int | None = None
+    quantity: Quantity | None = None
+
+    def matches(self, task: Component, network: Component) -> bool:
+        return task.name == self.task and self.matches_network(network)
+
+    def matches_network(self, network: Component) -> bool:
+        return (not self.network or network.name == self.network) and _has(network, self.network_parameters or {})
+
+
+@dataclass(frozen=True)
+class Substitute:
+    """What stands here for something of the paper's that this program does not have."""
+
+    what: str
+    here: str
+    published: str
+    # With this parameter of its tasks set, an experiment has the real thing.
+    unless_task_has: str = ""
+
+
+@dataclass(frozen=True)
+class CodeDifference:
+    """What the authors' released code does where it differs from the paper's text, or where that says nothing."""
+
+    code: str
+    # What is done here: "text", "code", or "choice": as the specification's `compatibility` says.
+    here: str
+    # Fields ("training.batch_size"), components ("encodings") and their parameters ("networks.temperature") with which a
+    # specification does as the code.
+    code_if: Mapping[str, Parameter] | None = None
+
+    def followed(self, specification: specification_pb2.ExperimentSpecification) -> str:
+        """ "text" or "code"."""
+
+        def has(path: str, value: Parameter) -> bool:
+            axis, _, name = path.partition(".")
+            field = getattr(specification, axis)
+            if axis in ("tasks", "networks", "encodings"):
+                return any((parameter_of(one, name) if name else one.name) == value for one in field)
+            return bool(getattr(field, name) == value if name else list(field) == [value])
+
+        if self.here == "choice":
+            return "code" if specification.compatibility == "reference_code" else "text"
+        if self.code_if and all(has(path, value) for path, value in self.code_if.items()):
+            return "code"
+        return self.here
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    # "randomized_pe/table_1".
+    key: str
+    citation: str
+    # "Table 1".
+    table: str
+    title: str
+    aggregation: str
+    quantity: Quantity
+    rows: Sequence[PublishedRow]
+    columns: Sequence[PublishedColumn]
+    # By row and column.
+    cells: Mapping[tuple[int, int], PublishedValue]
+    # The specification of the table's own trials, without a name, as a user would write it.
+    protocol: Mapping[str, Any]
+    # What the paper does not say, by field ("training.batch_size", "networks.d_model"), and where ours is from.
+    unknown: Mapping[str, str]
+    substitutes: Sequence[Substitute]
+    # What is known of the authors' code.
+    released_code: Sequence[CodeDifference]
+    notes: Sequence[str]
+
+    def quantity_of(self, row: int) -> Quantity:
+        return self.rows[row].quantity or self.quantity
+
+    @property
+    def quantities(self) -> set[Quantity]:
+        return {self.quantity_of(row) for row in range(len(self.rows))}
+
+    @property
+    def has_length_accuracies(self) -> bool:
+        return self.quantity is Quantity.UNSEEN_ACCURACY and any(column.length > 0 for column in self.columns)
+
+    @property
+    def paper(self) -> str:
+        """ "Ruoss et al. 2023 (ACL)"."""
+        return self.citation.partition(",")[0]
+
+
+def _column(object_: Mapping[str, Any], comparison: Mapping[str, Any]) -> PublishedColumn:
+    encoding, parameters = _split(object_["encoding"])
+    return PublishedColumn(
+        key=object_["key"],
+        label=object_["label"],
+        statistic=Statistic(object_.get("statistic") or comparison["statistic"]),
+        encoding=encoding,
+        parameters=parameters,
+        attention=object_.get("attention", "softmax"),
+        length=object_.get("length", 0),
+    )
+
+
+def _row(object_: Mapping[str, Any]) -> PublishedRow:
+    network, parameters = _split(object_.get("network", {}))
+    return PublishedRow(
+        task=object_.get("task", object_["key"]),
+        label=object_["label"],
+        level=object_.get("level", ""),
+        permutation_invariant=object_.get("permutation_invariant", False),
+        random_accuracy=float(object_.get("random_accuracy_percent", 0)),
+        network=network,
+        network_parameters=parameters,
+        seeds=object_.get("seeds"),
+        quantity=Quantity(object_["quantity"]) if "quantity" in object_ else None,
+    )
+
+
+def parse(name: str, text: str) -> PublishedTable:
+    """From a file's name without its ending, and what it holds. ValueError says what is wrong with it."""
+    try:
+        file = json.loads(text)
+        paper = file["paper"]
+        if not name.startswith(paper + "_"):
+            raise ValueError(f"its name must begin with its paper, {paper}")
+        comparison = file["comparison"]
+        rows = {row["key"]: index for index, row in enumerate(file["rows"])}
+        columns = {column["key"]: index for index, column in enumerate(file["columns"])}
+        cells: dict[tuple[int, int], PublishedValue] = {}
+        for cell in file["cells"]:
+            for key, keys in ((cell["row"], rows), (cell["column"], columns)):
+                if key not in keys:
+                    raise ValueError(f'a cell names "{key}", which is not in the table')
+            cells[rows[cell["row"]], columns[cell["column"]]] = PublishedValue(float(cell["value"]), cell.get("std"))
+        return PublishedTable(
+            key=f"{paper}/{name[len(paper) + 1:]}",
+            citation=file["citation"],
+            table=file["table"],
+            title=file["title"],
+            aggregation=file["aggregation"],
+            quantity=Quantity(comparison["quantity"]),
+            rows=[_row(row) for row in file["rows"]],
+            columns=[_column(column, comparison) for column in file["columns"]],
+            cells=cells,
+            protocol=file["protocol"],
+            unknown=file.get("unknown", {}),
+            substitutes=[Substitute(**substitute) for substitute in file.get("substitutes", [])],
+            released_code=[CodeDifference(**one) for one in file.get("released_code", [])],
+            notes=file["notes"],
+        )
+    except KeyError as error:
+        raise ValueError(f"{name}.json: has no {error}") from None
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name}.json: {error}") from None
+
+
+def tables() -> list[PublishedTable]:
+    """All that come with this package, sorted by key."""
+    folder = importlib.resources.files("lengthwise") / "_published"
+    files = [file for file in folder.iterdir() if file.name.endswith(".json")]
+    found = [parse(file.name.removesuffix(".json"), file.read_text(encoding="utf-8")) for file in files]
+    return sorted(found, key=lambda table: table.key)
+
+
+def find(key: str) -> PublishedTable:
+    """The table of a key such as "randomized_pe/table_1"."""
+    folder = importlib.resources.files("lengthwise") / "_published"
+    name = key.replace("/", "_", 1)
+    file = folder / f"{name}.json"
+    if key.count("/") == 1 and file.is_file():
+        return parse(name, file.read_text(encoding="utf-8"))
+    keys = [table.key for table in tables()]
+    raise UsageError(
+        f'unknown published table "{key}"{suggestion(key, keys)}; `lengthwise results --compare list` prints them'
+    )

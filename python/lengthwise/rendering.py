@@ -1,0 +1,343 @@
+"""Tables, records and numbers as people and programs read them: the command line's output kinds.
+
+A `Table` becomes text for a terminal, Markdown, HTML or LaTeX; `Records` become CSV or JSON.
+"""
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TextIO, Union
+
+Value = Union[None, bool, int, float, str]
+
+BOLD, DIM, GREEN = "1", "2", "32"
+
+
+def format_count(value: int) -> str:
+    """ "1,234,567"."""
+    return f"{value:,}"
+
+
+def format_exact(value: float) -> str:
+    """Shortest text that reads back the same double: "0.001", "1e-04", "3e+07"."""
+    if not math.isfinite(value):
+        return str(value)
+    sign = "-" if math.copysign(1, value) < 0 else ""
+    mantissa, exponent = f"{abs(value):e}".split("e") if value == 0 else _shortest(abs(value))
+    power = int(exponent)
+    scientific = f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
+    digits = mantissa.replace(".", "")
+    if value == 0:
+        fixed = "0"
+    elif power < 0:
+        fixed = "0." + "0" * (-power - 1) + digits
+    elif power + 1 >= len(digits):
+        fixed = f"{abs(value):.0f}"
+    else:
+        fixed = digits[: power + 1] + "." + digits[power + 1 :]
+    return sign + (fixed if len(fixed) <= len(scientific) else scientific)
+
+
+def _shortest(value: float) -> tuple[str, str]:
+    """Mantissa and exponent with the fewest digits: repr() has the digits."""
+    for digits in range(17):
+        text = f"{value:.{digits}e}"
+        if float(text) == value:
+            break
+    mantissa, _, exponent = text.partition("e")
+    return mantissa, exponent
+
+
+def format_integers(values: Sequence[int]) -> str:
+    """ "1..40", "25..100 step 5", "10, 12, 40", "37 numbers from 3 to 99"."""
+    if not values:
+        return "none"
+    if len(values) == 1:
+        return str(values[0])
+    step = values[1] - values[0]
+    if len(values) > 2 and all(b - a == step for a, b in zip(values, values[1:])):
+        return f"{values[0]}..{values[-1]}" + ("" if step == 1 else f" step {step}")
+    if len(values) <= 8:
+        return ", ".join(map(str, values))
+    return f"{len(values)} lengths from {values[0]} to {values[-1]}"
+
+
+def display_width(text: str) -> int:
+    """Columns that text (without escape sequences) takes in a terminal."""
+    width = 0
+    for character in text:
+        if unicodedata.combining(character) or unicodedata.category(character) in ("Cc", "Cf"):
+            continue
+        width += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return width
+
+
+def truncate(text: str, width: int) -> str:
+    """At most `width` columns, with "…" in the last where something was cut off."""
+    if display_width(text) <= width:
+        return text
+    while text and display_width(text) > width - 1:
+        text = text[:-1]
+    return text + "…" if width > 0 else ""
+
+
+def wrap(text: str, width: int, indent: int) -> str:
+    """Lines of at most `width` columns, broken at spaces; every line after the first begins with `indent` spaces."""
+    lines: list[str] = []
+    for word in text.split():
+        if lines and display_width(lines[-1]) + 1 + display_width(word) <= width:
+            lines[-1] += " " + word
+        else:
+            lines.append((" " * indent if lines else "") + word)
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours text, or leaves it as it is where colours are off."""
+
+    enabled: bool
+
+    def __call__(self, paint: str, text: str) -> str:
+        return f"\x1b[{paint}m{text}\x1b[0m" if self.enabled and paint and text else text
+
+
+@dataclass(frozen=True)
+class Records:
+    """Rows of named values, for CSV and JSON."""
+
+    columns: Sequence[str]
+    rows: list[list[Value]] = field(default_factory=list)
+
+    def as_dictionaries(self) -> list[dict[str, Value]]:
+        return [dict(zip(self.columns, row)) for row in self.rows]
+
+    def write_csv(self, out: TextIO) -> None:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        for row in self.rows:
+            writer.writerow([_csv_text(value) for value in row])
+
+    def write_json(self, out: TextIO) -> None:
+        """One row a line."""
+        lines = [json.dumps(_finite(row), ensure_ascii=False, separators=(",", ":")) for row in self.as_dictionaries()]
+        out.write("[" + ",".join("\n " + line for line in lines) + ("\n]\n" if lines else "]\n"))
+
+
+def _csv_text(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return format_exact(value) if math.isfinite(value) else ""
+    return "" if value is None else str(value)
+
+
+def _finite(row: dict[str, Value]) -> dict[str, Value]:
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()
+    }
+
+
+def escape_markdown(text: str) -> str:
+    return _replace(
+        text, {"\\": "\\\\", "|": "\\|", "*": "\\*", "_": "\\_", "`": "\\`", "<": "&lt;", "\n": " "}
+    )
+
+
+def escape_html(text: str) -> str:
+    return _replace(text, {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
+
+
+def escape_latex(text: str) -> str:
+    """With commands for the few symbols beyond ASCII that tables here use."""
+    return _replace(
+        text.replace("--", "\0"),
+        {
+            "\\": "\\textbackslash{}", "&": "\\&", "%": "\\%", "$": "\\$", "#": "\\#", "_": "\\_", "{": "\\{", "}": "\\}",
+            "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\n": " ", "†": "$^\\dagger$", "±": "$\\pm$",
+            "−": "$-$", "–": "--", "\0": "-{}-", "…": "\\dots{}", "Δ": "$\\Delta$", "×": "$\\times$",
+        },
+    )  # fmt: skip
+
+
+def _replace(text: str, replacements: dict[str, str]) -> str:
+    return "".join(replacements.get(character, character) for character in text)
+
+
+class Align(Enum):
+    LEFT = "l"
+    RIGHT = "r"
+
+
+@dataclass(frozen=True)
+class Column:
+    header: str
+    align: Align = Align.LEFT
+    # An upright rule to its left.
+    rule_before: bool = False
+    # May be cut down to this many columns when the table does not fit; 0: never.
+    shrinks_to: int = 0
+
+    def pad(self, text: str, width: int) -> str:
+        spaces = " " * max(0, width - display_width(text))
+        return text + spaces if self.align is Align.LEFT else spaces + text
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    paint: str = ""
+    # Set in bold in a document.
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """A heading above the columns `first` to `last`, both included."""
+
+    header: str
+    first: int
+    last: int
+
+
+class Table:
+    """Columns two spaces apart, a bold header, a rule below it, and upright rules where asked for."""
+
+    def __init__(self, columns: Sequence[Column], groups: Sequence[Group] = ()) -> None:
+        self.columns = list(columns)
+        self._groups = {group.first: group for group in groups}
+        self.rows: list[list[Cell]] = []
+        self._rules: set[int] = set()
+
+    def add_row(self, cells: Sequence[Cell | str]) -> None:
+        self.rows.append([Cell(cell) if isinstance(cell, str) else cell for cell in cells])
+
+    def add_rule(self) -> None:
+        """Between the row before and the one after."""
+        if self.rows:
+            self._rules.add(len(self.rows))
+
+    def _gap(self, index: int) -> str:
+        if index == 0:
+            return ""
+        return " │ " if self.columns[index].rule_before else "  "
+
+    def _widths(self, width: int) -> list[int]:
+        widths = [
+            max([display_width(column.header), *(display_width(row[c].text) for row in self.rows)])
+            for c, column in enumerate(self.columns)
+        ]
+        total = sum(widths) + sum(len(self._gap(c)) for c in range(len(widths)))
+        while 0 < width < total:
+            may = [c for c, column in enumerate(self.columns) if 0 < column.shrinks_to < widths[c]]
+            if not may:
+                break
+            widths[max(may, key=lambda c: (widths[c], -c))] -= 1
+            total -= 1
+        return widths
+
+    def _spans(self) -> list[tuple[Group | None, int, int]]:
+        """The groups and, between them, single columns: first column and how many."""
+        spans: list[tuple[Group | None, int, int]] = []
+        c = 0
+        while c < len(self.columns):
+            group = self._groups.get(c)
+            count = group.last - group.first + 1 if group else 1
+            spans.append((group, c, count))
+            c += count
+        return spans
+
+    def render(self, width: int, palette: Palette) -> str:
+        """Lines with line ends. Columns that may shrink do so until the table is at most `width` wide; 0: unlimited."""
+        widths = self._widths(width)
+        lines: list[str] = []
+        if self._groups:
+            line = ""
+            for group, c, count in self._spans():
+                span = sum(widths[c : c + count]) + sum(len(self._gap(i)) for i in range(c + 1, c + count))
+                head = truncate(group.header, span) if group else ""
+                line += self._gap(c) + palette(DIM, head) + " " * (span - display_width(head))
+            lines.append(line)
+        header, rule = "", ""
+        for c, column in enumerate(self.columns):
+            text = truncate(column.header, widths[c])
+            header += self._gap(c) + column.pad(text, widths[c]).replace(text, palette(BOLD, text), 1)
+            rule += ("" if c == 0 else "─┼─" if column.rule_before else "──") + "─" * widths[c]
+        lines += [header, palette(DIM, rule)]
+        for r, row in enumerate(self.rows):
+            if r in self._rules:
+                lines.append(palette(DIM, rule))
+            line = ""
+            for c, cell in enumerate(row):
+                text = truncate(cell.text, widths[c])
+                spaces = " " * (widths[c] - display_width(text))
+                painted = palette(cell.paint, text)
+                line += self._gap(c) + (painted + spaces if self.columns[c].align is Align.LEFT else spaces + painted)
+            lines.append(line)
+        return "".join(line.rstrip() + "\n" for line in lines)
+
+    def render_markdown(self) -> str:
+        """A table of GitHub's Markdown. A group's name stands in the heads of its columns; rules are left out."""
+        heads = []
+        for group, c, count in self._spans():
+            for column in self.columns[c : c + count]:
+                heads.append(escape_markdown(f"{group.header} {column.header}" if group else column.header))
+        rule = ["---:" if column.align is Align.RIGHT else "---" for column in self.columns]
+        text = f"| {' | '.join(heads)} |\n| {' | '.join(rule)} |\n"
+        for row in self.rows:
+            cells = [f"**{escape_markdown(cell.text)}**" if cell.best else escape_markdown(cell.text) for cell in row]
+            text += "|" + "".join(f" {cell} |" for cell in cells) + "\n"
+        return text
+
+    def render_html(self) -> str:
+        """A table element."""
+
+        def look(c: int) -> str:
+            column = self.columns[c]
+            classes = ["right"] * (column.align is Align.RIGHT) + ["ruled"] * column.rule_before
+            return f' class="{" ".join(classes)}"' if classes else ""
+
+        out = io.StringIO()
+        out.write("<table>\n<thead>\n")
+        if self._groups:
+            out.write("<tr>")
+            for group, c, count in self._spans():
+                ruled = ' class="ruled"' if self.columns[c].rule_before else ""
+                out.write(f'<th colspan="{count}"{ruled}>{escape_html(group.header) if group else ""}</th>')
+            out.write("</tr>\n")
+        heads = (f'<th scope="col"{look(c)}>{escape_html(column.header)}</th>' for c, column in enumerate(self.columns))
+        out.write(f"<tr>{''.join(heads)}</tr>\n</thead>\n<tbody>\n")
+        for r, row in enumerate(self.rows):
+            out.write('<tr class="after-rule">' if r in self._rules else "<tr>")
+            for c, cell in enumerate(row):
+                text = escape_html(cell.text)
+                out.write(f"<td{look(c)}>{f'<strong>{text}</strong>' if cell.best else text}</td>")
+            out.write("</tr>\n")
+        out.write("</tbody>\n</table>\n")
+        return out.getvalue()
+
+    def render_latex(self) -> str:
+        """A tabular environment for the booktabs package."""
+        alignment = "".join(column.align.value for column in self.columns)
+        lines = ["% \\usepackage{booktabs}", f"\\begin{{tabular}}{{{alignment}}}", "\\toprule"]
+        if self._groups:
+            heads, rules = [], []
+            for group, c, count in self._spans():
+                heads.append(f"\\multicolumn{{{count}}}{{c}}{{{escape_latex(group.header)}}}" if group else "")
+                if group:
+                    rules.append(f"\\cmidrule(lr){{{c + 1}-{c + count}}}")
+            lines += [" & ".join(heads) + " \\\\", " ".join(rules)]
+        lines += [" & ".join(escape_latex(column.header) for column in self.columns) + " \\\\", "\\midrule"]
+        for r, row in enumerate(self.rows):
+            if r in self._rules:
+                lines.append("\\midrule")
+            cells = [f"\\textbf{{{escape_latex(cell.text)}}}" if cell.best else escape_latex(cell.text) for cell in row]
+            lines.append(" & ".join(cells) + " \\\\")
+        lines += ["\\bottomrule", "\\end{tabular}"]
+        return "\n".join(lines) + "\n"

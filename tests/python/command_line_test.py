@@ -1,0 +1,227 @@
+"""The commands that the C++ program hands to the Python package, as a user types them."""
+import csv
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import service
+from lengthwise import rendering
+from service import CLIENT, Numbers, lengthwise
+
+SUCCESS, FAILURE, USAGE, UNREACHABLE = 0, 1, 2, 3
+
+
+class RenderingTest(unittest.TestCase):
+    def test_numbers_have_the_fewest_digits_that_read_back(self):
+        # As std::to_chars writes them.
+        expected = {
+            0.0: "0", 1.0: "1", 0.001: "0.001", 1e-4: "1e-04", 3e-4: "3e-04", 2048.0: "2048", 3e7: "3e+07", 0.1: "0.1",
+            -2.5: "-2.5", 1e-8: "1e-08", 123456.75: "123456.75", 100000.0: "1e+05", 0.00015: "0.00015",
+        }  # fmt: skip
+        for value, text in expected.items():
+            self.assertEqual(rendering.format_exact(value), text)
+            self.assertEqual(float(rendering.format_exact(value)), value)
+
+    def test_integers_are_told_as_ranges(self):
+        cases = {
+            "none": [], "7": [7], "1..40": range(1, 41), "25..100 step 5": range(25, 101, 5), "10, 12, 40": [10, 12, 40],
+            "37 lengths from 3 to 99": [3, *range(20, 55), 99],
+        }  # fmt: skip
+        for text, values in cases.items():
+            self.assertEqual(rendering.format_integers(list(values)), text)
+
+    def test_wide_text_is_cut_and_wrapped_by_its_columns(self):
+        self.assertEqual(rendering.display_width("a漢e\u0301"), 4)
+        self.assertEqual(rendering.truncate("漢字漢字", 5), "漢字…")
+        self.assertEqual(rendering.wrap("one two three", 8, 2), "one two\n  three")
+
+    def test_columns_shrink_to_the_width(self):
+        table = rendering.Table([rendering.Column("task", shrinks_to=4), rendering.Column("n", rendering.Align.RIGHT)])
+        table.add_row(["a_long_name", "12"])
+        self.assertEqual(table.render(9, rendering.Palette(False)), "task    n\n─────────\na_lo…  12\n")
+
+    def test_colours_do_not_move_columns(self):
+        table = rendering.Table([rendering.Column("a"), rendering.Column("b", rendering.Align.RIGHT)])
+        table.add_row([rendering.Cell("x", rendering.GREEN), rendering.Cell("y", rendering.BOLD)])
+        plain = table.render(0, rendering.Palette(False))
+        painted = table.render(0, rendering.Palette(True))
+        self.assertIn("\x1b[32mx\x1b[0m", painted)
+        self.assertEqual(re.sub(r"\x1b\[\d+m", "", painted), plain)
+
+
+class CommandLineTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = service.Server()
+        cls.client = lengthwise.Client(cls.server.address)
+        worker = service.Worker(cls.server)
+        cls.client.submit(service.specification("tiny", protocol="randomized_positional_encodings"))
+        cls.client.submit(service.specification("other", training={"steps": 100, "batch_size": 4, "lengths": "1..4"}))
+        worker.run_all()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.kill()
+
+    def run_program(self, *arguments, environment=None, server=None):
+        """`lengthwise`."""
+        variables = {
+            **service.ENVIRONMENT, "LENGTHWISE_SERVER": server or self.server.address, **(environment or {})
+        }
+        return subprocess.run(
+            [CLIENT, *arguments], env=variables, capture_output=True, text=True, timeout=service.DEADLINE
+        )
+
+    def output(self, *arguments, **more):
+        done = self.run_program(*arguments, **more)
+        self.assertEqual((done.returncode, done.stderr), (SUCCESS, ""), done)
+        return done.stdout
+
+    def assert_one_line(self, done, code, text):
+        self.assertEqual(done.returncode, code, done)
+        self.assertTrue(done.stderr.startswith("lengthwise: "), done)
+        self.assertEqual(done.stderr.count("\n"), 1, done)
+        self.assertIn(text, done.stderr)
+
+    def test_results_stand_beside_a_published_table(self):
+        text = self.output("results", "tiny", "--compare", "randomized_pe/table_1")
+        self.assertTrue(text.startswith("tiny-1 beside Table 1 of Ruoss et al. 2023 (ACL): accuracy on unseen lengths"), text)
+        # The best of two seeds, over lengths 6 and 8; the paper's 23.7 and 24.3 for bucket sort.
+        best = 100 * max((Numbers(index).accuracy(6) + Numbers(index).accuracy(8)) / 2 for index in (0, 1))
+        self.assertRegex(text, rf"CS +Bucket Sort † │ +{best:.1f} +23\.7")
+        self.assertIn("2 of 165 cells run", text)
+        self.assertIn("steps 200 (paper: 2,000,000)", text)
+        self.assertIn("network blocks 1 (paper: 5)", text)
+        self.assertIn("The released code, where the trials here are as in the text: ", text)
+
+    def test_every_kind_of_output_has_the_cells(self):
+        arguments = ("results", "tiny-1", "--compare", "randomized_pe/table_1", "--output")
+        rows = list(csv.DictReader(io.StringIO(self.output(*arguments, "csv"))))
+        self.assertEqual(len(rows), 165)
+        (alibi,) = [row for row in rows if (row["task"], row["encoding"]) == ("bucket_sort", "rand_alibi")]
+        self.assertEqual(
+            ",".join(alibi.values()),
+            "bucket_sort,CS,true,20,rand_alibi,,,0,99.6,,,false,false,unseen_accuracy",
+        )
+        found = json.loads(self.output(*arguments, "json"))
+        self.assertEqual((found["cells_run"], found["cell_count"], len(found["cells"])), (2, 165, 165))
+        self.assertIn({"what": "seeds", "here": "2", "published": "10"}, found["differences"])
+        self.assertIn("| CS | Bucket Sort † |", self.output(*arguments, "markdown"))
+        self.assertIn("\\begin{tabular}{llrrrrrr}", self.output(*arguments, "latex"))
+        whole = self.output(*arguments, "markdown", "--whole-table")
+        self.assertIn("Binary Multiplication", whole)
+
+    def test_all_tables_of_its_paper_are_compared(self):
+        text = self.output("results", "tiny", "--compare", "all")
+        self.assertEqual(re.findall(r"beside Table (\d)", text), ["1", "2", "4"])
+        self.assertEqual(self.output("results", "other", "--compare", "all"), "", "it is of no paper")
+
+    def test_statement_at_one_length(self):
+        text = self.output("results", "other", "--compare", "addition_length_gen/statements")
+        heading = "other-1 beside Statements in the text of Zhou et al. 2024: accuracy at length 100, per cent."
+        self.assertTrue(text.startswith(heading), text)
+        self.assertIn("The paper's length extension ratio of 2.5 follows from the cell", " ".join(text.split()))
+        self.assertIn("tasks bucket_sort (paper: decimal_addition)", " ".join(text.split()))
+
+    def test_tables_are_listed_without_a_server(self):
+        text = self.output("results", "--compare", "list", server="127.0.0.1:1")
+        self.assertIn("randomized_pe/table_1 ", text)
+        listed = json.loads(self.output("results", "--compare", "list", "--output", "json", server="127.0.0.1:1"))
+        self.assertEqual(len(listed), 33)
+        self.assertEqual(set(listed[0]), {"key", "paper", "table", "title"})
+
+    def test_two_experiments_stand_side_by_side(self):
+        text = self.output("compare", "tiny", "other")
+        self.assertIn("other-1 against tiny-1: mean accuracy over unseen lengths\n", text)
+        means = [(Numbers(index).accuracy(6) + Numbers(index).accuracy(8)) / 2 for index in (0, 1)]
+        self.assertRegex(text, rf"bucket_sort  none     │ +{50 * sum(means):.1f} ± \d+\.\d  2 │")
+        self.assertIn("training.steps 100 (tiny-1: 200)", " ".join(text.split()))
+        rows = list(csv.DictReader(io.StringIO(self.output("compare", "tiny", "other", "--output", "csv"))))
+        self.assertEqual([row["encoding"] for row in rows], ["none", "sin_cos"])
+        self.assertAlmostEqual(float(rows[0]["first_unseen"]), sum(means) / 2)
+        self.assertEqual((rows[0]["first_trials"], float(rows[0]["difference"])), ("2", 0))
+        self.assertIn("Both were trained and scored alike.", self.output("compare", "tiny", "tiny"))
+
+    def test_private_server_on_a_data_directory(self):
+        copy = service.new_directory() / "data"
+        server = service.Server()
+        with lengthwise.Client(server.address) as client:
+            client.submit(service.specification("kept"))
+        server.kill()
+        (server.directory / "data").rename(copy)
+        # A token for another server is not for this one.
+        environment = {
+            "LENGTHWISE_SERVER_BINARY": str(pathlib.Path(service.SERVER).resolve()), "LENGTHWISE_TOKEN_FILE": "/no",
+        }  # fmt: skip
+        text = self.output(
+            "results", "kept", "--compare", "randomized_pe/table_1", "--data_dir", str(copy), environment=environment
+        )
+        self.assertTrue(text.startswith("kept-1 beside Table 1"), text)
+
+    def test_mistakes_are_one_line_each(self):
+        run = self.run_program
+        self.assert_one_line(
+            run("results", "e", "--compare", "randomised_pe/table_1", server="127.0.0.1:1"),
+            USAGE,
+            'unknown published table "randomised_pe/table_1"; did you mean "randomized_pe/table_1"?; '
+            "`lengthwise results --compare list` prints them\n",
+        )
+        self.assert_one_line(
+            run("results", "e", "--compare", "randomized_pe/table_1", server="127.0.0.1:1"),
+            UNREACHABLE,
+            "cannot reach a server at 127.0.0.1:1 (Connection refused); start `lengthwise_server`, pass --server "
+            "HOST:PORT, or train here with `lengthwise run SPEC`\n",
+        )
+        self.assert_one_line(run("compare", "tiny", "tinny-1"), FAILURE, 'did you mean "tiny-1"?')
+        self.assert_one_line(
+            run("results", "tiny", "--compare", "lst_pe_init/table_3"), USAGE, "`lengthwise analyze attention EXPERIMENT"
+        )
+        self.assert_one_line(
+            run("results", "tiny", "--compare", "list", environment={"LENGTHWISE_PYTHON": "/nowhere"}),
+            FAILURE,
+            "run deploy/install.sh\n",
+        )
+
+    def test_reader_that_goes_away_is_no_mistake(self):
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run(
+            [sys.executable, "-m", "lengthwise", "results", "--compare", "list"],
+            env=service.ENVIRONMENT, stdout=write, stderr=subprocess.PIPE, text=True, timeout=service.DEADLINE,
+        )  # fmt: skip
+        os.close(write)
+        self.assertEqual(done.stderr, "")
+
+    def test_module_prints_its_commands(self):
+        run = [sys.executable, "-m", "lengthwise"]
+        done = subprocess.run([*run, "--help"], env=service.ENVIRONMENT, capture_output=True, text=True, timeout=service.DEADLINE)
+        self.assertEqual(done.returncode, SUCCESS)
+        self.assertIn("results", done.stdout)
+        done = subprocess.run([*run, "reslts"], env=service.ENVIRONMENT, capture_output=True, text=True, timeout=service.DEADLINE)
+        self.assert_one_line(done, USAGE, "reslts")
+
+    def test_command_line_imports_no_pandas(self):
+        code = "import sys, lengthwise.commands.results, lengthwise.comparison_display; print('pandas' in sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=service.ENVIRONMENT,
+            capture_output=True, text=True, timeout=service.DEADLINE,
+        )  # fmt: skip
+        self.assertEqual(done.stdout, "False\n", done.stderr)
+
+    def test_notebook_gets_a_frame(self):
+        frame = self.client.experiment("tiny").compare("randomized_pe/table_1")
+        self.assertEqual(len(frame), 165)
+        row = frame[(frame["task"] == "bucket_sort") & (frame["encoding"] == "none")].iloc[0]
+        self.assertEqual((row["published"], row["trials"]), (23.7, 2))
+        self.assertTrue(frame.attrs["heading"].startswith("tiny-1 beside Table 1"))
+        self.assertTrue(any(remark.startswith("Not the paper's protocol: steps 200") for remark in frame.attrs["remarks"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

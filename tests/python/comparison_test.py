@@ -1,0 +1,800 @@
+"""Comparisons with published tables: cells, layout, and how protocols differ."""
+import io
+import json
+import math
+import unittest
+
+import service
+from lengthwise import comparison, experiment_difference, protocol, published
+from lengthwise import comparison_display as display
+from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
+from lengthwise.comparison import Comparison, ComparisonCell, Measurement, SeedStatistic, aggregate
+from lengthwise.connection import Connection
+from lengthwise.errors import UsageError
+from lengthwise.published import PublishedColumn, PublishedRow, PublishedTable, PublishedValue, Quantity, Statistic
+from lengthwise.rendering import Palette
+from lengthwise.settings import Settings
+
+SPECIFICATIONS = service.ROOT / "experiments"
+
+
+def component(name, label="", **parameters):
+    result = specification_pb2.Component(name=name, label=label)
+    for parameter, value in parameters.items():
+        if isinstance(value, bool):
+            result.parameters[parameter].bool_value = value
+        elif isinstance(value, str):
+            result.parameters[parameter].string_value = value
+        else:
+            result.parameters[parameter].number_value = value
+    return result
+
+
+def table_of(rows, columns, cells, quantity=Quantity.UNSEEN_ACCURACY, **more):
+    fields = {
+        "key": "p/table_1", "citation": "Doe 2020 (X), A title", "table": "Table 1", "title": "t",
+        "aggregation": "the best of 30", "protocol": {}, "unknown": {}, "substitutes": [], "released_code": [],
+        "notes": [], **more,
+    }  # fmt: skip
+    return PublishedTable(rows=rows, columns=columns, cells=cells, quantity=quantity, **fields)
+
+
+class AggregationTest(unittest.TestCase):
+    def test_nothing_is_no_number(self):
+        for statistic in Statistic:
+            self.assertIsNone(aggregate([], statistic))
+            self.assertIsNone(aggregate([SeedStatistic()], statistic))
+
+    def test_maximum_is_over_seeds_and_rates(self):
+        found = aggregate([SeedStatistic(2, 60, 14, 70), SeedStatistic(2, 59.75, 56, 99.5)], Statistic.MAXIMUM)
+        self.assertEqual(found, Measurement(99.5, None, 4))
+
+    def test_mean_is_that_of_the_best_rate(self):
+        found = aggregate([SeedStatistic(2, 60, 55, 99), SeedStatistic(3, 80, 10, 90)], Statistic.MEAN_AT_BEST_RATE)
+        self.assertEqual(found, Measurement(80, 10, 3))
+
+    def test_one_seed_has_no_deviation(self):
+        found = aggregate([SeedStatistic(1, 42, 0, 42)], Statistic.MEAN_AT_BEST_RATE)
+        self.assertEqual(found, Measurement(42, None, 1))
+
+    def test_mean_of_all_is_that_of_the_trials_together(self):
+        # 1, 3 and 5, 7, 9 by hand: mean 5, squares 16 + 4 + 0 + 4 + 16 = 40 over 4.
+        groups = [SeedStatistic(2, 2, math.sqrt(2), 3), SeedStatistic(), SeedStatistic(3, 7, 2, 9)]
+        found = aggregate(groups, Statistic.MEAN_OF_ALL)
+        self.assertEqual((found.value, found.trials), (5, 5))
+        self.assertAlmostEqual(found.deviation, math.sqrt(10), 12)
+
+    def test_median_is_that_of_the_lowest_configuration(self):
+        found = aggregate([SeedStatistic(10, 0.5), SeedStatistic(3, 0.25)], Statistic.MEDIAN)
+        self.assertEqual(found, Measurement(0.25, None, 3))
+
+
+class CellsTest(unittest.TestCase):
+    """Two tasks and two encodings."""
+
+    def table(
+        self,
+        quantity=Quantity.UNSEEN_ACCURACY,
+        statistics=(Statistic.MAXIMUM, Statistic.MAXIMUM),
+        rows=None,
+        lengths=(0, 0),
+        cells=None,
+    ):
+        columns = [
+            PublishedColumn("none", "None", statistics[0], encoding="none", length=lengths[0]),
+            PublishedColumn("rand_rope", "Randomized RoPE", statistics[1], encoding="rope",
+                            parameters={"randomized": True}, length=lengths[1]),
+        ]  # fmt: skip
+        rows = rows or [PublishedRow("even_pairs", "Even Pairs", "R"), PublishedRow("bucket_sort", "Bucket Sort", "CS")]
+        printed = {(0, 0): 50.4, (0, 1): 100.0, (1, 0): 23.7} if cells is None else cells
+        return table_of(rows, columns, {place: PublishedValue(value) for place, value in printed.items()}, quantity)
+
+    def setUp(self):
+        # Labels differ from names, as users may choose them.
+        self.specification = specification_pb2.ExperimentSpecification(
+            tasks=[component(name, "my_" + name) for name in ("even_pairs", "bucket_sort", "odds_first")],
+            networks=[component("encoder", "net")],
+            encodings=[
+                component("none", "none", randomized=False),
+                component("rope", "plain", randomized=False),
+                component("rope", "random", randomized=True),
+            ],
+            learning_rates=[0.001],
+        )
+        self.specification.training.steps = 1000
+        self.paper = specification_pb2.ExperimentSpecification()
+        self.paper.CopyFrom(self.specification)
+        self.paper.training.steps = 2_000_000
+        self.summary = experiment_service_pb2.SummarizeExperimentResponse()
+
+    def add(self, task, encoding, trials, mean, maximum):
+        """Trials of one learning rate; accuracies are 0 to 1."""
+        cell = self.summary.cells.add(task="my_" + task, network="net", encoding=encoding)
+        cell.trials.succeeded = trials
+        cell.unseen_accuracy.trials = trials
+        cell.unseen_accuracy.mean = mean
+        cell.unseen_accuracy.max = maximum
+        return cell
+
+    def beside(self, table, at_lengths=None):
+        return comparison.compare(table, self.specification, self.paper, self.summary, at_lengths)
+
+    def test_best_trial_stands_beside_the_published_number(self):
+        self.add("even_pairs", "none", 1, 0.512, 0.512)
+        self.add("even_pairs", "none", 1, 0.503, 0.503)
+        self.add("even_pairs", "random", 1, 0.878, 0.878)
+        none, random = self.beside(self.table()).cells[0]
+        self.assertAlmostEqual(none.measured.value, 51.2)
+        self.assertEqual(none.measured.trials, 2)
+        self.assertEqual(none.difference(Quantity.UNSEEN_ACCURACY), 0.8)
+        self.assertEqual(random.difference(Quantity.UNSEEN_ACCURACY), -12.2)
+        self.assertFalse(none.best_measured)
+        self.assertTrue(random.best_measured)
+        self.assertTrue(random.best_published)
+
+    def test_column_with_a_length_takes_the_accuracy_there(self):
+        self.add("even_pairs", "none", 3, 0.6, 0.7)
+        self.add("bucket_sort", "none", 2, 0.6, 0.7)
+        found = self.beside(self.table(lengths=(100, 0)), {(0, 100): SeedStatistic(trials=3, max=0.25)})
+        self.assertEqual(found.cells[0][0].measured.value, 25)
+        self.assertIsNone(found.cells[1][0].measured, "not evaluated there")
+        self.assertEqual(found.without_value, 2)
+
+    def test_cells_that_were_not_run_are_empty_and_counted(self):
+        self.add("even_pairs", "random", 1, 1, 1)
+        found = self.beside(self.table())
+        self.assertEqual((found.cells_run, found.cell_count), (1, 4))
+        self.assertIsNone(found.cells[1][0].measured)
+        self.assertIsNone(found.cells[1][0].difference(Quantity.UNSEEN_ACCURACY))
+        self.assertEqual([found.row_was_run(row) for row in (0, 1)], [True, False])
+        self.assertEqual([found.column_was_run(column) for column in (0, 1)], [False, True])
+        self.assertFalse(found.cells[0][1].best_measured, "one number alone is not the best of anything")
+
+    def test_number_without_a_published_one_has_no_difference(self):
+        self.add("bucket_sort", "random", 1, 0.9, 0.9)
+        found = self.beside(self.table())
+        self.assertIsNotNone(found.cells[1][1].measured)
+        self.assertIsNone(found.cells[1][1].difference(Quantity.UNSEEN_ACCURACY))
+
+    def test_what_prints_the_same_is_best_together(self):
+        self.add("even_pairs", "none", 1, 0.99981, 0.99981)
+        self.add("even_pairs", "random", 1, 0.9999, 0.9999)
+        self.assertEqual([cell.best_measured for cell in self.beside(self.table()).cells[0]], [True, True])
+
+    def test_counts_what_it_leaves_out(self):
+        waiting = self.add("even_pairs", "none", 0, 0, 0)
+        waiting.trials.failed, waiting.trials.queued = 2, 1
+        self.add("even_pairs", "plain", 1, 1, 1)
+        self.add("odds_first", "none", 1, 1, 1)
+        self.add("bucket_sort", "none", 0, 0, 0).trials.succeeded = 4
+        self.add("even_pairs", "random", 5, 0.5, 0.6)
+        found = self.beside(self.table())
+        self.assertEqual((found.unfinished, found.elsewhere, found.without_value, found.counted), (3, 2, 4, 5))
+        self.assertIsNone(found.cells[0][0].measured)
+
+    def test_row_of_training_accuracies_has_no_best(self):
+        rows = [
+            PublishedRow("even_pairs", "Even Pairs", "R"),
+            PublishedRow("even_pairs", "Even Pairs, training set", quantity=Quantity.TRAINING_ACCURACY),
+        ]
+        for encoding in ("none", "random"):
+            training = self.add("even_pairs", encoding, 3, 0.5, 0.6).training_accuracy
+            training.trials, training.mean = 2, 0.75
+            training.max = 0.875 if encoding == "none" else 1
+        found = self.beside(self.table(rows=rows))
+        self.assertEqual(found.cells[0][1].measured.value, 60)
+        self.assertEqual(found.cells[1][1].measured.value, 100)
+        self.assertEqual(found.cells[1][1].measured.trials, 2)
+        self.assertEqual(found.cells[1][0].difference(found.table.quantity_of(1)), 63.8)
+        self.assertTrue(found.cells[0][0].best_measured)
+        self.assertFalse(found.cells[1][1].best_measured)
+        self.assertEqual(found.counted, 6)
+
+    def test_mean_is_taken_at_the_best_learning_rate(self):
+        self.add("even_pairs", "random", 2, 0.6, 1).unseen_accuracy.deviation = 0.56
+        self.add("even_pairs", "random", 2, 0.75, 0.8).unseen_accuracy.deviation = 0.07
+        measured = self.beside(self.table(statistics=(Statistic.MAXIMUM, Statistic.MEAN_AT_BEST_RATE))).cells[0][1].measured
+        self.assertAlmostEqual(measured.value, 75)
+        self.assertAlmostEqual(measured.deviation, 7)
+        self.assertEqual(measured.trials, 2)
+
+    def test_maximum_is_not_held_against_a_mean(self):
+        found = self.beside(self.table(statistics=(Statistic.MAXIMUM, Statistic.MEAN_AT_BEST_RATE)))
+        self.assertEqual([cell.best_published for cell in found.cells[0]], [False, False])
+
+    def test_times_are_scaled_to_the_papers_steps_and_the_shortest_is_best(self):
+        # 18 s for 1,000 steps are 36,000 s, 10 hours, for 2,000,000.
+        table = self.table(Quantity.TRAINING_HOURS, (Statistic.MEAN_OF_ALL,) * 2, cells={(0, 0): 0.86, (0, 1): 1.66})
+        for encoding, seconds in (("none", 18), ("random", 36)):
+            training = self.add("even_pairs", encoding, 1, 1, 1).training_seconds
+            training.trials, training.mean = 1, seconds
+        found = self.beside(table)
+        none, random = found.cells[0]
+        self.assertAlmostEqual(none.measured.value, 10)
+        self.assertEqual(none.difference(Quantity.TRAINING_HOURS), 9.14)
+        self.assertEqual((none.best_measured, random.best_measured, none.best_published), (True, False, True))
+        self.assertEqual(found.published_steps, 2_000_000)
+        self.specification.training.stop_after_seconds = 60
+        with self.assertRaisesRegex(UsageError, "stop early"):
+            self.beside(table)
+
+
+class LengthStatisticsTest(unittest.TestCase):
+    def setUp(self):
+        self.table = table_of([], [PublishedColumn("fire", "FIRE", Statistic.MAXIMUM, length=100)], {})
+        self.summary = experiment_service_pb2.SummarizeExperimentResponse()
+        for encoding in ("fire", "none"):
+            self.summary.cells.add(task="addition", network="small", encoding=encoding, learning_rate=1e-3)
+        self.trials = []
+        self.accuracies = experiment_service_pb2.QueryLengthAccuraciesResponse()
+
+    def add(self, name, encoding, at_100, final=True, state=event_pb2.SUCCEEDED):
+        """A trial with an evaluation at 50 and at 100."""
+        trial = experiment_service_pb2.Trial(name=name, state=state)
+        trial.specification.task.CopyFrom(component("decimal_addition", "addition"))
+        trial.specification.network.label = "small"
+        trial.specification.encoding.name = encoding
+        trial.specification.learning_rate = 1e-3
+        self.trials.append(trial)
+        evaluation = self.accuracies.evaluations.add(trial=name)
+        evaluation.accuracies.final = final
+        evaluation.accuracies.lengths.extend([50, 100])
+        evaluation.accuracies.accuracies.extend([1, at_100])
+
+    def sum_up(self):
+        return comparison.length_statistics(self.table, self.summary, self.trials, self.accuracies)
+
+    def test_sums_up_the_trials_of_each_cell_at_the_tables_lengths(self):
+        self.add("1", "fire", 0.2)
+        self.add("2", "fire", 0.98)
+        self.add("3", "none", 0)
+        found = self.sum_up()
+        self.assertEqual(set(found), {(0, 100), (1, 100)}, "nothing of length 50")
+        fire = found[0, 100]
+        self.assertEqual((fire.trials, fire.max), (2, 0.98))
+        self.assertAlmostEqual(fire.mean, 0.59)
+        self.assertAlmostEqual(fire.deviation, 0.78 / math.sqrt(2))
+        self.assertEqual((found[1, 100].trials, found[1, 100].deviation), (1, 0))
+
+    def test_only_final_evaluations_of_succeeded_trials_count(self):
+        self.add("1", "fire", 0.2, final=False)
+        self.add("2", "fire", 0.3, state=event_pb2.RUNNING)
+        self.add("3", "rope", 0.4)
+        self.assertEqual(self.sum_up(), {})
+
+
+class DisplayTest(unittest.TestCase):
+    """Two levels, two encodings; one cell was not run."""
+
+    def setUp(self):
+        table = table_of(
+            [
+                PublishedRow("even_pairs", "Even Pairs", "R"),
+                PublishedRow("bucket_sort", "Bucket Sort", "CS", permutation_invariant=True),
+                PublishedRow("odds_first", "Odds First", "CS"),
+            ],
+            [
+                PublishedColumn("none", "None", Statistic.MAXIMUM, encoding="none"),
+                PublishedColumn("rope", "RoPE & co", Statistic.MAXIMUM, encoding="rope"),
+            ],
+            {},
+        )
+        cells = [[ComparisonCell(), ComparisonCell()] for _ in range(3)]
+        cells[0][0] = ComparisonCell(Measurement(50.34, None, 1), PublishedValue(50.4))
+        cells[0][1] = ComparisonCell(Measurement(87.81, None, 1), PublishedValue(60.0, 1.5), True, True)
+        cells[1][0] = ComparisonCell(Measurement(27.2, 0.25, 2))
+        cells[1][1] = ComparisonCell(None, PublishedValue(30, 2))
+        found = protocol.ProtocolComparison([protocol.Difference("steps", "10", "20")])
+        self.comparison = Comparison("e-1", table, cells, found, counted=3)
+
+    def terminal(self, width, whole_table=False):
+        out = io.StringIO()
+        display.write_terminal(self.comparison, whole_table, width, Palette(False), out)
+        return out.getvalue()
+
+    def written(self, write, whole_table=False):
+        out = io.StringIO()
+        write(self.comparison, whole_table, out)
+        return out.getvalue()
+
+    def test_terminal_shows_both_numbers_and_their_difference(self):
+        text = self.terminal(100)
+        self.assertIn(
+            "                     │ None                     │ RoPE & co\n"
+            "level  task          │        here  paper     Δ │  here        paper      Δ\n"
+            "─────────────────────┼──────────────────────────┼──────────────────────────\n"
+            "R      Even Pairs    │       50.3   50.4   −0.1 │ 87.8*  60.0 ± 1.5*  +27.8\n"
+            "─────────────────────┼──────────────────────────┼──────────────────────────\n"
+            "CS     Bucket Sort † │ 27.2 ± 0.2               │        30.0 ± 2.0\n",
+            text,
+        )
+        self.assertIn("3 of 6 cells run; rows not run: Odds First", text)
+        self.assertIn("steps 10 (paper: 20)", text)
+
+    def test_tasks_without_levels_have_no_column_for_them(self):
+        self.comparison.table = table_of(
+            [PublishedRow(row.task, row.label) for row in self.comparison.table.rows], self.comparison.table.columns, {}
+        )
+        self.assertIn("\ntask        │ ", self.terminal(100))
+        self.assertIn("| Even Pairs | 50.3 / 50.4 / −0.1 |", self.written(display.write_markdown))
+
+    def test_narrow_terminal_gets_as_many_tables_as_it_takes(self):
+        text = self.terminal(60)
+        self.assertIn("│ None\n", text)
+        self.assertIn("│ RoPE & co\n", text)
+
+    def test_whole_table_has_rows_of_which_nothing_was_run(self):
+        self.assertNotIn("| Odds First |", self.written(display.write_markdown))
+        self.assertIn("|  | Odds First |  |  |\n", self.written(display.write_markdown, whole_table=True))
+
+    def test_markdown_marks_the_best_of_a_row(self):
+        expected = "| R | Even Pairs | 50.3 / 50.4 / −0.1 | **87.8 / 60.0 ± 1.5 / +27.8** |\n"
+        self.assertIn(expected, self.written(display.write_markdown))
+
+    def test_latex_uses_booktabs_and_escapes(self):
+        text = self.written(display.write_latex)
+        self.assertIn("\\multicolumn{3}{c}{None} & \\multicolumn{3}{c}{RoPE \\& co}", text)
+        self.assertIn("\\cmidrule(lr){3-5} \\cmidrule(lr){6-8}\n", text)
+        self.assertIn(
+            "R & Even Pairs & 50.3 & 50.4 & $-$0.1 & \\textbf{87.8} & \\textbf{60.0 $\\pm$ 1.5} & +27.8 \\\\\n\\midrule\n"
+            "CS & Bucket Sort $^\\dagger$ &",
+            text,
+        )
+
+    def test_html_escapes_and_marks_the_best(self):
+        text = self.written(display.write_html)
+        self.assertIn('<th colspan="3" class="ruled">RoPE &amp; co</th>', text)
+        self.assertIn('<td class="right ruled"><strong>87.8</strong></td>', text)
+        self.assertIn('<tr class="after-rule"><td>CS</td>', text)
+
+    def test_json_has_every_cell_and_nulls_where_nothing_was_run(self):
+        out = io.StringIO()
+        display.write_json(self.comparison, out)
+        found = json.loads(out.getvalue())
+        self.assertEqual((len(found["cells"]), found["cells_run"]), (6, 3))
+        self.assertEqual((found["cells"][1]["measured"], found["cells"][1]["difference"]), (87.81, 27.8))
+        self.assertIsNone(found["cells"][3]["measured"])
+        self.assertEqual(found["cells"][3]["published"], 30.0)
+        self.assertEqual(found["differences"], [{"what": "steps", "here": "10", "published": "20"}])
+
+
+class PublishedTableTest(unittest.TestCase):
+    def columns(self, table, encoding, network=None):
+        return [column.key for column in table.columns if column.matches(network or component(""), encoding)]
+
+    def test_package_carries_every_file(self):
+        keys = [table.key for table in published.tables()]
+        files = [path.stem for path in (SPECIFICATIONS / "published").glob("*.json")]
+        self.assertEqual(len(keys), 33)
+        self.assertEqual(keys, sorted(keys))
+        self.assertEqual({key.replace("/", "_") for key in keys}, set(files))
+
+    def test_holds_what_the_papers_print(self):
+        # Ruoss et al., Table 1: missing duplicate, relative 54.0, randomized relative 100.0.
+        first = published.find("randomized_pe/table_1")
+        self.assertEqual(len(first.cells), 15 * 11)
+        self.assertEqual((first.rows[9].task, first.columns[2].key), ("missing_duplicate_string", "relative"))
+        self.assertEqual((first.cells[9, 2].value, first.cells[9, 7]), (54.0, PublishedValue(100.0)))
+        invariant = {row.task for row in first.rows if row.permutation_invariant}
+        self.assertEqual(invariant, {"bucket_sort", "cycle_navigation", "parity_check"})
+        # Table 4: bucket sort, learned 20.7 ± 2.9; Table 2: reverse string, randomized relative 2.75 ± 0.41.
+        fourth = published.find("randomized_pe/table_4")
+        self.assertEqual((fourth.columns[5].key, fourth.columns[5].statistic), ("learned", Statistic.MEAN_AT_BEST_RATE))
+        self.assertEqual(fourth.cells[14, 5], PublishedValue(20.7, 2.9))
+        second = published.find("randomized_pe/table_2")
+        self.assertEqual((second.quantity, second.columns[0].statistic), (Quantity.TRAINING_HOURS, Statistic.MEAN_OF_ALL))
+        self.assertEqual((second.rows[1].task, second.columns[7].key), ("reverse_string", "rand_relative"))
+        self.assertEqual(second.cells[1, 7], PublishedValue(2.75, 0.41))
+        # Ito et al., Table 3: 0.600 0.722 0.016; Table 4, 0.010: Adam 0.588 and 0.186, SGD 0.885 and 0.101.
+        maps = published.find("lst_pe_init/table_3")
+        self.assertEqual((maps.quantity, len(maps.columns)), (Quantity.ATTENTION_COSINE, 20))
+        self.assertEqual((maps.columns[5].key, maps.cells[0, 5]), ("learn_0.6", PublishedValue(0.722, 0.016)))
+        self.assertEqual(published.find("lst_pe_init/table_4_adam").cells[0, 0], PublishedValue(58.8, 18.6))
+        self.assertEqual(published.find("lst_pe_init/table_4_sgd").cells[0, 0], PublishedValue(88.5, 10.1))
+
+    def test_holds_what_a_text_says_without_a_table(self):
+        # Zhou et al. 2024, Figure 1: "more than 98% of accuracy" at 100 digits, with FIRE and randomized positions; section
+        # 3: "the 5M model remarkably achieves 80% accuracy in 100 digit addition".
+        table = published.find("addition_length_gen/statements")
+        self.assertEqual(self.columns(table, component("fire", randomized=True)), ["rand_fire"])
+        self.assertEqual(self.columns(table, component("fire", randomized=False)), ["fire"])
+        self.assertEqual({place: cell.value for place, cell in table.cells.items()}, {(0, 1): 98.0, (1, 0): 80.0})
+        self.assertTrue(table.has_length_accuracies)
+        self.assertEqual([column.length for column in table.columns], [100, 100])
+        small = component("causal_decoder", blocks=4, heads=4, d_model=256, d_ff=1024)
+        self.assertEqual([row.matches(component("decimal_addition"), small) for row in table.rows], [False, True])
+        self.assertEqual([row.seeds for row in table.rows], [None, 5])
+
+    def test_encoding_belongs_to_the_column_of_its_name_and_flags(self):
+        table = published.find("randomized_pe/table_1")
+        self.assertEqual(self.columns(table, component("none")), ["none"])
+        self.assertEqual(self.columns(table, component("rope", randomized=False, sorted=True)), ["rope"])
+        self.assertEqual(self.columns(table, component("rope", randomized=True, sorted=True)), ["rand_rope"])
+        self.assertEqual(self.columns(table, component("rope", randomized=True)), ["rand_rope"])
+        self.assertEqual(self.columns(table, component("rope", randomized=True, sorted=False)), [])
+        self.assertEqual(self.columns(table, component("sinusoids")), [])
+        third = published.find("randomized_pe/table_3")
+        unsorted = component("sin_cos", randomized=True, sorted=False)
+        self.assertEqual(self.columns(third, unsorted), ["rand_sin_cos_unsorted"])
+        self.assertEqual(self.columns(third, component("sin_cos", randomized=True, sorted=True)), ["rand_sin_cos"])
+
+    def test_learned_encodings_differ_in_the_deviation_that_they_start_from(self):
+        # Ito et al., Table 1: learn-0.2 0.956, 0.039; training 1.000 0.000; nope 0.509 0.002 in training.
+        table = published.find("lst_pe_init/table_1")
+        self.assertEqual([row.task for row in table.rows], ["latin_square"] * 2)
+        self.assertEqual(table.cells[0, 1], PublishedValue(95.6, 3.9))
+        self.assertEqual([table.quantity_of(row) for row in (0, 1)], [Quantity.UNSEEN_ACCURACY, Quantity.TRAINING_ACCURACY])
+        self.assertEqual(table.cells[1, 1].value, 100.0)
+        self.assertEqual(table.cells[1, 6], PublishedValue(50.9, 0.2))
+        self.assertEqual(self.columns(table, component("learned", trained=True, stddev=0.2)), ["learn_0.2"])
+        self.assertEqual(self.columns(table, component("learned", trained=True, stddev=0.3)), [])
+        self.assertEqual(self.columns(table, component("learned", trained=False)), ["random"])
+        self.assertEqual(self.columns(table, component("none", causal=True)), ["c_nope"])
+        self.assertEqual(self.columns(table, component("none")), ["nope"])
+
+    def test_geometric_attention_stands_beside_the_best_randomized_encoding(self):
+        table = published.find("randomized_pe/table_5")
+        geometric = component("", attention="geometric")
+        self.assertEqual(self.columns(table, component("none"), geometric), ["max_geometric", "avg_geometric"])
+        self.assertEqual(self.columns(table, component("rope", randomized=True)), ["max_table1", "avg_table4"])
+        self.assertEqual(self.columns(table, component("rope")), [])
+        self.assertEqual(self.columns(table, component("none")), [])
+        self.assertEqual([table.columns[c].statistic for c in (1, 3)], [Statistic.MAXIMUM, Statistic.MEAN_AT_BEST_RATE])
+
+    def test_figure_9_is_of_rope_over_heads(self):
+        # The authors' result files: the sum at c = 3, 1.767 with RoPE over heads, 0.0006977 with positional attention.
+        table = published.find("positional_attention/figure_9")
+        sums = component("cumulative_sum")
+
+        def is_published(input_positions, rotary):
+            network = component(
+                "positional_attention", attention_by="input", input_positions=input_positions, rotary=rotary
+            )
+            self.assertFalse(table.rows[1].matches(sums, network))
+            return table.rows[0].matches(sums, network)
+
+        found = [is_published(*one) for one in [(True, "heads"), (True, "tokens"), (True, "none"), (False, "none")]]
+        self.assertEqual(found, [True, False, False, False])
+        self.assertEqual(self.columns(table, component("rope")), [])
+        self.assertEqual((table.cells[0, 2].value, table.cells[1, 2].value), (1.767, 0.0006977))
+
+    def test_wrong_key_is_told_with_the_nearest(self):
+        for wrong in ("randomized_pe/tabel_1", "randomised_pe/table_1"):
+            with self.assertRaisesRegex(UsageError, 'did you mean "randomized_pe/table_1"\\?'):
+                published.find(wrong)
+        with self.assertRaises(UsageError):
+            published.find("../etc/passwd")
+
+    def test_refuses_a_file_with_a_cell_outside_the_table(self):
+        file = {
+            "paper": "p", "citation": "c", "table": "Table 1", "title": "t", "aggregation": "a", "notes": [], "rows": [],
+            "comparison": {"quantity": "unseen_accuracy", "statistic": "maximum"}, "protocol": {},
+            "columns": [{"key": "none", "label": "None", "encoding": {"name": "none"}}],
+            "cells": [{"row": "even_pairs", "column": "none", "value": 1}],
+        }  # fmt: skip
+        with self.assertRaisesRegex(ValueError, 'p_table_1.json: a cell names "even_pairs", which is not in the table'):
+            published.parse("p_table_1", json.dumps(file))
+        with self.assertRaisesRegex(ValueError, "p.json: "):
+            published.parse("p", "{")
+
+
+class ResolvedTest(unittest.TestCase):
+    """With a server, which resolves."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = service.Server()
+        cls.connection = Connection(Settings(server=cls.server.address), timeout=60)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.connection.close()
+        cls.server.kill()
+
+    def compare(self, key, yaml):
+        table = published.find(key)
+        here = protocol.resolve(self.connection, f"name: x\nprotocol: {table.protocol['protocol']}\n{yaml}")
+        return protocol.compare(here, protocol.resolve_protocol(self.connection, table), table)
+
+    def lines(self, key, yaml):
+        return [f"{one.what}: {one.here} | {one.published}" for one in self.compare(key, yaml).differences]
+
+
+class ProtocolTest(ResolvedTest):
+    def table_1(self, yaml):
+        return self.lines("randomized_pe/table_1", yaml)
+
+    def addition(self, yaml):
+        return self.lines("addition_length_gen/statements", yaml)
+
+    def test_part_of_the_grid_is_no_difference(self):
+        self.assertEqual(self.table_1("tasks: bucket_sort\nencodings: [none, {name: rope, randomized: true}]"), [])
+
+    def test_how_often_something_is_recorded_is_no_difference(self):
+        yaml = "tasks: bucket_sort\ntraining: {report_every_steps: 7}\nevaluation: {every_steps: 1000}"
+        self.assertEqual(self.table_1(yaml), [])
+
+    def test_says_what_was_scaled_down(self):
+        self.assertEqual(
+            self.table_1(
+                "tasks: bucket_sort\n"
+                "encodings: [sin_cos, {name: sin_cos, randomized: true, max_position: 256}]\n"
+                "networks: {name: encoder, blocks: 2}\n"
+                "learning_rates: 1e-3\n"
+                "seeds: 0..2\n"
+                "training: {steps: 3000, batch_size: 32, lengths: 1..20, clip_norm: 0}\n"
+                "evaluation: {lengths: 5..100 step 5, sequences: 200}"
+            ),
+            ["steps: 3,000 | 2,000,000", "batch size: 32 | 128", "training lengths: 1..20 | 1..40",
+             "scored lengths: 25..100 step 5 | 41..500", "sequences a length: 200 | 500",
+             "learning rates: 0.001 | 1e-04, 3e-04, 5e-04", "seeds: 3 | 10", "network blocks: 2 | 5",
+             "encodings' max_position: 256 | 2048", "clipping norm: 0 | 1"],
+        )  # fmt: skip
+
+    def test_unused_number_of_positions_is_no_difference(self):
+        self.assertEqual(self.table_1("tasks: bucket_sort\nencodings: {name: sin_cos, max_position: 4096}"), [])
+        self.assertEqual(
+            self.table_1("tasks: bucket_sort\nencodings: {name: learned, max_position: 4096}"),
+            ["encodings' max_position: 4096 | 2048"],
+        )
+
+    SMALL = "networks: {name: causal_decoder, blocks: 4, heads: 4, d_model: 256, d_ff: 1024}\n"
+    STORED = "training: {examples: 30000000}\n"
+
+    def test_lengths_that_the_columns_name_are_no_difference(self):
+        for lengths in ("100", "1..100"):
+            yaml = f"encodings: {{name: fire, randomized: true}}\n{self.STORED}evaluation: {{lengths: {lengths}}}"
+            self.assertEqual(self.addition(yaml), [])
+
+    def test_network_and_seeds_that_the_row_names_are_no_difference(self):
+        small = self.SMALL + self.STORED + "encodings: fire\n"
+        self.assertEqual(self.addition(small + "seeds: 0..4"), [])
+        self.assertEqual(self.addition(small + "seeds: 0..9"), ["seeds: 10 | 5"])
+        self.assertEqual(self.addition(self.STORED + "encodings: fire\nseeds: 0..4"), ["seeds: 5 | 10"])
+        other = self.STORED + "encodings: fire\nnetworks: {name: causal_decoder, blocks: 2}"
+        self.assertEqual(self.addition(other), ["network blocks: 2 | 6"], "one of no row")
+
+    def test_another_format_is_a_difference(self):
+        self.assertEqual(
+            self.addition(
+                self.STORED + "tasks: {name: decimal_addition, order: standard, index_hints: false}\nencodings: fire"
+            ),
+            ["task index_hints: false | true", "task order: standard | reversed"],
+        )
+        self.assertEqual(
+            self.addition(self.STORED + "tasks: {name: decimal_addition, random_space: 0.1}\nencodings: fire"),
+            ["task random_space: 0.1 | 0"],
+        )
+
+    def test_another_packing_is_a_difference_or_left_open(self):
+        packed = "encodings: fire\ntraining: {examples: 30000000, packing: {%s}}"
+        self.assertEqual(
+            self.addition(packed % "tokens: 1024, answers_only: true"),
+            ["tokens of a sequence: 1,024 | 2,048", "packing answers_only: true | false"],
+        )
+        across = self.compare("addition_length_gen/statements", packed % "attend_across: true")
+        self.assertEqual(across.differences, [])
+        left_open = {one.what: one.here for one in across.open_fields}
+        self.assertEqual(left_open["packing attend_across"], "true")
+        self.assertEqual(left_open["packing reset_positions"], "false")
+
+    def test_examples_that_are_not_stored_are_a_difference(self):
+        self.assertEqual(self.addition("encodings: fire"), ["training examples: new ones at every step | 30,000,000"])
+
+    def test_early_stops_are_a_difference(self):
+        yaml = "tasks: bucket_sort\nencodings: none\ntraining: {stop_after_seconds: 3600}"
+        self.assertEqual(self.table_1(yaml), ["stop after seconds: 3600 | 0"])
+
+    def test_released_code_is_named(self):
+        found = self.table_1("tasks: bucket_sort\nencodings: none\ncompatibility: reference_code")
+        self.assertIn("compatibility: reference_code | paper", found)
+        self.assertIn("network dropout: 0.1 | 0", found)
+
+    def test_puzzles_of_people_are_said_to_be_missing_until_a_file_has_them(self):
+        ours = self.compare("lst_pe_init/table_2", "encodings: {name: learned, stddev: 0.2}")
+        (puzzles,) = ours.substitutes
+        self.assertEqual(puzzles.what, "validation puzzles")
+        self.assertIn("generated", puzzles.here)
+        self.assertIn("made by people", puzzles.published)
+        with_file = "tasks: {name: latin_square, validation_file: human.json}\nencodings: {name: learned, stddev: 0.2}"
+        self.assertEqual(self.compare("lst_pe_init/table_2", with_file).substitutes, [])
+
+    def test_which_of_text_and_code_a_column_is_follows_from_its_parameters(self):
+        table = published.find("lst_pe_init/table_1")
+        followed = {}
+        for name in ("table1", *(f"table1_released_code_{row}" for row in ("fixed", "relative", "rope", "c_nope"))):
+            path = SPECIFICATIONS / "latin_square" / f"{name}.yaml"
+            specification = protocol.resolve(self.connection, path.read_text())
+            followed[name] = [one.code.split()[0] for one in table.released_code if one.followed(specification) == "code"]
+        always = ["counts", "starts"]
+        self.assertEqual(
+            followed,
+            {
+                "table1": always,
+                "table1_released_code_fixed": ["drops", *always],
+                "table1_released_code_relative": ["attends", *always],
+                "table1_released_code_rope": ["has", *always],
+                "table1_released_code_c_nope": ["divides", *always],
+            },
+        )
+
+    def test_settings_of_released_code_are_told_from_the_texts(self):
+        (settings,) = [
+            one for one in published.find("positional_attention/figure_2").released_code if one.code_if is not None
+        ]
+        for name, expected in (("figure2", "text"), ("figure2_released_code", "code")):
+            text = (SPECIFICATIONS / "positional_attention" / f"{name}.yaml").read_text()
+            self.assertEqual(settings.followed(protocol.resolve(self.connection, text)), expected)
+
+    def test_sizes_of_graph_networks_are_ours(self):
+        found = self.compare("positional_attention/table_1", "tasks: sorting\nnetworks: graph_network\nseeds: 0..2")
+        self.assertEqual(found.differences, [])
+        left_open = {one.what: one.here for one in found.open_fields}
+        self.assertEqual(left_open["networks blocks"], "4")
+        self.assertEqual(left_open["networks d_model"], "64")
+        self.assertEqual(left_open["seeds"], "3")
+
+    def test_field_of_a_new_api_is_compared(self):
+        # `precision` stands for it: a field that no rule names is told under its own name.
+        names = dict(protocol._NAMES)
+        del protocol._NAMES["training.precision"]
+        self.addCleanup(protocol._NAMES.update, names)
+        yaml = "tasks: bucket_sort\nencodings: none\ntraining: {precision: float64}"
+        self.assertEqual(self.table_1(yaml), ["precision: float64 | float32"])
+
+
+# What each full specification under experiments/ is the specification of. A table is of the same trials as another one
+# where the paper shows them twice: maximum, mean and hours of the randomized paper, and Figure 5 of the positional one,
+# whose vectors of 8 numbers and 30,000 examples are a point of Figures 3 and 4.
+RANDOMIZED = {"randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/table_4"}
+OWN = {
+    "decimal_addition/figure1.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/statement_5m.yaml": {"addition_length_gen/statements"},
+    "latin_square/analyses.yaml": {"lst_pe_init/table_1", "lst_pe_init/table_2", "lst_pe_init/table_3"},
+    "latin_square/table1.yaml": {"lst_pe_init/table_1"},
+    "latin_square/table2.yaml": {"lst_pe_init/table_2", "lst_pe_init/table_3"},
+    "latin_square/table4_adam.yaml": {"lst_pe_init/table_4_adam"},
+    "latin_square/table4_sgd.yaml": {"lst_pe_init/table_4_sgd"},
+    "latin_square/table5.yaml": {"lst_pe_init/table_5"},
+    "latin_square/table6.yaml": {"lst_pe_init/table_6"},
+    "positional_attention/figure2.yaml": {"positional_attention/figure_2"},
+    "positional_attention/figure3.yaml": {"positional_attention/figure_3_5000"},
+    "positional_attention/figure4_length2.yaml": {"positional_attention/figure_4_2"},
+    "positional_attention/figure4_length4.yaml": {"positional_attention/figure_4_4"},
+    "positional_attention/figure4_length16.yaml": {"positional_attention/figure_4_16"},
+    "positional_attention/figure4_length32.yaml": {"positional_attention/figure_4_32"},
+    "positional_attention/figure5.yaml": {
+        "positional_attention/figure_5", "positional_attention/figure_3_30000", "positional_attention/figure_4_8",
+    },
+    "positional_attention/figure9.yaml": {"positional_attention/figure_9"},
+    "positional_attention/figures7_8.yaml": {"positional_attention/figures_7_8"},
+    "positional_attention/table1.yaml": {"positional_attention/table_1"},
+    # Figures 5 and 6 show more of two encodings' trials of Table 1.
+    "randomized_positional_encodings/figure5.yaml": RANDOMIZED,
+    "randomized_positional_encodings/figure6.yaml": RANDOMIZED,
+    "randomized_positional_encodings/table1.yaml": RANDOMIZED,
+    "randomized_positional_encodings/table3.yaml": {"randomized_pe/table_3"},
+    "randomized_positional_encodings/table4.yaml": RANDOMIZED,
+    "randomized_positional_encodings/table5.yaml": {"randomized_pe/table_5"},
+}  # fmt: skip
+
+
+class EveryPairTest(ResolvedTest):
+    """Every full specification beside every published table."""
+
+    def test_its_own_table_is_as_printed_and_every_other_names_a_true_difference(self):
+        specifications = {
+            str(path.relative_to(SPECIFICATIONS)): protocol.resolve(self.connection, path.read_text())
+            for path in SPECIFICATIONS.glob("*/*.yaml")
+        }
+        self.assertGreaterEqual(len(specifications), 60)
+        self.assertLessEqual(set(OWN), set(specifications))
+        for table in published.tables():
+            paper = protocol.resolve_protocol(self.connection, table)
+            for name, specification in sorted(specifications.items()):
+                with self.subTest(specification=name, table=table.key):
+                    found = protocol.compare(specification, paper, table)
+                    sentence = display.protocol_remarks(
+                        Comparison("x", table, protocol=found, specification=specification)
+                    )[0]
+                    if table.key in OWN.get(name, set()):
+                        self.assertEqual(found.differences, [])
+                        self.assertTrue(sentence.startswith("Protocol: as printed"), sentence)
+                    else:
+                        self.assertEqual(sentence.startswith("Not the paper's protocol: "), bool(found.differences))
+                        self.assertTrue(found.differences or found.outside, "neither a difference nor a trial outside")
+                    for one in found.differences:
+                        self.assertNotEqual(one.here, one.published)
+
+    def test_known_differences_are_among_them(self):
+        """What was wrong or silent when every table was held against its paper's base protocol."""
+        expected = {
+            ("latin_square/table2.yaml", "lst_pe_init/table_5"): ["optimizer: adam | adamw"],
+            ("positional_attention/figure5.yaml", "positional_attention/figure_3_5000"): [
+                "steps: 60,030 | 10,005", "training examples: 30,000 | 5,000",
+            ],
+            ("latin_square/table4_adam.yaml", "lst_pe_init/table_4_sgd"): [
+                "learning rates: 1e-04 | 0.001", "optimizer: adam | sgd",
+            ],
+            ("randomized_positional_encodings/table2.yaml", "randomized_pe/table_2"): [
+                "learning rates: 3e-04 | 1e-04, 3e-04, 5e-04", "seeds: 3 | 10",
+            ],
+            ("positional_attention/figure2_released_code.yaml", "positional_attention/figure_2"): [
+                "steps: 496,248 | 1,008,504", "sequences a length: 2,000 | 3,000", "learning rates: 1e-04 | 5e-04",
+            ],
+        }  # fmt: skip
+        for (name, key), lines in expected.items():
+            table = published.find(key)
+            here = protocol.resolve(self.connection, (SPECIFICATIONS / name).read_text())
+            found = protocol.compare(here, protocol.resolve_protocol(self.connection, table), table)
+            self.assertEqual([f"{one.what}: {one.here} | {one.published}" for one in found.differences], lines)
+
+    def test_every_field_that_a_paper_leaves_open_exists(self):
+        """A misspelt path would say nothing."""
+        for table in published.tables():
+            paper = protocol.resolve_protocol(self.connection, table)
+            found = protocol.compare(paper, paper, table)
+            self.assertEqual(found.differences, [])
+            paths = {one.path for one in found.open_fields}
+            self.assertEqual(paths, set(table.unknown), table.key)
+
+
+class SideBySideTest(unittest.TestCase):
+    def test_two_experiments_stand_cell_by_cell(self):
+        def cell(trials, mean, deviation):
+            one = experiment_service_pb2.SummarizeExperimentResponse.Cell(
+                task="bucket_sort", network="encoder", encoding="none", learning_rate=0.001
+            )
+            one.unseen_accuracy.trials, one.unseen_accuracy.mean, one.unseen_accuracy.deviation = trials, mean, deviation
+            return one
+
+        pairs = experiment_difference.match([cell(3, 0.5, 0.05)], [cell(1, 0.875, 0)])
+        text = experiment_difference.as_table(pairs, "e-1", "f-1").render(110, Palette(False))
+        self.assertIn("none     │ 50.0 ± 5.0  3 │     87.5  1 │ +37.5\n", text)
+        out = io.StringIO()
+        experiment_difference.as_records(pairs).write_csv(out)
+        self.assertIn("\nbucket_sort,encoder,none,0.001,0.5,0.05,3,0.875,,1,0.375\n", out.getvalue())
+
+    def test_cell_of_one_experiment_alone_has_no_difference(self):
+        only = experiment_service_pb2.SummarizeExperimentResponse.Cell(task="t", network="n", encoding="e")
+        (pair,) = experiment_difference.match([], [only])
+        self.assertIsNone(pair.first)
+        self.assertIsNone(pair.difference)
+
+
+class ExperimentDifferenceTest(ResolvedTest):
+    FIRST = (
+        "encodings: [{name: sin_cos, randomized: true, max_position: 256, label: short},\n"
+        "            {name: sin_cos, randomized: true, max_position: 512, label: long}]\n"
+        "training: {steps: 2000}\nevaluation: {lengths: 1..60}\n"
+    )
+
+    def differences(self, first, second):
+        one, two = (
+            protocol.resolve(self.connection, "name: x\ntasks: bucket_sort\nlearning_rates: 0.001\n" + yaml)
+            for yaml in (first, second)
+        )
+        return [f"{one.field}: {one.first} | {one.second}" for one in experiment_difference.differences(one, two)]
+
+    def test_experiment_does_not_differ_from_itself(self):
+        self.assertEqual(self.differences(self.FIRST, self.FIRST), [])
+
+    def test_names_every_field_that_decides_results(self):
+        self.assertEqual(
+            self.differences(
+                self.FIRST,
+                "seeds: [0, 1]\n"
+                "encodings: [none, {name: sin_cos, randomized: true, max_position: 300, label: short}]\n"
+                "networks: {name: encoder, blocks: 2}\n"
+                "training: {steps: 3000, stop_after_seconds: 60}\n"
+                "evaluation: {lengths: 1..80, seed: 4, interval_lengths: 9}\n",
+            ),
+            ["encodings.short.max_position: 256 | 300",
+             "evaluation.interval_lengths: 1, 9, 18, 26, 35, 43, 52, 60 | 9",
+             "evaluation.lengths: 1..60 | 1..80", "evaluation.seed: 0 | 4", "networks.encoder.blocks: 5 | 2",
+             "seeds: 0 | 0, 1", "training.steps: 2,000 | 3,000", "training.stop_after_seconds: 0 | 60"],
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    unittest.main()
