@@ -76,6 +76,23 @@ ProcessUsage ReadProcessUsage() {
   return usage;
 }
 
+std::optional<SchedulingTimes> ReadSchedulingTimes() {
+  SchedulingTimes times;
+  bool found = false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end;
+       !error && entry != end; entry.increment(error)) {
+    std::ifstream file(entry->path() / "schedstat");
+    double running = 0, waiting = 0;  // nanoseconds
+    if (!(file >> running >> waiting)) continue;
+    found = true;
+    times.running_seconds += running * 1e-9;
+    times.waiting_seconds += waiting * 1e-9;
+  }
+  if (!found) return std::nullopt;
+  return times;
+}
+
 DiskSpace ReadDiskSpace(const char* path) {
   struct statvfs file_system = {};
   if (statvfs(path, &file_system) != 0) return {};
