@@ -72,10 +72,10 @@ class Worker:
 
     def __init__(self, scenario: Scenario, number: int, server: str, directory: pathlib.Path) -> None:
         self.log = directory / f"worker-{number}.log"
-        command = [scenario.program, "--server", server, "--device", "cpu", "--worker_id", f"worker-{number}",
+        command = [str(scenario.program), "--server", server, "--device", "cpu", "--worker_id", f"worker-{number}",
                    "--metrics_listen", "127.0.0.1:0", "--exit_with_parent", *scenario.flags]
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+            self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, env={**os.environ, **dict(scenario.environment)})
 
     def steps(self) -> float:
@@ -138,7 +138,7 @@ def measure(scenarios: list[Scenario], rounds: int, settle: float, seconds: floa
         os.environ["LENGTHWISE_CONFIG"] = ""
         ready = directory / "ready"
         with (directory / "server.log").open("w") as log:
-            server = subprocess.Popen(  # pylint: disable=consider-using-with
+            server = subprocess.Popen(
                 [BIN / "server/lengthwise_server", "--data_dir", directory / "data", "--listen", "127.0.0.1:0",
                  "--metrics_listen", "127.0.0.1:0", "--ready_file", ready, "--exit_with_parent",
                  # Workers are silent while they are stopped.
@@ -193,7 +193,7 @@ def main() -> int:
         Scenario("10 busy loops, --threads 1", busy_loops=10, flags=single),
         Scenario("10 busy loops, default", busy_loops=10),
     ]
-    print(f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%MZ}, {cpus} CPUs, load {os.getloadavg()[0]:.1f}")
+    print(f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}, {cpus} CPUs, load {os.getloadavg()[0]:.1f}")
     rounds, seconds = (1, 0.5) if options.short else (options.rounds, options.seconds)
     rates = measure(scenarios, rounds, seconds, seconds)
     print()

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -76,21 +77,18 @@ ProcessUsage ReadProcessUsage() {
   return usage;
 }
 
-std::optional<SchedulingTimes> ReadSchedulingTimes() {
-  SchedulingTimes times;
-  bool found = false;
+std::map<int, SchedulingTimes> ReadSchedulingTimes() {
+  std::map<int, SchedulingTimes> threads;
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc/self/task", error), end;
        !error && entry != end; entry.increment(error)) {
     std::ifstream file(entry->path() / "schedstat");
     double running = 0, waiting = 0;  // nanoseconds
     if (!(file >> running >> waiting)) continue;
-    found = true;
-    times.running_seconds += running * 1e-9;
-    times.waiting_seconds += waiting * 1e-9;
+    threads[std::atoi(entry->path().filename().c_str())] = {.running_seconds = running * 1e-9,
+                                                            .waiting_seconds = waiting * 1e-9};
   }
-  if (!found) return std::nullopt;
-  return times;
+  return threads;
 }
 
 DiskSpace ReadDiskSpace(const char* path) {

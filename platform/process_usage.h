@@ -3,7 +3,7 @@
 #define LENGTHWISE_PLATFORM_PROCESS_USAGE_H_
 
 #include <cstdint>
-#include <optional>
+#include <map>
 
 namespace lengthwise::platform {
 
@@ -18,13 +18,14 @@ struct ProcessUsage {
 // From /proc; what cannot be read is 0. Any thread.
 ProcessUsage ReadProcessUsage();
 
-// Sums over the threads that this process has now: a thread that ends takes its times with it.
+// What a thread has got of the CPUs since it began.
 struct SchedulingTimes {
-  double running_seconds = 0;  // on a CPU
+  double running_seconds = 0;
   double waiting_seconds = 0;  // ready to run, while others had the CPU
 };
-// From /proc; nullopt where the kernel does not count them (CONFIG_SCHED_INFO). Any thread.
-std::optional<SchedulingTimes> ReadSchedulingTimes();
+// Of every thread of this process, by its id. From /proc; empty where the kernel does not count
+// these times (CONFIG_SCHED_INFO). Any thread.
+std::map<int, SchedulingTimes> ReadSchedulingTimes();
 
 // Of the file system that holds `path`; all 0 where it cannot be asked.
 struct DiskSpace {

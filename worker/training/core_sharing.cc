@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 namespace lengthwise::worker::training {
@@ -9,28 +10,38 @@ namespace {
 
 // Long enough that one short interruption is not sharing, short against a retry's second.
 constexpr absl::Duration kPeriod = absl::Milliseconds(200);
-// Below this use of a core, nothing is trained and nothing is learned from a sample.
+// Threads that want a core for less of the time are not those that train.
 constexpr double kLeastUse = 0.1;
+
+// Of the thread that waited most.
+double WaitedFraction(const CoreSharing::Times& before, const CoreSharing::Times& after,
+                      double seconds) {
+  double most = 0;
+  for (const auto& [thread, times] : after) {
+    const auto found = before.find(thread);
+    if (found == before.end()) continue;
+    const double running = times.running_seconds - found->second.running_seconds;
+    const double waiting = times.waiting_seconds - found->second.waiting_seconds;
+    if (running + waiting > kLeastUse * seconds) {
+      most = std::max(most, waiting / (running + waiting));
+    }
+  }
+  return most;
+}
 
 }  // namespace
 
-bool CoreSharing::Update(absl::Duration time, const platform::SchedulingTimes& times) {
-  const double seconds = absl::ToDoubleSeconds(time - last_time_.value_or(time));
-  const double running = times.running_seconds - last_.running_seconds;
-  const double waiting = times.waiting_seconds - last_.waiting_seconds;
+bool CoreSharing::Update(absl::Duration time, const Times& times) {
+  waited_fraction_ = WaitedFraction(last_, times, absl::ToDoubleSeconds(time - last_time_));
   last_time_ = time;
   last_ = times;
-  // Threads that ended take their times with them.
-  const bool used =
-      seconds > 0 && running >= 0 && waiting >= 0 && running + waiting > kLeastUse * seconds;
-  if (used) waited_fraction_ = waiting / (running + waiting);
   const absl::Duration unchanged = time - changed_;
   if (shared_) {
     if (unchanged < retry_) return true;
     shared_ = false;
     retry_ = std::min(2 * retry_, kLastRetry);
     changed_ = time;
-  } else if (used && waited_fraction_ > kSharedFraction) {
+  } else if (waited_fraction_ >= kSharedFraction) {
     shared_ = true;
     changed_ = time;
   } else if (unchanged >= kSettled) {
@@ -61,26 +72,23 @@ bool CoreSharingMonitor::Sleep(absl::Duration time) {
 
 void CoreSharingMonitor::Watch() {
   CoreSharing sharing;
-  std::unique_ptr<PassiveWaiting> passive;
+  std::optional<PassiveWaiting> passive;
   bool told = false;
-  absl::Duration exclusive = absl::ZeroDuration();
+  absl::Duration spinning_since = absl::InfiniteDuration();
   do {
-    const std::optional<platform::SchedulingTimes> times = platform::ReadSchedulingTimes();
-    if (!times.has_value()) {
-      passive = std::make_unique<PassiveWaiting>(threads_);
-      while (Sleep(absl::Hours(1))) {
-      }
-      return;
-    }
+    const CoreSharing::Times times = platform::ReadSchedulingTimes();
     const absl::Duration now =
         absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-    const bool shared = sharing.Update(now, *times);
-    if (shared && passive == nullptr) passive = std::make_unique<PassiveWaiting>(threads_);
-    if (!shared) passive.reset();
-    exclusive = shared ? absl::ZeroDuration() : exclusive + kPeriod;
-    if (shared ? !told : told && exclusive >= CoreSharing::kSettled) {
-      told = shared;
-      notify_(shared, sharing.waited_fraction());
+    if (times.empty() || sharing.Update(now, times)) {
+      if (!passive.has_value()) passive.emplace(threads_);
+    } else {
+      passive.reset();
+    }
+    spinning_since = sharing.shared() ? absl::InfiniteDuration() : std::min(spinning_since, now);
+    // A retry is no end of sharing.
+    if (told ? now - spinning_since >= CoreSharing::kSettled : sharing.shared()) {
+      told = !told;
+      notify_(told, sharing.waited_fraction());
     }
   } while (Sleep(kPeriod));
 }

@@ -5,8 +5,7 @@
 #define LENGTHWISE_WORKER_TRAINING_CORE_SHARING_H_
 
 #include <functional>
-#include <memory>
-#include <optional>
+#include <map>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -17,34 +16,40 @@
 
 namespace lengthwise::worker::training {
 
-// Decides from samples of the process's scheduling times. The cores count as shared when threads
-// that could run waited for a core more than kSharedFraction of the time. While they are shared,
-// threads wait passively, which by itself shows little waiting; so the decision is tried again
-// after kFirstRetry, then after twice as long each time, up to kLastRetry. Not thread-safe.
+// Decides from samples of the threads' scheduling times. The cores count as shared when a busy
+// thread waited for a core for kSharedFraction of the time or more: all threads of a loop then wait
+// for that one. While threads wait passively, their waiting says nothing about spinning. So the
+// decision is tried again after kFirstRetry, then after twice as long each time, up to kLastRetry.
+// Not thread-safe.
 class CoreSharing {
  public:
-  static constexpr double kSharedFraction = 0.05;
+  // One busy loop beside spinning threads makes it 0.45 or more; a program that uses 5 % of a core
+  // makes it less than 0.2, and spinning is still faster then.
+  static constexpr double kSharedFraction = 0.25;
   static constexpr absl::Duration kFirstRetry = absl::Seconds(1);
   static constexpr absl::Duration kLastRetry = absl::Seconds(30);
-  // Without waiting for so long, the next retry is after kFirstRetry again.
+  // After this long without sharing, the next retry is after kFirstRetry again.
   static constexpr absl::Duration kSettled = absl::Seconds(2);
 
-  // Takes a sample at a time since any fixed moment; returns shared(). Call it at least some times
-  // a second.
-  bool Update(absl::Duration time, const platform::SchedulingTimes& times);
+  // By thread.
+  using Times = std::map<int, platform::SchedulingTimes>;
+
+  // Takes a sample and its time since any fixed moment; returns shared(). Call it a few times a
+  // second.
+  bool Update(absl::Duration time, const Times& times);
 
   bool shared() const { return shared_; }
-  // Of the last two samples between which the process used its cores, the part of the time that
-  // its threads waited for one.
+  // The fraction of the time that the thread which waited most waited for a core, between the last
+  // two samples. 0 without busy threads.
   double waited_fraction() const { return waited_fraction_; }
 
  private:
   bool shared_ = false;
   double waited_fraction_ = 0;
-  std::optional<absl::Duration> last_time_;
-  platform::SchedulingTimes last_;
+  absl::Duration last_time_;
+  Times last_;
   // The last change of shared_.
-  absl::Duration changed_ = absl::ZeroDuration();
+  absl::Duration changed_;
   absl::Duration retry_ = kFirstRetry;
 };
 

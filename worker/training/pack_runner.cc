@@ -74,7 +74,8 @@ class LeaseRunner : public PackRunner {
                               static_cast<int>(100 * waited_fraction + 0.5),
                               " % of the time for one): from now on its threads sleep while they "
                               "wait for each other")
-               : "this worker has its cores to itself again");
+               : "this worker's threads find their cores free again, and spin for a while when "
+                 "they wait for each other");
   }
 
   const training::Device device_;
