@@ -23,8 +23,8 @@ namespace lengthwise::worker::training {
 // Not thread-safe.
 class CoreSharing {
  public:
-  // One busy loop beside spinning threads makes it 0.45 or more; a program that uses 5 % of a core
-  // makes it less than 0.2, and spinning is still faster then.
+  // One busy loop beside spinning threads makes it 0.45 or more. Programs that take a tenth of all
+  // cores leave it below 0.2; spinning is still faster then.
   static constexpr double kSharedFraction = 0.25;
   static constexpr absl::Duration kFirstRetry = absl::Seconds(1);
   static constexpr absl::Duration kLastRetry = absl::Seconds(30);
