@@ -8,8 +8,8 @@
 namespace lengthwise::worker::training {
 namespace {
 
-// Long enough that one short interruption is not sharing, short against a retry's second.
-constexpr absl::Duration kPeriod = absl::Milliseconds(200);
+// Long enough that an interruption of 50 ms is not sharing, short against a retry's second.
+constexpr absl::Duration kPeriod = absl::Milliseconds(400);
 // Threads that want a core for less of the time are not those that train.
 constexpr double kLeastUse = 0.1;
 

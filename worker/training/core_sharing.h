@@ -34,8 +34,8 @@ class CoreSharing {
   // By thread.
   using Times = std::map<int, platform::SchedulingTimes>;
 
-  // Takes a sample and its time since any fixed moment; returns shared(). Call it a few times a
-  // second.
+  // Takes a sample and its time since any fixed moment; returns shared(). Call it about
+  // twice a second.
   bool Update(absl::Duration time, const Times& times);
 
   bool shared() const { return shared_; }
@@ -53,7 +53,7 @@ class CoreSharing {
   absl::Duration retry_ = kFirstRetry;
 };
 
-// Samples this process several times a second in a thread of its own, and holds a PassiveWaiting
+// Samples this process about twice a second in a thread of its own, and holds a PassiveWaiting
 // while its cores are shared. Where the kernel has no account (Linux without CONFIG_SCHED_INFO),
 // it always does.
 class CoreSharingMonitor {
