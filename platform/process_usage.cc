@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -74,6 +75,20 @@ ProcessUsage ReadProcessUsage() {
     usage.max_open_files = static_cast<int64_t>(files.rlim_cur);
   }
   return usage;
+}
+
+std::map<int, SchedulingTimes> ReadSchedulingTimes() {
+  std::map<int, SchedulingTimes> threads;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc/self/task", error), end;
+       !error && entry != end; entry.increment(error)) {
+    std::ifstream file(entry->path() / "schedstat");
+    double running = 0, waiting = 0;  // nanoseconds
+    if (!(file >> running >> waiting)) continue;
+    threads[std::atoi(entry->path().filename().c_str())] = {.running_seconds = running * 1e-9,
+                                                            .waiting_seconds = waiting * 1e-9};
+  }
+  return threads;
 }
 
 DiskSpace ReadDiskSpace(const char* path) {

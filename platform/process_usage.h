@@ -3,6 +3,7 @@
 #define LENGTHWISE_PLATFORM_PROCESS_USAGE_H_
 
 #include <cstdint>
+#include <map>
 
 namespace lengthwise::platform {
 
@@ -16,6 +17,15 @@ struct ProcessUsage {
 
 // From /proc; what cannot be read is 0. Any thread.
 ProcessUsage ReadProcessUsage();
+
+// What a thread has got of the CPUs since it began.
+struct SchedulingTimes {
+  double running_seconds = 0;
+  double waiting_seconds = 0;  // ready to run, while others had the CPU
+};
+// Of every thread of this process, by its id. From /proc; empty where the kernel does not count
+// these times (CONFIG_SCHED_INFO). Any thread.
+std::map<int, SchedulingTimes> ReadSchedulingTimes();
 
 // Of the file system that holds `path`; all 0 where it cannot be asked.
 struct DiskSpace {

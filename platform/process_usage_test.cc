@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,19 @@ TEST(ProcessUsage, KnowsWhenItStarted) {
   // The kernel tells the boot's time in whole seconds.
   EXPECT_GT(age, -2);
   EXPECT_LT(age, 300);
+}
+
+TEST(ReadSchedulingTimes, CountsWhatEachThreadRunsAndWaits) {
+  const std::map<int, SchedulingTimes> before = ReadSchedulingTimes();
+  if (before.empty()) GTEST_SKIP() << "the kernel does not count";
+  const int self = static_cast<int>(gettid());
+  ASSERT_TRUE(before.contains(self));
+  const double cpu_seconds = ReadProcessUsage().cpu_seconds;
+  while (ReadProcessUsage().cpu_seconds < cpu_seconds + 0.05) {
+  }
+  SchedulingTimes after = ReadSchedulingTimes()[self];
+  EXPECT_GT(after.running_seconds - before.at(self).running_seconds, 0.04);
+  EXPECT_GE(after.waiting_seconds, before.at(self).waiting_seconds);
 }
 
 TEST(DiskSpace, IsThatOfTheFileSystem) {

@@ -1,6 +1,7 @@
 // The program as a process: flags, exit codes, signals.
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -173,6 +174,26 @@ TEST(LengthwiseWorker, RegistersWhatItRunsOn) {
     EXPECT_EQ(worker.provenance().device(), "cpu");
     EXPECT_EQ(worker.provenance().threads(), 1);
   });
+}
+
+TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
+  cpu_set_t allowed, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "this machine has one CPU";
+  FakeServer server;
+  server.Start();
+  int first = 0;
+  while (!CPU_ISSET(first, &allowed)) ++first;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  // The program inherits it, as from taskset.
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  Program program({"--server", server.address(), "--device", "cpu"});
+  ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
+  ASSERT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
+  server.With([](State& state) { EXPECT_EQ(state.registrations[0].provenance().threads(), 1); });
+  program.Signal(SIGTERM);
+  EXPECT_THAT(program.ReadToEnd(), HasSubstr(" 1 CPU threads (the CPU affinity)"));
 }
 
 TEST(LengthwiseWorker, WaitsForAServerThatComesLater) {

@@ -23,6 +23,7 @@
 #include "platform/log.h"
 #include "platform/service_manager.h"
 #include "platform/signals.h"
+#include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "platform/version_text.h"
 #include "worker/connection/channel.h"
@@ -137,8 +138,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CheckDevice)
       ->capture_default_str()
       ->type_name("DEVICE");
-  app.add_option("--threads", flags.runner.threads,
-                 "Threads of the CPU's kernels; 0: one per core. Results do not depend on it")
+  app.add_option(
+         "--threads", flags.runner.threads,
+         "Threads of the CPU's kernels. 0: one for each CPU that the affinity (taskset), the "
+         "cgroup's CPU quota and Slurm leave to this process. While other programs use "
+         "these CPUs, the threads sleep where they otherwise spin. Results do not depend on "
+         "it")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str()
       ->type_name("N");
@@ -243,10 +248,11 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
     absl::ParseDuration(flags.exit_when_idle, &options.exit_when_idle);
   }
   const v1::Provenance provenance = (*runner)->provenance();
-  platform::LogInfo(absl::StrCat("lengthwise_worker ", platform::kVersion, " on ",
-                                 provenance.device(), ", ", provenance.threads(),
-                                 " CPU threads, packs of up to ", (*runner)->max_pack_size(),
-                                 "; server ", options.server));
+  platform::LogInfo(
+      absl::StrCat("lengthwise_worker ", platform::kVersion, " on ", provenance.device(), ", ",
+                   provenance.threads(), " CPU threads (",
+                   flags.runner.threads > 0 ? "--threads" : platform::CountUsableCpus().limit,
+                   "), packs of up to ", (*runner)->max_pack_size(), "; server ", options.server));
   Connection connection(options, **runner);
   std::unique_ptr<monitoring::HttpEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {

@@ -79,8 +79,7 @@ class PackRunner {
 struct PackRunnerOptions {
   // "cpu", "cuda:N" or "auto": the first CUDA device, or the CPU where there is none.
   std::string device = "auto";
-  // Threads of CPU kernels; 0 means one per core. Results on a CPU may depend on it in the last
-  // bits.
+  // Threads of CPU kernels; 0 means one for each usable CPU. Results do not depend on it.
   int32_t threads = 0;
   // Trials of a pack; 0 means 30 on CUDA and 1 on a CPU, where packing gains nothing.
   int32_t max_pack_size = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -11,6 +10,7 @@
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
 #include "client/embedded/private_service.h"
+#include "platform/usable_cpus.h"
 
 namespace lengthwise::client {
 namespace {
@@ -60,7 +60,8 @@ void AddWorkerOptions(CLI::App* command, LocalWorkers& workers) {
       ->type_name("DEVICE");
   command
       ->add_option("--workers", workers.count,
-                   "Worker processes; by default one a core, or one for a GPU")
+                   "Worker processes; by default one for each usable CPU (see `lengthwise_worker "
+                   "--help`) divided by --threads, or one for a GPU")
       ->check(CLI::Range(size_t{1}, kMostWorkers))
       ->type_name("N");
   command
@@ -76,8 +77,8 @@ int WorkerCount(const LocalWorkers& workers, size_t trials) {
   const bool gpu = workers.device != "cpu" &&
                    (workers.device != "auto" || std::filesystem::exists("/dev/nvidiactl"));
   if (gpu) return 1;
-  const int cores = static_cast<int>(std::thread::hardware_concurrency()) / workers.threads;
-  return std::clamp(cores, 1, static_cast<int>(std::clamp<size_t>(trials, 1, kMostWorkers)));
+  const int fitting = platform::CountUsableCpus().count / workers.threads;
+  return std::clamp(fitting, 1, static_cast<int>(std::clamp<size_t>(trials, 1, kMostWorkers)));
 }
 
 absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connection& connection,

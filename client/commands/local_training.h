@@ -21,8 +21,9 @@ struct LocalWorkers {
 
 void AddWorkerOptions(CLI::App* command, LocalWorkers& workers);
 
-// The number that was asked for, or: one worker a core where trials are trained on the CPU, but
-// none without a trial; one where there is a GPU, which trains many trials at once.
+// The number that was asked for, or: on the CPU as many workers as its usable CPUs
+// (platform/usable_cpus.h) have room for, but at most one a trial; one where there is a GPU, which
+// trains many trials at once.
 int WorkerCount(const LocalWorkers& workers, size_t trials);
 
 struct LocalTraining {

@@ -3,10 +3,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "ATen/Context.h"
@@ -20,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "c10/core/Device.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
+#include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "torch/headeronly/version.h"
 #include "worker/training/cuda_driver.h"
@@ -107,8 +106,7 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
     return absl::InvalidArgumentError(absl::StrCat("threads must be at least 0, not ", threads));
   }
   Device device;
-  device.threads =
-      threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  device.threads = threads > 0 ? threads : platform::CountUsableCpus().count;
   SetProcessUp();
   device.provenance = CpuProvenance(device.threads);
   if (name == "cpu") return device;

@@ -33,7 +33,8 @@ struct Device {
 // Chooses the device by name ("cpu", "cuda", "cuda:N" or "auto") and sets what holds for the whole
 // process: libtorch_cuda, LibTorch's large part, is loaded only here and only for a GPU; MKL's
 // reproducible mode is chosen, unless MKL_CBWR is set already; deterministic algorithms are asked
-// for. Call it before the first tensor is computed. `threads` 0 means one per core.
+// for. Call it before the first tensor is computed. `threads` 0 means one for each
+// usable CPU (platform/usable_cpus.h).
 // INVALID_ARGUMENT for a device that is not there, saying which are.
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads);
 

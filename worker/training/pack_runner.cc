@@ -3,14 +3,17 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "platform/log.h"
 #include "worker/pack_session.h"
 #include "worker/training/blueprint.h"
+#include "worker/training/core_sharing.h"
 #include "worker/training/device.h"
 #include "worker/training/exception_text.h"
 #include "worker/training/out_of_memory.h"
@@ -25,7 +28,10 @@ constexpr int32_t kCpuPackSize = 1;
 class LeaseRunner : public PackRunner {
  public:
   LeaseRunner(training::Device device, int32_t max_pack_size)
-      : device_(std::move(device)), max_pack_size_(max_pack_size) {}
+      : device_(std::move(device)), max_pack_size_(max_pack_size) {
+    // A single thread waits for no other.
+    if (device_.threads > 1) monitor_.emplace(device_.threads, LogSharing);
+  }
 
   absl::Status Run(const v1::Lease& lease, PackSession& session) override {
     training::PrepareThread(device_);
@@ -62,8 +68,19 @@ class LeaseRunner : public PackRunner {
     }
   }
 
+  static void LogSharing(bool shared, double waited_fraction) {
+    platform::LogInfo(
+        shared ? absl::StrCat("other programs use this worker's cores (its threads waited ",
+                              static_cast<int>(100 * waited_fraction + 0.5),
+                              " % of the time for one): from now on its threads sleep while they "
+                              "wait for each other")
+               : "this worker's threads find their cores free again, and spin for a while when "
+                 "they wait for each other");
+  }
+
   const training::Device device_;
   const int32_t max_pack_size_;
+  std::optional<training::CoreSharingMonitor> monitor_;
 };
 
 }  // namespace

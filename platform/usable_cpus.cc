@@ -1,0 +1,158 @@
+#include "platform/usable_cpus.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace lengthwise::platform {
+namespace {
+
+bool Contains(const std::vector<std::string>& words, absl::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string FirstLine(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// CPUs, from microseconds of CPU time and the period in which they may be used; nullopt without a
+// limit ("max", -1, or no such file).
+std::optional<double> Quota(absl::string_view quota, absl::string_view period) {
+  double quota_us = 0, period_us = 0;
+  if (!absl::SimpleAtod(quota, &quota_us) || !absl::SimpleAtod(period, &period_us) ||
+      !(quota_us > 0) || !(period_us > 0)) {
+    return std::nullopt;
+  }
+  return quota_us / period_us;
+}
+
+std::optional<double> QuotaV1(const std::string& directory) {
+  return Quota(FirstLine(directory + "/cpu.cfs_quota_us"),
+               FirstLine(directory + "/cpu.cfs_period_us"));
+}
+
+std::optional<double> QuotaV2(const std::string& directory) {
+  const std::pair<std::string, std::string> fields =
+      absl::StrSplit(FirstLine(directory + "/cpu.max"), absl::MaxSplits(' ', 1));
+  return Quota(fields.first, fields.second);
+}
+
+// One hierarchy of cgroups that can limit CPU time.
+struct Hierarchy {
+  bool v2 = false;
+  // The process's cgroup, as /proc/self/cgroup has it.
+  std::string path;
+};
+
+// Lines are "ID:CONTROLLERS:PATH"; v2 has no controllers there (cgroups(7)).
+std::vector<Hierarchy> ReadHierarchies(const std::string& root) {
+  std::vector<Hierarchy> hierarchies;
+  std::ifstream file(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const std::vector<std::string> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (fields.size() != 3) continue;
+    const bool v2 = fields[1].empty();
+    if (v2 || Contains(absl::StrSplit(fields[1], ','), "cpu")) {
+      hierarchies.push_back({.v2 = v2, .path = fields[2]});
+    }
+  }
+  return hierarchies;
+}
+
+struct Mount {
+  std::string root;  // the cgroup that is mounted
+  std::string point;
+};
+
+// Lines are "ID PARENT DEVICE ROOT POINT OPTIONS ... - TYPE SOURCE SUPER_OPTIONS" (proc(5)).
+std::optional<Mount> FindMount(const std::string& root, bool v2) {
+  std::ifstream file(root + "/proc/self/mountinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::pair<std::string, std::string> halves =
+        absl::StrSplit(line, absl::MaxSplits(" - ", 1));
+    const std::vector<std::string> place = absl::StrSplit(halves.first, ' ');
+    const std::vector<std::string> kind = absl::StrSplit(halves.second, ' ');
+    if (place.size() < 5 || kind.size() < 3) continue;
+    if (v2 ? kind[0] == "cgroup2"
+           : kind[0] == "cgroup" && Contains(absl::StrSplit(kind[2], ','), "cpu")) {
+      return Mount{.root = place[3], .point = place[4]};
+    }
+  }
+  return std::nullopt;
+}
+
+// The smallest quota of the process's cgroup and its parents, as far up as they are mounted.
+std::optional<double> ReadQuota(const std::string& root) {
+  std::optional<double> smallest;
+  for (const Hierarchy& hierarchy : ReadHierarchies(root)) {
+    const std::optional<Mount> mount = FindMount(root, hierarchy.v2);
+    if (!mount.has_value()) continue;
+    // A container may see its cgroup's full path, but only that cgroup mounted.
+    absl::string_view below = hierarchy.path;
+    if (mount->root != "/" && !absl::ConsumePrefix(&below, mount->root)) below = "";
+    if (!absl::StartsWith(below, "/")) below = "";
+    const std::string top = root + mount->point;
+    std::string directory = absl::StrCat(top, absl::StripSuffix(below, "/"));
+    while (true) {
+      const std::optional<double> quota = hierarchy.v2 ? QuotaV2(directory) : QuotaV1(directory);
+      if (quota.has_value()) smallest = std::min(smallest.value_or(*quota), *quota);
+      if (directory.size() <= top.size()) break;
+      directory.resize(directory.rfind('/'));
+    }
+  }
+  return smallest;
+}
+
+}  // namespace
+
+UsableCpus CountUsableCpus(const CpuLimitSources& sources) {
+  UsableCpus usable = {.count = std::max(1, sources.machine_cpus), .limit = "the machine's CPUs"};
+  const auto limit_to = [&usable](int count, std::string limit) {
+    if (count >= 1 && count < usable.count) usable = {.count = count, .limit = std::move(limit)};
+  };
+  limit_to(sources.affinity_cpus, "the CPU affinity");
+  if (const std::optional<double> quota = ReadQuota(sources.root); quota.has_value()) {
+    // A quota above any machine's CPUs must not overflow.
+    limit_to(static_cast<int>(std::ceil(std::min(*quota, 1e6))),
+             absl::StrCat("the cgroup's CPU quota of ", *quota));
+  }
+  for (const char* variable : {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"}) {
+    const char* text = sources.getenv(variable);
+    int count = 0;
+    if (text == nullptr || !absl::SimpleAtoi(text, &count)) continue;
+    limit_to(count, absl::StrCat(variable, "=", count));
+    break;
+  }
+  return usable;
+}
+
+UsableCpus CountUsableCpus() {
+  CpuLimitSources sources;
+  sources.machine_cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  // Fails on machines of more than 1,024 CPUs.
+  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) sources.affinity_cpus = CPU_COUNT(&mask);
+  sources.getenv = [](const char* name) -> const char* { return std::getenv(name); };
+  return CountUsableCpus(sources);
+}
+
+}  // namespace lengthwise::platform

@@ -1,0 +1,96 @@
+#include "worker/training/core_sharing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace lengthwise::worker::training {
+namespace {
+
+// Long enough that an interruption of 50 ms is not sharing, short against a retry's second.
+constexpr absl::Duration kPeriod = absl::Milliseconds(400);
+// Threads that want a core for less of the time are not those that train.
+constexpr double kLeastUse = 0.1;
+
+// Of the thread that waited most.
+double WaitedFraction(const CoreSharing::Times& before, const CoreSharing::Times& after,
+                      double seconds) {
+  double most = 0;
+  for (const auto& [thread, times] : after) {
+    const auto found = before.find(thread);
+    if (found == before.end()) continue;
+    const double running = times.running_seconds - found->second.running_seconds;
+    const double waiting = times.waiting_seconds - found->second.waiting_seconds;
+    if (running + waiting > kLeastUse * seconds) {
+      most = std::max(most, waiting / (running + waiting));
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+bool CoreSharing::Update(absl::Duration time, const Times& times) {
+  waited_fraction_ = WaitedFraction(last_, times, absl::ToDoubleSeconds(time - last_time_));
+  last_time_ = time;
+  last_ = times;
+  const absl::Duration unchanged = time - changed_;
+  if (shared_) {
+    if (unchanged < retry_) return true;
+    shared_ = false;
+    retry_ = std::min(2 * retry_, kLastRetry);
+    changed_ = time;
+  } else if (waited_fraction_ >= kSharedFraction) {
+    shared_ = true;
+    changed_ = time;
+  } else if (unchanged >= kSettled) {
+    retry_ = kFirstRetry;
+  }
+  return shared_;
+}
+
+CoreSharingMonitor::CoreSharingMonitor(int threads, std::function<void(bool, double)> notify)
+    : threads_(threads), notify_(std::move(notify)), thread_([this] { Watch(); }) {}
+
+CoreSharingMonitor::~CoreSharingMonitor() {
+  {
+    platform::MutexLock lock(mutex_);
+    ends_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+bool CoreSharingMonitor::Sleep(absl::Duration time) {
+  const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(time);
+  platform::MutexLock lock(mutex_);
+  while (!ends_ && changed_.WaitUntil(mutex_, deadline)) {
+  }
+  return !ends_;
+}
+
+void CoreSharingMonitor::Watch() {
+  CoreSharing sharing;
+  std::optional<PassiveWaiting> passive;
+  bool told = false;
+  absl::Duration spinning_since = absl::InfiniteDuration();
+  do {
+    const CoreSharing::Times times = platform::ReadSchedulingTimes();
+    const absl::Duration now =
+        absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+    if (times.empty() || sharing.Update(now, times)) {
+      if (!passive.has_value()) passive.emplace(threads_);
+    } else {
+      passive.reset();
+    }
+    spinning_since = sharing.shared() ? absl::InfiniteDuration() : std::min(spinning_since, now);
+    // A retry is no end of sharing.
+    if (told ? now - spinning_since >= CoreSharing::kSettled : sharing.shared()) {
+      told = !told;
+      notify_(told, sharing.waited_fraction());
+    }
+  } while (Sleep(kPeriod));
+}
+
+}  // namespace lengthwise::worker::training

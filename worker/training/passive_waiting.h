@@ -1,0 +1,41 @@
+// How the threads of the CPU's kernels wait for each other between parallel loops.
+#ifndef LENGTHWISE_WORKER_TRAINING_PASSIVE_WAITING_H_
+#define LENGTHWISE_WORKER_TRAINING_PASSIVE_WAITING_H_
+
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "platform/mutex.h"
+
+namespace lengthwise::worker::training {
+
+// While one exists, OpenMP threads of this process sleep after microseconds of waiting. Otherwise
+// GNU's OpenMP spins for milliseconds first: fastest on cores of one's own, and a collapse on
+// shared ones, where a spinning thread keeps the others of its loop from their core.
+//
+// GNU's OpenMP reads OMP_WAIT_POLICY once, when it is loaded. Afterwards one rule is left
+// (GOMP_SPINCOUNT in its manual): threads spin 100 times at most while it has more threads than
+// the process has CPUs. So this keeps a team of sleeping threads. OMP_WAIT_POLICY and
+// GOMP_SPINCOUNT still win where a user sets them; other OpenMP libraries are left as they are.
+class PassiveWaiting {
+ public:
+  // `threads`: threads of the kernels, at least 1. Returns when the rule applies.
+  explicit PassiveWaiting(int threads);
+  ~PassiveWaiting();
+  PassiveWaiting(const PassiveWaiting&) = delete;
+  PassiveWaiting& operator=(const PassiveWaiting&) = delete;
+
+ private:
+  void HoldTeam(int threads);
+
+  platform::Mutex mutex_;
+  platform::ConditionVariable changed_;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  // The team's first thread. The team ends with it.
+  std::thread holder_;
+};
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_PASSIVE_WAITING_H_
