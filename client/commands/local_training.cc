@@ -44,11 +44,10 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
     if (waiting++ == 0) newest = ShortName(other.name());
   }
   if (waiting == 0) return "";
-  return absl::StrCat(
-      waiting == 1 ? newest : absl::StrCat(newest, " and ", waiting - 1, " more"),
-      waiting == 1 ? " waits" : " wait",
-      " here, too, and is not trained now; go on with it afterwards: lengthwise run ", newest,
-      " --data_dir ", data_dir, "\n");
+  const std::string others = absl::StrCat(" and ", waiting - 1, " more wait here, too, and are");
+  return absl::StrCat(newest, waiting == 1 ? " waits here, too, and is" : others,
+                      " not trained now; go on with it afterwards: lengthwise run ", newest,
+                      " --data_dir ", data_dir, "\n");
 }
 
 }  // namespace

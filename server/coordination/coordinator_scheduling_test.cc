@@ -356,7 +356,7 @@ TEST_F(CoordinatorSchedulingTest, DedicatedWorkerTrainsItsExperimentAlone) {
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_THAT(answer->lease().trials(0).trial(), StartsWith(second + "/"));
 
-  EXPECT_THAT(coordinator_.Register("w", 1, "second-1").message(),
+  EXPECT_THAT(std::string(coordinator_.Register("w", 1, "second-1").message()),
               StartsWith("worker.experiment: "));
 }
 
