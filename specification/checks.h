@@ -13,8 +13,8 @@ namespace lengthwise::specification {
 inline constexpr int32_t kMostLength = 100'000;
 inline constexpr int32_t kMostAttentionLength = 1'000;
 
-// Checks name, priority, seeds, learning rates, training and evaluation of a specification with its
-// defaults filled in.
+// Checks name, description, priority, seeds, learning rates, training and evaluation of a
+// specification with its defaults filled in.
 void CheckFields(const v1::ExperimentSpecification& specification, Findings& findings);
 
 // Finds axes without a value, and more trials than allowed: counted, not expanded.

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
+#include "platform/printable_text.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -49,7 +50,11 @@ catalogue::Parameters Given(const v1::Component& component, absl::string_view pa
         }
         break;
       case Value::kStringValue:
-        given.Set(name, value.string_value());
+        if (platform::IsPrintable(value.string_value())) {
+          given.Set(name, value.string_value());
+        } else {
+          findings.Add(absl::StrCat(path, ".", name), "has control characters; expected text");
+        }
         break;
       default:
         findings.Add(absl::StrCat(path, ".", name), "expected a number, true, false or text");

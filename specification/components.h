@@ -26,8 +26,8 @@ using Components = google::protobuf::RepeatedPtrField<v1::Component>;
 
 // Resolves components of one kind ("encoding") that stand at `path` ("encodings"), and writes all
 // parameters and the labels into them. The result has one place for each component, empty where the
-// name is unknown. Finds unknown names and parameters, wrong values, components that are the same,
-// labels that are malformed or the same.
+// name is unknown. Finds unknown names and parameters, wrong values, control characters in text,
+// components that are the same, labels that are malformed or the same.
 std::vector<std::optional<Choice>> ResolveComponents(
     absl::Span<const catalogue::Entry* const> entries, absl::string_view kind,
     absl::string_view path, Components& components, Findings& findings);

@@ -31,7 +31,8 @@ std::string NameOf(const TrialSet& set, const std::vector<const TrialSet*>& othe
   for (const TrialSet* other : others) {
     if (other->task != set.task) continue;
     networks |= other->network != set.network;
-    rates |= other->learning_rate != set.learning_rate;
+    rates |= other->network == set.network && other->encoding == set.encoding &&
+             other->learning_rate != set.learning_rate;
   }
   return absl::StrCat(ShareLabels(others) ? absl::StrCat(set.experiment, ": ") : "",
                       networks ? absl::StrCat(set.network, ", ") : "",
