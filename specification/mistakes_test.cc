@@ -476,6 +476,11 @@ const Mistake kMistakes[] = {
      "\"weights\"?"},
     {"CompatibilityWithoutAPaper", "compatibility: reference_code",
      "compatibility: no code to follow; set `protocol` to a paper that has released its own"},
+    {"CompatibilityWithoutValues", "protocol: latin_square\ncompatibility: reference_code",
+     "compatibility: protocol \"latin_square\" has no values of released code that hold for all "
+     "its "
+     "trials; set the parameters, as the specifications *released_code*.yaml of its folder in "
+     "experiments/ do"},
     {"EvaluatedTrialInASubmission", "evaluated_trial: experiments/e-1/trials/t",
      "evaluated_trial: set by the server; evaluate a trial with `lengthwise evaluate TRIAL`"},
     {"PriorityOutOfRange", "priority: 1001",

@@ -83,8 +83,14 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   if (specification.compatibility().empty()) specification.set_compatibility(kPaper);
   if (specification.compatibility() == kReferenceCode) {
     if (!readings) {
-      findings.AddMissing("compatibility",
-                          "no code to follow; set `protocol` to a paper that has released its own");
+      findings.AddMissing(
+          "compatibility",
+          specification.protocol().empty()
+              ? "no code to follow; set `protocol` to a paper that has released its own"
+              : absl::StrCat("protocol \"", specification.protocol(),
+                             "\" has no values of released code that hold for all its "
+                             "trials; set the parameters, as the specifications "
+                             "*released_code*.yaml of its folder in experiments/ do"));
     } else {
       FillCompatibility(*readings, specification);
     }

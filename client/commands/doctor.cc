@@ -9,6 +9,7 @@
 #include "client/diagnosis/installation.h"
 #include "client/diagnosis/service.h"
 #include "client/embedded/private_service.h"
+#include "client/python/python_program.h"
 #include "client/rendering/numbers.h"
 #include "platform/version.h"
 
@@ -83,6 +84,7 @@ absl::StatusOr<int> Doctor(Program& program) {
   findings.push_back(InspectProgram(
       "worker here", FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY"),
       Self()));
+  findings.push_back(InspectPython(FindPython()));
   const char* path = Environment("PATH");
   findings.push_back(InspectGnuplot(path == nullptr ? "" : path));
   findings.push_back(InspectLocale(Environment));

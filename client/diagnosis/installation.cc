@@ -189,6 +189,20 @@ std::string FindInPath(const std::string& program, const std::string& path) {
   return "";
 }
 
+Finding InspectPython(const absl::StatusOr<std::string>& python) {
+  constexpr char kNeededBy[] =
+      "`results --compare`, `compare`, `report` and LaTeX exports run in it";
+  constexpr char kAdvice[] = "run deploy/install.sh";
+  if (!python.ok()) {
+    return {Verdict::kWarning, "python", absl::StrCat("not found: ", kNeededBy), kAdvice};
+  }
+  if (::access(python->c_str(), X_OK) != 0) {
+    return {Verdict::kWarning, "python", absl::StrCat(*python, " cannot be executed: ", kNeededBy),
+            absl::StrCat(kAdvice, ", or correct LENGTHWISE_PYTHON")};
+  }
+  return {Verdict::kOk, "python", *python};
+}
+
 Finding InspectGnuplot(const std::string& path) {
   const std::string found = FindInPath("gnuplot", path);
   if (!found.empty()) return {Verdict::kOk, "gnuplot", found};

@@ -27,6 +27,10 @@ Findings InspectCredentials(const access::Settings& settings, absl::Time now);
 Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path,
                        const ProgramVersion& client);
 
+// The Python environment in which comparisons are made: `python` as FindPython of
+// python/python_program.h found it.
+Finding InspectPython(const absl::StatusOr<std::string>& python);
+
 // gnuplot, which draws pictures; `path` is $PATH.
 Finding InspectGnuplot(const std::string& path);
 

@@ -283,9 +283,10 @@ TEST_F(ExportTest, LatexIsOfExperimentsThatHaveResults) {
   // The tables beside published ones are the Python package's; this prints its arguments.
   setenv("LENGTHWISE_PYTHON", "/bin/echo", 1);
   ASSERT_TRUE(Export("e-1", "latex", "e.tex").ok());
-  EXPECT_THAT(platform::ReadFile(Path("e.tex")).value(),
-              EndsWith("\\end{table}\n-m lengthwise results experiments/e-1 --compare all --output "
-                       "latex\n"));
+  EXPECT_THAT(
+      platform::ReadFile(Path("e.tex")).value(),
+      EndsWith("\\end{table}\n\n-m lengthwise results experiments/e-1 --compare all --output "
+               "latex\n"));
   EXPECT_THAT(platform::ReadFile(Path("e.tex")).value(),
               AllOf(HasSubstr("\\begin{table}"), HasSubstr("\\toprule"), HasSubstr("50.0"),
                     HasSubstr("training set"), HasSubstr("75.0"),

@@ -48,7 +48,7 @@ absl::Status LatexExporter::Finish() {
       PythonOutput({"results", experiment.name(), "--compare", "all", "--output", "latex"},
                    connection_.channel_options());
   if (!comparisons.ok()) return comparisons.status();
-  out << *comparisons;
+  if (!comparisons->empty()) out << "\n" << *comparisons;
   return output_.Write("", out.str());
 }
 

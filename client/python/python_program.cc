@@ -112,8 +112,8 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
   if (!err_pipe.ok()) return err_pipe.status();
   platform::ChildProcess::Options options{
       .arguments = {*python, "-m", "lengthwise"},
-      // The settings are resolved: what else there is about a server is not for this one. Bytecode
-      // may have no place beside an installed package.
+      // The settings are resolved: what else there is about a server is not for this one. Nor are
+      // modules that lie where the user happens to be.
       .environment = {{"LENGTHWISE_CONFIG", ""},
                       {"LENGTHWISE_SERVER", channel.server},
                       {"LENGTHWISE_TOKEN_FILE", channel.token_file},
@@ -121,6 +121,7 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                       {"LENGTHWISE_TLS_CERTIFICATE", channel.tls_certificate},
                       {"LENGTHWISE_TLS_KEY", channel.tls_key},
                       {"LENGTHWISE_TLS_SERVER_NAME", channel.tls_server_name},
+                      {"PYTHONSAFEPATH", "1"},
                       {"PYTHONUTF8", "1"}},
       .output_descriptor = (*out_pipe)->write_end(),
       .error_descriptor = (*err_pipe)->write_end(),

@@ -88,9 +88,10 @@ def make_output(arguments: argparse.Namespace, out: TextIO) -> Output:
 
 def explain(error: LengthwiseError) -> tuple[str, int]:
     """The line that a user gets, and the exit code."""
-    if isinstance(error, UnreachableError):
+    if isinstance(error, UnreachableError) or error.code.name in ("CANCELLED", "DEADLINE_EXCEEDED"):
+        where = error.where if isinstance(error, UnreachableError) else str(error)
         what_to_do = "start `lengthwise_server`, pass --server HOST:PORT, or train here with `lengthwise run SPEC`"
-        return f"{error.where}; {what_to_do}", UNREACHABLE
+        return f"{where}; {what_to_do}", UNREACHABLE
     return str(error), USAGE if error.code.name == "INVALID_ARGUMENT" else FAILURE
 
 

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import unittest
 
+import grpc
 import service
-from lengthwise import rendering
+from lengthwise import command_line, errors, rendering
 from service import CLIENT, Numbers, lengthwise
 
 SUCCESS, FAILURE, USAGE, UNREACHABLE = 0, 1, 2, 3
@@ -54,6 +55,19 @@ class RenderingTest(unittest.TestCase):
         self.assertEqual(re.sub(r"\x1b\[\d+m", "", painted), plain)
 
 
+class ExitCodeTest(unittest.TestCase):
+    def test_errors_have_the_exit_codes_of_the_program(self):
+        codes = grpc.StatusCode
+        expected = {
+            codes.INVALID_ARGUMENT: USAGE, codes.NOT_FOUND: FAILURE, codes.PERMISSION_DENIED: FAILURE,
+            codes.UNAVAILABLE: FAILURE, codes.DEADLINE_EXCEEDED: UNREACHABLE, codes.CANCELLED: UNREACHABLE,
+        }  # fmt: skip
+        for code, exit_code in expected.items():
+            message, found = command_line.explain(errors.LengthwiseError("what happened", code=code))
+            self.assertEqual(found, exit_code, code)
+            self.assertTrue(message.startswith("what happened"))
+
+
 class CommandLineTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -69,14 +83,15 @@ class CommandLineTest(unittest.TestCase):
         cls.client.close()
         cls.server.kill()
 
-    def run_program(self, *arguments, environment=None, server=None):
+    def run_program(self, *arguments, environment=None, server=None, directory=None):
         """`lengthwise`."""
         variables = {
             **service.ENVIRONMENT, "LENGTHWISE_SERVER": server or self.server.address, **(environment or {})
         }
         return subprocess.run(
-            [CLIENT, *arguments], env=variables, capture_output=True, text=True, timeout=service.DEADLINE
-        )
+            [pathlib.Path(CLIENT).resolve(), *arguments], env=variables, cwd=directory, capture_output=True, text=True,
+            timeout=service.DEADLINE,
+        )  # fmt: skip
 
     def output(self, *arguments, **more):
         done = self.run_program(*arguments, **more)
@@ -187,6 +202,12 @@ class CommandLineTest(unittest.TestCase):
             FAILURE,
             "run deploy/install.sh\n",
         )
+
+    def test_modules_of_the_current_directory_are_not_imported(self):
+        directory = service.new_directory()
+        for name in ("json.py", "lengthwise.py"):
+            (directory / name).write_text("raise SystemExit('of the current directory')\n")
+        self.assertIn("randomized_pe/table_1 ", self.output("results", "--compare", "list", directory=directory))
 
     def test_reader_that_goes_away_is_no_mistake(self):
         read, write = os.pipe()
