@@ -100,11 +100,10 @@ TEST(ParseTest, AnAliasIsItsAnchorsValue) {
 TEST(ParseTest, AByteOrderMarkIsSkipped) { EXPECT_EQ(Read("\xEF\xBB\xBFname: x").name(), "x"); }
 
 TEST(ParseTest, SyntaxErrorsSayWhere) {
-  // yaml-cpp 0.7 and 0.8 name different places.
-  EXPECT_THAT(Refusal("name: x\ntasks: [a,\n"),
-              MatchesRegex("line [23], column [0-9]+: end of sequence flow not found"));
-  EXPECT_EQ(Refusal("name: x\ntraining: {steps: *n}"),
-            "line 2, column 19: the referenced anchor is not defined");
+  EXPECT_EQ(Refusal("name: x\ntasks: [a,\n"), "line 3, column 1: end of sequence flow not found");
+  // yaml-cpp 0.8 adds its name.
+  EXPECT_THAT(Refusal("name: x\ntraining: {steps: *n}"),
+              MatchesRegex("line 2, column 19: the referenced anchor is not defined(: n)?"));
   EXPECT_THAT(Refusal("{\"name\": \"x\",\n  }", kJson),
               HasSubstr("line 2, column 3: syntax error while parsing object key"));
   EXPECT_EQ(Refusal("name: \"x\"\ntraining { steps: many }", kTextProto),
