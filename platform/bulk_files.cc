@@ -40,7 +40,9 @@ absl::Status CopyFile(const std::string& from, const std::string& to,
     return written.ok();
   });
   if (status.ok()) status = written;
+  if (status.ok() && fsync(descriptor) != 0) status = FileError(errno, "sync", to);
   if (close(descriptor) != 0 && status.ok()) status = FileError(errno, "write", to);
+  if (!status.ok()) unlink(to.c_str());
   return status;
 }
 
@@ -68,7 +70,10 @@ absl::Status MoveDirectory(const std::string& from, const std::string& to) {
   }
   LENGTHWISE_FAILPOINT("directory.rename.after");
   const std::string parent = std::filesystem::path(to).parent_path().string();
-  return SyncDirectory(parent.empty() ? "." : parent);
+  absl::Status synced = SyncDirectory(parent.empty() ? "." : parent);
+  // As after any other error, `to` is not there.
+  if (!synced.ok()) rename(to.c_str(), from.c_str());
+  return synced;
 }
 
 absl::StatusOr<int64_t> FreeBytes(const std::string& path) {

@@ -52,21 +52,24 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
 absl::Status CreateDirectories(const std::string& path) {
   const std::string above = DirectoryOf(path);
   std::error_code error;
+  bool made = false;
   if (!std::filesystem::exists(path, error)) {
     // Up to one that is there: "/" or ".".
     if (above != path) {
       if (absl::Status status = CreateDirectories(above); !status.ok()) return status;
     }
-    if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
-      return FileError(errno, "make directory", path);
-    }
+    made = mkdir(path.c_str(), 0777) == 0;
+    if (!made && errno != EEXIST) return FileError(errno, "make directory", path);
   }
   if (!std::filesystem::is_directory(path, error))
     return FileError(ENOTDIR, "make directory", path);
   // Also one that was there: who made it may have died before this line. A directory above that
   // cannot be read was not made here.
   absl::Status synced = SyncDirectory(above);
-  return absl::IsPermissionDenied(synced) ? absl::OkStatus() : synced;
+  if (absl::IsPermissionDenied(synced)) return absl::OkStatus();
+  // A later sync may report success without it: the next call makes the directory again.
+  if (!synced.ok() && made) rmdir(path.c_str());
+  return synced;
 }
 
 absl::Status SyncDirectory(const std::string& path) {
@@ -76,6 +79,17 @@ absl::Status SyncDirectory(const std::string& path) {
   const int error = errno;
   close(descriptor);
   return result == 0 ? absl::OkStatus() : FileError(error, "sync directory", path);
+}
+
+absl::Status DropCachedPages(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return FileError(errno, "open", path);
+  // The kernel drops clean pages only.
+  int error = fdatasync(descriptor) == 0 ? 0 : errno;
+  const int advised = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  if (error == 0) error = advised;
+  close(descriptor);
+  return error == 0 ? absl::OkStatus() : FileError(error, "sync", path);
 }
 
 absl::StatusOr<FileStatus> GetFileStatus(const std::string& path) {
@@ -105,7 +119,9 @@ absl::Status LinkFile(const std::string& from, const std::string& to) {
     return FileError(errno, absl::StrCat("link ", from, " as"), to);
   }
   LENGTHWISE_FAILPOINT("file.link.after");
-  return SyncDirectory(DirectoryOf(to));
+  absl::Status synced = SyncDirectory(DirectoryOf(to));
+  if (!synced.ok()) unlink(to.c_str());
+  return synced;
 }
 
 absl::Status DeleteFile(const std::string& path) {

@@ -23,8 +23,14 @@ absl::Status FileError(int error, absl::string_view action, absl::string_view pa
 // Makes the directory and those above it, durably. OK also for one that is there.
 absl::Status CreateDirectories(const std::string& path);
 
-// Makes what was created, renamed or deleted in a directory durable.
+// Makes what was created, renamed or deleted in a directory durable. After an error a later sync
+// may report success although the names are lost: make them again.
 absl::Status SyncDirectory(const std::string& path);
+
+// Makes the next reads of a file come from the disk: syncs it and drops its pages from memory.
+// After a failed sync the kernel may show from memory what the disk does not have. An error of the
+// sync is returned; the pages are dropped nevertheless.
+absl::Status DropCachedPages(const std::string& path);
 
 struct FileStatus {
   int64_t size = 0;
@@ -51,6 +57,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // Writes a file that appears whole or not at all: bytes go to a temporary file beside it, Commit
 // makes them durable and then gives them their name. Without Commit the temporary file is deleted.
+// After an error of Commit write a new file: a second sync of the same one proves nothing.
 // Not thread-safe.
 class AtomicFile {
  public:

@@ -42,9 +42,11 @@ TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
 
 TEST_F(CommandsTest, BacksUpAndShowsTheServersDisk) {
   EXPECT_EQ(Run({"backup", "monday"}), kSuccess);
-  EXPECT_EQ(out_,
-            "Backed up 2.0 MiB to /data/backups/monday on the server. To go back to it:\n"
-            "  lengthwise_server --data_dir NEW --restore /data/backups/monday\n");
+  EXPECT_EQ(
+      out_,
+      "Backed up 2.0 MiB to /data/backups/monday on the server's own disk: copy it to another "
+      "machine. To go back to it:\n"
+      "  lengthwise_server --data_dir NEW --restore /data/backups/monday\n");
   EXPECT_EQ(Run({"backup", "taken"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("there is a backup \"taken\" already"));
   v1::Storage storage;

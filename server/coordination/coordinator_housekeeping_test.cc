@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/files.h"
@@ -283,6 +285,27 @@ TEST_F(CoordinatorHousekeepingTest, ADamagedModelIsNotHandedOut) {
   status = Model(*coordinator_, trial).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(status.message(), HasSubstr("is gone"));
+}
+
+TEST_F(CoordinatorHousekeepingTest, DatabaseShrinksAfterADelete) {
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_name("large");
+  request.mutable_specification()->set_description(std::string(20'000'000, 'x'));
+  request.mutable_specification()->add_learning_rates(0.1);
+  request.mutable_specification()->add_seeds(1);
+  ASSERT_TRUE(coordinator_.TryCreate(request).ok());
+  ASSERT_GT(coordinator_->GetStatistics().database_bytes, 20'000'000);
+  ASSERT_TRUE(coordinator_.Cancel("experiments/large-1").ok());
+  ASSERT_EQ(coordinator_.Delete("experiments/large-1"), absl::OkStatus());
+  // Without a further command; the log keeps the size that it had.
+  const auto database_bytes = [this] {
+    return std::filesystem::file_size(coordinator_.data_dir() + "/lengthwise.db");
+  };
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (database_bytes() > 6'000'000 && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_LT(database_bytes(), 6'000'000u);
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Opt
   }
   SqliteOptions sqlite_options;
   sqlite_options.max_bytes = dependencies.max_database_bytes;
+  if (dependencies.on_failed_sync) sqlite_options.on_failed_sync = dependencies.on_failed_sync;
   auto storage = OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options);
   if (!storage.ok()) return storage.status();
   if (absl::Status status = DeleteUnfinishedBackups(options.data_dir); !status.ok()) return status;
@@ -146,7 +147,8 @@ void CoordinatorImpl::PostCommand(Command command) {
 }
 
 std::vector<CoordinatorImpl::Command> CoordinatorImpl::TakeGroup(bool& last) {
-  const absl::Time deadline = broken_ ? dependencies_.clock.steady() + kRetryStore : NextDeadline();
+  const absl::Time now = dependencies_.clock.steady();
+  const absl::Time deadline = broken_ ? now + kRetryStore : has_space_ ? now : NextDeadline();
   std::vector<Command> group;
   platform::MutexLock lock(queue_mutex_);
   while (queue_.empty() && !stopping_) {
@@ -176,7 +178,14 @@ absl::Time CoordinatorImpl::NextDeadline() {
 
 void CoordinatorImpl::Run() {
   bool last = false;
-  while (!last) ProcessGroup(TakeGroup(last));
+  while (!last) {
+    const std::vector<Command> group = TakeGroup(last);
+    ProcessGroup(group);
+    // While nothing else is to be done, so that a command waits for one step at most.
+    if (group.empty() || !has_space_) {
+      has_space_ = !broken_ && storage_->writer().GiveBackSpace().value_or(false);
+    }
+  }
   for (Waiter& waiter : waiters_) waiter.done(Stopping());
   waiters_.clear();
 }

@@ -48,6 +48,8 @@ class CoordinatorImpl : public Coordinator {
     // Events and submissions that may wait for the store at a time, bytes; what comes beyond is
     // refused with UNAVAILABLE.
     int64_t max_queued_bytes = 256 << 20;
+    // As in SqliteOptions. Empty: its default.
+    std::function<void(const absl::Status&)> on_failed_sync;
   };
 
   // Errors of Coordinator::Open.
@@ -210,6 +212,8 @@ class CoordinatorImpl : public Coordinator {
   // Of the coordinator's thread.
   std::list<Waiter> waiters_;
   bool broken_ = false;
+  // The store may have space to give back.
+  bool has_space_ = false;
 
   platform::Mutex queue_mutex_;
   platform::ConditionVariable queue_changed_;

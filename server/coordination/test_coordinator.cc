@@ -56,11 +56,22 @@ absl::Status TestCoordinator::Open() {
   const auto wall = [microseconds = microseconds_, ahead = wall_ahead_] {
     return absl::FromUnixMicros(microseconds->load() + ahead->load());
   };
+  failed_sync_ = std::make_shared<FailedSync>();
+  const auto on_failed_sync = [failed_sync = failed_sync_](const absl::Status& status) {
+    platform::MutexLock lock(failed_sync->mutex);
+    failed_sync->status = status;
+  };
   auto opened = CoordinatorImpl::Open(options_, {.resolve = resolve_,
                                                  .clock = {.steady = now, .wall = wall},
-                                                 .max_database_bytes = max_database_bytes_});
+                                                 .max_database_bytes = max_database_bytes_,
+                                                 .on_failed_sync = on_failed_sync});
   if (opened.ok()) coordinator_ = *std::move(opened);
   return opened.status();
+}
+
+absl::Status TestCoordinator::failed_sync() const {
+  platform::MutexLock lock(failed_sync_->mutex);
+  return failed_sync_->status;
 }
 
 void TestCoordinator::SetWallClock(absl::Duration by) {

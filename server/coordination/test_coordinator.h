@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/mutex.h"
 #include "server/coordination/coordinator_impl.h"
 
 namespace lengthwise::server {
@@ -28,7 +29,8 @@ class TestCoordinator {
   explicit TestCoordinator(std::string data_dir, int64_t max_database_bytes = 0,
                            GridResolver resolve = ResolveSimply);
 
-  // Opens, or opens again after the one before is gone.
+  // Opens, or opens again after the one before is gone. A sync that fails does not end the process:
+  // failed_sync() tells.
   absl::Status Open();
   void Close() { coordinator_.reset(); }
   CoordinatorImpl& operator*() { return *coordinator_; }
@@ -82,6 +84,8 @@ class TestCoordinator {
   std::vector<v1::Event> History(absl::string_view experiment);
 
   const std::string& data_dir() const { return options_.data_dir; }
+  // What the server would end with, since Open; OK if no sync failed.
+  absl::Status failed_sync() const;
   // For the next Open.
   Coordinator::Options& options() { return options_; }
 
@@ -114,6 +118,11 @@ class TestCoordinator {
   const GridResolver resolve_;
   std::shared_ptr<std::atomic<int64_t>> microseconds_;
   std::shared_ptr<std::atomic<int64_t>> wall_ahead_;  // of the steady clock, microseconds
+  struct FailedSync {
+    platform::Mutex mutex;
+    absl::Status status ABSL_GUARDED_BY(mutex);
+  };
+  std::shared_ptr<FailedSync> failed_sync_;
   std::unique_ptr<CoordinatorImpl> coordinator_;
 };
 

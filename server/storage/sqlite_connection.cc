@@ -8,13 +8,19 @@
 namespace lengthwise::server {
 namespace {
 
-// Why the operating system refused what SQLite calls "disk I/O error" or "unable to open"; 0 where
-// it did not.
+bool IsFailedSync(int code) { return code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC; }
+
+// SQLite calls a database malformed when a read fails with one of these. A connection keeps the
+// error that its file had last: real damage after a failed read shows at the next start.
+bool IsFailedRead(int cause) { return cause == EIO || cause == ENXIO || cause == ERANGE; }
+
+// Why the operating system refused what SQLite calls "disk I/O error", "unable to open" or
+// "malformed"; 0 where it did not.
 int SystemCause(int code, sqlite3* database) {
   const int kind = code & 0xff;
   if (database == nullptr || code == SQLITE_IOERR_SHORT_READ) return 0;
   if (kind == SQLITE_CANTOPEN) return sqlite3_system_errno(database);
-  if (kind != SQLITE_IOERR) return 0;
+  if (kind != SQLITE_IOERR && kind != SQLITE_CORRUPT) return 0;
   // Of a commit that fails it knows nothing, but the file does: the log, or the database.
   int cause = 0;
   sqlite3_file* log = nullptr;
@@ -23,6 +29,7 @@ int SystemCause(int code, sqlite3* database) {
     log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &cause);
   }
   if (cause == 0) sqlite3_file_control(database, "main", SQLITE_FCNTL_LAST_ERRNO, &cause);
+  if (kind == SQLITE_CORRUPT) return IsFailedRead(cause) ? cause : 0;
   return cause != 0 ? cause : sqlite3_system_errno(database);
 }
 
@@ -39,26 +46,39 @@ int KindOf(int code, int cause) {
     case ENFILE:
       return SQLITE_IOERR;  // passes
     default:
-      return code & 0xff;
+      return IsFailedRead(cause) ? SQLITE_IOERR : code & 0xff;
   }
 }
 
 }  // namespace
 
 absl::Status SqliteError(int code, sqlite3* database, absl::string_view path) {
-  std::string text = absl::StrCat(path, ": ", sqlite3_errmsg(database));
   const int cause = SystemCause(code, database);
+  const int kind = KindOf(code, cause);
+  std::string text = absl::StrCat(
+      path, ": ", kind == SQLITE_IOERR ? sqlite3_errstr(kind) : sqlite3_errmsg(database));
   if (cause != 0) absl::StrAppend(&text, ": ", strerror(cause));
-  switch (KindOf(code, cause)) {
+  if (IsFailedSync(code)) {
+    return absl::UnavailableError(
+        absl::StrCat("sync failed: ", text,
+                     "; the file cannot be trusted until it is read from the disk again. Nothing "
+                     "acknowledged is lost. Check the disk (`dmesg`, and its free space where "
+                     "storage is thin), then start the server again"));
+  }
+  switch (kind) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
           absl::StrCat("disk full: ", text, "; free some space, nothing stored is lost"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-      return absl::DataLossError(
-          absl::StrCat(text,
-                       "; restore the data directory from a backup, or move it away to "
-                       "start anew"));
+      return absl::DataLossError(absl::StrCat(
+          text,
+          "; check the disk and its file system first. If the error stays, restore a backup "
+          "(lengthwise_server --restore BACKUP --data_dir NEW) and keep the damaged directory"));
+    case SQLITE_IOERR:
+      return absl::UnavailableError(absl::StrCat(text, " (SQLite code ", code,
+                                                 "); try again, and check the disk (`dmesg`) if "
+                                                 "the error stays"));
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
@@ -132,7 +152,29 @@ SqliteConnection::~SqliteConnection() {
 absl::Status SqliteConnection::Error(int code) {
   absl::Status status = SqliteError(code, database_, path_);
   if (first_error_.ok()) first_error_ = status;
+  if (IsFailedSync(code) && failed_sync_.ok()) {
+    failed_sync_ = status;
+    sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  }
   return status;
+}
+
+void SqliteConnection::CheckpointAfterCommits(int pages) {
+  checkpoint_pages_ = pages;
+  sqlite3_wal_hook(database_, AfterCommit, this);
+}
+
+void SqliteConnection::Checkpoint() {
+  const int code =
+      sqlite3_wal_checkpoint_v2(database_, "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  if (IsFailedSync(code)) Error(code).IgnoreError();
+}
+
+int SqliteConnection::AfterCommit(void* connection, sqlite3* /*database*/, const char* /*name*/,
+                                  int pages) {
+  auto* self = static_cast<SqliteConnection*>(connection);
+  if (pages >= self->checkpoint_pages_) self->Checkpoint();
+  return SQLITE_OK;
 }
 
 sqlite3_stmt* SqliteConnection::Prepare(const char* sql, absl::Status& status) {

@@ -95,6 +95,13 @@ class SqliteConnection {
   // Runs statements without results, unprepared.
   absl::Status Execute(const std::string& sql);
 
+  // Copies the write-ahead log into the database after each commit that leaves at least `pages` in
+  // it. Unlike `PRAGMA wal_autocheckpoint`, a sync that fails meanwhile is noticed.
+  void CheckpointAfterCommits(int pages);
+  // Copies as much of the log into the database as readers allow. A failed sync shows in
+  // failed_sync(); after any other error the next checkpoint tries again.
+  void Checkpoint();
+
   const std::string& path() const { return path_; }
   int64_t LastInsertRowId() const { return sqlite3_last_insert_rowid(database_); }
   int64_t TotalChanges() const { return sqlite3_total_changes64(database_); }
@@ -104,16 +111,24 @@ class SqliteConnection {
   const absl::Status& first_error() const { return first_error_; }
   void ClearError() { first_error_ = absl::OkStatus(); }
 
+  // The error of the first sync that failed; stays. The files cannot be trusted from then on, even
+  // if a later sync succeeds: the kernel may have dropped what it could not write. Closing the
+  // connection then leaves the log as it is, for the next to read it back from the disk.
+  const absl::Status& failed_sync() const { return failed_sync_; }
+
  private:
   friend class SqliteStatement;
   SqliteConnection(std::string path, sqlite3* database);
   absl::Status Error(int code);
+  static int AfterCommit(void* connection, sqlite3* database, const char* name, int pages);
   sqlite3_stmt* Prepare(const char* sql, absl::Status& status);
   void BindBlob(SqliteStatement& statement, int index, const SqliteBlob& blob);
 
   const std::string path_;
   sqlite3* const database_;
   absl::Status first_error_;
+  absl::Status failed_sync_;
+  int checkpoint_pages_ = 0;
   absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;
 };
 

@@ -119,6 +119,22 @@ CREATE INDEX trials_queued ON trials (queue_time) WHERE state = 1;
 
 }  // namespace
 
+absl::StatusOr<UnusedPages> FindUnusedPages(SqliteConnection& connection) {
+  SqliteStatement query = connection.Query(
+      "SELECT page_count, freelist_count, page_size, auto_vacuum FROM pragma_page_count, "
+      "pragma_freelist_count, pragma_page_size, pragma_auto_vacuum");
+  UnusedPages found;
+  if (query.Step()) {
+    constexpr int kIncremental = 2;
+    found = {.pages = query.Int(0),
+             .unused = query.Int(1),
+             .page_size = query.Int(2),
+             .incremental = query.Int(3) == kIncremental};
+  }
+  if (absl::Status status = query.Run(); !status.ok()) return status;
+  return found;
+}
+
 absl::Status Migrate(SqliteConnection& connection) {
   int64_t application = 0;
   int64_t version = 0;

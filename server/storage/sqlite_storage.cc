@@ -1,11 +1,15 @@
 #include "server/storage/sqlite_storage.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "platform/bulk_files.h"
 #include "platform/files.h"
+#include "platform/log.h"
 #include "platform/mutex.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
@@ -17,10 +21,16 @@ namespace {
 // Readers beyond this many are closed when they are given back.
 constexpr size_t kMaxIdleReaders = 8;
 
+// Pages of the log, after which it is copied into the database.
+constexpr int kCheckpointPages = 4000;
+
 class SqliteStorage : public Storage {
  public:
-  SqliteStorage(std::string path, std::unique_ptr<SqliteConnection> connection)
-      : path_(std::move(path)), connection_(std::move(connection)), writer_(*connection_) {}
+  SqliteStorage(std::string path, std::unique_ptr<SqliteConnection> connection,
+                const SqliteOptions& options)
+      : path_(std::move(path)),
+        connection_(std::move(connection)),
+        writer_(*connection_, options.on_failed_sync) {}
 
   StorageWriter& writer() override { return writer_; }
   absl::StatusOr<std::unique_ptr<StorageReader>> Read() override;
@@ -86,19 +96,92 @@ int64_t SqliteStorage::SizeBytes() const {
   return bytes;
 }
 
+std::string DirectoryOf(const std::string& path) {
+  const std::string directory = std::filesystem::path(path).parent_path().string();
+  return directory.empty() ? "." : directory;
+}
+
+// Makes an empty database where there is none; its name is durable before SQLite syncs anything.
+absl::Status MakeDatabaseFile(const std::string& path) {
+  std::error_code error;
+  const std::string directory = DirectoryOf(path);
+  if (std::filesystem::exists(path, error) || !std::filesystem::exists(directory, error)) {
+    return absl::OkStatus();
+  }
+  absl::Status status = platform::WriteFileAtomically(path, "");
+  if (!status.ok()) platform::DeleteFile(path).IgnoreError();
+  // SQLite says better what cannot be made.
+  return absl::IsPermissionDenied(status) ? absl::OkStatus() : status;
+}
+
+// Databases of older programs cannot give space back step by step. One that is mostly unused is
+// copied together, once, where that is quick and there is room.
+absl::Status ShrinkOnce(SqliteConnection& connection) {
+  const absl::StatusOr<UnusedPages> found = FindUnusedPages(connection);
+  if (!found.ok()) return found.status();
+  if (found->incremental || found->unused < kFewPages || found->unused < found->pages / 2) {
+    return absl::OkStatus();
+  }
+  constexpr int64_t kQuick = int64_t{1} << 30;
+  const int64_t used = (found->pages - found->unused) * found->page_size;
+  const absl::StatusOr<int64_t> room = platform::FreeBytes(DirectoryOf(connection.path()));
+  const std::string description =
+      absl::StrCat(connection.path(), " has ", found->unused * found->page_size >> 20,
+                   " MiB that nothing uses beside ", used >> 20, " MiB of data");
+  if (!room.ok() || *room < 3 * used || used > kQuick) {
+    platform::LogInfo(
+        absl::StrCat(description,
+                     "; to give them back, stop the server, see that there is room for a copy, and "
+                     "run: sqlite3 ",
+                     connection.path(), " 'PRAGMA auto_vacuum = INCREMENTAL; VACUUM'"));
+    return absl::OkStatus();
+  }
+  platform::LogInfo(absl::StrCat(description, ": giving them back, once"));
+  // The copy can be too large for memory.
+  absl::Status status = connection.Execute("PRAGMA temp_store = FILE; VACUUM");
+  connection.Execute("PRAGMA temp_store = MEMORY").IgnoreError();
+  connection.Checkpoint();
+  if (!connection.failed_sync().ok()) return connection.failed_sync();
+  // The database is as it was.
+  if (!status.ok()) platform::LogWarning(std::string(status.message()));
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+void StopProcess(const absl::Status& reason) {
+  platform::LogError(std::string(reason.message()));
+  // Not exit(): nothing may be written, acknowledged or tidied up from here on.
+  _exit(1);
+}
 
 absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& path,
                                                            const SqliteOptions& options) {
+  // An earlier process may have stopped on a failed sync. The checksums of the log decide which of
+  // its transactions the disk has: those that were acknowledged, at least.
+  for (const char* suffix : {"", "-wal"}) {
+    const absl::Status status = platform::DropCachedPages(absl::StrCat(path, suffix));
+    // SQLite says better what cannot be opened.
+    const bool cannot_open = absl::IsNotFound(status) || absl::IsPermissionDenied(status);
+    if (!status.ok() && !cannot_open) return status;
+  }
+  if (absl::Status status = MakeDatabaseFile(path); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
       SqliteConnection::Open(path, /*read_only=*/false);
   if (!opened.ok()) return opened.status();
   SqliteConnection& connection = **opened;
   absl::Status status = connection.Execute(
-      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; "
-      "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 4000; "
+      "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
+      "PRAGMA foreign_keys = ON; "
+      "PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY; "
       "PRAGMA journal_size_limit = 67108864;");
+  connection.CheckpointAfterCommits(kCheckpointPages);
+  // The first read makes the log. Its name is made durable here and not by SQLite, which does not
+  // look whether that fails.
+  if (status.ok()) status = connection.Query("SELECT count(*) FROM sqlite_schema").Run();
+  if (status.ok()) status = platform::SyncDirectory(DirectoryOf(path));
   if (status.ok()) status = Migrate(connection);
+  if (status.ok()) status = ShrinkOnce(connection);
   if (status.ok() && options.max_bytes > 0) {
     int64_t page_size = 4096;
     {
@@ -108,14 +191,8 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
     status =
         connection.Execute(absl::StrCat("PRAGMA max_page_count = ", options.max_bytes / page_size));
   }
-  // SQLite makes the name of a new log durable, and with it the database's. But a process that made
-  // them may have died before that.
-  if (status.ok()) {
-    const std::string directory = std::filesystem::path(path).parent_path().string();
-    status = platform::SyncDirectory(directory.empty() ? "." : directory);
-  }
   if (!status.ok()) return status;
-  return std::make_unique<SqliteStorage>(path, *std::move(opened));
+  return std::make_unique<SqliteStorage>(path, *std::move(opened), options);
 }
 
 }  // namespace lengthwise::server

@@ -61,6 +61,61 @@ TEST(SqliteStorageTest, APathThatCannotBeOpenedIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/directory/file.db"));
 }
 
+// Stores `count` experiments of 1 MB each, and deletes all but the last.
+void StoreAndDelete(StorageWriter& writer, int count) {
+  std::vector<int64_t> keys;
+  for (int i = 0; i < count; ++i) {
+    ExperimentRecord experiment;
+    experiment.name = "sort";
+    experiment.specification = std::string(1'000'000, static_cast<char>('a' + i));
+    ASSERT_TRUE(writer.Begin().ok());
+    ASSERT_TRUE(writer.InsertExperiment(experiment).ok());
+    ASSERT_TRUE(writer.Commit().ok());
+    keys.push_back(experiment.key);
+  }
+  keys.pop_back();
+  ASSERT_TRUE(writer.Begin().ok());
+  for (const int64_t key : keys) ASSERT_TRUE(writer.DeleteExperiment(key).ok());
+  ASSERT_TRUE(writer.Commit().ok());
+}
+
+TEST(SqliteStorageTest, UnusedSpaceIsGivenBackInSteps) {
+  const std::string path = NewPath("steps");
+  auto storage = OpenSqliteStorage(path);
+  ASSERT_TRUE(storage.ok());
+  StorageWriter& writer = (*storage)->writer();
+  EXPECT_FALSE(*writer.GiveBackSpace());
+  StoreAndDelete(writer, 20);
+  Execute(path, "PRAGMA wal_checkpoint");
+  ASSERT_GT(std::filesystem::file_size(path), 20'000'000u);
+  int steps = 0;
+  while (*writer.GiveBackSpace()) ++steps;
+  EXPECT_GE(steps, 10);  // of 1 MiB
+  EXPECT_LT(std::filesystem::file_size(path), 6'000'000u);
+  EXPECT_FALSE(*writer.GiveBackSpace());
+  EXPECT_EQ((*(*(*storage)->Read())->FindExperiment("sort-20"))->specification,
+            std::string(1'000'000, 'a' + 19));
+}
+
+TEST(SqliteStorageTest, DatabaseOfAnOlderProgramIsShrunkAtTheStart) {
+  const std::string path = NewPath("older");
+  Execute(path, "PRAGMA auto_vacuum = NONE; CREATE TABLE x (y); DROP TABLE x");
+  {
+    auto storage = OpenSqliteStorage(path);
+    ASSERT_TRUE(storage.ok());
+    StoreAndDelete((*storage)->writer(), 20);
+    EXPECT_FALSE(*(*storage)->writer().GiveBackSpace());
+  }
+  ASSERT_GT(std::filesystem::file_size(path), 20'000'000u);
+  auto storage = OpenSqliteStorage(path);
+  ASSERT_TRUE(storage.ok());
+  EXPECT_LT(std::filesystem::file_size(path), 2'000'000u);
+  EXPECT_TRUE((*(*(*storage)->Read())->FindExperiment("sort-20")).has_value());
+  // From now on step by step.
+  StoreAndDelete((*storage)->writer(), 20);
+  EXPECT_TRUE(*(*storage)->writer().GiveBackSpace());
+}
+
 TEST(SqliteStorageTest, AFullDatabaseSaysSoAndKeepsWhatItHad) {
   auto storage = OpenSqliteStorage(NewPath("full"), {.max_bytes = 300'000});
   ASSERT_TRUE(storage.ok());

@@ -2,9 +2,11 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "server/storage/sqlite_schema.h"
 
 namespace lengthwise::server {
 namespace {
@@ -29,6 +31,7 @@ const char* InsertManyTrials() {
 
 absl::Status SqliteWriter::Begin() {
   if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
+  if (!connection_.failed_sync().ok()) return connection_.failed_sync();
   connection_.ClearError();
   changes_at_begin_ = connection_.TotalChanges();
   LENGTHWISE_FAILPOINT_OR_RETURN("storage.begin.before");
@@ -46,6 +49,7 @@ absl::Status SqliteWriter::Commit() {
   if (!status.ok() && connection_.InTransaction()) {
     connection_.Query("ROLLBACK").Run().IgnoreError();
   }
+  ReportFailedSync();
   return status;
 }
 
@@ -197,6 +201,7 @@ absl::Status SqliteWriter::AppendEvent(EventRecord& event) {
 }
 
 absl::Status SqliteWriter::DeleteWorkerEvents(int64_t trial, int64_t after_position) {
+  may_have_space_ = true;
   return connection_
       .Query(
           "DELETE FROM events WHERE trial = ?1 AND position > ?2 AND sequence > 0 AND kind <> ?3",
@@ -216,6 +221,7 @@ absl::Status SqliteWriter::DeleteLease(int64_t token) {
 }
 
 absl::Status SqliteWriter::DeleteExperiment(int64_t key) {
+  may_have_space_ = true;
   absl::Status status = connection_.Query("DELETE FROM events WHERE experiment = ?1", key).Run();
   if (status.ok()) {
     status = connection_.Query("DELETE FROM trials WHERE experiment = ?1", key).Run();
@@ -225,6 +231,31 @@ absl::Status SqliteWriter::DeleteExperiment(int64_t key) {
   }
   if (!status.ok()) return status;
   return connection_.Query("DELETE FROM experiments WHERE key = ?1", key).Run();
+}
+
+void SqliteWriter::ReportFailedSync() {
+  if (!connection_.failed_sync().ok()) on_failed_sync_(connection_.failed_sync());
+}
+
+absl::StatusOr<bool> SqliteWriter::GiveBackSpace() {
+  if (!may_have_space_) return false;
+  may_have_space_ = false;
+  const absl::StatusOr<UnusedPages> unused = FindUnusedPages(connection_);
+  if (!unused.ok()) return unused.status();
+  // A quarter stays for what comes next.
+  if (!unused->incremental || unused->unused < kFewPages || unused->unused < unused->pages / 4) {
+    // The file itself shrinks when the log is copied into it.
+    if (std::exchange(gave_space_back_, false)) connection_.Checkpoint();
+    ReportFailedSync();
+    return false;
+  }
+  absl::Status status = Begin();
+  if (status.ok()) status = connection_.Execute("PRAGMA incremental_vacuum(256)");
+  if (status.ok()) status = Commit();
+  if (!status.ok()) return status;
+  gave_space_back_ = true;
+  may_have_space_ = true;
+  return true;
 }
 
 }  // namespace lengthwise::server

@@ -2,13 +2,20 @@
 #ifndef LENGTHWISE_SERVER_STORAGE_SQLITE_WRITER_H_
 #define LENGTHWISE_SERVER_STORAGE_SQLITE_WRITER_H_
 
+#include <functional>
+#include <utility>
+
 #include "server/storage/sqlite_reader.h"
 
 namespace lengthwise::server {
 
 class SqliteWriter : public SqliteReader<StorageWriter> {
  public:
-  using SqliteReader<StorageWriter>::SqliteReader;
+  // `on_failed_sync` is called by the Commit or GiveBackSpace in which a sync failed. Later
+  // transactions fail.
+  SqliteWriter(SqliteConnection& connection,
+               std::function<void(const absl::Status&)> on_failed_sync)
+      : SqliteReader<StorageWriter>(connection), on_failed_sync_(std::move(on_failed_sync)) {}
 
   absl::Status Begin() override;
   absl::Status Commit() override;
@@ -22,14 +29,20 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   absl::Status InsertLease(const LeaseRecord& lease) override;
   absl::Status DeleteLease(int64_t token) override;
   absl::Status DeleteExperiment(int64_t key) override;
+  absl::StatusOr<bool> GiveBackSpace() override;
   bool HasChanges() const override;
 
  private:
   // By one statement: 1 or kRowsAtOnce.
   absl::Status InsertRows(absl::Span<TrialRecord> trials);
+  void ReportFailedSync();
   absl::Status CountTrial(int64_t experiment, v1::TrialState state, int by);
 
+  const std::function<void(const absl::Status&)> on_failed_sync_;
   int64_t changes_at_begin_ = 0;
+  // Something was deleted since GiveBackSpace found nothing to do, perhaps before this was made.
+  bool may_have_space_ = true;
+  bool gave_space_back_ = false;
 };
 
 }  // namespace lengthwise::server

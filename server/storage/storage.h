@@ -128,6 +128,10 @@ class StorageWriter : public StorageReader {
   virtual absl::Status DeleteLease(int64_t token) = 0;
   // With its trials and events.
   virtual absl::Status DeleteExperiment(int64_t key) = 0;
+  // Between transactions: gives a bounded part of the space that nothing uses back to the file
+  // system, as a transaction of its own. True when there is more to give back. Space that is likely
+  // to be used again soon is kept.
+  virtual absl::StatusOr<bool> GiveBackSpace() = 0;
   // True when the transaction has changed something.
   virtual bool HasChanges() const = 0;
 };

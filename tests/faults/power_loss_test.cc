@@ -1,6 +1,10 @@
-// What was acknowledged is there after the power went, at whatever moment; and full and read-only
-// disks damage nothing.
+// What was acknowledged survives a loss of power at any moment, also on a disk whose syncs fail;
+// and full and read-only disks damage nothing.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/bulk_files.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/coordination/test_coordinator.h"
@@ -25,7 +30,9 @@ using server::Storage;
 using server::StorageWriter;
 using server::TestCoordinator;
 using server::TrialRecord;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 std::string NewDirectory() {
   return testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -56,6 +63,45 @@ TEST(UnreliableDiskTest, WhatWasNotSyncedIsGone) {
   EXPECT_FALSE(std::filesystem::exists(disk.directory() + "/renamed"));
 }
 
+TEST(UnreliableDiskTest, FailedSyncForgetsUntilThePagesAreDropped) {
+  UnreliableDisk disk(NewDirectory());
+  std::mt19937_64 random(1);
+  const std::string path = disk.directory() + "/file";
+  const auto write_and_sync = [&](const std::string& text) {
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    EXPECT_EQ(pwrite(descriptor, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    const bool synced = fsync(descriptor) == 0;
+    close(descriptor);
+    return synced;
+  };
+  ASSERT_TRUE(write_and_sync("durable"));
+  ASSERT_EQ(platform::SyncDirectory(disk.directory()), absl::OkStatus());
+  disk.FailSyncs(ENOSPC, 1, 1);
+  EXPECT_FALSE(write_and_sync("missing"));
+  EXPECT_TRUE(write_and_sync("MISSING")) << "the disk reports success afterwards";
+  EXPECT_EQ(*platform::ReadFile(path), "MISSING") << "memory shows what the disk does not have";
+  EXPECT_EQ(platform::DropCachedPages(path), absl::OkStatus());
+  EXPECT_EQ(*platform::ReadFile(path), "durable");
+
+  disk.FailSyncs(ENOSPC, 1, 1);
+  EXPECT_FALSE(write_and_sync("missing"));
+  EXPECT_TRUE(write_and_sync("MISSING"));
+  disk.CutPower();
+  disk.Restore(random);
+  EXPECT_EQ(*platform::ReadFile(path), "durable");
+
+  // Names: what a failed sync of the directory has lost stays lost until it is made again.
+  disk.FailSyncs(EIO, 1, 1);
+  std::filesystem::create_directory(disk.directory() + "/lost");
+  EXPECT_FALSE(platform::SyncDirectory(disk.directory()).ok());
+  std::filesystem::create_directory(disk.directory() + "/kept");
+  EXPECT_TRUE(platform::SyncDirectory(disk.directory()).ok());
+  disk.CutPower();
+  disk.Restore(random);
+  EXPECT_FALSE(std::filesystem::exists(disk.directory() + "/lost"));
+  EXPECT_TRUE(std::filesystem::exists(disk.directory() + "/kept"));
+}
+
 TEST(PowerLossTest, AnAtomicFileIsTheOldOneOrTheNewOneAndDurableAfterCommit) {
   UnreliableDisk disk(NewDirectory());
   const std::string path = disk.directory() + "/file";
@@ -77,12 +123,13 @@ TEST(PowerLossTest, AnAtomicFileIsTheOldOneOrTheNewOneAndDurableAfterCommit) {
   EXPECT_LT(committed, 100);
 }
 
-// One transaction: an experiment with `index` % 4 + 1 trials.
-absl::Status StoreExperiment(StorageWriter& writer, int index) {
+// One transaction: an experiment with `index` % 4 + 1 trials and a specification of up to six times
+// `spacing` bytes.
+absl::Status StoreExperiment(StorageWriter& writer, int index, size_t spacing = 1000) {
   if (absl::Status status = writer.Begin(); !status.ok()) return status;
   ExperimentRecord experiment;
   experiment.name = absl::StrCat("e", index);
-  experiment.specification = std::string(1000 * (index % 7), 's');
+  experiment.specification = std::string(spacing * (index % 7), 's');
   const int trials = index % 4 + 1;
   experiment.counts.set_queued(trials);
   writer.InsertExperiment(experiment).IgnoreError();
@@ -114,7 +161,9 @@ TEST(PowerLossTest, TheStoreKeepsEveryCommitAndNothingOfTheOthers) {
       disk.CutPowerAt(1 + static_cast<int64_t>(random() % 200));
       int tried = committed;
       {
-        absl::StatusOr<std::unique_ptr<Storage>> storage = server::OpenSqliteStorage(path);
+        server::SqliteOptions options;
+        options.on_failed_sync = [](const absl::Status&) {};  // the power is gone
+        absl::StatusOr<std::unique_ptr<Storage>> storage = server::OpenSqliteStorage(path, options);
         if (storage.ok()) {
           while (StoreExperiment((*storage)->writer(), tried).ok()) committed = ++tried;
         }
@@ -214,6 +263,227 @@ TEST(PowerLossTest, ASubmissionAnEventAndACheckpointThatWereAcknowledgedAreThere
     ASSERT_EQ(next.trials_size(), 1) << "seed " << seed;
     EXPECT_EQ(next.trials(0).checkpoint_step(), checkpoint) << "seed " << seed;
   }
+}
+
+// A store under a supervisor: one that stops on a failed sync is opened again.
+TEST(FailedSyncTest, StoreKeepsEveryAcknowledgedCommit) {
+  UnreliableDisk disk(NewDirectory());
+  int64_t stops = 0;
+  for (int64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    const std::string data = absl::StrCat(disk.directory(), "/data", seed);
+    ASSERT_EQ(platform::CreateDirectories(data), absl::OkStatus());
+    const std::string path = data + "/lengthwise.db";
+    // Some have transactions that are large enough for checkpoints of the log.
+    const int64_t spacing = seed % 10 == 0 ? 400'000 : 1000;
+    // Each of the first syncs, which make the files, and later ones.
+    disk.FailSyncs(ENOSPC, seed <= 12 ? seed : 13 + static_cast<int64_t>(random() % 50),
+                   1 + static_cast<int64_t>(random() % 6));
+    bool stopped = false;
+    server::SqliteOptions options;
+    options.on_failed_sync = [&](const absl::Status& status) {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("No space left on device"));
+      stopped = true;
+      ++stops;
+    };
+    std::unique_ptr<Storage> storage;
+    std::vector<int> acknowledged;
+    for (int i = 0; i < 60; ++i) {
+      if (stopped) storage.reset();
+      if (storage == nullptr) {
+        absl::StatusOr<std::unique_ptr<Storage>> opened = server::OpenSqliteStorage(path, options);
+        if (!opened.ok()) continue;
+        storage = *std::move(opened);
+        stopped = false;
+      }
+      if (StoreExperiment(storage->writer(), i, spacing).ok()) acknowledged.push_back(i);
+    }
+    EXPECT_GT(acknowledged.size(), 40u);
+    disk.CutPower();
+    storage.reset();
+    disk.Restore(random);
+
+    absl::StatusOr<std::unique_ptr<Storage>> found = server::OpenSqliteStorage(path);
+    ASSERT_TRUE(found.ok()) << found.status();
+    const auto reader = (*found)->Read();
+    ASSERT_TRUE(reader.ok());
+    for (const int i : acknowledged) {
+      const auto experiment = (*reader)->FindExperiment(absl::StrCat("e", i, "-1"));
+      ASSERT_TRUE(experiment.ok()) << experiment.status();
+      ASSERT_TRUE(experiment->has_value()) << "submission " << i << " is lost";
+      EXPECT_EQ((*experiment)->specification.size(), static_cast<size_t>(spacing * (i % 7)));
+      EXPECT_EQ((*reader)->ListTrials((*experiment)->key, 0, {}, 100)->size(), i % 4 + 1u);
+    }
+    std::filesystem::remove_all(data);
+  }
+  EXPECT_GT(stops, 15);
+}
+
+TEST(FailedSyncTest, StoreThatStoppedTakesNothing) {
+  UnreliableDisk disk(NewDirectory());
+  absl::Status reason;
+  server::SqliteOptions options;
+  options.on_failed_sync = [&](const absl::Status& status) { reason = status; };
+  auto storage = server::OpenSqliteStorage(disk.directory() + "/lengthwise.db", options);
+  ASSERT_TRUE(storage.ok()) << storage.status();
+  ASSERT_EQ(StoreExperiment((*storage)->writer(), 0), absl::OkStatus());
+  disk.FailSyncs(EIO, 1, 1);
+  EXPECT_EQ(StoreExperiment((*storage)->writer(), 1).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(reason.message()),
+              AllOf(HasSubstr("lengthwise.db: disk I/O error: Input/output error"),
+                    HasSubstr("start the server again")));
+  EXPECT_EQ(disk.failed_syncs(), 1);
+  EXPECT_EQ((*storage)->writer().Begin(), reason) << "later syncs succeed, and are not believed";
+}
+
+TEST(FailedSyncTest, ServerEndsWithALineThatSaysWhatToDo) {
+  UnreliableDisk disk(NewDirectory());
+  auto storage = server::OpenSqliteStorage(disk.directory() + "/lengthwise.db");
+  ASSERT_TRUE(storage.ok()) << storage.status();
+  disk.FailSyncs(ENOSPC, 1, 1);
+  EXPECT_EXIT(StoreExperiment((*storage)->writer(), 1).IgnoreError(), testing::ExitedWithCode(1),
+              "ERROR sync failed: .*lengthwise.db: .*No space left on device.*Check the disk.*then "
+              "start the server again\n$");
+}
+
+TEST(FailedSyncTest, AcknowledgedSubmissionsEventsAndCheckpointsAreThere) {
+  UnreliableDisk disk(NewDirectory());
+  int64_t stops = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    TestCoordinator coordinator(absl::StrCat(disk.directory(), "/data", seed));
+    // Opens it again after it has stopped, as a supervisor does.
+    const auto supervise = [&] {
+      if (coordinator.failed_sync().ok()) return;
+      ++stops;
+      coordinator.Close();
+      while (!coordinator.Open().ok()) {
+      }
+      ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+    };
+    ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+    const std::string experiment = coordinator.Create("sort", 1, 1);
+    ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
+    const v1::Lease lease = coordinator.Acquire("w");
+    disk.FailSyncs(ENOSPC, 1 + static_cast<int64_t>(random() % 60),
+                   1 + static_cast<int64_t>(random() % 12));
+    std::vector<std::string> submissions;
+    int64_t acknowledged = 0;
+    int64_t checkpoint = 0;
+    for (int tries = 0; tries < 70; ++tries) {
+      supervise();
+      v1::CreateExperimentRequest request;
+      request.mutable_specification()->set_name(absl::StrCat("more", tries));
+      request.mutable_specification()->add_learning_rates(0.1);
+      request.mutable_specification()->add_seeds(1);
+      const auto created = coordinator.TryCreate(request);
+      if (created.ok()) submissions.push_back(created->experiment().name());
+
+      supervise();
+      const int64_t sequence = acknowledged + 1;
+      v1::Event event = server::PointsEvent(lease, 0, sequence, sequence);
+      if (sequence % 3 == 0) {
+        const std::string bytes = absl::StrCat("weights of step ", sequence);
+        if (!coordinator.Upload(lease, 0, sequence, bytes).ok()) continue;
+        event = server::CheckpointEvent(lease, 0, sequence, sequence, bytes);
+      }
+      const auto response = coordinator.Send(lease, {event});
+      if (!response.ok()) continue;
+      // One whose acknowledgement was lost may be there already.
+      EXPECT_EQ(response->refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED)
+          << response->detail();
+      acknowledged = response->acknowledged_sequence();
+      if (event.has_checkpoint()) checkpoint = sequence;
+    }
+    EXPECT_GT(submissions.size(), 40u);
+    EXPECT_GT(checkpoint, 0);
+    disk.CutPower();
+    coordinator.Close();
+    disk.Restore(random);
+
+    ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+    for (const std::string& submission : submissions) {
+      EXPECT_TRUE(coordinator->GetExperiment(submission).ok()) << submission << " is lost";
+    }
+    int64_t stored = 0;
+    for (const v1::Event& event : coordinator.History(experiment)) {
+      if (event.sequence() == 0) continue;
+      EXPECT_EQ(event.sequence(), ++stored);
+      if (event.has_checkpoint()) checkpoint = event.step();
+    }
+    EXPECT_GE(stored, acknowledged);
+    // The checkpoint is usable: the next attempt goes on from it.
+    ASSERT_TRUE(coordinator.Cancel(experiment).ok());
+    ASSERT_TRUE(coordinator.Retry(experiment, {v1::CANCELLED}).ok());
+    coordinator.Close();
+  }
+  EXPECT_GT(stops, 5);
+}
+
+TEST(FailedSyncTest, FilesAndDirectoriesAreMadeAgain) {
+  UnreliableDisk disk(NewDirectory());
+  for (int64_t first = 1; first <= 12; ++first) {
+    SCOPED_TRACE(first);
+    std::mt19937_64 random(first);
+    const std::string directory = absl::StrCat(disk.directory(), "/", first);
+    disk.FailSyncs(EIO, first, 1);
+    const auto until_ok = [](const auto& action) {
+      int tries = 1;
+      while (!action().ok()) ++tries;
+      EXPECT_LE(tries, 2);
+    };
+    until_ok([&] { return platform::CreateDirectories(directory + "/a/b"); });
+    until_ok([&] { return platform::WriteFileAtomically(directory + "/a/b/file", "first"); });
+    until_ok([&] { return platform::WriteFileAtomically(directory + "/a/b/file", "second"); });
+    until_ok([&] { return platform::LinkFile(directory + "/a/b/file", directory + "/a/linked"); });
+    until_ok([&] {
+      absl::Status status = platform::CopyFile(directory + "/a/b/file", directory + "/a/copied");
+      if (status.ok()) status = platform::SyncDirectory(directory + "/a");
+      if (!status.ok()) platform::DeleteFile(directory + "/a/copied").IgnoreError();
+      return status;
+    });
+    disk.FailSyncs(0);
+    disk.CutPower();
+    disk.Restore(random);
+    for (const std::string name : {"/a/b/file", "/a/linked", "/a/copied"}) {
+      EXPECT_EQ(platform::ReadFile(directory + name).value_or("lost"), "second") << name;
+    }
+  }
+}
+
+// SQLite calls a database malformed that it could not read.
+TEST(FailedReadTest, PassingReadErrorIsNoDamage) {
+  UnreliableDisk disk(NewDirectory());
+  const std::string path = disk.directory() + "/lengthwise.db";
+  {
+    auto storage = server::OpenSqliteStorage(path);
+    ASSERT_TRUE(storage.ok()) << storage.status();
+    for (int i = 0; i < 8; ++i) {
+      ASSERT_EQ(StoreExperiment((*storage)->writer(), i, 20'000), absl::OkStatus());
+    }
+  }
+  auto storage = server::OpenSqliteStorage(path);
+  ASSERT_TRUE(storage.ok()) << storage.status();
+  for (const int error : {EIO, ENXIO}) {
+    const auto reader = (*storage)->Read();
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    // Reads the schema and prepares the statement: later only pages of e6-1 are missing.
+    ASSERT_TRUE((*(*reader)->FindExperiment("e0-1")).has_value());
+    disk.FailReads(error);
+    const absl::Status status = (*reader)->FindExperiment("e6-1").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(path + ": disk I/O error: " + strerror(error)),
+                      HasSubstr("try again, and check the disk"), Not(HasSubstr("malformed")),
+                      Not(HasSubstr("restore"))));
+    EXPECT_EQ(server::OpenSqliteStorage(path).status().code(), absl::StatusCode::kUnavailable);
+    disk.FailReads(0);
+  }
+  const auto reader = (*storage)->Read();
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_TRUE((*(*reader)->FindExperiment("e6-1")).has_value());
 }
 
 TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ namespace lengthwise::faults {
 namespace {
 
 constexpr size_t kSector = 512;
+constexpr int64_t kPage = 4096;
 
 // A write, or a truncation (`data` empty, `truncates`).
 struct Change {
@@ -42,9 +44,40 @@ void Apply(const Change& change, std::string& bytes) {
 struct File {
   std::string synced;
   std::vector<Change> pending;
+  // Pages that a failed sync has lost: what is written to them stays in memory.
+  std::set<int64_t> forgotten;
   // Keeps the inode from being given to another file.
   int descriptor = -1;
 };
+
+// The durable content of a file, which was `synced`, after changes.
+std::string AfterSync(std::string synced, const std::set<int64_t>& forgotten,
+                      const std::vector<Change>& changes) {
+  const std::string before = forgotten.empty() ? "" : synced;
+  std::string bytes = std::move(synced);
+  for (const Change& change : changes) Apply(change, bytes);
+  for (const int64_t page : forgotten) {
+    const size_t begin = page * kPage;
+    if (begin >= bytes.size()) break;
+    std::string old = begin < before.size() ? before.substr(begin, kPage) : "";
+    old.resize(std::min<size_t>(kPage, bytes.size() - begin));
+    bytes.replace(begin, old.size(), old);
+  }
+  return bytes;
+}
+
+// A sync failed: what waited for it is lost, but for sizes.
+void Forget(File& file) {
+  for (const Change& change : file.pending) {
+    if (change.truncates) {
+      file.synced.resize(std::min<size_t>(file.synced.size(), change.offset));
+      continue;
+    }
+    const int64_t last = (change.offset + static_cast<int64_t>(change.data.size()) - 1) / kPage;
+    for (int64_t page = change.offset / kPage; page <= last; ++page) file.forgotten.insert(page);
+  }
+  file.pending.clear();
+}
 
 struct Disk {
   std::mutex mutex;
@@ -52,9 +85,17 @@ struct Disk {
   bool power = true;
   int64_t operations_left = std::numeric_limits<int64_t>::max();
   int write_error = 0;
+  int read_error = 0;
+  int sync_error = 0;
+  // Syncs until the first that fails, and of those that fail.
+  int64_t syncs_before = 0;
+  int64_t syncs_to_fail = 0;
+  int64_t failed_syncs = 0;
   std::map<ino_t, File> files;
   // Durable names by directory; a directory's inode is 0.
   std::map<std::string, std::map<std::string, ino_t>> names;
+  // Names that a failed sync has lost, with their inodes; a path is in it until it is made again.
+  std::map<std::string, ino_t> forgotten_names;
 };
 
 Disk& TheDisk() {
@@ -125,20 +166,62 @@ int Truncate(int descriptor, int64_t size) {
   if (on_disk && !MayOperate(disk, /*writes=*/true)) return -1;
   const int result = static_cast<int>(syscall(SYS_ftruncate, descriptor, size));
   if (on_disk && result == 0) {
-    FileOf(disk, descriptor).pending.push_back({size, "", /*truncates=*/true});
+    File& file = FileOf(disk, descriptor);
+    file.pending.push_back({size, "", /*truncates=*/true});
+    // A page that is freed is another one when it is written again.
+    file.forgotten.erase(file.forgotten.lower_bound((size + kPage - 1) / kPage),
+                         file.forgotten.end());
   }
   return result;
 }
 
 // The names of a directory become durable.
 void SyncNames(Disk& disk, const std::string& directory) {
+  const std::map<std::string, ino_t> before = std::exchange(disk.names[directory], {});
   std::map<std::string, ino_t>& names = disk.names[directory];
-  names.clear();
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     struct stat status;
     if (lstat(entry.path().c_str(), &status) != 0) continue;
-    names[entry.path().filename().string()] = S_ISDIR(status.st_mode) ? 0 : status.st_ino;
+    const std::string name = entry.path().filename().string();
+    const auto forgotten = disk.forgotten_names.find(entry.path().string());
+    if (forgotten != disk.forgotten_names.end() && forgotten->second == status.st_ino) {
+      if (const auto old = before.find(name); old != before.end()) names.insert(*old);
+      continue;
+    }
+    names[name] = S_ISDIR(status.st_mode) ? 0 : status.st_ino;
   }
+}
+
+// The names of a directory that are not durable never will be.
+void ForgetNames(Disk& disk, const std::string& directory) {
+  const std::map<std::string, ino_t>& durable = disk.names[directory];
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    struct stat status;
+    if (lstat(entry.path().c_str(), &status) != 0) continue;
+    const auto old = durable.find(entry.path().filename().string());
+    const bool is_directory = S_ISDIR(status.st_mode);
+    if (old != durable.end() && old->second == (is_directory ? 0 : status.st_ino)) continue;
+    disk.forgotten_names[entry.path().string()] = status.st_ino;
+  }
+}
+
+// A name is made, perhaps again, or taken away.
+void ChangedName(const char* path) {
+  Disk& disk = TheDisk();
+  const std::lock_guard<std::mutex> lock(disk.mutex);
+  disk.forgotten_names.erase(std::filesystem::absolute(path).lexically_normal().string());
+}
+
+// Whether this sync fails; otherwise counts it.
+bool SyncFails(Disk& disk) {
+  if (disk.syncs_to_fail == 0) return false;
+  if (disk.syncs_before > 0) {
+    --disk.syncs_before;
+    return false;
+  }
+  --disk.syncs_to_fail;
+  ++disk.failed_syncs;
+  return true;
 }
 
 int Sync(int descriptor) {
@@ -150,25 +233,78 @@ int Sync(int descriptor) {
   if (!MayOperate(disk, /*writes=*/false)) return -1;
   struct stat status;
   if (fstat(descriptor, &status) != 0) return -1;
-  if (S_ISDIR(status.st_mode)) {
+  const bool is_directory = S_ISDIR(status.st_mode);
+  if (SyncFails(disk)) {
+    if (is_directory) {
+      ForgetNames(disk, path);
+    } else {
+      Forget(FileOf(disk, descriptor));
+    }
+    errno = disk.sync_error;
+    return -1;
+  }
+  if (is_directory) {
     SyncNames(disk, path);
     return 0;
   }
   File& file = FileOf(disk, descriptor);
-  for (const Change& change : file.pending) Apply(change, file.synced);
+  file.synced = AfterSync(std::move(file.synced), file.forgotten, file.pending);
   file.pending.clear();
   return 0;
 }
 
+// As posix_fadvise(POSIX_FADV_DONTNEED): memory has no more of a file than what waits for a sync.
+void DropPages(Disk& disk, int descriptor) {
+  struct stat status;
+  if (fstat(descriptor, &status) != 0 || S_ISDIR(status.st_mode)) return;
+  File& file = FileOf(disk, descriptor);
+  if (!file.pending.empty()) return;
+  // The descriptor may be for reading alone.
+  std::array<char, 32> path;
+  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", descriptor);
+  const int writable = open(path.data(), O_WRONLY | O_CLOEXEC);
+  if (writable < 0) std::abort();
+  std::string bytes = file.synced;
+  bytes.resize(status.st_size);
+  for (const int64_t page : file.forgotten) {
+    const int64_t begin = page * kPage;
+    const int64_t size = std::min<int64_t>(kPage, status.st_size - begin);
+    if (size <= 0) break;
+    if (syscall(SYS_pwrite64, writable, bytes.data() + begin, size, begin) != size) std::abort();
+  }
+  close(writable);
+  file.forgotten.clear();
+}
+
+int Advise(int descriptor, int64_t offset, int64_t size, int advice) {
+  Disk& disk = TheDisk();
+  const std::lock_guard<std::mutex> lock(disk.mutex);
+  if (advice == POSIX_FADV_DONTNEED && !PathOnDisk(disk, descriptor).empty()) {
+    DropPages(disk, descriptor);
+    return 0;
+  }
+  const auto result = syscall(SYS_fadvise64, descriptor, offset, size, advice);
+  return result == 0 ? 0 : errno;
+}
+
+// Whether a read fails; sets errno then.
+bool ReadFails(int descriptor) {
+  Disk& disk = TheDisk();
+  const std::lock_guard<std::mutex> lock(disk.mutex);
+  if (disk.read_error == 0 || PathOnDisk(disk, descriptor).empty()) return false;
+  errno = disk.read_error;
+  return true;
+}
+
 // What the loss of power left of a file.
 std::string Remains(const File& file, std::mt19937_64& random) {
-  std::string bytes = file.synced;
+  std::vector<Change> survivors;
   for (const Change& change : file.pending) {
     switch (random() % 3) {
       case 0:
         break;
       case 1:
-        Apply(change, bytes);
+        survivors.push_back(change);
         break;
       default:
         if (change.truncates) break;
@@ -176,14 +312,15 @@ std::string Remains(const File& file, std::mt19937_64& random) {
         const size_t sectors = change.data.size() / kSector + 1;
         Change part = change;
         part.data.resize(std::min(part.data.size(), random() % sectors * kSector));
-        if (!part.data.empty()) Apply(part, bytes);
+        if (!part.data.empty()) survivors.push_back(std::move(part));
     }
   }
-  return bytes;
+  return AfterSync(file.synced, file.forgotten, survivors);
 }
 
 void RestoreDirectory(Disk& disk, const std::string& directory, std::mt19937_64& random) {
-  std::filesystem::create_directory(directory);
+  // Not mkdir(): the mutex is held.
+  syscall(SYS_mkdirat, AT_FDCWD, directory.c_str(), 0755);
   for (const auto& [name, inode] : disk.names[directory]) {
     const std::string path = directory + "/" + name;
     if (inode == 0) {
@@ -206,6 +343,7 @@ void ForgetFiles(Disk& disk) {
   }
   disk.files.clear();
   disk.names.clear();
+  disk.forgotten_names.clear();
 }
 
 // What lies on the directory is durable.
@@ -220,7 +358,8 @@ void TakeAsDurable(Disk& disk, const std::string& directory) {
     File& file = disk.files[inode];
     file.descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     std::array<char, 65536> buffer;
-    for (ssize_t size; (size = read(file.descriptor, buffer.data(), buffer.size())) > 0;) {
+    for (ssize_t size;
+         (size = syscall(SYS_read, file.descriptor, buffer.data(), buffer.size())) > 0;) {
       file.synced.append(buffer.data(), size);
     }
   }
@@ -248,6 +387,9 @@ UnreliableDisk::~UnreliableDisk() {
   disk.power = true;
   disk.operations_left = std::numeric_limits<int64_t>::max();
   disk.write_error = 0;
+  disk.read_error = 0;
+  disk.syncs_to_fail = 0;
+  disk.failed_syncs = 0;
 }
 
 void UnreliableDisk::CutPowerAt(int64_t operation) {
@@ -266,6 +408,26 @@ void UnreliableDisk::FailWrites(int error) {
   Disk& disk = TheDisk();
   const std::lock_guard<std::mutex> lock(disk.mutex);
   disk.write_error = error;
+}
+
+void UnreliableDisk::FailReads(int error) {
+  Disk& disk = TheDisk();
+  const std::lock_guard<std::mutex> lock(disk.mutex);
+  disk.read_error = error;
+}
+
+void UnreliableDisk::FailSyncs(int error, int64_t first, int64_t count) {
+  Disk& disk = TheDisk();
+  const std::lock_guard<std::mutex> lock(disk.mutex);
+  disk.sync_error = error;
+  disk.syncs_before = first - 1;
+  disk.syncs_to_fail = error == 0 ? 0 : count;
+}
+
+int64_t UnreliableDisk::failed_syncs() const {
+  Disk& disk = TheDisk();
+  const std::lock_guard<std::mutex> lock(disk.mutex);
+  return disk.failed_syncs;
 }
 
 void UnreliableDisk::Restore(std::mt19937_64& random) {
@@ -303,5 +465,45 @@ int ftruncate64(int descriptor, off64_t size) noexcept {
 }
 int fsync(int descriptor) { return lengthwise::faults::Sync(descriptor); }
 int fdatasync(int descriptor) { return lengthwise::faults::Sync(descriptor); }
+
+ssize_t read(int descriptor, void* data, size_t size) {
+  if (lengthwise::faults::ReadFails(descriptor)) return -1;
+  return syscall(SYS_read, descriptor, data, size);
+}
+ssize_t pread(int descriptor, void* data, size_t size, off_t offset) {
+  if (lengthwise::faults::ReadFails(descriptor)) return -1;
+  return syscall(SYS_pread64, descriptor, data, size, offset);
+}
+ssize_t pread64(int descriptor, void* data, size_t size, off64_t offset) {
+  return pread(descriptor, data, size, offset);
+}
+
+int posix_fadvise(int descriptor, off_t offset, off_t size, int advice) noexcept {
+  return lengthwise::faults::Advise(descriptor, offset, size, advice);
+}
+int posix_fadvise64(int descriptor, off64_t offset, off64_t size, int advice) noexcept {
+  return lengthwise::faults::Advise(descriptor, offset, size, advice);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  const int result = static_cast<int>(syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to));
+  if (result == 0) lengthwise::faults::ChangedName(to);
+  return result;
+}
+int link(const char* from, const char* to) noexcept {
+  const int result = static_cast<int>(syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0));
+  if (result == 0) lengthwise::faults::ChangedName(to);
+  return result;
+}
+int unlink(const char* path) noexcept {
+  const int result = static_cast<int>(syscall(SYS_unlinkat, AT_FDCWD, path, 0));
+  if (result == 0) lengthwise::faults::ChangedName(path);
+  return result;
+}
+int mkdir(const char* path, mode_t mode) noexcept {
+  const int result = static_cast<int>(syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+  if (result == 0) lengthwise::faults::ChangedName(path);
+  return result;
+}
 
 }  // extern "C"
