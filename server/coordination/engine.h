@@ -216,6 +216,8 @@ class Engine {
   const Clock clock_;
   std::unique_ptr<Scheduler> scheduler_;
   Effects effects_;
+  // Waiting trials whose stored time is of another clock, with the right one.
+  std::vector<TrialRecord> misdated_;
 };
 
 }  // namespace lengthwise::server
