@@ -17,21 +17,19 @@ constexpr absl::Duration kMaxAcquireWait = absl::Seconds(60);
 
 void CoordinatorImpl::CancelExperiment(v1::CancelExperimentRequest request, std::string caller,
                                        Callback<v1::Experiment> done) {
-  Post<v1::Experiment>(
-      0,
-      [this, request = std::move(request), caller = std::move(caller)] {
-        return engine_.CancelExperiment(request, caller);
+  PostParts<v1::Experiment>(
+      [this, request = std::move(request), caller = std::move(caller),
+       parts = std::make_shared<Parts>()] {
+        return engine_.CancelExperiment(request, caller, *parts);
       },
       std::move(done));
 }
 
 void CoordinatorImpl::RetryTrials(v1::RetryTrialsRequest request, std::string caller,
                                   Callback<v1::RetryTrialsResponse> done) {
-  Post<v1::RetryTrialsResponse>(
-      0,
-      [this, request = std::move(request), caller = std::move(caller)] {
-        return engine_.RetryTrials(request, caller);
-      },
+  PostParts<v1::RetryTrialsResponse>(
+      [this, request = std::move(request), caller = std::move(caller),
+       parts = std::make_shared<Parts>()] { return engine_.RetryTrials(request, caller, *parts); },
       std::move(done));
 }
 

@@ -163,6 +163,7 @@ std::vector<CoordinatorImpl::Command> CoordinatorImpl::TakeGroup(bool& last) {
     queued_bytes_ -= queue_.front().bytes;
     group.push_back(std::move(queue_.front()));
     queue_.pop_front();
+    if (group.back().ends_group) break;
   }
   last = stopping_ && queue_.empty();
   return group;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -125,6 +126,8 @@ class CoordinatorImpl : public Coordinator {
     std::function<Answer()> apply;
     std::function<void(absl::Status)> fail;
     int64_t bytes = 0;
+    // Takes as long as many others: nothing else joins its group, so that none waits for two such.
+    bool ends_group = false;
   };
   // A worker that waits for a pack.
   struct Waiter {
@@ -152,6 +155,21 @@ class CoordinatorImpl : public Coordinator {
                  },
                  .fail = [done](absl::Status status) { done(std::move(status)); },
                  .bytes = bytes});
+  }
+  // Queues a command that is done in parts, each in a group of its own, until one returns an
+  // answer.
+  template <typename T>
+  void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done) {
+    PostCommand({.apply = [this, part, done]() -> Answer {
+                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
+                   return [this, part, done, result] {
+                     if (!result->ok()) return done(result->status());
+                     if (!result->value().has_value()) return PostParts(part, done);
+                     done(*std::move(result->value()));
+                   };
+                 },
+                 .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .ends_group = true});
   }
   void PostCommand(Command command);
 

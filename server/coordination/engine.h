@@ -62,6 +62,27 @@ struct Effects {
   std::vector<std::pair<std::string, v1::LengthAccuracies>> evaluations;
 };
 
+// A command about many trials, which others do not wait for: each call is a part of it, in a
+// transaction of its own.
+struct Parts {
+  // Trials of a part: a few milliseconds.
+  size_t trials_at_once = 200;
+  // Keys of the trials; from the first part on.
+  std::optional<std::vector<int64_t>> trials;
+  // Place in `trials` of the first that is left.
+  size_t next = 0;
+  // Trials that were changed.
+  int32_t changed = 0;
+
+  // The trials of the next part.
+  absl::Span<const int64_t> Take() {
+    const auto part = absl::MakeConstSpan(*trials).subspan(next, trials_at_once);
+    next += part.size();
+    return part;
+  }
+  bool AtEnd() const { return next == trials->size(); }
+};
+
 // A grid on its way into the store.
 struct Submission {
   // All but key, id, counts.
@@ -112,11 +133,12 @@ class Engine {
   // `submission` has one trial, whose evaluated_trial it is about; or none, if it can only be the
   // repetition of a request.
   absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(const Submission& submission);
-  // `caller` is who asks; empty: the experiment's owner.
-  absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request,
-                                                  const std::string& caller);
-  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::RetryTrialsRequest& request,
-                                                      const std::string& caller);
+  // `caller` is who asks; empty: the experiment's owner. nullopt: `parts` are left, in the next
+  // transactions.
+  absl::StatusOr<std::optional<v1::Experiment>> CancelExperiment(
+      const v1::CancelExperimentRequest& request, const std::string& caller, Parts& parts);
+  absl::StatusOr<std::optional<v1::RetryTrialsResponse>> RetryTrials(
+      const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts);
   absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(
       const v1::DeleteExperimentRequest& request);
   absl::StatusOr<v1::Trial> CancelTrial(const v1::CancelTrialRequest& request,
@@ -160,10 +182,11 @@ class Engine {
   // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo where `added` trials more are too many for an
   // owner.
   absl::Status CheckQuota(const std::string& owner, int64_t added);
-  // The trials that have ended in one of the states: of an experiment, or the one that is named.
-  absl::StatusOr<std::vector<TrialRecord>> FindEnded(const v1::RetryTrialsRequest& request,
-                                                     const ExperimentRecord& experiment,
-                                                     const std::string& trial_id);
+  // Keys of the trials that have ended in one of the states: of an experiment, or the one that is
+  // named.
+  absl::StatusOr<std::vector<int64_t>> FindEnded(const v1::RetryTrialsRequest& request,
+                                                 const ExperimentRecord& experiment,
+                                                 const std::string& trial_id);
   // Inserts and queues trials with indices from `first_index` on, and the packs that `packs` (keys
   // by pack key) lacks.
   absl::Status InsertTrials(const ExperimentRecord& experiment,

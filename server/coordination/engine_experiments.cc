@@ -166,8 +166,8 @@ absl::StatusOr<v1::ExtendExperimentResponse> Engine::ExtendExperiment(const std:
   return response;
 }
 
-absl::StatusOr<v1::Experiment> Engine::CancelExperiment(const v1::CancelExperimentRequest& request,
-                                                        const std::string& caller) {
+absl::StatusOr<std::optional<v1::Experiment>> Engine::CancelExperiment(
+    const v1::CancelExperimentRequest& request, const std::string& caller, Parts& parts) {
   const absl::StatusOr<std::string> id = ParseExperimentName(request.name());
   if (!id.ok()) return id.status();
   absl::StatusOr<std::optional<ExperimentRecord>> found = writer_.FindExperiment(*id);
@@ -180,12 +180,17 @@ absl::StatusOr<v1::Experiment> Engine::CancelExperiment(const v1::CancelExperime
   const std::string& by = caller.empty() ? (*found)->owner : caller;
   const std::string reason =
       request.reason().empty() ? absl::StrCat("cancelled by ", by) : request.reason();
-  const absl::StatusOr<std::vector<int64_t>> trials = writer_.ListUnendedTrials((*found)->key);
-  if (!trials.ok()) return trials.status();
-  for (const int64_t trial : *trials) {
+  if (!parts.trials.has_value()) {
+    absl::StatusOr<std::vector<int64_t>> trials =
+        writer_.ListTrialsInStates((*found)->key, {v1::QUEUED, v1::RUNNING});
+    if (!trials.ok()) return trials.status();
+    parts.trials = *std::move(trials);
+  }
+  for (const int64_t trial : parts.Take()) {
     absl::Status status = Record(scheduler_->Cancel(trial, UserActor(by), reason));
     if (!status.ok()) return status;
   }
+  if (!parts.AtEnd()) return std::nullopt;
   found = writer_.FindExperiment(*id);
   if (!found.ok()) return found.status();
   return ToExperiment(**found, *std::move(specification));

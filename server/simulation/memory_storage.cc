@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -122,12 +123,16 @@ class MemoryReader : public Base {
     }
     return trials;
   }
-  absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) override {
+  absl::StatusOr<std::vector<int64_t>> ListTrialsInStates(
+      int64_t experiment, absl::Span<const v1::TrialState> states) override {
     std::vector<int64_t> keys;
     for (const auto& [key, trial] : data().trials.rows()) {
-      const bool unended = trial.state == v1::QUEUED || trial.state == v1::RUNNING;
-      if (trial.experiment == experiment && unended) keys.push_back(key);
+      const bool wanted = absl::c_linear_search(states, trial.state);
+      if (trial.experiment == experiment && wanted) keys.push_back(key);
     }
+    absl::c_stable_sort(keys, [&](int64_t a, int64_t b) {
+      return data().trials.Find(a)->state > data().trials.Find(b)->state;
+    });
     return keys;
   }
   absl::Status ForEachUnendedTrial(

@@ -236,11 +236,14 @@ absl::StatusOr<std::vector<TrialRecord>> SqliteReader<Base>::ListTrials(int64_t 
 }
 
 template <typename Base>
-absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListUnendedTrials(int64_t experiment) {
+absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListTrialsInStates(
+    int64_t experiment, absl::Span<const v1::TrialState> states) {
+  int64_t wanted = 0;  // a bit for each
+  for (const v1::TrialState state : states) wanted |= int64_t{1} << state;
   return All<int64_t>(
-      connection_.Query("SELECT key FROM trials WHERE experiment = ?1 AND state IN (1, 2) "
-                        "ORDER BY key",
-                        experiment),
+      connection_.Query("SELECT key FROM trials WHERE experiment = ?1 AND (?2 >> state) & 1 "
+                        "ORDER BY state DESC, key",
+                        experiment, wanted),
       ReadKey);
 }
 

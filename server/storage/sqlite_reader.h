@@ -33,7 +33,8 @@ class SqliteReader : public Base {
   absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment, int32_t first_index,
                                                       const TrialFilter& filter,
                                                       int64_t limit) override;
-  absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) override;
+  absl::StatusOr<std::vector<int64_t>> ListTrialsInStates(
+      int64_t experiment, absl::Span<const v1::TrialState> states) override;
   absl::Status ForEachUnendedTrial(
       const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;

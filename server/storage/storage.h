@@ -50,8 +50,10 @@ class StorageReader {
                                                               int32_t first_index,
                                                               const TrialFilter& filter,
                                                               int64_t limit) = 0;
-  // Keys of the trials that are QUEUED or RUNNING, ascending.
-  virtual absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) = 0;
+  // Keys of the trials that are in one of the states: RUNNING ones before QUEUED ones, then
+  // ascending.
+  virtual absl::StatusOr<std::vector<int64_t>> ListTrialsInStates(
+      int64_t experiment, absl::Span<const v1::TrialState> states) = 0;
 
   // All QUEUED and then all RUNNING trials of all experiments, keys ascending.
   virtual absl::Status ForEachUnendedTrial(
