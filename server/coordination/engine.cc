@@ -55,6 +55,7 @@ Engine::Engine(const Options& options, Storage& storage, ArtifactStore& artifact
       writer_(storage.writer()),
       artifacts_(artifacts),
       fleet_(fleet),
+      lease_ids_(storage.lease_key()),
       clock_(std::move(clock)) {}
 
 absl::Status Engine::Rebuild() {

@@ -24,6 +24,7 @@
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/fleet.h"
+#include "server/coordination/lease_ids.h"
 #include "server/coordination/running_trials.h"
 #include "server/coordinator.h"
 #include "server/scheduling/scheduler.h"
@@ -48,7 +49,7 @@ struct Effects {
   absl::btree_map<std::string, absl::btree_set<int64_t>> trials;
   // Ids of experiments that have other trials than before, or are gone.
   absl::flat_hash_set<std::string> reshaped;
-  std::vector<std::pair<std::string, v1::TrialProgress>> progress;  // by experiment id
+  std::vector<WorkerProgress> progress;
   std::vector<std::function<void()>> actions;
   // Instead of all that, when the commit failed: takes back what is not in the store.
   std::vector<std::function<void()>> reversals;
@@ -144,14 +145,22 @@ class Engine {
   absl::StatusOr<v1::Trial> CancelTrial(const v1::CancelTrialRequest& request,
                                         const std::string& caller);
 
+  // `caller` is the principal that a worker and its leases belong to. PERMISSION_DENIED: they are
+  // another's.
   absl::StatusOr<v1::RegisterWorkerResponse> RegisterWorker(
-      const v1::RegisterWorkerRequest& request);
+      const v1::RegisterWorkerRequest& request, const std::string& caller);
+  // NOT_FOUND: the worker is not registered.
+  absl::Status CheckWorker(absl::string_view worker, absl::string_view caller);
   // Grants at once, or answers without lease and reason. UNAVAILABLE: so many checkpoints could not
   // be read that no more were tried.
-  absl::StatusOr<v1::AcquireLeaseResponse> AcquireLease(const std::string& worker);
-  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request);
-  absl::StatusOr<v1::ReleaseLeaseResponse> ReleaseLease(const v1::ReleaseLeaseRequest& request);
-  absl::StatusOr<v1::StreamEventsResponse> StoreEvents(const v1::StreamEventsRequest& request);
+  absl::StatusOr<v1::AcquireLeaseResponse> AcquireLease(const std::string& worker,
+                                                        const std::string& caller);
+  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request,
+                                                  const std::string& caller);
+  absl::StatusOr<v1::ReleaseLeaseResponse> ReleaseLease(const v1::ReleaseLeaseRequest& request,
+                                                        const std::string& caller);
+  absl::StatusOr<v1::StreamEventsResponse> StoreEvents(const v1::StreamEventsRequest& request,
+                                                       const std::string& caller);
 
   // Ends leases whose time is over.
   absl::Status Tick();
@@ -201,7 +210,7 @@ class Engine {
   };
   absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
 
-  absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions);
+  absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions, absl::string_view caller);
   // What was found of trials that are to be leased.
   enum class Found {
     kUsable,
@@ -222,6 +231,9 @@ class Engine {
   // Deletes, after the commit, what the specification does not keep of a trial that has ended; a
   // trial of which nothing is kept has no checkpoint any more.
   absl::Status Retain(TrialRecord& trial);
+  // Empty, or why the attempt may not send these checkpoints or this outcome.
+  static std::string ModelProblem(const TrialRecord& trial, const v1::StreamEventsRequest& request,
+                                  int64_t last_sequence);
   // Empty, or why the attempt may not send these log lines.
   absl::StatusOr<std::string> LogProblem(const TrialRecord& trial,
                                          const v1::StreamEventsRequest& request,
@@ -236,6 +248,7 @@ class Engine {
   StorageWriter& writer_;
   ArtifactStore& artifacts_;
   Fleet& fleet_;
+  const LeaseIds lease_ids_;
   const Clock clock_;
   std::unique_ptr<Scheduler> scheduler_;
   Effects effects_;

@@ -43,13 +43,24 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Engine::FindRepeated
   const absl::StatusOr<std::optional<ExperimentRecord>> found =
       writer_.FindRequest(submitted.request_id);
   if (!found.ok()) return found.status();
-  if (!found->has_value()) return std::nullopt;
-  const ExperimentRecord& known = **found;
-  if (known.request_fingerprint != submitted.request_fingerprint) {
-    return absl::AlreadyExistsError(absl::StrCat("request_id: \"", submitted.request_id,
-                                                 "\" created ", ExperimentName(known.id),
-                                                 " by another request; use a new request_id"));
+  const absl::StatusOr<std::optional<DeletedRequest>> deleted =
+      writer_.FindDeletedRequest(submitted.request_id);
+  if (!deleted.ok()) return deleted.status();
+  if (!found->has_value() && !deleted->has_value()) return std::nullopt;
+  const std::string& fingerprint =
+      deleted->has_value() ? (*deleted)->request_fingerprint : (*found)->request_fingerprint;
+  const std::string created =
+      absl::StrCat("request_id: \"", submitted.request_id, "\" created ",
+                   ExperimentName(deleted->has_value() ? (*deleted)->experiment_id : (*found)->id));
+  if (fingerprint != submitted.request_fingerprint) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(created, " by another request; use a new request_id"));
   }
+  if (deleted->has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(created, ", which was deleted; use a new request_id to create it again"));
+  }
+  const ExperimentRecord& known = **found;
   // From the store: the experiment may have been extended.
   const auto trials = writer_.ListTrials(known.key, 0, {}, kMaxAnsweredIds);
   if (!trials.ok()) return trials.status();
@@ -211,6 +222,9 @@ absl::StatusOr<v1::DeleteExperimentResponse> Engine::DeleteExperiment(
   }
   LENGTHWISE_FAILPOINT("engine.experiment.delete");
   if (absl::Status status = writer_.DeleteExperiment((*found)->key); !status.ok()) return status;
+  if (!(*found)->request_id.empty()) {
+    if (absl::Status status = writer_.InsertDeletedRequest(**found); !status.ok()) return status;
+  }
   effects_.experiments.insert(*id);
   effects_.reshaped.insert(*id);
   effects_.actions.push_back([this, id = *id] { artifacts_.DeleteExperiment(id).IgnoreError(); });

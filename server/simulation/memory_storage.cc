@@ -52,6 +52,10 @@ class MemoryReader : public Base {
     }
     return std::nullopt;
   }
+  absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(
+      absl::string_view request_id) override {
+    return Optional(data().deleted_requests.Find(std::string(request_id)));
+  }
   absl::StatusOr<bool> WasDeleted(absl::string_view id) override {
     // Ids are a name and a number, which are given in turn and never again.
     const size_t dash = id.rfind('-');
@@ -418,6 +422,13 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
     for (const PackRecord& pack : *packs) data_->packs.Erase(pack.key, journal_);
     data_->experiment_keys.Erase(id, journal_);
     data_->experiments.Erase(key, journal_);
+    return absl::OkStatus();
+  }
+  absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) override {
+    data_->deleted_requests.Put(
+        experiment.request_id,
+        {.request_fingerprint = experiment.request_fingerprint, .experiment_id = experiment.id},
+        journal_);
     return absl::OkStatus();
   }
 

@@ -133,7 +133,10 @@ void Simulation::Submit() {
   const auto post = [this, submission] {
     server_->Post([this, submission](Engine& engine) -> SimulatedServer::Answer {
       const auto response = engine.CreateExperiment(submission);
-      if (!response.ok()) promise_.Break(std::string(response.status().message()));
+      // What was deleted meanwhile is not created again.
+      if (!response.ok() && !absl::IsFailedPrecondition(response.status())) {
+        promise_.Break(std::string(response.status().message()));
+      }
       return [this, request = submission.experiment.request_id, response] {
         if (response.ok()) {
           promise_.Created(request, *ParseExperimentName(response->experiment().name()));
@@ -142,8 +145,9 @@ void Simulation::Submit() {
     });
   };
   post();
-  // A user who has heard nothing asks again, at once: before anything could be deleted.
+  // A user who has heard nothing asks again, at once or much later.
   if (timeline_.Chance(4)) post();
+  if (timeline_.Chance(4)) timeline_.After(timeline_.Between(1'000, 600'000), post);
 }
 
 void Simulation::Extend(const std::string& id) {

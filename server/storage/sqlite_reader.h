@@ -21,6 +21,8 @@ class SqliteReader : public Base {
   absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) override;
   absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
       absl::string_view request_id) override;
+  absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(
+      absl::string_view request_id) override;
   absl::StatusOr<bool> WasDeleted(absl::string_view id) override;
   absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,
                                                        absl::string_view trial_id) override;

@@ -12,7 +12,7 @@ namespace lengthwise::server {
 // What `PRAGMA application_id` says of our files ("Lnwz").
 inline constexpr int64_t kApplicationId = 0x4c6e777a;
 // The version that this program reads and writes.
-inline constexpr int64_t kSchemaVersion = 3;
+inline constexpr int64_t kSchemaVersion = 4;
 
 // Applies the migrations that the database lacks, each in its own transaction. FAILED_PRECONDITION:
 // it was written by a newer program, or by something else.

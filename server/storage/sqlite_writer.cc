@@ -50,16 +50,15 @@ absl::Status SqliteWriter::Commit() {
 }
 
 absl::Status SqliteWriter::InsertExperiment(ExperimentRecord& experiment) {
-  int64_t number = 0;
   {
     SqliteStatement query = connection_.Query(
         "INSERT INTO experiment_names VALUES (?1, 1) "
-        "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number",
+        "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number || "
+        "coalesce((SELECT '.' || tag FROM restores ORDER BY number DESC LIMIT 1), '')",
         experiment.name);
-    if (query.Step()) number = query.Int(0);
+    if (query.Step()) experiment.id = absl::StrCat(experiment.name, "-", query.Bytes(0));
     if (absl::Status status = query.Run(); !status.ok()) return status;
   }
-  experiment.id = absl::StrCat(experiment.name, "-", number);
   absl::Status status =
       connection_
           .Query(
@@ -225,6 +224,13 @@ absl::Status SqliteWriter::DeleteExperiment(int64_t key) {
   }
   if (!status.ok()) return status;
   return connection_.Query("DELETE FROM experiments WHERE key = ?1", key).Run();
+}
+
+absl::Status SqliteWriter::InsertDeletedRequest(const ExperimentRecord& experiment) {
+  return connection_
+      .Query("INSERT INTO deleted_requests VALUES (?1, ?2, ?3)", experiment.request_id,
+             experiment.request_fingerprint, experiment.id)
+      .Run();
 }
 
 }  // namespace lengthwise::server

@@ -22,6 +22,7 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   absl::Status InsertLease(const LeaseRecord& lease) override;
   absl::Status DeleteLease(int64_t token) override;
   absl::Status DeleteExperiment(int64_t key) override;
+  absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) override;
   bool HasChanges() const override;
 
  private:

@@ -32,6 +32,9 @@ class StorageReader {
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
       absl::string_view request_id) = 0;
+  // The deleted experiment's that the request created.
+  virtual absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(
+      absl::string_view request_id) = 0;
   // Whether there was an experiment with this id, which was deleted.
   virtual absl::StatusOr<bool> WasDeleted(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,
@@ -130,6 +133,8 @@ class StorageWriter : public StorageReader {
   virtual absl::Status DeleteLease(int64_t token) = 0;
   // With its trials and events.
   virtual absl::Status DeleteExperiment(int64_t key) = 0;
+  // Keeps the experiment's request_id, which is not empty, beyond the experiment.
+  virtual absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) = 0;
   // True when the transaction has changed something.
   virtual bool HasChanges() const = 0;
 };
@@ -143,6 +148,7 @@ class Storage {
   // What is committed now. Keep it for short: it holds resources of the store.
   virtual absl::StatusOr<std::unique_ptr<StorageReader>> Read() = 0;
   virtual int64_t SizeBytes() const = 0;
+  virtual const LeaseKey& lease_key() const = 0;
 };
 
 }  // namespace lengthwise::server
