@@ -82,8 +82,9 @@ WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
     return new RefusedStream<
         grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
         admission.status());
-  return streams_.Keep(EventStream::Start(coordinator_, streams_, admission->caller.principal),
-                       *std::move(admission));
+  // Before the admission is moved, which an argument beside it would not be sure of.
+  EventStream* stream = EventStream::Start(coordinator_, streams_, admission->caller.principal);
+  return streams_.Keep(stream, *std::move(admission));
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
@@ -93,9 +94,9 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
   if (!admission.ok())
     return new RefusedStream<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
         admission.status());
-  return streams_.Keep(
-      ArtifactUpload::Start(coordinator_, transfers_.pool, streams_, admission->caller.principal),
-      *std::move(admission));
+  ArtifactUpload* upload =
+      ArtifactUpload::Start(coordinator_, transfers_.pool, streams_, admission->caller.principal);
+  return streams_.Keep(upload, *std::move(admission));
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
