@@ -1,6 +1,7 @@
 #include "platform/sha256.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,15 @@ std::string Sha256Hex(absl::string_view data) {
   Sha256 hash;
   hash.Update(data);
   return hash.Finish();
+}
+
+std::string HmacSha256Hex(absl::string_view key, absl::string_view data) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> code;
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(data.data()), data.size(), code.data(), &size);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(code.data()), size));
 }
 
 bool IsSha256Hex(absl::string_view text) {

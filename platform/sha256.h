@@ -25,6 +25,9 @@ class Sha256 {
 
 std::string Sha256Hex(absl::string_view data);
 
+// HMAC-SHA-256 (RFC 2104): who does not know the key cannot make it. 64 hexadecimal digits.
+std::string HmacSha256Hex(absl::string_view key, absl::string_view data);
+
 // True for what Finish() can return.
 bool IsSha256Hex(absl::string_view text);
 

@@ -19,6 +19,12 @@ TEST(Sha256Test, PiecesGiveTheHashOfTheWhole) {
   EXPECT_EQ(hash.Finish(), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+// Test case 2 of RFC 4231.
+TEST(Sha256Test, HmacAgreesWithTheStandardsExample) {
+  EXPECT_EQ(HmacSha256Hex("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
 TEST(Sha256Test, KnowsWhatAHashLooksLike) {
   EXPECT_TRUE(IsSha256Hex(Sha256Hex("abc")));
   EXPECT_FALSE(IsSha256Hex(""));

@@ -119,7 +119,8 @@ class Coordinator {
   // Finishes what is queued, refuses what comes after. Called by the destructor, too.
   virtual void Stop() = 0;
 
-  // Commands. `caller` is who asks, for the histories of trials; empty: the experiment's owner.
+  // Commands. `caller` is who asks, for the histories of trials; empty: the experiment's owner. A
+  // worker and its leases are its caller's: to others they are not there, or PERMISSION_DENIED.
   virtual void CreateExperiment(v1::CreateExperimentRequest request,
                                 Callback<v1::CreateExperimentResponse> done) = 0;
   virtual void ExtendExperiment(v1::ExtendExperimentRequest request,
@@ -134,18 +135,20 @@ class Coordinator {
                                 Callback<v1::DeleteExperimentResponse> done) = 0;
   virtual void CancelTrial(v1::CancelTrialRequest request, std::string caller,
                            Callback<v1::Trial> done) = 0;
-  virtual void RegisterWorker(v1::RegisterWorkerRequest request,
+  virtual void RegisterWorker(v1::RegisterWorkerRequest request, std::string caller,
                               Callback<v1::RegisterWorkerResponse> done) = 0;
   // `done` is called when there is a pack or after request.wait. `given_up` says whether the caller
   // has gone meanwhile: it gets no lease then, which would only expire. Cheap, does not block, on
   // any thread; not called any more once `done` was.
-  virtual void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
+  virtual void AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
+                            std::function<bool()> given_up,
                             Callback<v1::AcquireLeaseResponse> done) = 0;
-  virtual void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) = 0;
-  virtual void ReleaseLease(v1::ReleaseLeaseRequest request,
+  virtual void Heartbeat(v1::HeartbeatRequest request, std::string caller,
+                         Callback<v1::HeartbeatResponse> done) = 0;
+  virtual void ReleaseLease(v1::ReleaseLeaseRequest request, std::string caller,
                             Callback<v1::ReleaseLeaseResponse> done) = 0;
   // Refusals are in the response; an error means the store cannot be written.
-  virtual void StoreEvents(v1::StreamEventsRequest request,
+  virtual void StoreEvents(v1::StreamEventsRequest request, std::string caller,
                            Callback<v1::StreamEventsResponse> done) = 0;
 
   // Artifacts. A writer takes the bytes of one upload; what is not finished is dropped with it.
@@ -157,9 +160,10 @@ class Coordinator {
     virtual absl::Status Finish() = 0;
   };
   virtual absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteArtifact(
-      const v1::UploadArtifactRequest::Header& header) = 0;
+      const v1::UploadArtifactRequest::Header& header, std::string caller) = 0;
   // Calls `take` with chunks of at most 1 MiB; stops early when it returns false.
   virtual absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
+                                    absl::string_view caller,
                                     const std::function<bool(absl::string_view)>& take) = 0;
   // Calls `take` with the responses of DownloadModel, in their order; stops early when it returns
   // false. UNAVAILABLE where the disk cannot be read.

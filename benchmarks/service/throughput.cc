@@ -51,10 +51,13 @@ class Runner final : public worker::PackRunner {
   const Run_ run_;
 };
 
-v1::Event Completed() {
+// What ends a trial at a step: its model, and its outcome.
+void Complete(PackSession& session, int64_t trial, int64_t step) {
+  session.EmitCheckpoint(trial, step, "model");
   v1::Event event;
+  event.set_step(step);
   event.mutable_outcome()->set_kind(v1::Outcome::COMPLETED);
-  return event;
+  session.Emit(trial, std::move(event));
 }
 
 // So many workers work until there is nothing more to lease; seconds from the first lease on.
@@ -124,7 +127,7 @@ void MeasurePoints(const Flags& flags, int packing) {
             event.set_step(step);
             session.Emit(trial, std::move(event));
           }
-          session.Emit(trial, Completed());
+          Complete(session, trial, per_trial);
         }
       });
   const auto stub = v1::ExperimentService::NewStub(server.Connect());
@@ -149,7 +152,8 @@ void MeasurePoints(const Flags& flags, int packing) {
       packing, static_cast<double>(sent) / seconds, static_cast<long long>(sent), seconds);
 }
 
-// Trials that do nothing but end, in packs of `pack_size`, each with accuracies at 20 lengths.
+// Trials that do nothing but store a model and end, in packs of `pack_size`, each with accuracies
+// at 20 lengths.
 void RunTrials(const Flags& flags, const ServerProcess& server, int pack_size) {
   const std::string experiment = SubmitTrials(server, "empty", flags.trials);
   const double seconds = RunWorkers(
@@ -164,8 +168,9 @@ void RunTrials(const Flags& flags, const ServerProcess& server, int pack_size) {
             accuracies.add_accuracies(1.0 / length);
             accuracies.add_losses(0.1 * length);
           }
+          event.set_step(1);
           session.Emit(trial, std::move(event));
-          session.Emit(trial, Completed());
+          Complete(session, trial, 1);
         }
       });
   const auto stub = v1::ExperimentService::NewStub(server.Connect());

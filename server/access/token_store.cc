@@ -1,19 +1,18 @@
 #include "server/access/token_store.h"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "access/token_text.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/private_files.h"
+#include "platform/random.h"
 #include "platform/sha256.h"
 #include "server/access/token_files.h"
 #include "server/services/status.h"
@@ -24,16 +23,6 @@ namespace {
 constexpr size_t kMaxTokens = 10'000;
 // Expired tokens stay in the list for so long.
 constexpr absl::Duration kForget = absl::Hours(30 * 24);
-
-// So many hexadecimal digits, an even number, from OpenSSL's generator.
-absl::StatusOr<std::string> RandomHex(size_t digits) {
-  std::string bytes(digits / 2, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size())) !=
-      1) {
-    return absl::UnavailableError("the operating system gives no random numbers; try again");
-  }
-  return absl::BytesToHexString(bytes);
-}
 
 std::string Hash(absl::string_view salt, absl::string_view secret) {
   return platform::Sha256Hex(absl::StrCat(salt, secret));
@@ -264,7 +253,7 @@ absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateToken
   const absl::Duration lifetime =
       request.has_lifetime() ? absl::Seconds(request.lifetime().seconds()) : kDefaultLifetime;
   const absl::StatusOr<std::string> digits =
-      RandomHex(access::kTokenIdDigits + access::kTokenSecretDigits + kSaltDigits);
+      platform::RandomHex(access::kTokenIdDigits + access::kTokenSecretDigits + kSaltDigits);
   if (!digits.ok()) return digits.status();
   const std::string id = digits->substr(0, access::kTokenIdDigits);
   const std::string secret = digits->substr(access::kTokenIdDigits, access::kTokenSecretDigits);

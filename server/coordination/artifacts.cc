@@ -26,16 +26,20 @@ absl::Status ForWorker(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<TrialPath> CoordinatorImpl::CheckToken(absl::string_view name,
-                                                      absl::string_view lease_id, int64_t token) {
+absl::StatusOr<TrialPath> CoordinatorImpl::CheckLease(absl::string_view name,
+                                                      absl::string_view lease_id, int64_t token,
+                                                      absl::string_view caller) {
+  if (!lease_ids_.Fits(lease_id, token, caller)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
+  }
   const auto reader = storage_->Read();
   if (!reader.ok()) return reader.status();
   const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, name);
   if (!trial.ok()) return trial.status();
-  if (token == 0 || trial->token != token || lease_id != LeaseId(token) ||
-      trial->state != v1::RUNNING) {
+  if (trial->token != token || trial->state != v1::RUNNING) {
     return absl::PermissionDeniedError(
-        absl::StrCat("lease \"", lease_id, "\" is not the newest of ", name, ", which is ",
+        absl::StrCat("lease ", token, " is not the newest of ", name, ", which is ",
                      v1::TrialState_Name(trial->state), ": ", trial->reason));
   }
   return TrialPath{.experiment = trial->experiment_id, .trial = trial->id};
@@ -44,15 +48,18 @@ absl::StatusOr<TrialPath> CoordinatorImpl::CheckToken(absl::string_view name,
 class CoordinatorImpl::CheckedArtifactWriter : public ArtifactWriter {
  public:
   CheckedArtifactWriter(CoordinatorImpl& coordinator, v1::UploadArtifactRequest::Header header,
-                        std::unique_ptr<ArtifactStore::Writer> writer)
-      : coordinator_(coordinator), header_(std::move(header)), writer_(std::move(writer)) {}
+                        std::string caller, std::unique_ptr<ArtifactStore::Writer> writer)
+      : coordinator_(coordinator),
+        header_(std::move(header)),
+        caller_(std::move(caller)),
+        writer_(std::move(writer)) {}
 
   absl::Status Append(absl::string_view data) override { return ForWorker(writer_->Append(data)); }
 
   absl::Status Finish() override {
     // The lease may have ended during the upload.
-    const absl::StatusOr<TrialPath> path =
-        coordinator_.CheckToken(header_.trial(), header_.lease_id(), header_.fencing_token());
+    const absl::StatusOr<TrialPath> path = coordinator_.CheckLease(
+        header_.trial(), header_.lease_id(), header_.fencing_token(), caller_);
     if (!path.ok()) return path.status();
     return ForWorker(writer_->Finish());
   }
@@ -60,11 +67,12 @@ class CoordinatorImpl::CheckedArtifactWriter : public ArtifactWriter {
  private:
   CoordinatorImpl& coordinator_;
   const v1::UploadArtifactRequest::Header header_;
+  const std::string caller_;
   const std::unique_ptr<ArtifactStore::Writer> writer_;
 };
 
 absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> CoordinatorImpl::WriteArtifact(
-    const v1::UploadArtifactRequest::Header& header) {
+    const v1::UploadArtifactRequest::Header& header, std::string caller) {
   if (header.size_bytes() < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 and more"));
@@ -75,19 +83,21 @@ absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> CoordinatorImpl::Wr
                                                      options_.max_artifact_bytes));
   }
   const absl::StatusOr<TrialPath> path =
-      CheckToken(header.trial(), header.lease_id(), header.fencing_token());
+      CheckLease(header.trial(), header.lease_id(), header.fencing_token(), caller);
   if (!path.ok()) return path.status();
   auto writer = artifacts_->Write(
       {.experiment = path->experiment, .trial = path->trial, .sha256 = header.sha256()},
       header.size_bytes(), header.step());
   if (!writer.ok()) return ForWorker(writer.status());
-  return std::make_unique<CheckedArtifactWriter>(*this, header, *std::move(writer));
+  return std::make_unique<CheckedArtifactWriter>(*this, header, std::move(caller),
+                                                 *std::move(writer));
 }
 
 absl::Status CoordinatorImpl::ReadArtifact(const v1::DownloadArtifactRequest& request,
+                                           absl::string_view caller,
                                            const std::function<bool(absl::string_view)>& take) {
   const absl::StatusOr<TrialPath> path =
-      CheckToken(request.trial(), request.lease_id(), request.fencing_token());
+      CheckLease(request.trial(), request.lease_id(), request.fencing_token(), caller);
   if (!path.ok()) return path.status();
   const ArtifactId id = {
       .experiment = path->experiment, .trial = path->trial, .sha256 = request.sha256()};

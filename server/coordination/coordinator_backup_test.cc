@@ -4,6 +4,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -37,9 +38,9 @@ TEST_F(CoordinatorBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledge
       // A checkpoint now and then: the older ones are to be deleted while the backup is made.
       if (sequence % 10 == 0) {
         const std::string bytes = absl::StrCat("checkpoint at ", sequence);
-        coordinator_.Upload(lease, 0, sequence, bytes).IgnoreError();
-        coordinator_.Send(lease, {CheckpointEvent(lease, 0, sequence, sequence, bytes)})
-            .IgnoreError();
+        const int64_t step = 30 + sequence;
+        coordinator_.Upload(lease, 0, step, bytes).IgnoreError();
+        coordinator_.Send(lease, {CheckpointEvent(lease, 0, sequence, step, bytes)}).IgnoreError();
       } else {
         coordinator_.Send(lease, {PointsEvent(lease, 0, sequence, sequence)}).IgnoreError();
       }
@@ -111,7 +112,7 @@ TEST_F(CoordinatorBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledge
                 v1::StreamEventsResponse::STALE_LEASE);
     }
     for (int trial = 0; trial < next.trials_size(); ++trial) {
-      EXPECT_TRUE(copy.Complete(next, trial, 100, {1.0}));
+      EXPECT_TRUE(copy.Complete(next, trial, 1'000'000, {1.0}));
     }
   }
   EXPECT_EQ(copy->GetExperiment(experiment)->trials().succeeded(), 2);
@@ -162,7 +163,7 @@ TEST_F(CoordinatorBackupTest, RegressionATrialRetriedDuringABackupKeepsItsModel)
     coordinator_.Send(lease, {store(lease, 2, 50)}).IgnoreError();
     lease = retry();
     coordinator_.Send(lease, {store(lease, 1, 60)}).IgnoreError();
-    End(lease, v1::Outcome::COMPLETED, 2);
+    End(lease, v1::Outcome::COMPLETED, 2, 60);
   });
   EXPECT_THAT(Artifacts(), ElementsAre("checkpoint at 60"));
 }
@@ -272,6 +273,42 @@ TEST_F(CoordinatorBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothin
     std::ofstream(file) << text;
   });
   EXPECT_EQ(restore(backup, target), absl::OkStatus()) << "the undamaged one is good";
+}
+
+TEST_F(CoordinatorBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
+  EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-1");
+  v1::BackUpRequest request;
+  request.set_name("b");
+  ASSERT_EQ(coordinator_->BackUp(request, [](const auto&) { return true; }), absl::OkStatus());
+  std::set<std::string> given = {"experiments/sort-1", coordinator_.Create("sort", 1, 1),
+                                 coordinator_.Create("new", 1, 1)};
+  // Again, too, from the same backup.
+  for (const char* suffix : {"_first", "_second"}) {
+    const std::string restored = NewDirectory(suffix);
+    TestCoordinator copy(restored);
+    copy.options().restore_from = coordinator_.data_dir() + "/backups/b";
+    ASSERT_EQ(copy.Open(), absl::OkStatus());
+    EXPECT_TRUE(copy->GetExperiment("experiments/sort-1").ok());
+    for (const char* name : {"sort", "new", "sort"}) {
+      const std::string id = copy.Create(name, 1, 1);
+      EXPECT_THAT(
+          id, testing::MatchesRegex(absl::StrCat("experiments/", name, "-[0-9]+\\.[0-9a-f]{6}")));
+      EXPECT_TRUE(given.insert(id).second) << id;
+    }
+    // What the copy deleted it knows as its own, and finishes to delete at the next start.
+    const std::string deleted = copy.Create("sort", 1, 1);
+    ASSERT_TRUE(copy.Cancel(deleted).ok());
+    ASSERT_EQ(copy.Delete(deleted), absl::OkStatus());
+    const std::string left =
+        restored + "/artifacts/" + deleted.substr(std::string("experiments/").size());
+    std::filesystem::create_directories(left + "/trial");
+    std::filesystem::create_directories(left + "0/trial");  // another's
+    copy.Close();
+    copy.options().restore_from.clear();
+    ASSERT_EQ(copy.Open(), absl::OkStatus());
+    EXPECT_FALSE(std::filesystem::exists(left));
+    EXPECT_TRUE(std::filesystem::exists(left + "0/trial"));
+  }
 }
 
 TEST_F(CoordinatorBackupTest, WhatAnInterruptedBackupLeftIsDeletedAtTheNextStart) {

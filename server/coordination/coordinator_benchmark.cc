@@ -1,12 +1,17 @@
 // How much the coordinator takes, everything durable: points stored, trials dispatched to finished,
 // submissions; and how soon it sums up what has finished. In one process, without gRPC.
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "benchmark/benchmark.h"
 #include "server/coordination/test_coordinator.h"
 
@@ -51,7 +56,7 @@ void BM_StorePoints(benchmark::State& state) {
       *request.add_events() = std::move(event);
       auto answer = std::make_shared<std::promise<bool>>();
       answers.push_back(answer->get_future());
-      (*coordinator)->StoreEvents(std::move(request), [answer](const auto& response) {
+      (*coordinator)->StoreEvents(std::move(request), "anonymous", [answer](const auto& response) {
         answer->set_value(response.ok() && response->refusal() == 0);
       });
     }
@@ -88,14 +93,16 @@ void BM_DispatchTrials(benchmark::State& state) {
         v1::StreamEventsRequest request;
         request.set_lease_id(acquired->lease().lease_id());
         request.set_fencing_token(acquired->lease().fencing_token());
-        *request.add_events() = OutcomeEvent(acquired->lease(), 0, 1, 0, v1::Outcome::COMPLETED);
-        (*coordinator)->StoreEvents(std::move(request), [answer](const auto& response) {
-          answer->set_value(response.ok() && response->refusal() == 0);
-        });
+        *request.add_events() =
+            OutcomeEvent(acquired->lease(), 0, 1, 0, v1::Outcome::FAILED_PERMANENTLY);
+        (*coordinator)
+            ->StoreEvents(std::move(request), "anonymous", [answer](const auto& response) {
+              answer->set_value(response.ok() && response->refusal() == 0);
+            });
       };
       (*coordinator)
           ->AcquireLease(
-              acquire, [] { return false; }, take);
+              acquire, "anonymous", [] { return false; }, take);
     }
     for (std::future<bool>& answer : answers) {
       if (!answer.get()) state.SkipWithError("not dispatched");
@@ -117,6 +124,55 @@ void BM_Submit(benchmark::State& state) {
 BENCHMARK(BM_Submit)->Arg(330)->Arg(4950)->Arg(99'990)->UseRealTime()->Unit(
     benchmark::kMillisecond);
 
+// The longest that a worker waits for the answer to a heartbeat, milliseconds, while a command
+// about 100,000 trials is carried out.
+void BM_HeartbeatBeside(benchmark::State& state, bool retry) {
+  std::unique_ptr<TestCoordinator> coordinator = Start("beside");
+  const std::string experiment = coordinator->Create("sort", 100, 1000);
+  double longest = 0;
+  const auto set = [&](const std::function<absl::Status()>& command) {
+    std::atomic<bool> done = false;
+    longest = 0;
+    std::thread worker([&] {
+      while (!done) {
+        const absl::Time sent = absl::Now();
+        coordinator->Heartbeat("w", {}).status().IgnoreError();
+        longest = std::max(longest, absl::ToDoubleMilliseconds(absl::Now() - sent));
+      }
+    });
+    const absl::Status status = command();
+    done = true;
+    worker.join();
+    if (!status.ok()) abort();
+  };
+  const auto cancel = [&] { return coordinator->Cancel(experiment).status(); };
+  const auto again = [&] { return coordinator->Retry(experiment, {v1::CANCELLED}).status(); };
+  double worst = 0;
+  for (auto _ : state) {
+    if (retry) {
+      state.PauseTiming();
+      if (!cancel().ok()) abort();
+      state.ResumeTiming();
+      set(again);
+    } else {
+      set(cancel);
+      state.PauseTiming();
+      if (!again().ok()) abort();
+      state.ResumeTiming();
+    }
+    worst = std::max(worst, longest);
+  }
+  state.counters["longest_heartbeat_ms"] = worst;
+}
+BENCHMARK_CAPTURE(BM_HeartbeatBeside, cancellation, false)
+    ->UseRealTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_HeartbeatBeside, retry, true)
+    ->UseRealTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
 // 6,000 trials that have succeeded: 600 cells of 10 seeds, each with accuracies at 500 lengths.
 // Made once; benchmarks only read it.
 TestCoordinator& Finished() {
@@ -130,9 +186,7 @@ TestCoordinator& Finished() {
         for (size_t i = 0; i < accuracies.size(); ++i) {
           accuracies[i] = 1 / (1 + 0.001 * static_cast<double>(i * (trial + 1)));
         }
-        made->Send(lease, {AccuraciesEvent(lease, trial, 1, 10, accuracies),
-                           OutcomeEvent(lease, trial, 2, 10, v1::Outcome::COMPLETED)})
-            .IgnoreError();
+        if (!made->Complete(lease, trial, 10, accuracies)) abort();
       }
     }
     return made.release();

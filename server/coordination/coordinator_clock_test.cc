@@ -24,11 +24,20 @@ class CoordinatorClockTest : public testing::TestWithParam<absl::Duration> {
     std::filesystem::remove_all(path);
     return path;
   }
-  void Restart() {
+  void Restart(absl::Duration clock_set_by) {
     coordinator_.Close();
-    coordinator_.SetWallClock(GetParam());
+    coordinator_.SetWallClock(clock_set_by);
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  }
+
+  // The first failure of the trial: it is tried again after the first back-off.
+  void Fail() {
+    ASSERT_EQ(coordinator_
+                  .Send(lease_, {OutcomeEvent(lease_, 0, 1, 0, v1::Outcome::FAILED_TEMPORARILY,
+                                              "the disk is full")})
+                  ->acknowledged_sequence(),
+              1);
   }
 
   TestCoordinator coordinator_;
@@ -61,23 +70,31 @@ TEST_P(CoordinatorClockTest, ALeaseStillEndsOfSilence) {
 }
 
 TEST_P(CoordinatorClockTest, ALeaseLivesOnAtAServerThatComesBackAtAnotherTime) {
-  Restart();
+  Restart(GetParam());
   EXPECT_FALSE(coordinator_.Heartbeat("w", {lease_})->leases(0).lost());
   coordinator_.Advance(absl::Seconds(29));
   EXPECT_EQ(coordinator_.Send(lease_, {PointsEvent(lease_, 0, 1, 1)})->acknowledged_sequence(), 1);
 }
 
 TEST_P(CoordinatorClockTest, ATrialThatFailedWaitsNoLongerThanItsBackOff) {
-  ASSERT_TRUE(coordinator_
-                  .Send(lease_, {OutcomeEvent(lease_, 0, 1, 0, v1::Outcome::FAILED_TEMPORARILY,
-                                              "the disk is full")})
-                  .ok());
+  Fail();
   EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 0);
-  Restart();
-  coordinator_.Advance(Scheduler::Options().max_back_off);
+  Restart(GetParam());
+  // Not the longest back-off there is: this one's.
+  coordinator_.Advance(Scheduler::Options().first_back_off);
   const v1::Lease next = coordinator_.Acquire("w");
   ASSERT_EQ(next.trials_size(), 1);
   EXPECT_EQ(next.trials(0).attempt(), 2);
+}
+
+TEST_P(CoordinatorClockTest, RegressionABackOffDoesNotStartAgainAtEveryRestart) {
+  Fail();
+  const absl::Duration half = Scheduler::Options().first_back_off / 2;
+  Restart(GetParam());
+  coordinator_.Advance(half);
+  Restart(absl::ZeroDuration());
+  coordinator_.Advance(half);
+  EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Jumps, CoordinatorClockTest,

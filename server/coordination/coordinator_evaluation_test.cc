@@ -90,19 +90,8 @@ TEST_F(CoordinatorEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluat
     EXPECT_EQ(lease.trials(0).attempt(), attempt);
     EXPECT_EQ(lease.trials(0).checkpoint_step(), 30);
     EXPECT_EQ(lease.trials(0).checkpoint().sha256(), platform::Sha256Hex("model of " + source_));
-    v1::DownloadArtifactRequest download;
-    download.set_lease_id(lease.lease_id());
-    download.set_fencing_token(lease.fencing_token());
-    download.set_trial(name);
-    download.set_sha256(lease.trials(0).checkpoint().sha256());
-    std::string bytes;
-    ASSERT_EQ(coordinator_->ReadArtifact(download,
-                                         [&](absl::string_view chunk) {
-                                           absl::StrAppend(&bytes, chunk);
-                                           return true;
-                                         }),
-              absl::OkStatus());
-    EXPECT_EQ(bytes, "model of " + source_);
+    EXPECT_EQ(coordinator_.Download(lease, 0, lease.trials(0).checkpoint().sha256()).value_or(""),
+              "model of " + source_);
     coordinator_.Send(lease, {AccuraciesEvent(lease, 0, 1, 30, {0.1 * attempt})}).IgnoreError();
     if (attempt == 1) coordinator_.Release("w", lease);
     if (attempt == 2) {
@@ -140,10 +129,16 @@ TEST_F(CoordinatorEvaluationTest, OnlyATrialThatSucceededHasAModelToEvaluate) {
   request_.set_trial("experiments/sort-1/trials/lr0-seed4");
   EXPECT_EQ(coordinator_.Evaluate(request_).status().code(), absl::StatusCode::kNotFound);
 
-  const std::string without_model = coordinator_.Create("empty", 1, 1) + "/trials/lr0-seed0";
+  v1::CreateExperimentRequest empty;
+  empty.mutable_specification()->set_name("empty");
+  empty.mutable_specification()->add_learning_rates(0.1);
+  empty.mutable_specification()->add_seeds(0);
+  empty.mutable_specification()->set_keep("nothing");
+  const std::string without_model =
+      coordinator_.TryCreate(empty)->experiment().name() + "/trials/lr0-seed0";
   ASSERT_TRUE(coordinator_.Cancel("experiments/sort_evaluation-1").ok());
   const v1::Lease lease = coordinator_.Acquire("w");
-  coordinator_.Send(lease, {OutcomeEvent(lease, 0, 1, 0, v1::Outcome::COMPLETED)}).IgnoreError();
+  ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {0.5}));
   request_ = v1::EvaluateTrialRequest();
   request_.set_trial(without_model);
   const absl::Status status = coordinator_.Evaluate(request_).status();

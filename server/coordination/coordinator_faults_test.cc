@@ -304,10 +304,11 @@ TEST(CoordinatorFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
       for (v1::Lease lease = coordinator.Acquire(name); lease.trials_size() > 0;
            lease = coordinator.Acquire(name)) {
         for (int trial = 0; trial < lease.trials_size(); ++trial) {
-          const auto response = coordinator.Send(
-              lease, {PointsEvent(lease, trial, 1, 5), PointsEvent(lease, trial, 2, 10),
-                      OutcomeEvent(lease, trial, 3, 10, v1::Outcome::COMPLETED)});
-          EXPECT_TRUE(response.ok() && response->acknowledged_sequence() == 3);
+          std::vector<v1::Event> events = coordinator.Completion(lease, trial, 3, 10);
+          events.insert(events.begin(),
+                        {PointsEvent(lease, trial, 1, 5), PointsEvent(lease, trial, 2, 10)});
+          const auto response = coordinator.Send(lease, events);
+          EXPECT_TRUE(response.ok() && response->acknowledged_sequence() == 4);
           EXPECT_TRUE(coordinator->GetTrial(lease.trials(trial).trial()).ok());
           ++ended;
         }
@@ -318,7 +319,7 @@ TEST(CoordinatorFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
   EXPECT_EQ(ended, 400);
   EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().succeeded(), 400);
   const std::vector<v1::Event> history = coordinator.History(experiment);
-  EXPECT_EQ(history.size(), 400u * 5);
+  EXPECT_EQ(history.size(), 400u * 6);
   std::set<std::pair<std::string, int64_t>> seen;
   for (const v1::Event& event : history) {
     if (event.sequence() > 0) {
@@ -352,23 +353,25 @@ TEST(CoordinatorFaultsTest, WhatWaitsForTheStoreIsBoundedAndRefusedBeyondThat) {
   request.add_events()->set_trial(std::string(600, 'x'));
   std::latch busy(1), released(1), all(3);
   // Answers come from the coordinator's own thread: while one is taken, nothing is stored.
-  coordinator->Heartbeat({}, [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
+  coordinator->Heartbeat({}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
     busy.count_down();
     released.wait();
   });
   busy.wait();
   absl::Status first, beyond, small;
-  coordinator->StoreEvents(request, [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
-    first = answer.status();
-    all.count_down();
-  });
-  coordinator->StoreEvents(request, [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
-    beyond = answer.status();
-    all.count_down();
-  });
+  coordinator->StoreEvents(request, "anonymous",
+                           [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+                             first = answer.status();
+                             all.count_down();
+                           });
+  coordinator->StoreEvents(request, "anonymous",
+                           [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+                             beyond = answer.status();
+                             all.count_down();
+                           });
   EXPECT_EQ(beyond.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(beyond.message()), HasSubstr("try again"));
-  coordinator->Heartbeat({}, [&](const absl::StatusOr<v1::HeartbeatResponse>& answer) {
+  coordinator->Heartbeat({}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>& answer) {
     small = answer.status();
     all.count_down();
   });
@@ -378,10 +381,11 @@ TEST(CoordinatorFaultsTest, WhatWaitsForTheStoreIsBoundedAndRefusedBeyondThat) {
   EXPECT_EQ(small.code(), absl::StatusCode::kNotFound) << "taken: the worker is not registered";
 
   std::latch again(1);
-  coordinator->StoreEvents(request, [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
-    EXPECT_EQ(answer.status(), absl::OkStatus()) << "there is room again";
-    again.count_down();
-  });
+  coordinator->StoreEvents(request, "anonymous",
+                           [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+                             EXPECT_EQ(answer.status(), absl::OkStatus()) << "there is room again";
+                             again.count_down();
+                           });
   again.wait();
 }
 

@@ -223,7 +223,7 @@ TEST_F(CoordinatorHousekeepingTest,
     ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_THAT(Artifacts(), SizeIs(stays.size() + 1));
     ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
-    End(running, v1::Outcome::COMPLETED, 1);
+    End(running, v1::Outcome::FAILED_PERMANENTLY, 1);
     ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
     EXPECT_THAT(Artifacts(), IsEmpty());
   }

@@ -110,6 +110,7 @@ CoordinatorImpl::CoordinatorImpl(const Options& options, Dependencies dependenci
       lock_(std::move(lock)),
       storage_(std::move(storage)),
       artifacts_(std::move(artifacts)),
+      lease_ids_(storage_->lease_key()),
       summaries_(*storage_),
       disk_uses_(options.data_dir + "/artifacts"),
       engine_(EngineOptions(options), *storage_, *artifacts_, fleet_, dependencies_.clock),
@@ -165,6 +166,7 @@ std::vector<CoordinatorImpl::Command> CoordinatorImpl::TakeGroup(bool& last) {
     queued_bytes_ -= queue_.front().bytes;
     group.push_back(std::move(queue_.front()));
     queue_.pop_front();
+    if (group.back().ends_group) break;
   }
   last = stopping_ && queue_.empty();
   return group;
@@ -255,7 +257,7 @@ void CoordinatorImpl::ServeWaiters(std::vector<Answer>& answers, std::vector<Wai
     } else if (given_up) {
       response->set_no_lease_reason("the worker gave the call up");
     } else {
-      response = engine_.AcquireLease(waiter->worker);
+      response = engine_.AcquireLease(waiter->worker, waiter->caller);
     }
     if (!late && !given_up && response.ok() && !response->has_lease()) {
       ++waiter;
@@ -293,9 +295,9 @@ void CoordinatorImpl::Publish(Effects effects, absl::Duration commit_time, size_
   for (const std::string& experiment : effects.reshaped) recent_pages_.Changed(experiment);
   for (const std::string& experiment : effects.experiments) recent_pages_.Changed(experiment);
   for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);
-  for (const auto& [experiment, progress] : effects.progress) {
-    running_trials_.Progress(progress);
-    subscriptions_.Progress(experiment, progress);
+  for (const WorkerProgress& told : effects.progress) {
+    const std::optional<std::string> experiment = running_trials_.Progress(told);
+    if (experiment.has_value()) subscriptions_.Progress(*experiment, told.progress);
   }
   for (std::function<void()>& action : effects.actions) deletions_.Run(std::move(action));
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "server/coordination/disk_uses.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/fleet.h"
+#include "server/coordination/lease_ids.h"
 #include "server/coordination/names.h"
 #include "server/coordination/recent_pages.h"
 #include "server/coordination/running_trials.h"
@@ -72,19 +74,21 @@ class CoordinatorImpl : public Coordinator {
                         Callback<v1::DeleteExperimentResponse> done) override;
   void CancelTrial(v1::CancelTrialRequest request, std::string caller,
                    Callback<v1::Trial> done) override;
-  void RegisterWorker(v1::RegisterWorkerRequest request,
+  void RegisterWorker(v1::RegisterWorkerRequest request, std::string caller,
                       Callback<v1::RegisterWorkerResponse> done) override;
-  void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
+  void AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
+                    std::function<bool()> given_up,
                     Callback<v1::AcquireLeaseResponse> done) override;
-  void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) override;
-  void ReleaseLease(v1::ReleaseLeaseRequest request,
+  void Heartbeat(v1::HeartbeatRequest request, std::string caller,
+                 Callback<v1::HeartbeatResponse> done) override;
+  void ReleaseLease(v1::ReleaseLeaseRequest request, std::string caller,
                     Callback<v1::ReleaseLeaseResponse> done) override;
-  void StoreEvents(v1::StreamEventsRequest request,
+  void StoreEvents(v1::StreamEventsRequest request, std::string caller,
                    Callback<v1::StreamEventsResponse> done) override;
 
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteArtifact(
-      const v1::UploadArtifactRequest::Header& header) override;
-  absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
+      const v1::UploadArtifactRequest::Header& header, std::string caller) override;
+  absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request, absl::string_view caller,
                             const std::function<bool(absl::string_view)>& take) override;
   absl::Status ReadModel(absl::string_view trial,
                          const std::function<bool(v1::DownloadModelResponse)>& take) override;
@@ -127,10 +131,14 @@ class CoordinatorImpl : public Coordinator {
     std::function<Answer()> apply;
     std::function<void(absl::Status)> fail;
     int64_t bytes = 0;
+    // Takes as long as many others: nothing else joins its group, so that none waits for two such.
+    bool ends_group = false;
   };
   // A worker that waits for a pack.
   struct Waiter {
     std::string worker;
+    // The principal that asked.
+    std::string caller;
     absl::Time deadline;
     // Also set by a failed group, for a caller that waits no more.
     std::shared_ptr<bool> answered;
@@ -155,6 +163,21 @@ class CoordinatorImpl : public Coordinator {
                  .fail = [done](absl::Status status) { done(std::move(status)); },
                  .bytes = bytes});
   }
+  // Queues a command that is done in parts, each in a group of its own, until one returns an
+  // answer.
+  template <typename T>
+  void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done) {
+    PostCommand({.apply = [this, part, done]() -> Answer {
+                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
+                   return [this, part, done, result] {
+                     if (!result->ok()) return done(result->status());
+                     if (!result->value().has_value()) return PostParts(part, done);
+                     done(*std::move(result->value()));
+                   };
+                 },
+                 .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .ends_group = true});
+  }
   void PostCommand(Command command);
 
   // What the request asks for, resolved; on callers' threads.
@@ -175,7 +198,6 @@ class CoordinatorImpl : public Coordinator {
   // NOT_FOUND with the name.
   absl::StatusOr<ExperimentRecord> FindExperiment(StorageReader& reader, absl::string_view name);
   absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view name);
-  // PERMISSION_DENIED unless the token is the trial's newest and the trial runs. NOT_FOUND.
   // What DownloadModel brings.
   struct NewestModel {
     v1::Checkpoint checkpoint;
@@ -185,8 +207,10 @@ class CoordinatorImpl : public Coordinator {
   // NOT_FOUND: no such trial, or nothing is stored of it.
   absl::StatusOr<NewestModel> FindNewestModel(absl::string_view trial_name);
 
-  absl::StatusOr<TrialPath> CheckToken(absl::string_view trial, absl::string_view lease_id,
-                                       int64_t token);
+  // PERMISSION_DENIED unless the lease is the caller's and the trial's newest, and the trial runs.
+  // NOT_FOUND.
+  absl::StatusOr<TrialPath> CheckLease(absl::string_view trial, absl::string_view lease_id,
+                                       int64_t token, absl::string_view caller);
   // What a queued trial waits for, and why it is queued again.
   std::string WhyWaiting(const TrialRecord& trial);
   absl::StatusOr<EventPage> ReadPage(absl::string_view experiment_or_trial, int64_t start_position,
@@ -197,6 +221,7 @@ class CoordinatorImpl : public Coordinator {
   const std::unique_ptr<platform::FileLock> lock_;
   const std::unique_ptr<Storage> storage_;
   const std::unique_ptr<ArtifactStore> artifacts_;
+  const LeaseIds lease_ids_;
   Fleet fleet_;
   Subscriptions subscriptions_;
   Summaries summaries_;

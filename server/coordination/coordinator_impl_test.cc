@@ -73,7 +73,7 @@ TEST_F(CoordinatorImplTest, ATrialGoesFromSubmissionToItsOutcome) {
   EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 1, 10), PointsEvent(lease, 0, 2, 20)})
                 .acknowledged_sequence(),
             2);
-  Send(lease, {OutcomeEvent(lease, 0, 3, 20, v1::Outcome::COMPLETED)});
+  Send(lease, coordinator_.Completion(lease, 0, 3, 20));
 
   const v1::Trial trial = *coordinator_->GetTrial(name);
   EXPECT_EQ(trial.state(), v1::SUCCEEDED);
@@ -84,11 +84,11 @@ TEST_F(CoordinatorImplTest, ATrialGoesFromSubmissionToItsOutcome) {
   EXPECT_TRUE(ended.has_end_time());
 
   const std::vector<v1::Event> history = coordinator_.History(experiment);
-  ASSERT_THAT(history, SizeIs(5));
+  ASSERT_THAT(history, SizeIs(6));
   EXPECT_EQ(history[0].state_change().worker(), "w");
   EXPECT_EQ(history[1].training_points().steps(0), 10);
   EXPECT_EQ(history[1].trial(), name);
-  EXPECT_EQ(history[4].state_change().to(), v1::SUCCEEDED);
+  EXPECT_EQ(history[5].state_change().to(), v1::SUCCEEDED);
   for (size_t i = 1; i < history.size(); ++i) {
     EXPECT_GT(history[i].position(), history[i - 1].position());
   }
@@ -108,11 +108,11 @@ TEST_F(CoordinatorImplTest, EventsAreStoredOnceAndGapsAreRefused) {
   EXPECT_EQ(gap.acknowledged_sequence(), 3);
   EXPECT_THAT(Measured(experiment), SizeIs(3));
   // Also when the trial has ended: the acknowledgement of the outcome may have been lost.
-  const std::vector<v1::Event> outcome = {OutcomeEvent(lease, 0, 4, 30, v1::Outcome::COMPLETED)};
+  const std::vector<v1::Event> outcome = coordinator_.Completion(lease, 0, 4, 30);
   Send(lease, outcome);
-  EXPECT_EQ(Send(lease, outcome).acknowledged_sequence(), 4);
+  EXPECT_EQ(Send(lease, outcome).acknowledged_sequence(), 5);
   EXPECT_EQ(Send(lease, outcome).refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED);
-  EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 5, 40)}).refusal(),
+  EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 6, 40)}).refusal(),
             v1::StreamEventsResponse::STALE_LEASE);
 }
 
@@ -189,14 +189,15 @@ TEST_F(CoordinatorImplTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   EXPECT_EQ(second.trials(0).checkpoint_step(), 20);
   EXPECT_EQ(second.trials(0).checkpoint().sha256(), platform::Sha256Hex("weights"));
   EXPECT_EQ(second.trials(0).attempt(), 2);
-  Send(second,
-       {PointsEvent(second, 0, 1, 30), OutcomeEvent(second, 0, 2, 30, v1::Outcome::COMPLETED)});
+  Send(second, {PointsEvent(second, 0, 1, 30)});
+  Send(second, coordinator_.Completion(second, 0, 2, 30));
 
   const int points = v1::Event::kTrainingPoints;
   EXPECT_THAT(Measured(disturbed),
               ElementsAre(std::pair<int64_t, int>(10, points), std::pair<int64_t, int>(20, points),
                           std::pair<int64_t, int>(20, v1::Event::kCheckpoint),
                           std::pair<int64_t, int>(30, points),
+                          std::pair<int64_t, int>(30, v1::Event::kCheckpoint),
                           std::pair<int64_t, int>(30, v1::Event::kOutcome)));
   std::vector<int64_t> resumed;
   for (const v1::Event& event : coordinator_.History(disturbed)) {
@@ -259,16 +260,9 @@ TEST_F(CoordinatorImplTest, ALargeCheckpointIsReadByWhoFetchesItAndPassedOverFro
 
   const v1::Lease second = coordinator_.Acquire("w");
   EXPECT_EQ(second.trials(0).checkpoint_step(), 20);
-  v1::DownloadArtifactRequest download;
-  download.set_lease_id(second.lease_id());
-  download.set_fencing_token(second.fencing_token());
-  download.set_trial(second.trials(0).trial());
-  download.set_sha256(second.trials(0).checkpoint().sha256());
-  bool sent = false;
   EXPECT_EQ(
-      coordinator_->ReadArtifact(download, [&](absl::string_view) { return sent = true; }).code(),
+      coordinator_.Download(second, 0, second.trials(0).checkpoint().sha256()).status().code(),
       absl::StatusCode::kDataLoss);
-  EXPECT_FALSE(sent);
   coordinator_.Release("w", second);
 
   EXPECT_EQ(coordinator_.Acquire("w").trials(0).checkpoint_step(), 10);
@@ -288,27 +282,17 @@ TEST_F(CoordinatorImplTest, AnUploadMustBeWhatItsHeaderSays) {
   header.set_trial(lease.trials(0).trial());
   header.set_sha256(platform::Sha256Hex("weights"));
   header.set_size_bytes(7);
-  auto writer = coordinator_->WriteArtifact(header);
+  auto writer = coordinator_->WriteArtifact(header, "anonymous");
   ASSERT_TRUE((*writer)->Append("weighty").ok());
   EXPECT_EQ((*writer)->Finish().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ((*writer)->Append("more").code(), absl::StatusCode::kDataLoss);
   EXPECT_FALSE(std::filesystem::exists(ArtifactPath(lease, "weights")));
 
   ASSERT_EQ(coordinator_.Upload(lease, 0, 10, "weights"), absl::OkStatus());
-  v1::DownloadArtifactRequest download;
-  download.set_lease_id(lease.lease_id());
-  download.set_fencing_token(lease.fencing_token());
-  download.set_trial(lease.trials(0).trial());
-  download.set_sha256(platform::Sha256Hex("weights"));
-  std::string bytes;
-  const auto take = [&](absl::string_view chunk) {
-    absl::StrAppend(&bytes, chunk);
-    return true;
-  };
-  ASSERT_EQ(coordinator_->ReadArtifact(download, take), absl::OkStatus());
-  EXPECT_EQ(bytes, "weights");
-  download.set_sha256("../../../../etc/passwd");
-  EXPECT_EQ(coordinator_->ReadArtifact(download, take).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(coordinator_.Download(lease, 0, platform::Sha256Hex("weights")).value_or(""),
+            "weights");
+  EXPECT_EQ(coordinator_.Download(lease, 0, "../../../../etc/passwd").status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(CoordinatorImplTest, ARepeatedRequestIdCreatesNothingTwice) {
@@ -322,6 +306,70 @@ TEST_F(CoordinatorImplTest, ARepeatedRequestIdCreatesNothingTwice) {
   EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), SizeIs(1));
   request.mutable_specification()->add_seeds(1);
   EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(CoordinatorImplTest, ADeletedExperimentsRequestIdCreatesNothingAgain) {
+  v1::CreateExperimentRequest request;
+  request.set_request_id("r1");
+  request.mutable_specification()->set_name("sort");
+  request.mutable_specification()->add_learning_rates(0.1);
+  request.mutable_specification()->add_seeds(0);
+  ASSERT_TRUE(coordinator_.TryCreate(request).ok());
+  ASSERT_TRUE(coordinator_.Cancel("experiments/sort-1").ok());
+  ASSERT_EQ(coordinator_.Delete("experiments/sort-1"), absl::OkStatus());
+  for (const bool restarted : {false, true}) {
+    if (restarted) {
+      coordinator_.Close();
+      ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+    }
+    const absl::Status repeated = coordinator_.TryCreate(request).status();
+    EXPECT_EQ(repeated.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(repeated.message()),
+                HasSubstr("\"r1\" created experiments/sort-1, which was deleted"));
+  }
+  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), IsEmpty());
+  request.mutable_specification()->add_seeds(1);
+  EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
+  request.set_request_id("r2");
+  EXPECT_EQ(coordinator_.TryCreate(request)->experiment().name(), "experiments/sort-2");
+}
+
+TEST_F(CoordinatorImplTest, ATrialDoesNotSucceedWithoutItsModel) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  const auto refused = [&](const std::vector<v1::Event>& events) {
+    const v1::StreamEventsResponse response = Send(lease, events);
+    EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::INVALID);
+    return response.detail();
+  };
+  EXPECT_THAT(refused({OutcomeEvent(lease, 0, 1, 20, v1::Outcome::COMPLETED)}),
+              HasSubstr("COMPLETED at step 20 without its model: there is no checkpoint"));
+  ASSERT_EQ(coordinator_.Upload(lease, 0, 10, "weights"), absl::OkStatus());
+  const v1::Event checkpoint = CheckpointEvent(lease, 0, 1, 10, "weights");
+  EXPECT_THAT(refused({checkpoint, OutcomeEvent(lease, 0, 2, 20, v1::Outcome::COMPLETED)}),
+              HasSubstr("the newest checkpoint is of step 10"));
+  EXPECT_THAT(Measured(experiment), IsEmpty());
+  // A trial that fails needs none.
+  EXPECT_EQ(
+      Send(lease, {checkpoint, OutcomeEvent(lease, 0, 2, 20, v1::Outcome::FAILED_PERMANENTLY)})
+          .acknowledged_sequence(),
+      2);
+}
+
+TEST_F(CoordinatorImplTest, CheckpointsAscend) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_EQ(coordinator_.Upload(lease, 0, 20, "weights"), absl::OkStatus());
+  Send(lease, {CheckpointEvent(lease, 0, 1, 20, "weights")});
+  for (const int64_t step : {0, 10}) {
+    const v1::StreamEventsResponse response =
+        Send(lease, {CheckpointEvent(lease, 0, 2, step, "weights")});
+    EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::INVALID);
+    EXPECT_THAT(response.detail(), HasSubstr("comes after one of step 20"));
+  }
+  EXPECT_EQ(coordinator_->GetTrial(lease.trials(0).trial())->checkpoint_step(), 20);
+  // An evaluation that a resumed trial makes late has its checkpoint again.
+  EXPECT_EQ(Send(lease, {CheckpointEvent(lease, 0, 2, 20, "weights")}).acknowledged_sequence(), 2);
 }
 
 TEST_F(CoordinatorImplTest, ValidationStoresNothingAndMistakesKeepTheirDetails) {

@@ -2,6 +2,7 @@
 // histories say of it: through the store, and through restarts.
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <string>
 #include <vector>
@@ -202,7 +203,7 @@ TEST_F(CoordinatorSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLeas
   coordinator_.Create("sort", 1, 4);
   const v1::Lease whole = coordinator_.Acquire("w");
   ASSERT_THAT(whole.trials(), SizeIs(4));
-  Tell(whole, v1::Outcome::COMPLETED, "");
+  Tell(whole, v1::Outcome::FAILED_PERMANENTLY, "the loss was nan");
   coordinator_.Create("sort", 1, 4);
   Restart();
   coordinator_.Register("w", 4).IgnoreError();
@@ -211,9 +212,10 @@ TEST_F(CoordinatorSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLeas
   request.add_capacities()->set_shape(whole.shape());
   request.mutable_capacities(0)->set_max_pack_size(2);
   std::promise<absl::Status> heard;
-  coordinator_->Heartbeat(request, [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
-    heard.set_value(response.status());
-  });
+  coordinator_->Heartbeat(request, "anonymous",
+                          [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
+                            heard.set_value(response.status());
+                          });
   ASSERT_EQ(heard.get_future().get(), absl::OkStatus());
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(2));
 }
@@ -242,7 +244,7 @@ TEST_F(CoordinatorSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOn
   EXPECT_THAT(Get(name).reason(), HasSubstr("before: w gave lease 1 back: preempted for"));
   const v1::Lease high = coordinator_.Acquire("w");
   EXPECT_THAT(high.trials(0).trial(), StartsWith("experiments/high-1/"));
-  Tell(high, v1::Outcome::COMPLETED, "");
+  ASSERT_TRUE(coordinator_.Complete(high, 0, 10, {0.5}));
   EXPECT_EQ(coordinator_.Acquire("w").trials(0).trial(), name);
   EXPECT_THAT(Changes(low, name),
               ElementsAre("QUEUED -> RUNNING, scheduler", "RUNNING -> QUEUED, scheduler",
@@ -381,6 +383,75 @@ TEST_F(CoordinatorSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
   ASSERT_EQ(listed.workers_size(), 2);
   EXPECT_TRUE(listed.workers(1).alive()) << "it came back";
   EXPECT_FALSE(listed.workers(1).stopped());
+}
+
+TEST_F(CoordinatorSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellationOrARetry) {
+  ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
+  const std::string experiment = coordinator_.Create("sort", 1, 1000);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  std::vector<std::string> answers;
+  v1::HeartbeatRequest heartbeat;
+  heartbeat.set_worker_id("w");
+  // A heartbeat is sent right behind the command: nothing is answered before both wait.
+  const auto with_heartbeat = [&](const std::function<void()>& command) {
+    std::promise<void> both_wait;
+    std::shared_future<void> go = both_wait.get_future().share();
+    coordinator_->Heartbeat(heartbeat, "anonymous", [go](const auto&) { go.wait(); });
+    command();
+    coordinator_->Heartbeat(heartbeat, "anonymous", [&](const auto& response) {
+      answers.push_back(response.ok() ? "heartbeat" : response.status().ToString());
+    });
+    both_wait.set_value();
+  };
+  v1::CancelExperimentRequest cancel;
+  cancel.set_name(experiment);
+  std::promise<int32_t> cancelled;
+  with_heartbeat([&] {
+    coordinator_->CancelExperiment(cancel, "ada", [&](const auto& answer) {
+      answers.push_back("cancel");
+      cancelled.set_value(answer.ok() ? answer->trials().cancelled() : -1);
+    });
+  });
+  EXPECT_EQ(cancelled.get_future().get(), 1000);
+  EXPECT_THAT(answers, ElementsAre("heartbeat", "cancel"));
+  // The one that runs is cancelled first: its worker hears of it soon.
+  for (const v1::Event& event : coordinator_.History(experiment)) {
+    if (event.state_change().to() != v1::CANCELLED) continue;
+    EXPECT_EQ(event.trial(), lease.trials(0).trial());
+    break;
+  }
+
+  answers.clear();
+  v1::RetryTrialsRequest retry;
+  retry.set_name(experiment);
+  retry.add_states(v1::CANCELLED);
+  std::promise<v1::RetryTrialsResponse> retried;
+  with_heartbeat([&] {
+    coordinator_->RetryTrials(retry, "ada", [&](const auto& answer) {
+      answers.push_back("retry");
+      retried.set_value(answer.value_or(v1::RetryTrialsResponse()));
+    });
+  });
+  const v1::RetryTrialsResponse response = retried.get_future().get();
+  EXPECT_THAT(answers, ElementsAre("heartbeat", "retry"));
+  EXPECT_EQ(response.retried_trials(), 1000);
+  EXPECT_EQ(response.experiment().trials().queued(), 1000);
+}
+
+TEST_F(CoordinatorSchedulingTest, ACancellationAndARetryAtOnceBothEnd) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1000);
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  v1::RetryTrialsRequest retry;
+  retry.set_name(experiment);
+  retry.add_states(v1::CANCELLED);
+  std::promise<absl::Status> retried;
+  coordinator_->RetryTrials(retry, "ada",
+                            [&](const auto& answer) { retried.set_value(answer.status()); });
+  const auto cancelled = coordinator_.Cancel(experiment);
+  EXPECT_EQ(retried.get_future().get(), absl::OkStatus());
+  ASSERT_TRUE(cancelled.ok());
+  const v1::TrialCounts counts = coordinator_->GetExperiment(experiment)->trials();
+  EXPECT_EQ(counts.queued() + counts.cancelled(), 1000);
 }
 
 }  // namespace

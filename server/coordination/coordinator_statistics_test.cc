@@ -47,7 +47,7 @@ class CoordinatorStatisticsTest : public testing::Test {
     progress.set_attempt(lease.trials(0).attempt());
     progress.set_loss(loss);
     *request.mutable_measurements() = measurements;
-    coordinator_->Heartbeat(request, [](const auto&) {});
+    coordinator_->Heartbeat(request, "anonymous", [](const auto&) {});
     coordinator_->Flush();
   }
 

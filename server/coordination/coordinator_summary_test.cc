@@ -90,9 +90,9 @@ TEST_F(CoordinatorSummaryTest, CountsTheEvaluationOfTheAttemptThatCompleted) {
   const v1::Lease lease = coordinator_.Acquire("w");
   coordinator_
       .Send(lease, {AccuraciesEvent(lease, 0, 1, 5, {0.1}, /*final=*/false),
-                    AccuraciesEvent(lease, 0, 2, 10, {0.75}),
-                    OutcomeEvent(lease, 0, 3, 10, v1::Outcome::COMPLETED)})
+                    AccuraciesEvent(lease, 0, 2, 10, {0.75})})
       .IgnoreError();
+  coordinator_.Send(lease, coordinator_.Completion(lease, 0, 3, 10)).IgnoreError();
   const v1::SummarizeExperimentResponse summary = *coordinator_.Summarize(experiment);
   EXPECT_THAT(summary.cells(0).mean_accuracies(), ElementsAre(0.75));
   EXPECT_EQ(summary.cells(0).unseen_accuracy().mean(), 0.75);
@@ -166,10 +166,7 @@ TEST_F(CoordinatorSummaryTest, IsTheSameHoweverWorkersFinishAndAskersCome) {
            lease = coordinator_.Acquire(name)) {
         for (int trial = 0; trial < lease.trials_size(); ++trial) {
           const auto seed = lease.trials(trial).specification().weight_seed();
-          const auto response = coordinator_.Send(
-              lease, {AccuraciesEvent(lease, trial, 1, 10, {seed / 29.0, 1 / (seed + 1.0)}),
-                      OutcomeEvent(lease, trial, 2, 10, v1::Outcome::COMPLETED)});
-          EXPECT_TRUE(response.ok() && response->acknowledged_sequence() == 2);
+          EXPECT_TRUE(coordinator_.Complete(lease, trial, 10, {seed / 29.0, 1 / (seed + 1.0)}));
           ++acknowledged;
         }
       }
@@ -204,9 +201,9 @@ TEST(CoordinatorSummaryFaultsTest, AFailedCommitIsNotInIt) {
   ASSERT_TRUE(coordinator.Complete(coordinator.Acquire("w"), 0, 10, {0.5}));
   const v1::Lease lease = coordinator.Acquire("w");
   const std::string before = coordinator.Summarize(experiment)->SerializeAsString();
-  const auto failed =
-      coordinator.Send(lease, {AccuraciesEvent(lease, 0, 1, 10, std::vector<double>(50'000, 1)),
-                               OutcomeEvent(lease, 0, 2, 10, v1::Outcome::COMPLETED)});
+  std::vector<v1::Event> events = coordinator.Completion(lease, 0, 2, 10);
+  events.insert(events.begin(), AccuraciesEvent(lease, 0, 1, 10, std::vector<double>(50'000, 1)));
+  const auto failed = coordinator.Send(lease, events);
   EXPECT_EQ(failed.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(coordinator.Summarize(experiment)->SerializeAsString(), before);
   ASSERT_TRUE(coordinator.Complete(lease, 0, 10, {0.75}));

@@ -195,14 +195,16 @@ TEST_F(CoordinatorUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn)
                 ->acknowledged_sequence(),
             2);
   EXPECT_EQ(coordinator_.History("experiments/old-1/trials/lr0-seed1").size(), 2u);
-  EXPECT_EQ(coordinator_.Send(lease, {OutcomeEvent(lease, 0, 3, 100, v1::Outcome::COMPLETED)})
-                ->acknowledged_sequence(),
-            3);
+  EXPECT_EQ(
+      coordinator_.Send(lease, coordinator_.Completion(lease, 0, 3, 100))->acknowledged_sequence(),
+      4);
   // The one that waited is leased with a new token.
   const v1::Lease next = coordinator_.Acquire("w");
   ASSERT_EQ(next.trials_size(), 1);
   EXPECT_EQ(next.trials(0).trial(), "experiments/old-1/trials/lr0-seed2");
   EXPECT_EQ(next.fencing_token(), 3);
+  // And with an id that cannot be guessed.
+  EXPECT_THAT(next.lease_id(), testing::StartsWith("lease-3-"));
   EXPECT_EQ(coordinator_->GetExperiment("experiments/old-1")->trials().succeeded(), 2);
 
   // And it opens again as what it is now.

@@ -55,11 +55,13 @@ Engine::Engine(const Options& options, Storage& storage, ArtifactStore& artifact
       writer_(storage.writer()),
       artifacts_(artifacts),
       fleet_(fleet),
+      lease_ids_(storage.lease_key()),
       clock_(std::move(clock)) {}
 
 absl::Status Engine::Rebuild() {
   for (const std::function<void()>& reversal : effects_.reversals) reversal();
   effects_ = Effects();
+  misdated_.clear();
   LENGTHWISE_FAILPOINT_OR_RETURN("engine.rebuild.before");
   absl::StatusOr<std::unique_ptr<StorageReader>> opened = storage_.Read();
   if (!opened.ok()) return opened.status();
@@ -93,9 +95,14 @@ absl::Status Engine::Rebuild() {
           return;
         }
         if (record.not_before != NoTime()) {
-          // A clock that was set back must not make a trial wait for years.
-          trial.past.not_before =
-              std::min(record.not_before, Now() + options_.scheduler.max_back_off);
+          // A later time is one of a clock that was set back since. The next transaction stores
+          // the earlier one, or the trial would wait again after every start.
+          const absl::Time latest = Now() + scheduler->BackOff(record.failures);
+          trial.past.not_before = std::min(record.not_before, latest);
+          if (latest < record.not_before) {
+            misdated_.push_back(record);
+            misdated_.back().not_before = latest;
+          }
         }
         scheduler->Add(trial, traits);
       });
@@ -141,7 +148,13 @@ Decisions Engine::Retry(const TrialRecord& trial, const ExperimentRecord& experi
                    trial.state == v1::FAILED ? "failed" : "been cancelled", ": ", trial.reason));
 }
 
-absl::Status Engine::Begin() { return writer_.Begin(); }
+absl::Status Engine::Begin() {
+  absl::Status status = writer_.Begin();
+  for (const TrialRecord& trial : std::exchange(misdated_, {})) {
+    if (status.ok()) status = writer_.UpdateTrial(trial, trial.state);
+  }
+  return status;
+}
 
 absl::Status Engine::Commit() { return writer_.Commit(); }
 

@@ -24,6 +24,7 @@
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/fleet.h"
+#include "server/coordination/lease_ids.h"
 #include "server/coordination/running_trials.h"
 #include "server/coordinator.h"
 #include "server/scheduling/scheduler.h"
@@ -48,7 +49,7 @@ struct Effects {
   absl::btree_map<std::string, absl::btree_set<int64_t>> trials;
   // Ids of experiments that have other trials than before, or are gone.
   absl::flat_hash_set<std::string> reshaped;
-  std::vector<std::pair<std::string, v1::TrialProgress>> progress;  // by experiment id
+  std::vector<WorkerProgress> progress;
   std::vector<std::function<void()>> actions;
   // Instead of all that, when the commit failed: takes back what is not in the store.
   std::vector<std::function<void()>> reversals;
@@ -60,6 +61,27 @@ struct Effects {
   // Trials that began to run or do so no more, and what running ones measured (by name).
   std::vector<RunningChange> running;
   std::vector<std::pair<std::string, v1::LengthAccuracies>> evaluations;
+};
+
+// A command about many trials, which others do not wait for: each call is a part of it, in a
+// transaction of its own.
+struct Parts {
+  // Trials of a part: a few milliseconds.
+  size_t trials_at_once = 200;
+  // Keys of the trials; from the first part on.
+  std::optional<std::vector<int64_t>> trials;
+  // Place in `trials` of the first that is left.
+  size_t next = 0;
+  // Trials that were changed.
+  int32_t changed = 0;
+
+  // The trials of the next part.
+  absl::Span<const int64_t> Take() {
+    const auto part = absl::MakeConstSpan(*trials).subspan(next, trials_at_once);
+    next += part.size();
+    return part;
+  }
+  bool AtEnd() const { return next == trials->size(); }
 };
 
 // A grid on its way into the store.
@@ -112,24 +134,33 @@ class Engine {
   // `submission` has one trial, whose evaluated_trial it is about; or none, if it can only be the
   // repetition of a request.
   absl::StatusOr<v1::CreateExperimentResponse> EvaluateTrial(const Submission& submission);
-  // `caller` is who asks; empty: the experiment's owner.
-  absl::StatusOr<v1::Experiment> CancelExperiment(const v1::CancelExperimentRequest& request,
-                                                  const std::string& caller);
-  absl::StatusOr<v1::RetryTrialsResponse> RetryTrials(const v1::RetryTrialsRequest& request,
-                                                      const std::string& caller);
+  // `caller` is who asks; empty: the experiment's owner. nullopt: `parts` are left, in the next
+  // transactions.
+  absl::StatusOr<std::optional<v1::Experiment>> CancelExperiment(
+      const v1::CancelExperimentRequest& request, const std::string& caller, Parts& parts);
+  absl::StatusOr<std::optional<v1::RetryTrialsResponse>> RetryTrials(
+      const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts);
   absl::StatusOr<v1::DeleteExperimentResponse> DeleteExperiment(
       const v1::DeleteExperimentRequest& request);
   absl::StatusOr<v1::Trial> CancelTrial(const v1::CancelTrialRequest& request,
                                         const std::string& caller);
 
+  // `caller` is the principal that a worker and its leases belong to. PERMISSION_DENIED: they are
+  // another's.
   absl::StatusOr<v1::RegisterWorkerResponse> RegisterWorker(
-      const v1::RegisterWorkerRequest& request);
+      const v1::RegisterWorkerRequest& request, const std::string& caller);
+  // NOT_FOUND: the worker is not registered.
+  absl::Status CheckWorker(absl::string_view worker, absl::string_view caller);
   // Grants at once, or answers without lease and reason. UNAVAILABLE: so many checkpoints could not
   // be read that no more were tried.
-  absl::StatusOr<v1::AcquireLeaseResponse> AcquireLease(const std::string& worker);
-  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request);
-  absl::StatusOr<v1::ReleaseLeaseResponse> ReleaseLease(const v1::ReleaseLeaseRequest& request);
-  absl::StatusOr<v1::StreamEventsResponse> StoreEvents(const v1::StreamEventsRequest& request);
+  absl::StatusOr<v1::AcquireLeaseResponse> AcquireLease(const std::string& worker,
+                                                        const std::string& caller);
+  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request,
+                                                  const std::string& caller);
+  absl::StatusOr<v1::ReleaseLeaseResponse> ReleaseLease(const v1::ReleaseLeaseRequest& request,
+                                                        const std::string& caller);
+  absl::StatusOr<v1::StreamEventsResponse> StoreEvents(const v1::StreamEventsRequest& request,
+                                                       const std::string& caller);
 
   // Ends leases whose time is over.
   absl::Status Tick();
@@ -160,10 +191,11 @@ class Engine {
   // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo where `added` trials more are too many for an
   // owner.
   absl::Status CheckQuota(const std::string& owner, int64_t added);
-  // The trials that have ended in one of the states: of an experiment, or the one that is named.
-  absl::StatusOr<std::vector<TrialRecord>> FindEnded(const v1::RetryTrialsRequest& request,
-                                                     const ExperimentRecord& experiment,
-                                                     const std::string& trial_id);
+  // Keys of the trials that have ended in one of the states: of an experiment, or the one that is
+  // named.
+  absl::StatusOr<std::vector<int64_t>> FindEnded(const v1::RetryTrialsRequest& request,
+                                                 const ExperimentRecord& experiment,
+                                                 const std::string& trial_id);
   // Inserts and queues trials with indices from `first_index` on, and the packs that `packs` (keys
   // by pack key) lacks.
   absl::Status InsertTrials(const ExperimentRecord& experiment,
@@ -178,7 +210,7 @@ class Engine {
   };
   absl::StatusOr<StoredModel> FindModel(absl::string_view trial_name);
 
-  absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions);
+  absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions, absl::string_view caller);
   // What was found of trials that are to be leased.
   enum class Found {
     kUsable,
@@ -199,6 +231,9 @@ class Engine {
   // Deletes, after the commit, what the specification does not keep of a trial that has ended; a
   // trial of which nothing is kept has no checkpoint any more.
   absl::Status Retain(TrialRecord& trial);
+  // Empty, or why the attempt may not send these checkpoints or this outcome.
+  static std::string ModelProblem(const TrialRecord& trial, const v1::StreamEventsRequest& request,
+                                  int64_t last_sequence);
   // Empty, or why the attempt may not send these log lines.
   absl::StatusOr<std::string> LogProblem(const TrialRecord& trial,
                                          const v1::StreamEventsRequest& request,
@@ -213,9 +248,12 @@ class Engine {
   StorageWriter& writer_;
   ArtifactStore& artifacts_;
   Fleet& fleet_;
+  const LeaseIds lease_ids_;
   const Clock clock_;
   std::unique_ptr<Scheduler> scheduler_;
   Effects effects_;
+  // Waiting trials whose stored time is of another clock, with the right one.
+  std::vector<TrialRecord> misdated_;
 };
 
 }  // namespace lengthwise::server

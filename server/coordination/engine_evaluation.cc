@@ -42,9 +42,6 @@ absl::StatusOr<v1::CreateExperimentResponse> Engine::EvaluateTrial(const Submiss
   absl::StatusOr<std::optional<v1::CreateExperimentResponse>> repeated = FindRepeated(record);
   if (!repeated.ok()) return repeated.status();
   if (repeated->has_value()) return **std::move(repeated);
-  if (submission.grid.trials.empty()) {
-    return absl::UnavailableError("what request_id created was deleted just now; try again");
-  }
   const specification::GridTrial& grid_trial = submission.grid.trials.front();
   const std::string& evaluated = grid_trial.pack->specification.evaluated_trial();
   const absl::StatusOr<StoredModel> model = FindModel(evaluated);

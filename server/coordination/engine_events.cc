@@ -1,4 +1,6 @@
 // The intake of workers' events: each stored at most once, and only from the trial's newest lease.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
 #include "server/coordination/engine.h"
@@ -8,8 +10,8 @@
 
 namespace lengthwise::server {
 
-absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
-    const v1::StreamEventsRequest& request) {
+absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(const v1::StreamEventsRequest& request,
+                                                             const std::string& caller) {
   v1::StreamEventsResponse response;
   response.set_lease_id(request.lease_id());
   const auto refuse = [&](v1::StreamEventsResponse::Refusal refusal, absl::string_view detail) {
@@ -25,8 +27,9 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
   const absl::StatusOr<TrialPath> path = ParseTrialName(first.trial());
   if (!path.ok()) return refuse(v1::StreamEventsResponse::INVALID, path.status().message());
   const Token token = request.fencing_token();
-  if (request.lease_id() != LeaseId(token)) {
-    return refuse(v1::StreamEventsResponse::INVALID, "lease_id and fencing_token do not fit");
+  if (!lease_ids_.Fits(request.lease_id(), token, caller)) {
+    return refuse(v1::StreamEventsResponse::STALE_LEASE,
+                  absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
   }
 
   absl::StatusOr<std::optional<TrialRecord>> found =
@@ -37,9 +40,9 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
   }
   TrialRecord& trial = **found;
   if (trial.token != token || trial.attempt != first.attempt()) {
-    return refuse(v1::StreamEventsResponse::STALE_LEASE,
-                  absl::StrCat("the trial's newest is attempt ", trial.attempt, " with ",
-                               LeaseId(trial.token)));
+    return refuse(
+        v1::StreamEventsResponse::STALE_LEASE,
+        absl::StrCat("the trial's newest is attempt ", trial.attempt, " with lease ", trial.token));
   }
   const absl::StatusOr<int64_t> last = writer_.LastSequence(trial.key, trial.attempt);
   if (!last.ok()) return last.status();
@@ -54,6 +57,9 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
   if (first.sequence() > *last + 1) {
     return refuse(v1::StreamEventsResponse::SEQUENCE_GAP,
                   absl::StrCat("expected ", *last + 1, ", got ", first.sequence()));
+  }
+  if (std::string problem = ModelProblem(trial, request, *last); !problem.empty()) {
+    return refuse(v1::StreamEventsResponse::INVALID, problem);
   }
   for (const v1::Event& event : request.events()) {
     if (!event.has_checkpoint() || event.sequence() <= *last) continue;
@@ -79,6 +85,29 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(
   if (absl::Status status = StoreNewEvents(trial, request, *last); !status.ok()) return status;
   response.set_acknowledged_sequence(end);
   return response;
+}
+
+std::string Engine::ModelProblem(const TrialRecord& trial, const v1::StreamEventsRequest& request,
+                                 int64_t last_sequence) {
+  int64_t newest = trial.checkpoint_step;
+  for (const v1::Event& event : request.events()) {
+    if (event.sequence() <= last_sequence) continue;
+    if (event.has_checkpoint()) {
+      // Again of the same step: an evaluation that was due there was made meanwhile.
+      if (event.step() < std::max<int64_t>(newest, 1)) {
+        return absl::StrCat("a checkpoint of step ", event.step(), " comes after one of step ",
+                            newest, "; checkpoints ascend");
+      }
+      newest = event.step();
+    }
+    if (event.outcome().kind() != v1::Outcome::COMPLETED) continue;
+    if (newest > 0 && newest == event.step()) continue;
+    return absl::StrCat("COMPLETED at step ", event.step(), " without its model: ",
+                        newest > 0 ? absl::StrCat("the newest checkpoint is of step ", newest)
+                                   : "there is no checkpoint",
+                        "; send that of step ", event.step(), " first");
+  }
+  return "";
 }
 
 absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRequest& request,

@@ -43,13 +43,24 @@ absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Engine::FindRepeated
   const absl::StatusOr<std::optional<ExperimentRecord>> found =
       writer_.FindRequest(submitted.request_id);
   if (!found.ok()) return found.status();
-  if (!found->has_value()) return std::nullopt;
-  const ExperimentRecord& known = **found;
-  if (known.request_fingerprint != submitted.request_fingerprint) {
-    return absl::AlreadyExistsError(absl::StrCat("request_id: \"", submitted.request_id,
-                                                 "\" created ", ExperimentName(known.id),
-                                                 " by another request; use a new request_id"));
+  const absl::StatusOr<std::optional<DeletedRequest>> deleted =
+      writer_.FindDeletedRequest(submitted.request_id);
+  if (!deleted.ok()) return deleted.status();
+  if (!found->has_value() && !deleted->has_value()) return std::nullopt;
+  const std::string& fingerprint =
+      deleted->has_value() ? (*deleted)->request_fingerprint : (*found)->request_fingerprint;
+  const std::string created =
+      absl::StrCat("request_id: \"", submitted.request_id, "\" created ",
+                   ExperimentName(deleted->has_value() ? (*deleted)->experiment_id : (*found)->id));
+  if (fingerprint != submitted.request_fingerprint) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(created, " by another request; use a new request_id"));
   }
+  if (deleted->has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(created, ", which was deleted; use a new request_id to create it again"));
+  }
+  const ExperimentRecord& known = **found;
   // From the store: the experiment may have been extended.
   const auto trials = writer_.ListTrials(known.key, 0, {}, kMaxAnsweredIds);
   if (!trials.ok()) return trials.status();
@@ -168,8 +179,8 @@ absl::StatusOr<v1::ExtendExperimentResponse> Engine::ExtendExperiment(const std:
   return response;
 }
 
-absl::StatusOr<v1::Experiment> Engine::CancelExperiment(const v1::CancelExperimentRequest& request,
-                                                        const std::string& caller) {
+absl::StatusOr<std::optional<v1::Experiment>> Engine::CancelExperiment(
+    const v1::CancelExperimentRequest& request, const std::string& caller, Parts& parts) {
   const absl::StatusOr<std::string> id = ParseExperimentName(request.name());
   if (!id.ok()) return id.status();
   absl::StatusOr<std::optional<ExperimentRecord>> found = writer_.FindExperiment(*id);
@@ -182,12 +193,17 @@ absl::StatusOr<v1::Experiment> Engine::CancelExperiment(const v1::CancelExperime
   const std::string& by = caller.empty() ? (*found)->owner : caller;
   const std::string reason =
       request.reason().empty() ? absl::StrCat("cancelled by ", by) : request.reason();
-  const absl::StatusOr<std::vector<int64_t>> trials = writer_.ListUnendedTrials((*found)->key);
-  if (!trials.ok()) return trials.status();
-  for (const int64_t trial : *trials) {
+  if (!parts.trials.has_value()) {
+    absl::StatusOr<std::vector<int64_t>> trials =
+        writer_.ListTrialsInStates((*found)->key, {v1::QUEUED, v1::RUNNING});
+    if (!trials.ok()) return trials.status();
+    parts.trials = *std::move(trials);
+  }
+  for (const int64_t trial : parts.Take()) {
     absl::Status status = Record(scheduler_->Cancel(trial, UserActor(by), reason));
     if (!status.ok()) return status;
   }
+  if (!parts.AtEnd()) return std::nullopt;
   found = writer_.FindExperiment(*id);
   if (!found.ok()) return found.status();
   return ToExperiment(**found, *std::move(specification));
@@ -208,6 +224,9 @@ absl::StatusOr<v1::DeleteExperimentResponse> Engine::DeleteExperiment(
   }
   LENGTHWISE_FAILPOINT("engine.experiment.delete");
   if (absl::Status status = writer_.DeleteExperiment((*found)->key); !status.ok()) return status;
+  if (!(*found)->request_id.empty()) {
+    if (absl::Status status = writer_.InsertDeletedRequest(**found); !status.ok()) return status;
+  }
   effects_.experiments.insert(*id);
   effects_.reshaped.insert(*id);
   effects_.actions.push_back([this, id = *id] { artifacts_.DeleteExperiment(id).IgnoreError(); });

@@ -1,7 +1,5 @@
 // Trials that have failed, or were cancelled, and are wanted after all.
-#include <algorithm>
-#include <limits>
-
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "server/coordination/engine.h"
@@ -10,33 +8,27 @@
 
 namespace lengthwise::server {
 
-absl::StatusOr<std::vector<TrialRecord>> Engine::FindEnded(const v1::RetryTrialsRequest& request,
-                                                           const ExperimentRecord& experiment,
-                                                           const std::string& trial_id) {
-  std::vector<TrialRecord> ended;
-  if (!trial_id.empty()) {
-    absl::StatusOr<std::optional<TrialRecord>> trial = writer_.FindTrial(experiment.id, trial_id);
-    if (!trial.ok()) return trial.status();
-    if (!trial->has_value()) {
-      return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
-    }
-    const v1::TrialState state = (*trial)->state;
-    const bool wanted = std::count(request.states().begin(), request.states().end(), state) > 0;
-    if (wanted) ended.push_back(**std::move(trial));
-    return ended;
+absl::StatusOr<std::vector<int64_t>> Engine::FindEnded(const v1::RetryTrialsRequest& request,
+                                                       const ExperimentRecord& experiment,
+                                                       const std::string& trial_id) {
+  if (trial_id.empty()) {
+    std::vector<v1::TrialState> states;
+    for (const int state : request.states()) states.push_back(static_cast<v1::TrialState>(state));
+    return writer_.ListTrialsInStates(experiment.key, states);
   }
-  for (const v1::TrialState state : {v1::FAILED, v1::CANCELLED}) {
-    if (std::count(request.states().begin(), request.states().end(), state) == 0) continue;
-    auto trials = writer_.ListTrials(experiment.key, 0, {.state = state},
-                                     std::numeric_limits<int64_t>::max());
-    if (!trials.ok()) return trials.status();
-    std::move(trials->begin(), trials->end(), std::back_inserter(ended));
+  const absl::StatusOr<std::optional<TrialRecord>> trial =
+      writer_.FindTrial(experiment.id, trial_id);
+  if (!trial.ok()) return trial.status();
+  if (!trial->has_value()) {
+    return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
   }
-  return ended;
+  std::vector<int64_t> found;
+  if (absl::c_linear_search(request.states(), (*trial)->state)) found.push_back((*trial)->key);
+  return found;
 }
 
-absl::StatusOr<v1::RetryTrialsResponse> Engine::RetryTrials(const v1::RetryTrialsRequest& request,
-                                                            const std::string& caller) {
+absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Engine::RetryTrials(
+    const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts) {
   const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(request.name());
   if (!path.ok()) return path.status();
   for (const int state : request.states()) {
@@ -58,26 +50,35 @@ absl::StatusOr<v1::RetryTrialsResponse> Engine::RetryTrials(const v1::RetryTrial
   absl::StatusOr<v1::ExperimentSpecification> specification =
       ToSpecification(record, writer_.name());
   if (!specification.ok()) return specification.status();
-  const auto trials = FindEnded(request, record, path->trial);
-  if (!trials.ok()) return trials.status();
-  absl::flat_hash_map<int64_t, std::string> pack_keys;
-  if (!trials->empty()) {
-    const auto packs = writer_.ListPacks(record.key);
-    if (!packs.ok()) return packs.status();
-    for (const PackRecord& pack : *packs) pack_keys.emplace(pack.key, pack.pack_key);
+  if (!parts.trials.has_value()) {
+    absl::StatusOr<std::vector<int64_t>> trials = FindEnded(request, record, path->trial);
+    if (!trials.ok()) return trials.status();
+    absl::Status quota = CheckQuota(record.owner, static_cast<int64_t>(trials->size()));
+    if (!quota.ok()) return quota;
+    parts.trials = *std::move(trials);
   }
-  absl::Status quota = CheckQuota(record.owner, static_cast<int64_t>(trials->size()));
-  if (!quota.ok()) return quota;
-  v1::RetryTrialsResponse response;
-  for (const TrialRecord& trial : *trials) {
+  absl::flat_hash_map<int64_t, std::string> pack_keys;
+  for (const int64_t key : parts.Take()) {
+    const absl::StatusOr<TrialRecord> trial = GetTrial(key);
+    if (!trial.ok()) return trial.status();
+    // Another may have retried it since the first part.
+    if (!absl::c_linear_search(request.states(), trial->state)) continue;
+    const auto [pack_key, is_new] = pack_keys.try_emplace(trial->pack);
+    if (is_new) {
+      const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial->pack);
+      if (!pack.ok()) return pack.status();
+      pack_key->second = pack->value_or(PackRecord()).pack_key;
+    }
     const Decisions decisions =
-        Retry(trial, record, pack_keys[trial.pack], caller.empty() ? record.owner : caller);
+        Retry(*trial, record, pack_key->second, caller.empty() ? record.owner : caller);
     if (absl::Status status = Record(decisions); !status.ok()) return status;
-    response.set_retried_trials(response.retried_trials() +
-                                static_cast<int32_t>(decisions.trials.size()));
+    parts.changed += static_cast<int32_t>(decisions.trials.size());
   }
   // A summary keeps what a trial ended with.
-  if (!trials->empty()) effects_.reshaped.insert(record.id);
+  if (!parts.trials->empty()) effects_.reshaped.insert(record.id);
+  if (!parts.AtEnd()) return std::nullopt;
+  v1::RetryTrialsResponse response;
+  response.set_retried_trials(parts.changed);
   experiment = writer_.FindExperiment(path->experiment);
   if (!experiment.ok()) return experiment.status();
   *response.mutable_experiment() = ToExperiment(**experiment, *std::move(specification));

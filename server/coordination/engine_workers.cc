@@ -23,7 +23,7 @@ google::protobuf::Duration ToDuration(absl::Duration duration) {
 }  // namespace
 
 absl::StatusOr<v1::RegisterWorkerResponse> Engine::RegisterWorker(
-    const v1::RegisterWorkerRequest& request) {
+    const v1::RegisterWorkerRequest& request, const std::string& caller) {
   const v1::WorkerDescription& worker = request.worker();
   if (worker.worker_id().empty()) {
     return absl::InvalidArgumentError("worker.worker_id: is empty");
@@ -47,13 +47,32 @@ absl::StatusOr<v1::RegisterWorkerResponse> Engine::RegisterWorker(
     }
     experiment = *std::move(id);
   }
+  const std::optional<std::string> owner = fleet_.PrincipalOf(worker.worker_id());
+  if (owner.value_or(caller) != caller && scheduler_->IsAlive(worker.worker_id(), Now())) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "worker.worker_id: \"", worker.worker_id(),
+        "\" is a worker of another principal; choose another id, or register when it was silent "
+        "for ",
+        absl::FormatDuration(options_.scheduler.lease_duration)));
+  }
   LENGTHWISE_FAILPOINT("engine.worker.register");
   scheduler_->Register(worker.worker_id(), worker.max_pack_size(), Now(), experiment);
-  fleet_.Register(worker, Now(), clock_.wall());
+  fleet_.Register(worker, caller, Now(), clock_.wall());
   v1::RegisterWorkerResponse response;
   *response.mutable_heartbeat_interval() = ToDuration(options_.heartbeat_interval);
   *response.mutable_lease_duration() = ToDuration(options_.scheduler.lease_duration);
   return response;
+}
+
+absl::Status Engine::CheckWorker(absl::string_view worker, absl::string_view caller) {
+  const std::optional<std::string> owner = fleet_.PrincipalOf(worker);
+  if (!owner.has_value() || !scheduler_->IsRegistered(worker)) {
+    return absl::NotFoundError(
+        absl::StrCat("worker \"", worker, "\" is not registered; register again"));
+  }
+  if (*owner == caller) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("worker \"", worker, "\" is a worker of another principal"));
 }
 
 absl::StatusOr<EventRecord> Engine::CheckpointEvent(const TrialRecord& trial) {
@@ -146,7 +165,9 @@ absl::StatusOr<Engine::Found> Engine::CheckCheckpoint(int64_t key) {
   return Found::kChanged;
 }
 
-absl::StatusOr<v1::AcquireLeaseResponse> Engine::AcquireLease(const std::string& worker) {
+absl::StatusOr<v1::AcquireLeaseResponse> Engine::AcquireLease(const std::string& worker,
+                                                              const std::string& caller) {
+  if (absl::Status status = CheckWorker(worker, caller); !status.ok()) return status;
   // A trial whose checkpoint turns out lost moves to another pack, one that fails or has to wait
   // leaves the queue: look again then.
   int unreadable = 0;
@@ -174,16 +195,16 @@ absl::StatusOr<v1::AcquireLeaseResponse> Engine::AcquireLease(const std::string&
   }
   LENGTHWISE_FAILPOINT("engine.lease.grant");
   if (absl::Status status = Record(*decisions); !status.ok()) return status;
-  absl::StatusOr<v1::Lease> lease = MakeLease(*decisions);
+  absl::StatusOr<v1::Lease> lease = MakeLease(*decisions, caller);
   if (!lease.ok()) return lease.status();
   *response.mutable_lease() = *std::move(lease);
   return response;
 }
 
-absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions) {
+absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions, absl::string_view caller) {
   const Token token = decisions.trials.front().token;
   v1::Lease lease;
-  lease.set_lease_id(LeaseId(token));
+  lease.set_lease_id(lease_ids_.Make(token, caller));
   lease.set_fencing_token(token);
   lease.set_shape(scheduler_->ShapeOf(decisions.trials.front().trial));
   std::optional<PackRecord> pack;
@@ -213,12 +234,14 @@ absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions) {
   return lease;
 }
 
-absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatRequest& request) {
+absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatRequest& request,
+                                                        const std::string& caller) {
   LENGTHWISE_FAILPOINT("engine.heartbeat");
+  if (absl::Status status = CheckWorker(request.worker_id(), caller); !status.ok()) return status;
   std::vector<Token> tokens;
   for (const v1::HeldLease& lease : request.leases()) {
-    // An id that does not fit its token is no lease of this server.
-    const bool fits = lease.lease_id() == LeaseId(lease.fencing_token());
+    // An id that does not fit is no lease of this caller.
+    const bool fits = lease_ids_.Fits(lease.lease_id(), lease.fencing_token(), caller);
     tokens.push_back(fits ? lease.fencing_token() : 0);
   }
   const absl::StatusOr<std::vector<LeaseDirective>> directives =
@@ -247,20 +270,21 @@ absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatReque
     }
   }
   for (const v1::TrialProgress& progress : request.progress()) {
-    const absl::StatusOr<TrialPath> path = ParseTrialName(progress.trial());
-    if (path.ok()) effects_.progress.emplace_back(path->experiment, progress);
+    effects_.progress.push_back({.worker = request.worker_id(), .progress = progress});
   }
   return response;
 }
 
 absl::StatusOr<v1::ReleaseLeaseResponse> Engine::ReleaseLease(
-    const v1::ReleaseLeaseRequest& request) {
+    const v1::ReleaseLeaseRequest& request, const std::string& caller) {
   LENGTHWISE_FAILPOINT("engine.lease.release");
-  if (request.lease_id() == LeaseId(request.fencing_token())) {
-    absl::Status status = Record(
-        scheduler_->Release(request.worker_id(), request.fencing_token(), request.reason(), Now()));
-    if (!status.ok()) return status;
+  if (!lease_ids_.Fits(request.lease_id(), request.fencing_token(), caller)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("lease ", request.fencing_token(), " is not the caller's, or not by this id"));
   }
+  absl::Status status = Record(
+      scheduler_->Release(request.worker_id(), request.fencing_token(), request.reason(), Now()));
+  if (!status.ok()) return status;
   return v1::ReleaseLeaseResponse();
 }
 

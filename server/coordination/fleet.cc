@@ -13,9 +13,11 @@ google::protobuf::Timestamp ToTimestamp(absl::Time time) {
 
 }  // namespace
 
-void Fleet::Register(const v1::WorkerDescription& description, absl::Time now, absl::Time wall) {
+void Fleet::Register(const v1::WorkerDescription& description, absl::string_view principal,
+                     absl::Time now, absl::Time wall) {
   platform::MutexLock lock(mutex_);
   Entry& entry = workers_[description.worker_id()];
+  entry.principal = std::string(principal);
   entry.last_heard = now;
   entry.worker.set_worker_id(description.worker_id());
   *entry.worker.mutable_provenance() = description.provenance();
@@ -23,6 +25,13 @@ void Fleet::Register(const v1::WorkerDescription& description, absl::Time now, a
   entry.worker.clear_stopped();
   *entry.worker.mutable_register_time() = ToTimestamp(wall);
   *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(wall);
+}
+
+std::optional<std::string> Fleet::PrincipalOf(absl::string_view worker) {
+  platform::MutexLock lock(mutex_);
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return std::nullopt;
+  return found->second.principal;
 }
 
 void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,

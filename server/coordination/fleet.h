@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_FLEET_H_
 #define LENGTHWISE_SERVER_COORDINATION_FLEET_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,11 @@ namespace lengthwise::server {
 // `wall` is what is shown.
 class Fleet {
  public:
-  void Register(const v1::WorkerDescription& description, absl::Time now, absl::Time wall);
+  // The worker belongs to `principal` from now on.
+  void Register(const v1::WorkerDescription& description, absl::string_view principal,
+                absl::Time now, absl::Time wall);
+  // Absent for a worker that is not known (any more).
+  std::optional<std::string> PrincipalOf(absl::string_view worker);
   void Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& measurements,
                  absl::Time now, absl::Time wall);
   // The worker exits.
@@ -33,6 +38,7 @@ class Fleet {
  private:
   struct Entry {
     v1::Worker worker;
+    std::string principal;
     v1::WorkerMeasurements measurements;
     absl::Time last_heard;
   };

@@ -53,9 +53,12 @@ class CoordinatorHousekeepingTest : public testing::Test {
           sequence);
     }
   }
-  void End(const v1::Lease& lease, v1::Outcome::Kind kind, int64_t sequence = 4) {
-    ASSERT_EQ(
-        coordinator_.Send(lease, {OutcomeEvent(lease, 0, sequence, 30, kind, "x")})->refusal(), 0);
+  // At the step of the newest checkpoint.
+  void End(const v1::Lease& lease, v1::Outcome::Kind kind, int64_t sequence = 4,
+           int64_t step = 30) {
+    const auto response =
+        coordinator_.Send(lease, {OutcomeEvent(lease, 0, sequence, step, kind, "x")});
+    ASSERT_EQ(response->refusal(), 0) << response->detail();
   }
 
   // What the artifacts on the disk say, of all trials.

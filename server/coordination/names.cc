@@ -68,8 +68,6 @@ std::string UserActor(absl::string_view user) {
   return absl::StrCat("user ", user.empty() ? "anonymous" : user);
 }
 
-std::string LeaseId(int64_t token) { return absl::StrCat("lease-", token); }
-
 std::string EncodePageToken(absl::string_view scope, int64_t start) {
   const std::string text = absl::StrCat(start);
   return absl::WebSafeBase64Escape(absl::StrCat(text, ":", Seal(scope, text)));

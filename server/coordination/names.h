@@ -27,9 +27,6 @@ absl::StatusOr<TrialPath> ParseExperimentOrTrialName(absl::string_view name);
 // Of a StateChange: "user ada". What a user did without a name, "anonymous" did.
 std::string UserActor(absl::string_view user);
 
-// "lease-17".
-std::string LeaseId(int64_t token);
-
 // A page token says where the next page starts and is bound to what is listed (`scope`): with
 // another list or filter it is INVALID_ARGUMENT.
 std::string EncodePageToken(absl::string_view scope, int64_t start);

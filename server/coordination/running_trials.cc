@@ -55,16 +55,21 @@ void RunningTrials::Erase(Trials::iterator trial) {
   trials_.erase(trial);
 }
 
-void RunningTrials::Progress(const v1::TrialProgress& progress) {
+std::optional<std::string> RunningTrials::Progress(const WorkerProgress& told_by) {
+  const v1::TrialProgress& progress = told_by.progress;
   platform::MutexLock lock(mutex_);
   const auto found = trials_.find(progress.trial());
-  if (found == trials_.end() || found->second.start.attempt != progress.attempt()) return;
+  if (found == trials_.end()) return std::nullopt;
   Entry& entry = found->second;
+  if (entry.start.attempt != progress.attempt() || entry.start.worker != told_by.worker) {
+    return std::nullopt;
+  }
   entry.progress = progress;
   std::map<int64_t, std::string>& told = told_[entry.start.experiment_id];
   told.erase(entry.told);
   entry.told = ++last_told_;
   told.emplace(entry.told, entry.start.name);
+  return entry.start.experiment_id;
 }
 
 std::vector<v1::TrialProgress> RunningTrials::ProgressSince(absl::string_view experiment_id,

@@ -44,6 +44,12 @@ struct RunningChange {
   std::optional<TrialStart> start;
 };
 
+// What a worker tells of a trial.
+struct WorkerProgress {
+  std::string worker;
+  v1::TrialProgress progress;
+};
+
 // The attempt that a trial is in began.
 RunningChange StartOf(const TrialRecord& trial, const PackRecord& pack,
                       const v1::TrialSpecification& specification);
@@ -56,8 +62,9 @@ class RunningTrials {
 
   // What was committed. The start of an attempt that is known changes nothing.
   void Apply(const std::vector<RunningChange>& changes);
-  // Of a trial or an attempt that does not run: ignored.
-  void Progress(const v1::TrialProgress& progress);
+  // The id of the trial's experiment. Absent, and ignored: of a trial or an attempt that does not
+  // run, or not on this worker.
+  std::optional<std::string> Progress(const WorkerProgress& told_by);
   void Evaluated(absl::string_view name, const v1::LengthAccuracies& accuracies);
 
   // In the order of their starts.

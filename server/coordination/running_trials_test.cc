@@ -1,5 +1,6 @@
 #include "server/coordination/running_trials.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +21,7 @@ RunningChange Start(const std::string& trial, int32_t attempt = 1) {
   start.experiment_id = "e-1";
   start.trial_id = trial;
   start.attempt = attempt;
+  start.worker = "w";
   start.seen_up_to = 10;
   start.longest = 40;
   return {.name = start.name, .start = start};
@@ -29,12 +31,13 @@ RunningChange End(const std::string& trial) {
   return {.name = absl::StrCat("experiments/e-1/trials/", trial), .start = std::nullopt};
 }
 
-v1::TrialProgress ProgressOf(const std::string& trial, int32_t attempt, float loss) {
+WorkerProgress ProgressOf(const std::string& trial, int32_t attempt, float loss,
+                          const std::string& worker = "w") {
   v1::TrialProgress progress;
   progress.set_trial(absl::StrCat("experiments/e-1/trials/", trial));
   progress.set_attempt(attempt);
   progress.set_loss(loss);
-  return progress;
+  return {.worker = worker, .progress = progress};
 }
 
 v1::LengthAccuracies Accuracies(const std::vector<std::pair<int32_t, double>>& points) {
@@ -63,9 +66,10 @@ TEST(RunningTrials, AreThereFromTheirStartToTheirEnd) {
 TEST(RunningTrials, KeepTheNewestProgressOfTheirAttempt) {
   RunningTrials trials;
   trials.Apply({Start("a", 2)});
-  trials.Progress(ProgressOf("a", 2, 1.5));
-  trials.Progress(ProgressOf("a", 1, 9));  // of a worker that has lost it
-  trials.Progress(ProgressOf("unknown", 1, 9));
+  EXPECT_EQ(trials.Progress(ProgressOf("a", 2, 1.5)), "e-1");
+  EXPECT_EQ(trials.Progress(ProgressOf("a", 1, 9)), std::nullopt);  // of a worker that has lost it
+  EXPECT_EQ(trials.Progress(ProgressOf("a", 2, 9, "another")), std::nullopt);
+  EXPECT_EQ(trials.Progress(ProgressOf("unknown", 1, 9)), std::nullopt);
   ASSERT_THAT(trials.List(), SizeIs(1));
   EXPECT_EQ(trials.List()[0].progress.loss(), 1.5);
   // A rebuilt scheduler tells again of what runs.

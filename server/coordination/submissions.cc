@@ -165,6 +165,9 @@ absl::StatusOr<Submission> CoordinatorImpl::PrepareEvaluation(
     const auto known = (*reader)->FindRequest(record.request_id);
     if (!known.ok()) return known.status();
     if (known->has_value()) return submission;
+    const auto deleted = (*reader)->FindDeletedRequest(record.request_id);
+    if (!deleted.ok()) return deleted.status();
+    if (deleted->has_value()) return submission;
   }
   const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, request.trial());
   if (!trial.ok()) return trial.status();

@@ -25,6 +25,7 @@ class HookedStorage : public Storage {
       : storage_(*OpenSqliteStorage(path, SqliteOptions())) {}
 
   StorageWriter& writer() override { return storage_->writer(); }
+  const LeaseKey& lease_key() const override { return storage_->lease_key(); }
   int64_t SizeBytes() const override { return storage_->SizeBytes(); }
   absl::StatusOr<std::unique_ptr<StorageReader>> Read() override {
     ++reads_;

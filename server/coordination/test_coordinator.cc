@@ -130,13 +130,20 @@ absl::StatusOr<v1::SummarizeExperimentResponse> TestCoordinator::Summarize(const
   return coordinator_->SummarizeExperiment(request);
 }
 
+std::vector<v1::Event> TestCoordinator::Completion(const v1::Lease& lease, int trial,
+                                                   int64_t sequence, int64_t step) {
+  const std::string bytes = absl::StrCat("model of ", lease.trials(trial).trial());
+  // Where it fails, the checkpoint's event is refused.
+  Upload(lease, trial, step, bytes).IgnoreError();
+  return {CheckpointEvent(lease, trial, sequence, step, bytes),
+          OutcomeEvent(lease, trial, sequence + 1, step, v1::Outcome::COMPLETED)};
+}
+
 bool TestCoordinator::Complete(const v1::Lease& lease, int trial, int64_t step,
                                const std::vector<double>& accuracies) {
-  const std::string bytes = absl::StrCat("model of ", lease.trials(trial).trial());
-  if (!Upload(lease, trial, step, bytes).ok()) return false;
-  const auto response = Send(lease, {CheckpointEvent(lease, trial, 1, step, bytes),
-                                     AccuraciesEvent(lease, trial, 2, step, accuracies),
-                                     OutcomeEvent(lease, trial, 3, step, v1::Outcome::COMPLETED)});
+  std::vector<v1::Event> events = Completion(lease, trial, 2, step);
+  events.insert(events.begin(), AccuraciesEvent(lease, trial, 1, step, accuracies));
+  const auto response = Send(lease, events);
   return response.ok() && response->acknowledged_sequence() == 3;
 }
 
@@ -147,14 +154,17 @@ absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pa
   request.mutable_worker()->set_max_pack_size(max_pack_size);
   request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
   request.mutable_worker()->set_experiment(experiment);
-  return Call<v1::RegisterWorkerResponse>(&CoordinatorImpl::RegisterWorker, request).status();
+  return CallAs<v1::RegisterWorkerResponse>(principal_, &CoordinatorImpl::RegisterWorker,
+                                            std::move(request))
+      .status();
 }
 
 absl::Status TestCoordinator::Stop(const std::string& worker) {
   v1::HeartbeatRequest request;
   request.set_worker_id(worker);
   request.set_stopping(true);
-  return Call<v1::HeartbeatResponse>(&CoordinatorImpl::Heartbeat, std::move(request)).status();
+  return CallAs<v1::HeartbeatResponse>(principal_, &CoordinatorImpl::Heartbeat, std::move(request))
+      .status();
 }
 
 v1::Lease TestCoordinator::Acquire(const std::string& worker) {
@@ -167,7 +177,7 @@ v1::Lease TestCoordinator::Acquire(const std::string& worker) {
 std::future<absl::StatusOr<v1::AcquireLeaseResponse>> TestCoordinator::AcquireLater(
     const v1::AcquireLeaseRequest& request, std::function<bool()> given_up) {
   auto answer = std::make_shared<std::promise<absl::StatusOr<v1::AcquireLeaseResponse>>>();
-  coordinator_->AcquireLease(request, std::move(given_up),
+  coordinator_->AcquireLease(request, principal_, std::move(given_up),
                              [answer](absl::StatusOr<v1::AcquireLeaseResponse> response) {
                                answer->set_value(std::move(response));
                              });
@@ -183,10 +193,12 @@ absl::StatusOr<v1::HeartbeatResponse> TestCoordinator::Heartbeat(
     held.set_lease_id(lease.lease_id());
     held.set_fencing_token(lease.fencing_token());
     for (const v1::LeasedTrial& trial : lease.trials()) {
-      request.add_progress()->set_trial(trial.trial());
+      v1::TrialProgress& progress = *request.add_progress();
+      progress.set_trial(trial.trial());
+      progress.set_attempt(trial.attempt());
     }
   }
-  return Call<v1::HeartbeatResponse>(&CoordinatorImpl::Heartbeat, std::move(request));
+  return CallAs<v1::HeartbeatResponse>(principal_, &CoordinatorImpl::Heartbeat, std::move(request));
 }
 
 void TestCoordinator::Release(const std::string& worker, const v1::Lease& lease) {
@@ -195,7 +207,7 @@ void TestCoordinator::Release(const std::string& worker, const v1::Lease& lease)
   request.set_lease_id(lease.lease_id());
   request.set_fencing_token(lease.fencing_token());
   request.set_reason("draining");
-  Call<v1::ReleaseLeaseResponse>(&CoordinatorImpl::ReleaseLease, std::move(request))
+  CallAs<v1::ReleaseLeaseResponse>(principal_, &CoordinatorImpl::ReleaseLease, std::move(request))
       .status()
       .IgnoreError();
 }
@@ -206,7 +218,8 @@ absl::StatusOr<v1::StreamEventsResponse> TestCoordinator::Send(
   request.set_lease_id(lease.lease_id());
   request.set_fencing_token(lease.fencing_token());
   request.mutable_events()->Assign(events.begin(), events.end());
-  return Call<v1::StreamEventsResponse>(&CoordinatorImpl::StoreEvents, std::move(request));
+  return CallAs<v1::StreamEventsResponse>(principal_, &CoordinatorImpl::StoreEvents,
+                                          std::move(request));
 }
 
 absl::Status TestCoordinator::Upload(const v1::Lease& lease, int trial, int64_t step,
@@ -218,10 +231,27 @@ absl::Status TestCoordinator::Upload(const v1::Lease& lease, int trial, int64_t 
   header.set_sha256(platform::Sha256Hex(bytes));
   header.set_size_bytes(static_cast<int64_t>(bytes.size()));
   header.set_step(step);
-  auto writer = coordinator_->WriteArtifact(header);
+  auto writer = coordinator_->WriteArtifact(header, principal_);
   if (!writer.ok()) return writer.status();
   if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
   return (*writer)->Finish();
+}
+
+absl::StatusOr<std::string> TestCoordinator::Download(const v1::Lease& lease, int trial,
+                                                      const std::string& sha256) {
+  v1::DownloadArtifactRequest request;
+  request.set_lease_id(lease.lease_id());
+  request.set_fencing_token(lease.fencing_token());
+  request.set_trial(lease.trials(trial).trial());
+  request.set_sha256(sha256);
+  std::string bytes;
+  const absl::Status status =
+      coordinator_->ReadArtifact(request, principal_, [&](absl::string_view chunk) {
+        bytes.append(chunk.data(), chunk.size());
+        return true;
+      });
+  if (!status.ok()) return status;
+  return bytes;
 }
 
 std::vector<v1::Event> TestCoordinator::History(absl::string_view experiment) {

@@ -70,14 +70,22 @@ class TestCoordinator {
   std::future<absl::StatusOr<v1::AcquireLeaseResponse>> AcquireLater(
       const v1::AcquireLeaseRequest& request,
       std::function<bool()> given_up = [] { return false; });
+  // The principal that workers' calls are made for from now on; "anonymous" before.
+  void SetPrincipal(std::string principal) { principal_ = std::move(principal); }
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const std::string& worker,
                                                   const std::vector<v1::Lease>& leases);
   void Release(const std::string& worker, const v1::Lease& lease);
   absl::StatusOr<v1::StreamEventsResponse> Send(const v1::Lease& lease,
                                                 const std::vector<v1::Event>& events);
   absl::Status Upload(const v1::Lease& lease, int trial, int64_t step, const std::string& bytes);
-  // Uploads a checkpoint of `step` and sends it, the final accuracies at lengths 1, 2, ... and the
-  // outcome. True if all was stored.
+  absl::StatusOr<std::string> Download(const v1::Lease& lease, int trial,
+                                       const std::string& sha256);
+  // The last events of a trial that succeeds, with sequence numbers from `sequence` on: the
+  // checkpoint of its last step, which this uploads, and the outcome.
+  std::vector<v1::Event> Completion(const v1::Lease& lease, int trial, int64_t sequence,
+                                    int64_t step);
+  // Sends the final accuracies at lengths 1, 2, ... and the completion at `step`. True if all was
+  // stored.
   bool Complete(const v1::Lease& lease, int trial, int64_t step,
                 const std::vector<double>& accuracies);
   // All events of an experiment.
@@ -116,6 +124,7 @@ class TestCoordinator {
   Coordinator::Options options_;
   const int64_t max_database_bytes_;
   const GridResolver resolve_;
+  std::string principal_ = "anonymous";
   std::shared_ptr<std::atomic<int64_t>> microseconds_;
   std::shared_ptr<std::atomic<int64_t>> wall_ahead_;  // of the steady clock, microseconds
   struct FailedSync {

@@ -224,6 +224,9 @@ class Scheduler {
   // Why a worker that asked got nothing.
   std::string WhyNothing(absl::string_view worker) const;
 
+  // How long a trial waits after its temporary failure of this number.
+  absl::Duration BackOff(int32_t failures) const;
+
   Token next_token() const { return next_token_; }
   int64_t queued() const { return static_cast<int64_t>(trials_.size()) - running_; }
   int64_t running() const { return running_; }
@@ -304,7 +307,6 @@ class Scheduler {
   TrialChange FailTemporarily(Trial& trial, const std::string& worker, int64_t step,
                               absl::string_view reason, absl::Time now);
   TrialChange SplitPack(Trial& trial, const Lease& lease, absl::string_view reason);
-  absl::Duration BackOff(int32_t failures) const;
   // What a trial that could be leased waits for.
   std::string PlaceInQueue(const ScheduledTrial& trial) const;
 

@@ -10,8 +10,9 @@
 namespace lengthwise::server {
 
 ArtifactUpload* ArtifactUpload::Start(Coordinator& coordinator, WorkPool& pool,
-                                      OpenStreams& streams) {
-  std::shared_ptr<ArtifactUpload> upload(new ArtifactUpload(coordinator, pool, streams));
+                                      OpenStreams& streams, std::string caller) {
+  std::shared_ptr<ArtifactUpload> upload(
+      new ArtifactUpload(coordinator, pool, streams, std::move(caller)));
   upload->self_ = upload;
   streams.Add(upload);
   upload->Read();
@@ -84,7 +85,7 @@ absl::Status ArtifactUpload::TakeMessage() {
       if (writer_ != nullptr) return InvalidField("header", "comes twice; accepted: first only");
       if (absl::Status status = CheckArtifactHeader(request_.header()); !status.ok()) return status;
       absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> writer =
-          coordinator_.WriteArtifact(request_.header());
+          coordinator_.WriteArtifact(request_.header(), caller_);
       if (!writer.ok()) return writer.status();
       writer_ = *std::move(writer);
       expected_bytes_ = request_.header().size_bytes();

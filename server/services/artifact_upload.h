@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "grpcpp/support/server_callback.h"
@@ -20,8 +22,9 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
                              public StoppableStream,
                              public std::enable_shared_from_this<ArtifactUpload> {
  public:
-  // All three outlive the stream.
-  static ArtifactUpload* Start(Coordinator& coordinator, WorkPool& pool, OpenStreams& streams);
+  // All three outlive the stream. `caller` is the principal that opened it.
+  static ArtifactUpload* Start(Coordinator& coordinator, WorkPool& pool, OpenStreams& streams,
+                               std::string caller);
 
   void Stop(const absl::Status& reason) override;
 
@@ -34,8 +37,8 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   // A read is about to be started, is outstanding, its message is taken; all is over.
   enum class Phase { kStarting, kReading, kTaking, kFinished };
 
-  ArtifactUpload(Coordinator& coordinator, WorkPool& pool, OpenStreams& streams)
-      : coordinator_(coordinator), pool_(pool), streams_(streams) {}
+  ArtifactUpload(Coordinator& coordinator, WorkPool& pool, OpenStreams& streams, std::string caller)
+      : coordinator_(coordinator), pool_(pool), streams_(streams), caller_(std::move(caller)) {}
 
   void Read();
   // On the pool: takes `request_`, or the end of the client's messages when `!ok`.
@@ -49,6 +52,7 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   Coordinator& coordinator_;
   WorkPool& pool_;
   OpenStreams& streams_;
+  const std::string caller_;
   std::shared_ptr<ArtifactUpload> self_;  // gRPC's ownership; released by OnDone
 
   // Touched by Take alone, but for request_, which is gRPC's while reading.

@@ -8,8 +8,9 @@
 
 namespace lengthwise::server {
 
-EventStream* EventStream::Start(Coordinator& coordinator, OpenStreams& streams) {
-  std::shared_ptr<EventStream> stream(new EventStream(coordinator, streams));
+EventStream* EventStream::Start(Coordinator& coordinator, OpenStreams& streams,
+                                std::string caller) {
+  std::shared_ptr<EventStream> stream(new EventStream(coordinator, streams, std::move(caller)));
   stream->self_ = stream;
   streams.Add(stream);
   stream->Proceed();
@@ -42,7 +43,7 @@ void EventStream::OnReadDone(bool ok) {
   if (ok) {
     MakePrintable(request);
     coordinator_.StoreEvents(
-        std::move(request),
+        std::move(request), caller_,
         [self = shared_from_this(), index](absl::StatusOr<v1::StreamEventsResponse> answer) {
           self->OnStored(index, std::move(answer));
         });

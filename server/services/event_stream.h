@@ -12,6 +12,8 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,8 +32,8 @@ class EventStream final
  public:
   static constexpr int64_t kMaxInFlight = 16;
 
-  // Both outlive the stream.
-  static EventStream* Start(Coordinator& coordinator, OpenStreams& streams);
+  // Both outlive the stream. `caller` is the principal that opened it.
+  static EventStream* Start(Coordinator& coordinator, OpenStreams& streams, std::string caller);
 
   void Stop(const absl::Status& reason) override;
 
@@ -42,8 +44,8 @@ class EventStream final
   void OnDone() override;
 
  private:
-  EventStream(Coordinator& coordinator, OpenStreams& streams)
-      : coordinator_(coordinator), streams_(streams) {}
+  EventStream(Coordinator& coordinator, OpenStreams& streams, std::string caller)
+      : coordinator_(coordinator), streams_(streams), caller_(std::move(caller)) {}
 
   // The answer to request number `index`.
   void OnStored(int64_t index, absl::StatusOr<v1::StreamEventsResponse> answer);
@@ -52,6 +54,7 @@ class EventStream final
 
   Coordinator& coordinator_;
   OpenStreams& streams_;
+  const std::string caller_;
   std::shared_ptr<EventStream> self_;  // gRPC's ownership; released by OnDone
   v1::StreamEventsRequest request_;    // gRPC's while reading_
   v1::StreamEventsResponse response_;  // gRPC's while writing_

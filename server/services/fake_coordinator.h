@@ -93,20 +93,22 @@ class FakeCoordinator : public Coordinator {
                         Callback<v1::DeleteExperimentResponse> done) override;
   void CancelTrial(v1::CancelTrialRequest request, std::string caller,
                    Callback<v1::Trial> done) override;
-  void RegisterWorker(v1::RegisterWorkerRequest request,
+  void RegisterWorker(v1::RegisterWorkerRequest request, std::string caller,
                       Callback<v1::RegisterWorkerResponse> done) override;
   // Answers when the coordinator stops, unless `wait` is zero.
-  void AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
+  void AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
+                    std::function<bool()> given_up,
                     Callback<v1::AcquireLeaseResponse> done) override;
-  void Heartbeat(v1::HeartbeatRequest request, Callback<v1::HeartbeatResponse> done) override;
-  void ReleaseLease(v1::ReleaseLeaseRequest request,
+  void Heartbeat(v1::HeartbeatRequest request, std::string caller,
+                 Callback<v1::HeartbeatResponse> done) override;
+  void ReleaseLease(v1::ReleaseLeaseRequest request, std::string caller,
                     Callback<v1::ReleaseLeaseResponse> done) override;
   // Acknowledges the last sequence number of the request.
-  void StoreEvents(v1::StreamEventsRequest request,
+  void StoreEvents(v1::StreamEventsRequest request, std::string caller,
                    Callback<v1::StreamEventsResponse> done) override;
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteArtifact(
-      const v1::UploadArtifactRequest::Header& header) override;
-  absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request,
+      const v1::UploadArtifactRequest::Header& header, std::string caller) override;
+  absl::Status ReadArtifact(const v1::DownloadArtifactRequest& request, absl::string_view caller,
                             const std::function<bool(absl::string_view)>& take) override;
   absl::Status ReadModel(absl::string_view trial,
                          const std::function<bool(v1::DownloadModelResponse)>& take) override;

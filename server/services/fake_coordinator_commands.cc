@@ -95,7 +95,7 @@ void FakeCoordinator::CancelTrial(v1::CancelTrialRequest request, std::string ca
   done(absl::FailedPreconditionError(absl::StrCat(request.name(), " ended already")));
 }
 
-void FakeCoordinator::RegisterWorker(v1::RegisterWorkerRequest request,
+void FakeCoordinator::RegisterWorker(v1::RegisterWorkerRequest request, std::string caller,
                                      Callback<v1::RegisterWorkerResponse> done) {
   {
     platform::MutexLock lock(mutex_);
@@ -106,7 +106,8 @@ void FakeCoordinator::RegisterWorker(v1::RegisterWorkerRequest request,
   done(std::move(response));
 }
 
-void FakeCoordinator::AcquireLease(v1::AcquireLeaseRequest request, std::function<bool()> given_up,
+void FakeCoordinator::AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
+                                   std::function<bool()> given_up,
                                    Callback<v1::AcquireLeaseResponse> done) {
   if (request.wait().seconds() > 0) {
     {
@@ -120,12 +121,12 @@ void FakeCoordinator::AcquireLease(v1::AcquireLeaseRequest request, std::functio
   done(std::move(response));
 }
 
-void FakeCoordinator::Heartbeat(v1::HeartbeatRequest request,
+void FakeCoordinator::Heartbeat(v1::HeartbeatRequest request, std::string caller,
                                 Callback<v1::HeartbeatResponse> done) {
   done(absl::NotFoundError(absl::StrCat("worker ", request.worker_id(), " is not registered")));
 }
 
-void FakeCoordinator::ReleaseLease(v1::ReleaseLeaseRequest request,
+void FakeCoordinator::ReleaseLease(v1::ReleaseLeaseRequest request, std::string caller,
                                    Callback<v1::ReleaseLeaseResponse> done) {
   {
     platform::MutexLock lock(mutex_);
@@ -134,7 +135,7 @@ void FakeCoordinator::ReleaseLease(v1::ReleaseLeaseRequest request,
   done(v1::ReleaseLeaseResponse());
 }
 
-void FakeCoordinator::StoreEvents(v1::StreamEventsRequest request,
+void FakeCoordinator::StoreEvents(v1::StreamEventsRequest request, std::string caller,
                                   Callback<v1::StreamEventsResponse> done) {
   absl::StatusOr<v1::StreamEventsResponse> result = v1::StreamEventsResponse();
   result->set_lease_id(request.lease_id());
@@ -196,7 +197,7 @@ class FakeCoordinator::FakeWriter : public ArtifactWriter {
 };
 
 absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> FakeCoordinator::WriteArtifact(
-    const v1::UploadArtifactRequest::Header& header) {
+    const v1::UploadArtifactRequest::Header& header, std::string caller) {
   if (header.fencing_token() == 0) return absl::PermissionDeniedError("stale fencing token 0");
   return std::make_unique<FakeWriter>(*this, header.sha256());
 }

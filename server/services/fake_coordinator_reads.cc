@@ -26,6 +26,7 @@ class FakeCoordinator::FakeSubscription : public Subscription {
 };
 
 absl::Status FakeCoordinator::ReadArtifact(const v1::DownloadArtifactRequest& request,
+                                           absl::string_view caller,
                                            const std::function<bool(absl::string_view)>& take) {
   const std::map<std::string, std::string> all = artifacts();
   const auto found = all.find(request.sha256());

@@ -36,7 +36,8 @@ grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerCont
     return Answer(context, status);
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.RegisterWorker(Printable(*request), AnswerLater(reactor, response));
+  coordinator_.RegisterWorker(Printable(*request), caller->principal,
+                              AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -56,7 +57,8 @@ grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContex
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   // The context lives until the answer.
   coordinator_.AcquireLease(
-      *request, [context] { return context->IsCancelled(); }, AnswerLater(reactor, response));
+      *request, caller->principal, [context] { return context->IsCancelled(); },
+      AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -67,7 +69,7 @@ grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* 
       gate_.Admit(*context, "lengthwise.v1.WorkerService/Heartbeat", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.Heartbeat(Printable(*request), AnswerLater(reactor, response));
+  coordinator_.Heartbeat(Printable(*request), caller->principal, AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -78,7 +80,7 @@ grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContex
       gate_.Admit(*context, "lengthwise.v1.WorkerService/ReleaseLease", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.ReleaseLease(Printable(*request), AnswerLater(reactor, response));
+  coordinator_.ReleaseLease(Printable(*request), caller->principal, AnswerLater(reactor, response));
   return reactor;
 }
 
@@ -90,7 +92,9 @@ WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
     return new RefusedStream<
         grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
         admission.status());
-  return streams_.Keep(EventStream::Start(coordinator_, streams_), *std::move(admission));
+  // Before the admission is moved, which an argument beside it would not be sure of.
+  EventStream* stream = EventStream::Start(coordinator_, streams_, admission->caller.principal);
+  return streams_.Keep(stream, *std::move(admission));
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
@@ -100,8 +104,9 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
   if (!admission.ok())
     return new RefusedStream<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
         admission.status());
-  return streams_.Keep(ArtifactUpload::Start(coordinator_, transfers_.pool, streams_),
-                       *std::move(admission));
+  ArtifactUpload* upload =
+      ArtifactUpload::Start(coordinator_, transfers_.pool, streams_, admission->caller.principal);
+  return streams_.Keep(upload, *std::move(admission));
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
@@ -112,11 +117,12 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadA
     return new RefusedStream<grpc::ServerWriteReactor<v1::DownloadArtifactResponse>>(
         admission.status());
   using Stream = PushStream<v1::DownloadArtifactResponse>;
-  auto produce = [this, request = *request](const Stream::Send& send) -> absl::Status {
+  auto produce = [this, request = *request,
+                  caller = admission->caller.principal](const Stream::Send& send) -> absl::Status {
     absl::Status status = CheckTrialName("trial", request.trial());
     if (status.ok()) status = CheckSha256("sha256", request.sha256());
     if (!status.ok()) return status;
-    return coordinator_.ReadArtifact(request, [&](absl::string_view chunk) {
+    return coordinator_.ReadArtifact(request, caller, [&](absl::string_view chunk) {
       v1::DownloadArtifactResponse response;
       response.set_data(std::string(chunk));
       return send(std::move(response));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -50,6 +51,10 @@ class MemoryReader : public Base {
       if (!request_id.empty() && record.request_id == request_id) return Optional(&record);
     }
     return std::nullopt;
+  }
+  absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(
+      absl::string_view request_id) override {
+    return Optional(data().deleted_requests.Find(std::string(request_id)));
   }
   absl::StatusOr<bool> WasDeleted(absl::string_view id) override {
     // Ids are a name and a number, which are given in turn and never again.
@@ -122,12 +127,16 @@ class MemoryReader : public Base {
     }
     return trials;
   }
-  absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) override {
+  absl::StatusOr<std::vector<int64_t>> ListTrialsInStates(
+      int64_t experiment, absl::Span<const v1::TrialState> states) override {
     std::vector<int64_t> keys;
     for (const auto& [key, trial] : data().trials.rows()) {
-      const bool unended = trial.state == v1::QUEUED || trial.state == v1::RUNNING;
-      if (trial.experiment == experiment && unended) keys.push_back(key);
+      const bool wanted = absl::c_linear_search(states, trial.state);
+      if (trial.experiment == experiment && wanted) keys.push_back(key);
     }
+    absl::c_stable_sort(keys, [&](int64_t a, int64_t b) {
+      return data().trials.Find(a)->state > data().trials.Find(b)->state;
+    });
     return keys;
   }
   absl::Status ForEachUnendedTrial(
@@ -414,6 +423,13 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
     for (const PackRecord& pack : *packs) data_->packs.Erase(pack.key, journal_);
     data_->experiment_keys.Erase(id, journal_);
     data_->experiments.Erase(key, journal_);
+    return absl::OkStatus();
+  }
+  absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) override {
+    data_->deleted_requests.Put(
+        experiment.request_id,
+        {.request_fingerprint = experiment.request_fingerprint, .experiment_id = experiment.id},
+        journal_);
     return absl::OkStatus();
   }
 

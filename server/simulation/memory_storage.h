@@ -65,6 +65,7 @@ struct MemoryData {
   Table<std::string, int64_t> counters;  // last key or number given, by what
   Table<int64_t, ExperimentRecord> experiments;
   Table<std::string, int64_t> experiment_keys;  // by id
+  Table<std::string, DeletedRequest> deleted_requests;
   Table<int64_t, PackRecord> packs;
   Table<int64_t, TrialRecord> trials;
   Table<TrialId, int64_t> trial_keys;
@@ -82,6 +83,7 @@ class MemoryStorage : public Storage {
   StorageWriter& writer() override;
   absl::StatusOr<std::unique_ptr<StorageReader>> Read() override;
   int64_t SizeBytes() const override { return 0; }
+  const LeaseKey& lease_key() const override { return lease_key_; }
 
   // The next commit fails, and stores nothing.
   void FailNextCommit();
@@ -94,6 +96,7 @@ class MemoryStorage : public Storage {
  private:
   class Writer;
 
+  const LeaseKey lease_key_ = {.key = "the key of the store in memory"};
   std::shared_ptr<MemoryData> data_;
   std::unique_ptr<Writer> writer_;
 };

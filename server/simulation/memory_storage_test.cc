@@ -17,6 +17,7 @@ class OpenedAgain : public Storage {
   StorageWriter& writer() override { return storage_->writer(); }
   absl::StatusOr<std::unique_ptr<StorageReader>> Read() override { return storage_->Read(); }
   int64_t SizeBytes() const override { return storage_->SizeBytes(); }
+  const LeaseKey& lease_key() const override { return storage_->lease_key(); }
 
  private:
   const std::shared_ptr<MemoryStorage> storage_;

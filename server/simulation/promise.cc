@@ -134,6 +134,7 @@ void Promise::CheckHistory(const MemoryData& data, const TrialRecord& trial) {
   ++successes_;
   const std::string what = absl::StrCat(trial.experiment_id, "/", trial.id);
   int64_t step = 0;
+  int64_t checkpoint = 0;
   int outcomes = 0;
   bool ended = false;
   for (const EventRecord& record : *data.events.Find(trial.key)) {
@@ -150,12 +151,14 @@ void Promise::CheckHistory(const MemoryData& data, const TrialRecord& trial) {
       step = event.step();
     } else if (event.has_checkpoint()) {
       if (event.step() != step) return Break(what + ": a checkpoint spans a point");
+      checkpoint = step;
     } else if (event.has_outcome()) {
       ++outcomes;
       ended = true;
       if (event.outcome().kind() != v1::Outcome::COMPLETED) {
         return Break(what + ": an outcome that was not accepted");
       }
+      if (checkpoint != step) return Break(what + " succeeded without its model");
     }
   }
   if (outcomes != 1) Break(absl::StrCat(what, " has ", outcomes, " results"));

@@ -19,6 +19,7 @@ constexpr absl::Duration kAnswerTimeout = absl::Seconds(3);
 SimulatedWorker::SimulatedWorker(int number, Timeline& timeline, const Weather& weather,
                                  Network& network, SimulatedServer& server)
     : number_(number),
+      principal_(absl::StrCat("principal-", number % 3)),
       memory_(number % 2 == 0 ? 4 : 8),
       timeline_(timeline),
       weather_(weather),
@@ -83,6 +84,7 @@ void SimulatedWorker::Beat() {
     Register();
   } else {
     Heartbeat();
+    if (timeline_.Chance(20)) Intrude();
     const bool asking = timeline_.now() - asked_ < kAnswerTimeout;
     if (!lease_.has_value() && !leaving_ && !asking) Ask();
   }
@@ -91,13 +93,55 @@ void SimulatedWorker::Beat() {
   });
 }
 
+void SimulatedWorker::Intrude() {
+  if (!lease_.has_value()) return;
+  const std::string guess = absl::StrCat("lease-", lease_->fencing_token());
+  const std::string other = absl::StrCat("principal-", number_ % 3 + 1);
+  v1::StreamEventsRequest events;
+  events.set_fencing_token(lease_->fencing_token());
+  v1::Event& event = *events.add_events();
+  event.set_trial(trials_[0].leased.trial());
+  event.set_attempt(trials_[0].leased.attempt());
+  event.set_sequence(trials_[0].sequence + 1);
+  event.mutable_outcome()->set_kind(v1::Outcome::FAILED_PERMANENTLY);
+  v1::ReleaseLeaseRequest release;
+  release.set_worker_id(id_);
+  release.set_fencing_token(lease_->fencing_token());
+  const auto intrude = [this, events, release](Engine& engine, const std::string& id,
+                                               const std::string& principal) {
+    v1::StreamEventsRequest write = events;
+    write.set_lease_id(id);
+    const auto stored = engine.StoreEvents(write, principal);
+    if (!stored.ok() || stored->refusal() != v1::StreamEventsResponse::STALE_LEASE) {
+      server_.promise().Break(absl::StrCat(principal, " wrote with ", id, ", another's lease"));
+    }
+    v1::ReleaseLeaseRequest give_back = release;
+    give_back.set_lease_id(id);
+    if (!absl::IsPermissionDenied(engine.ReleaseLease(give_back, principal).status())) {
+      server_.promise().Break(absl::StrCat(principal, " gave back ", id, ", another's lease"));
+    }
+  };
+  v1::HeartbeatRequest heartbeat;
+  heartbeat.set_worker_id(id_);
+  Call<v1::HeartbeatResponse>(
+      [this, intrude, heartbeat, guess, other, id = lease_->lease_id()](Engine& engine) {
+        intrude(engine, id, other);
+        intrude(engine, guess, other);
+        intrude(engine, guess, principal_);
+        const auto response = engine.Heartbeat(heartbeat, other);
+        if (response.ok()) server_.promise().Break(absl::StrCat(other, " spoke for ", id_));
+        return response;
+      },
+      [](const auto&) {});
+}
+
 void SimulatedWorker::Register() {
   v1::RegisterWorkerRequest request;
   request.mutable_worker()->set_worker_id(id_);
   request.mutable_worker()->set_max_pack_size(kMaxPackSize);
   request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
   Call<v1::RegisterWorkerResponse>(
-      [request](Engine& engine) { return engine.RegisterWorker(request); },
+      [this, request](Engine& engine) { return engine.RegisterWorker(request, principal_); },
       [this](const auto& response) {
         registered_ = response.ok();
         if (registered_ && !lease_.has_value()) Ask();
@@ -109,7 +153,7 @@ void SimulatedWorker::Ask() {
   Call<v1::AcquireLeaseResponse>(
       [this, id = id_](Engine& engine) {
         const Promise::Choice choice = Promise::ChoiceOf(server_.data(), timeline_.now());
-        const auto response = engine.AcquireLease(id);
+        const auto response = engine.AcquireLease(id, principal_);
         if (response.ok()) server_.promise().CheckLease(server_.data(), choice, *response);
         return response;
       },
@@ -153,11 +197,12 @@ void SimulatedWorker::Heartbeat() {
       capacity.set_max_pack_size(static_cast<int32_t>(std::max<int64_t>(1, memory_ / need)));
     }
   }
-  Call<v1::HeartbeatResponse>([request](Engine& engine) { return engine.Heartbeat(request); },
-                              [this](const absl::StatusOr<v1::HeartbeatResponse>& response) {
-                                if (absl::IsNotFound(response.status())) registered_ = false;
-                                if (response.ok()) Apply(*response);
-                              });
+  Call<v1::HeartbeatResponse>(
+      [this, request](Engine& engine) { return engine.Heartbeat(request, principal_); },
+      [this](const absl::StatusOr<v1::HeartbeatResponse>& response) {
+        if (absl::IsNotFound(response.status())) registered_ = false;
+        if (response.ok()) Apply(*response);
+      });
 }
 
 void SimulatedWorker::Apply(const v1::HeartbeatResponse& response) {
@@ -231,6 +276,7 @@ void SimulatedWorker::Advance(RunningTrial& trial) {
   if (trial.nature == Nature::kDiverges) {
     return EmitOutcome(trial, v1::Outcome::FAILED_PERMANENTLY, "the loss was nan");
   }
+  EmitCheckpoint(trial);
   EmitOutcome(trial, v1::Outcome::COMPLETED, "");
 }
 
@@ -294,7 +340,7 @@ void SimulatedWorker::Send(RunningTrial& trial) {
             }
           }
         }
-        const auto response = engine.StoreEvents(request);
+        const auto response = engine.StoreEvents(request, principal_);
         if (response.ok()) server_.promise().CheckEvents(before, last, request, *response);
         return response;
       },
@@ -339,8 +385,9 @@ void SimulatedWorker::GiveBack() {
   request.set_fencing_token(lease_->fencing_token());
   request.set_reason(draining_);
   // Said once; a lease whose release was lost expires.
-  Call<v1::ReleaseLeaseResponse>([request](Engine& engine) { return engine.ReleaseLease(request); },
-                                 [](const auto&) {});
+  Call<v1::ReleaseLeaseResponse>(
+      [this, request](Engine& engine) { return engine.ReleaseLease(request, principal_); },
+      [](const auto&) {});
   DropLease();
 }
 

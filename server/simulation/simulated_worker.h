@@ -45,6 +45,8 @@ class SimulatedWorker {
   void Call(std::function<absl::StatusOr<Response>(Engine&)> command,
             std::function<void(const absl::StatusOr<Response>&)> take);
 
+  // Others show this worker's lease, or a guess of it, or name the worker: all are refused.
+  void Intrude();
   void Register();
   void Ask();
   void Heartbeat();
@@ -63,6 +65,7 @@ class SimulatedWorker {
   void DropLease();
 
   const int number_;
+  const std::string principal_;
   const int64_t memory_;
   Timeline& timeline_;
   const Weather& weather_;

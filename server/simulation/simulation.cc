@@ -103,8 +103,13 @@ void Simulation::Act() {
       return Cancel(id);
     case 1:
     case 2:
-    case 3:
-      return Retry(id);
+    case 3: {
+      v1::RetryTrialsRequest request;
+      request.set_name(timeline_.Chance(2) ? ExperimentName(id) : TrialName(id, AnyTrial(id)));
+      request.add_states(v1::FAILED);
+      if (timeline_.Chance(2)) request.add_states(v1::CANCELLED);
+      return Retry(request, AnyUser(), SmallParts());
+    }
     case 4:
       return Extend(id);
     default:
@@ -128,7 +133,10 @@ void Simulation::Submit() {
   const auto post = [this, submission] {
     server_->Post([this, submission](Engine& engine) -> SimulatedServer::Answer {
       const auto response = engine.CreateExperiment(submission);
-      if (!response.ok()) promise_.Break(std::string(response.status().message()));
+      // What was deleted meanwhile is not created again.
+      if (!response.ok() && !absl::IsFailedPrecondition(response.status())) {
+        promise_.Break(std::string(response.status().message()));
+      }
       return [this, request = submission.experiment.request_id, response] {
         if (response.ok()) {
           promise_.Created(request, *ParseExperimentName(response->experiment().name()));
@@ -137,8 +145,9 @@ void Simulation::Submit() {
     });
   };
   post();
-  // A user who has heard nothing asks again, at once: before anything could be deleted.
+  // A user who has heard nothing asks again, at once or much later.
   if (timeline_.Chance(4)) post();
+  if (timeline_.Chance(4)) timeline_.After(timeline_.Between(1'000, 600'000), post);
 }
 
 void Simulation::Extend(const std::string& id) {
@@ -169,32 +178,42 @@ void Simulation::Extend(const std::string& id) {
   });
 }
 
+std::shared_ptr<Parts> Simulation::SmallParts() {
+  auto parts = std::make_shared<Parts>();
+  parts->trials_at_once = 2;
+  return parts;
+}
+
 void Simulation::Cancel(const std::string& id) {
-  const std::string trial = AnyTrial(id);
   const std::string user = AnyUser();
-  const bool all = timeline_.Chance(3);
-  server_->Post([id, trial, user, all](Engine& engine) -> SimulatedServer::Answer {
-    if (all) {
-      v1::CancelExperimentRequest request;
-      request.set_name(ExperimentName(id));
-      engine.CancelExperiment(request, user).status().IgnoreError();
-    } else {
-      v1::CancelTrialRequest request;
-      request.set_name(TrialName(id, trial));
-      engine.CancelTrial(request, user).status().IgnoreError();
-    }
+  if (timeline_.Chance(3)) {
+    v1::CancelExperimentRequest request;
+    request.set_name(ExperimentName(id));
+    return CancelAll(request, user, SmallParts());
+  }
+  v1::CancelTrialRequest request;
+  request.set_name(TrialName(id, AnyTrial(id)));
+  server_->Post([request, user](Engine& engine) -> SimulatedServer::Answer {
+    engine.CancelTrial(request, user).status().IgnoreError();
     return nullptr;
   });
 }
 
-void Simulation::Retry(const std::string& id) {
-  v1::RetryTrialsRequest request;
-  request.set_name(timeline_.Chance(2) ? ExperimentName(id) : TrialName(id, AnyTrial(id)));
-  request.add_states(v1::FAILED);
-  if (timeline_.Chance(2)) request.add_states(v1::CANCELLED);
-  server_->Post([request, user = AnyUser()](Engine& engine) -> SimulatedServer::Answer {
-    engine.RetryTrials(request, user).status().IgnoreError();
-    return nullptr;
+void Simulation::CancelAll(const v1::CancelExperimentRequest& request, const std::string& user,
+                           const std::shared_ptr<Parts>& parts) {
+  server_->Post([this, request, user, parts](Engine& engine) -> SimulatedServer::Answer {
+    const auto response = engine.CancelExperiment(request, user, *parts);
+    if (!response.ok() || response->has_value()) return nullptr;
+    return [this, request, user, parts] { CancelAll(request, user, parts); };
+  });
+}
+
+void Simulation::Retry(const v1::RetryTrialsRequest& request, const std::string& user,
+                       const std::shared_ptr<Parts>& parts) {
+  server_->Post([this, request, user, parts](Engine& engine) -> SimulatedServer::Answer {
+    const auto response = engine.RetryTrials(request, user, *parts);
+    if (!response.ok() || response->has_value()) return nullptr;
+    return [this, request, user, parts] { Retry(request, user, parts); };
   });
 }
 

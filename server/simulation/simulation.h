@@ -49,7 +49,12 @@ class Simulation {
   void Submit();
   void Extend(const std::string& id);
   void Cancel(const std::string& id);
-  void Retry(const std::string& id);
+  void CancelAll(const v1::CancelExperimentRequest& request, const std::string& user,
+                 const std::shared_ptr<Parts>& parts);
+  void Retry(const v1::RetryTrialsRequest& request, const std::string& user,
+             const std::shared_ptr<Parts>& parts);
+  // Of a command: small ones, so that others come between.
+  static std::shared_ptr<Parts> SmallParts();
   void Delete(const std::string& id);
   void Damage();
   // Any experiment that is there; empty: none.

@@ -17,6 +17,8 @@ inline absl::Time NoTime() { return absl::UnixEpoch(); }
 struct ExperimentRecord {
   int64_t key = 0;
   // "<name>-<number>", given by the store: numbers count from 1 for each name and never come again.
+  // In a store that was restored from a backup, "<name>-<number>.<tag>" with the restore's tag:
+  // what the numbers were given to after the backup is not known.
   std::string id;
   std::string name;
   // Unique where it is not empty.
@@ -107,6 +109,21 @@ struct EventRecord {
   int kind = 0;
   // Serialized v1::Event without the fields above and without the trial's name.
   std::string payload;
+};
+
+// The request that created an experiment which was deleted.
+struct DeletedRequest {
+  std::string request_fingerprint;
+  std::string experiment_id;
+};
+
+// What lease ids are made of (lease_ids.h). Given once, when the store is made or brought up to
+// date.
+struct LeaseKey {
+  // Random; as secret as the store.
+  std::string key;
+  // Leases before this token are those of an older program, whose ids were not made of the key.
+  int64_t first_token = 1;
 };
 
 struct LeaseRecord {

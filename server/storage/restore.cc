@@ -8,11 +8,13 @@
 #include "platform/bulk_files.h"
 #include "platform/files.h"
 #include "platform/log.h"
+#include "platform/random.h"
 #include "platform/sha256.h"
 #include "server/storage/backup.h"
 #include "server/storage/backup_manifest.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_copy.h"
+#include "server/storage/sqlite_schema.h"
 
 namespace lengthwise::server {
 namespace {
@@ -40,15 +42,22 @@ absl::Status CopyChecked(const std::string& from, const std::string& to, int64_t
   return absl::OkStatus();
 }
 
+// What the server gave out after the backup is not known: nothing of it is given again. Fencing
+// tokens and positions go on far beyond it, ids of experiments get a tag.
 absl::Status LeaveOutNumbers(const std::string& database) {
+  const absl::StatusOr<std::string> tag = platform::RandomHex(6);
+  if (!tag.ok()) return tag.status();
   absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
       SqliteConnection::Open(database, /*read_only=*/false);
   if (!opened.ok()) return opened.status();
+  if (absl::Status status = Migrate(**opened); !status.ok()) return status;
   return (*opened)->Execute(absl::StrCat(
+      "BEGIN IMMEDIATE; INSERT INTO restores (tag, time) VALUES ('", *tag,
+      "', CAST(strftime('%s', 'now') AS INTEGER) * 1000000); "
       "INSERT INTO sqlite_sequence (name, seq) SELECT column1, 0 FROM (VALUES ('leases'), "
       "('events')) WHERE column1 NOT IN (SELECT name FROM sqlite_sequence); "
       "UPDATE sqlite_sequence SET seq = seq + ",
-      kNumbersLeftOut, " WHERE name IN ('leases', 'events');"));
+      kNumbersLeftOut, " WHERE name IN ('leases', 'events'); COMMIT;"));
 }
 
 absl::Status Copy(const std::string& backup, const BackupManifest& manifest,

@@ -156,18 +156,34 @@ absl::StatusOr<std::optional<ExperimentRecord>> SqliteReader<Base>::FindRequest(
 }
 
 template <typename Base>
+absl::StatusOr<std::optional<DeletedRequest>> SqliteReader<Base>::FindDeletedRequest(
+    absl::string_view request_id) {
+  return First<DeletedRequest>(
+      connection_.Query("SELECT request_fingerprint, experiment_id FROM deleted_requests "
+                        "WHERE request_id = ?1",
+                        request_id),
+      [](const SqliteStatement& row) {
+        return DeletedRequest{.request_fingerprint = row.String(0), .experiment_id = row.String(1)};
+      });
+}
+
+template <typename Base>
 absl::StatusOr<bool> SqliteReader<Base>::WasDeleted(absl::string_view id) {
   const size_t dash = id.rfind('-');
+  if (dash == absl::string_view::npos) return false;
+  // "<number>" or "<number>.<tag>".
+  const absl::string_view given = id.substr(dash + 1);
+  const size_t dot = given.find('.');
+  const absl::string_view tag = dot == absl::string_view::npos ? "" : given.substr(dot + 1);
   int64_t number = 0;
-  if (dash == absl::string_view::npos || !absl::SimpleAtoi(id.substr(dash + 1), &number)) {
-    return false;
-  }
+  if (!absl::SimpleAtoi(given.substr(0, dot), &number)) return false;
   // Numbers of a name are given in turn and never again.
   const absl::StatusOr<int64_t> count =
       Number(connection_.Query("SELECT count(*) FROM experiment_names WHERE name = ?1 "
                                "AND ?2 BETWEEN 1 AND last_number "
+                               "AND (?4 = '' OR EXISTS (SELECT 1 FROM restores WHERE tag = ?4)) "
                                "AND NOT EXISTS (SELECT 1 FROM experiments WHERE id = ?3)",
-                               id.substr(0, dash), number, id));
+                               id.substr(0, dash), number, id, tag));
   if (!count.ok()) return count.status();
   return *count > 0;
 }
@@ -236,11 +252,14 @@ absl::StatusOr<std::vector<TrialRecord>> SqliteReader<Base>::ListTrials(int64_t 
 }
 
 template <typename Base>
-absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListUnendedTrials(int64_t experiment) {
+absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListTrialsInStates(
+    int64_t experiment, absl::Span<const v1::TrialState> states) {
+  int64_t wanted = 0;  // a bit for each
+  for (const v1::TrialState state : states) wanted |= int64_t{1} << state;
   return All<int64_t>(
-      connection_.Query("SELECT key FROM trials WHERE experiment = ?1 AND state IN (1, 2) "
-                        "ORDER BY key",
-                        experiment),
+      connection_.Query("SELECT key FROM trials WHERE experiment = ?1 AND (?2 >> state) & 1 "
+                        "ORDER BY state DESC, key",
+                        experiment, wanted),
       ReadKey);
 }
 

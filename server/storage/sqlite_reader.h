@@ -21,6 +21,8 @@ class SqliteReader : public Base {
   absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) override;
   absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
       absl::string_view request_id) override;
+  absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(
+      absl::string_view request_id) override;
   absl::StatusOr<bool> WasDeleted(absl::string_view id) override;
   absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,
                                                        absl::string_view trial_id) override;
@@ -33,7 +35,8 @@ class SqliteReader : public Base {
   absl::StatusOr<std::vector<TrialRecord>> ListTrials(int64_t experiment, int32_t first_index,
                                                       const TrialFilter& filter,
                                                       int64_t limit) override;
-  absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) override;
+  absl::StatusOr<std::vector<int64_t>> ListTrialsInStates(
+      int64_t experiment, absl::Span<const v1::TrialState> states) override;
   absl::Status ForEachUnendedTrial(
       const std::function<void(const TrialRecord&, const TrialPlacement&)>& take) override;
   absl::StatusOr<std::vector<LeaseRecord>> ListLeases() override;

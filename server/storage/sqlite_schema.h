@@ -12,7 +12,7 @@ namespace lengthwise::server {
 // What `PRAGMA application_id` says of our files ("Lnwz").
 inline constexpr int64_t kApplicationId = 0x4c6e777a;
 // The version that this program reads and writes.
-inline constexpr int64_t kSchemaVersion = 3;
+inline constexpr int64_t kSchemaVersion = 4;
 
 // Fewer unused pages than this are not worth giving back.
 inline constexpr int64_t kFewPages = 1024;

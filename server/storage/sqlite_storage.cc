@@ -11,6 +11,7 @@
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/mutex.h"
+#include "platform/random.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
 #include "server/storage/sqlite_writer.h"
@@ -27,14 +28,16 @@ constexpr int kCheckpointPages = 4000;
 class SqliteStorage : public Storage {
  public:
   SqliteStorage(std::string path, std::unique_ptr<SqliteConnection> connection,
-                const SqliteOptions& options)
+                const SqliteOptions& options, LeaseKey lease_key)
       : path_(std::move(path)),
         connection_(std::move(connection)),
-        writer_(*connection_, options.on_failed_sync) {}
+        writer_(*connection_, options.on_failed_sync),
+        lease_key_(std::move(lease_key)) {}
 
   StorageWriter& writer() override { return writer_; }
   absl::StatusOr<std::unique_ptr<StorageReader>> Read() override;
   int64_t SizeBytes() const override;
+  const LeaseKey& lease_key() const override { return lease_key_; }
 
   void GiveBack(std::unique_ptr<SqliteConnection> connection);
 
@@ -42,6 +45,7 @@ class SqliteStorage : public Storage {
   const std::string path_;
   const std::unique_ptr<SqliteConnection> connection_;
   SqliteWriter writer_;
+  const LeaseKey lease_key_;
   platform::Mutex mutex_;
   std::vector<std::unique_ptr<SqliteConnection>> idle_ ABSL_GUARDED_BY(mutex_);
 };
@@ -147,6 +151,25 @@ absl::Status ShrinkOnce(SqliteConnection& connection) {
   return absl::OkStatus();
 }
 
+// The key that the database has, or, where it has none yet, a new one.
+absl::StatusOr<LeaseKey> MakeLeaseKey(SqliteConnection& connection) {
+  const absl::StatusOr<std::string> random = platform::RandomHex(64);
+  if (!random.ok()) return random.status();
+  absl::Status status =
+      connection
+          .Query(
+              "INSERT INTO lease_keys SELECT ?1, coalesce((SELECT seq FROM sqlite_sequence WHERE "
+              "name = 'leases'), 0) + 1 WHERE NOT EXISTS (SELECT 1 FROM lease_keys)",
+              *random)
+          .Run();
+  if (!status.ok()) return status;
+  LeaseKey key;
+  SqliteStatement query = connection.Query("SELECT key, first_token FROM lease_keys");
+  if (query.Step()) key = {.key = query.String(0), .first_token = query.Int(1)};
+  if (!query.status().ok()) return query.status();
+  return key;
+}
+
 }  // namespace
 
 void StopProcess(const absl::Status& reason) {
@@ -192,7 +215,9 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
         connection.Execute(absl::StrCat("PRAGMA max_page_count = ", options.max_bytes / page_size));
   }
   if (!status.ok()) return status;
-  return std::make_unique<SqliteStorage>(path, *std::move(opened), options);
+  absl::StatusOr<LeaseKey> lease_key = MakeLeaseKey(connection);
+  if (!lease_key.ok()) return lease_key.status();
+  return std::make_unique<SqliteStorage>(path, *std::move(opened), options, *std::move(lease_key));
 }
 
 }  // namespace lengthwise::server

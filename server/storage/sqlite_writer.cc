@@ -54,16 +54,15 @@ absl::Status SqliteWriter::Commit() {
 }
 
 absl::Status SqliteWriter::InsertExperiment(ExperimentRecord& experiment) {
-  int64_t number = 0;
   {
     SqliteStatement query = connection_.Query(
         "INSERT INTO experiment_names VALUES (?1, 1) "
-        "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number",
+        "ON CONFLICT (name) DO UPDATE SET last_number = last_number + 1 RETURNING last_number || "
+        "coalesce((SELECT '.' || tag FROM restores ORDER BY number DESC LIMIT 1), '')",
         experiment.name);
-    if (query.Step()) number = query.Int(0);
+    if (query.Step()) experiment.id = absl::StrCat(experiment.name, "-", query.Bytes(0));
     if (absl::Status status = query.Run(); !status.ok()) return status;
   }
-  experiment.id = absl::StrCat(experiment.name, "-", number);
   absl::Status status =
       connection_
           .Query(
@@ -256,6 +255,13 @@ absl::StatusOr<bool> SqliteWriter::GiveBackSpace() {
   gave_space_back_ = true;
   may_have_space_ = true;
   return true;
+}
+
+absl::Status SqliteWriter::InsertDeletedRequest(const ExperimentRecord& experiment) {
+  return connection_
+      .Query("INSERT INTO deleted_requests VALUES (?1, ?2, ?3)", experiment.request_id,
+             experiment.request_fingerprint, experiment.id)
+      .Run();
 }
 
 }  // namespace lengthwise::server

@@ -30,6 +30,7 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   absl::Status DeleteLease(int64_t token) override;
   absl::Status DeleteExperiment(int64_t key) override;
   absl::StatusOr<bool> GiveBackSpace() override;
+  absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) override;
   bool HasChanges() const override;
 
  private:

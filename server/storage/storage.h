@@ -32,6 +32,9 @@ class StorageReader {
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindExperiment(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<ExperimentRecord>> FindRequest(
       absl::string_view request_id) = 0;
+  // The deleted experiment's that the request created.
+  virtual absl::StatusOr<std::optional<DeletedRequest>> FindDeletedRequest(
+      absl::string_view request_id) = 0;
   // Whether there was an experiment with this id, which was deleted.
   virtual absl::StatusOr<bool> WasDeleted(absl::string_view id) = 0;
   virtual absl::StatusOr<std::optional<TrialRecord>> FindTrial(absl::string_view experiment_id,
@@ -50,8 +53,10 @@ class StorageReader {
                                                               int32_t first_index,
                                                               const TrialFilter& filter,
                                                               int64_t limit) = 0;
-  // Keys of the trials that are QUEUED or RUNNING, ascending.
-  virtual absl::StatusOr<std::vector<int64_t>> ListUnendedTrials(int64_t experiment) = 0;
+  // Keys of the trials that are in one of the states: RUNNING ones before QUEUED ones, then
+  // ascending.
+  virtual absl::StatusOr<std::vector<int64_t>> ListTrialsInStates(
+      int64_t experiment, absl::Span<const v1::TrialState> states) = 0;
 
   // All QUEUED and then all RUNNING trials of all experiments, keys ascending.
   virtual absl::Status ForEachUnendedTrial(
@@ -132,6 +137,8 @@ class StorageWriter : public StorageReader {
   // system, as a transaction of its own. True when there is more to give back. Space that is likely
   // to be used again soon is kept.
   virtual absl::StatusOr<bool> GiveBackSpace() = 0;
+  // Keeps the experiment's request_id, which is not empty, beyond the experiment.
+  virtual absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) = 0;
   // True when the transaction has changed something.
   virtual bool HasChanges() const = 0;
 };
@@ -145,6 +152,7 @@ class Storage {
   // What is committed now. Keep it for short: it holds resources of the store.
   virtual absl::StatusOr<std::unique_ptr<StorageReader>> Read() = 0;
   virtual int64_t SizeBytes() const = 0;
+  virtual const LeaseKey& lease_key() const = 0;
 };
 
 }  // namespace lengthwise::server

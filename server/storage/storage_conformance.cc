@@ -407,6 +407,31 @@ TEST_P(StorageConformanceTest, RemembersWhichExperimentsWereDeleted) {
   }
 }
 
+TEST_P(StorageConformanceTest, RemembersRequestsWhoseExperimentWasDeleted) {
+  ExperimentRecord experiment = Insert("sort", 1);
+  experiment.request_id = "r";
+  experiment.request_fingerprint = "f";
+  EXPECT_EQ(*(*storage_->Read())->FindDeletedRequest("r"), std::nullopt);
+  ASSERT_TRUE(writer().Begin().ok());
+  ASSERT_TRUE(writer().DeleteExperiment(experiment.key).ok());
+  ASSERT_TRUE(writer().InsertDeletedRequest(experiment).ok());
+  ASSERT_TRUE(writer().Commit().ok());
+  Reopen();
+  const auto found = *(*storage_->Read())->FindDeletedRequest("r");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->request_fingerprint, "f");
+  EXPECT_EQ(found->experiment_id, "sort-1");
+}
+
+TEST_P(StorageConformanceTest, TheLeaseKeyStays) {
+  const LeaseKey key = storage_->lease_key();
+  EXPECT_GE(key.key.size(), 16u);
+  EXPECT_EQ(key.first_token, 1);
+  Reopen();
+  EXPECT_EQ(storage_->lease_key().key, key.key);
+  EXPECT_EQ(storage_->lease_key().first_token, 1);
+}
+
 TEST_P(StorageConformanceTest, CountsAndMeasuresEvents) {
   const ExperimentRecord experiment = Insert("sort", 1);
   const TrialRecord trial = Trial(experiment, 0);

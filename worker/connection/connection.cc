@@ -151,13 +151,14 @@ absl::StatusOr<v1::Lease> Connection::AcquireLease(absl::Duration wait) {
 
 absl::Status Connection::RunLease(v1::Lease lease) {
   LENGTHWISE_FAILPOINT("connection.lease.acquired");
-  platform::LogInfo(absl::StrCat("lease ", lease.lease_id(), ": running ",
+  platform::LogInfo(absl::StrCat("lease ", lease.fencing_token(), ": running ",
                                  Plural(lease.trials_size(), "trial"), ", the first is ",
                                  lease.trials(0).trial()));
   LeaseSession::Options session_options = options_.session;
   session_options.capacities = &capacities_;
   LeaseSession session(*stub_, std::move(lease), session_options);
-  const std::string id = session.lease().lease_id();
+  // Not its id, which is a secret.
+  const int64_t number = session.lease().fencing_token();
   {
     MutexLock lock(mutex_);
     session_ = &session;
@@ -174,7 +175,7 @@ absl::Status Connection::RunLease(v1::Lease lease) {
     presence_->SetSession(nullptr);
   }
   if (sent && session.IsComplete()) {
-    platform::LogInfo(absl::StrCat("lease ", id, ": done"));
+    platform::LogInfo(absl::StrCat("lease ", number, ": done"));
     return absl::OkStatus();
   }
   if (draining()) {
@@ -189,11 +190,11 @@ absl::Status Connection::RunLease(v1::Lease lease) {
     return absl::OkStatus();
   }
   if (!sent) {
-    platform::LogWarning(absl::StrCat("lease ", id, ": over before its trials ended"));
+    platform::LogWarning(absl::StrCat("lease ", number, ": over before its trials ended"));
     return absl::OkStatus();
   }
   if (status.ok()) status = absl::InternalError("the runner returned before its trials ended");
-  platform::LogError(absl::StrCat("lease ", id, ": ", status.ToString()));
+  platform::LogError(absl::StrCat("lease ", number, ": ", status.ToString()));
   ReleaseLease(session.lease(), absl::StrCat("the worker cannot run it: ", status.ToString()),
                options_.rpc_timeout);
   return status;
@@ -217,13 +218,13 @@ void Connection::ReleaseLease(const v1::Lease& lease, const std::string& reason,
     status = ToStatus(stub_->ReleaseLease(call.context(), request, &response));
     if (status.ok()) {
       LENGTHWISE_FAILPOINT("connection.release.after");
-      platform::LogInfo(absl::StrCat("lease ", lease.lease_id(), ": given back: ", reason));
+      platform::LogInfo(absl::StrCat("lease ", lease.fencing_token(), ": given back: ", reason));
       return;
     }
     if (!IsTransient(status)) break;
     absl::SleepFor(std::min(backoff.Next(), std::max(end - absl::Now(), absl::ZeroDuration())));
   } while (absl::Now() < end);
-  platform::LogWarning(absl::StrCat("lease ", lease.lease_id(), ": could not be given back (",
+  platform::LogWarning(absl::StrCat("lease ", lease.fencing_token(), ": could not be given back (",
                                     ShortReason(status), "); it expires by itself"));
 }
 

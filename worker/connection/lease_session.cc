@@ -119,7 +119,7 @@ void LeaseSession::Apply(const v1::HeartbeatResponse& response) {
     if (directive.lease_id() != lease_.lease_id()) continue;
     if (directive.lost() && !lost()) {
       platform::LogWarning(
-          absl::StrCat("lease ", lease_.lease_id(), " is lost: stopping its trials"));
+          absl::StrCat("lease ", lease_.fencing_token(), " is lost: stopping its trials"));
       Abandon();
     }
     if (directive.preempted()) Preempt(directive.reason());
@@ -141,7 +141,7 @@ void LeaseSession::Preempt(const std::string& reason) {
     if (!preemption_.empty()) return;  // it is said until the lease has ended
     preemption_ = reason.empty() ? "the server wanted it back" : reason;
   }
-  platform::LogInfo(absl::StrCat("lease ", lease_.lease_id(), ": ", reason,
+  platform::LogInfo(absl::StrCat("lease ", lease_.fencing_token(), ": ", reason,
                                  "; storing checkpoints and giving it back"));
   Drain();
 }
