@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "absl/time/time.h"
 #include "server/access/quotas.h"
 #include "server/coordinator.h"
 
@@ -26,6 +27,8 @@ struct Flags {
   // When not empty: makes a token of an administrator, writes it to this file and ends.
   std::string create_admin_token;
   Quotas::Options quotas;
+  // How often the server connects to itself.
+  absl::Duration self_check_interval = absl::Seconds(10);
 };
 
 // Returns the flags, or the exit code when there is nothing to run: 0 after --help or --version, 2

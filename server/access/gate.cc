@@ -6,7 +6,7 @@
 #include "absl/strings/strip.h"
 #include "access/token_text.h"
 #include "access/transport.h"
-#include "grpcpp/security/auth_context.h"
+#include "platform/limited_log.h"
 
 namespace lengthwise::server {
 namespace {
@@ -17,8 +17,6 @@ Gate::Credentials Shown(const grpc::CallbackServerContext& context) {
   if (const auto found = metadata.find(access::kAuthorizationKey); found != metadata.end()) {
     credentials.authorization = absl::string_view(found->second.data(), found->second.size());
   }
-  const auto transport = context.auth_context();
-  credentials.has_certificate = transport != nullptr && transport->IsPeerAuthenticated();
   return credentials;
 }
 
@@ -44,8 +42,25 @@ absl::Status CheckSize(absl::string_view method, const google::protobuf::Message
 
 }  // namespace
 
-Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now)
-    : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)) {}
+Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now,
+           Peers* peers)
+    : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)), peers_(peers) {}
+
+absl::StatusOr<Caller> Gate::DecideOn(const grpc::CallbackServerContext& context,
+                                      absl::string_view method) {
+  Credentials credentials = Shown(context);
+  const std::shared_ptr<Peer> peer = peers_ == nullptr ? nullptr : peers_->Find(context.peer());
+  credentials.has_certificate = peer != nullptr && peer->has_certificate;
+  absl::StatusOr<Caller> caller = Decide(credentials, method);
+  if (caller.ok() && peer != nullptr) peer->is_trusted = true;
+  if (absl::IsUnauthenticated(caller.status())) {
+    static auto* const log = new platform::LimitedLog(absl::Seconds(10));
+    log->Warning(absl::StrCat("refused ", method, " to ",
+                              peer == nullptr ? context.peer() : peer->address, ": ",
+                              caller.status().message()));
+  }
+  return caller;
+}
 
 absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization) {
   if (tokens_ == nullptr || !tokens_->IsRequired()) return AnonymousCaller();
@@ -80,7 +95,7 @@ absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string
 absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
                                    absl::string_view method,
                                    const google::protobuf::Message& request) {
-  absl::StatusOr<Caller> caller = Decide(Shown(context), method);
+  absl::StatusOr<Caller> caller = DecideOn(context, method);
   if (!caller.ok()) return caller;
   if (absl::Status status = CheckSize(method, request); !status.ok()) return status;
   return caller;
@@ -94,7 +109,7 @@ absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerCont
 
 absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
                                                   absl::string_view method) {
-  return WithStream(Decide(Shown(context), method), method);
+  return WithStream(DecideOn(context, method), method);
 }
 
 absl::StatusOr<Gate::Admission> Gate::WithStream(absl::StatusOr<Caller> caller,

@@ -21,6 +21,7 @@
 #include "server/access/authorization.h"
 #include "server/access/quotas.h"
 #include "server/access/token_store.h"
+#include "server/edge/peers.h"
 
 namespace lengthwise::server {
 
@@ -41,8 +42,11 @@ class Gate {
     bool has_certificate = false;
   };
 
-  // Without `tokens` the server has none, ever. It outlives the gate.
-  Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now);
+  // Without `tokens` the server has none, ever. `peers` has the connections of the server's edge,
+  // whose certificates the gate asks for and which it trusts from their first admitted call on;
+  // null: gRPC's connections are the clients'. Both outlive the gate.
+  Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now,
+       Peers* peers = nullptr);
 
   // Who calls `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED: no token
   // where one is needed, one that is not valid, no certificate; PERMISSION_DENIED: the role may
@@ -73,11 +77,15 @@ class Gate {
 
  private:
   absl::StatusOr<Caller> Identify(absl::string_view authorization);
+  // Decides, and trusts the connection of a call that it admits.
+  absl::StatusOr<Caller> DecideOn(const grpc::CallbackServerContext& context,
+                                  absl::string_view method);
   absl::StatusOr<Admission> WithStream(absl::StatusOr<Caller> caller, absl::string_view method);
 
   const Options options_;
   TokenStore* const tokens_;
   Quotas quotas_;
+  Peers* const peers_;
 };
 
 }  // namespace lengthwise::server
