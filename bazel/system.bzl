@@ -12,6 +12,7 @@ _PACKAGES = {
     "prometheus": "prometheus-cpp-pull",
     "protobuf": "protobuf",
     "sqlite3": "sqlite3",
+    "ssl": "libssl libcrypto",
     "tcmalloc": "libtcmalloc_minimal",
     "yaml_cpp": "yaml-cpp",
     "zlib": "zlib",

@@ -19,8 +19,11 @@
 namespace lengthwise::monitoring {
 namespace {
 
-// Threads that answer scrapes.
-constexpr size_t kThreads = 2;
+// CivetWeb's. A request that does not come to its end holds a thread for the timeout.
+std::vector<std::string> Options(const std::string& listen) {
+  return {"listening_ports",    listen, "num_threads",           "16",
+          "request_timeout_ms", "1000", "keep_alive_timeout_ms", "1000"};
+}
 
 class BuildInfo final : public prometheus::Collectable {
  public:
@@ -69,7 +72,7 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(
   endpoint->collectables_.push_back(std::make_shared<ProcessMetrics>());
   std::vector<int> ports;
   try {
-    endpoint->exposer_ = std::make_unique<prometheus::Exposer>(listen, kThreads);
+    endpoint->exposer_ = std::make_unique<prometheus::Exposer>(Options(listen));
     ports = endpoint->exposer_->GetListeningPorts();
   } catch (const std::exception&) {
     // CivetWeb's way of saying that it cannot listen; its text ("null context ...") says less than

@@ -133,6 +133,9 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       ->capture_default_str();
   AddDuration(app, "--lease_duration", flags.coordinator.lease_duration,
               "A worker that is silent for so long loses its trials");
+  AddDuration(app, "--self_check_interval", flags.self_check_interval,
+              "How often the server connects to its own address. It ends, for its supervisor to "
+              "start it again, when that fails three times in a row");
   AddDuration(app, "--heartbeat_interval", flags.coordinator.heartbeat_interval,
               "How often workers report; at most half of the lease duration");
   AddDuration(

@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "absl/time/time.h"
 #include "server/access/quotas.h"
 #include "server/coordinator.h"
 
@@ -30,6 +31,8 @@ struct Flags {
   // Of the audit log; empty: "audit.log" in the data directory, once there are tokens; "off": none.
   std::string audit_log;
   Quotas::Options quotas;
+  // How often the server connects to itself.
+  absl::Duration self_check_interval = absl::Seconds(10);
 };
 
 // Returns the flags, or the exit code when there is nothing to run: 0 after --help or --version, 2

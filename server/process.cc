@@ -19,13 +19,17 @@
 #include "access/address.h"
 #include "access/certificates.h"
 #include "access/token_file.h"
+#include "google/protobuf/stubs/logging.h"
+#include "platform/descriptors.h"
 #include "platform/files.h"
+#include "platform/limited_log.h"
 #include "platform/log.h"
 #include "platform/rotated_file.h"
 #include "platform/service_manager.h"
 #include "server/access/audit_log.h"
 #include "server/access/token_store.h"
 #include "server/monitoring/endpoint.h"
+#include "server/self_check.h"
 #include "server/services/catalogue_entries.h"
 #include "server/services/rpc_server.h"
 #include "specification/catalogues.h"
@@ -53,6 +57,24 @@ absl::Status WriteReadyFile(const std::string& path, absl::string_view text) {
   if (!file.ok()) return file.status();
   if (absl::Status status = (*file)->Append(text); !status.ok()) return status;
   return (*file)->Commit();
+}
+
+// How long the server may take to answer its own connection. Paused machines and full disks take
+// less: the edge and gRPC answer alone.
+constexpr absl::Duration kSelfCheckPatience = absl::Seconds(10);
+
+// Protobuf tells of text that is no UTF-8 before a call's token is looked at.
+void LogOfProtobuf(google::protobuf::LogLevel, const char*, int, const std::string& text) {
+  static auto* const log = new platform::LimitedLog(absl::Seconds(10));
+  log->Warning(absl::StrCat("protobuf: ", text));
+}
+
+// For the supervisor to start the server again, which loses nothing.
+void EndUnreachable(const absl::Status& status) {
+  platform::LogError(
+      absl::StrCat("ending, since the server cannot be reached from its own machine (",
+                   status.message(), "): start it again"));
+  _exit(1);
 }
 
 sigset_t StopSignals() {
@@ -196,6 +218,8 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   if (flags.exit_with_parent) {
     if (absl::Status status = ExitWithParent(parent); !status.ok()) return status;
   }
+  platform::RaiseDescriptorLimit();
+  google::protobuf::SetLogHandler(LogOfProtobuf);
   // One of an earlier server would name the wrong address.
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
 
@@ -260,6 +284,9 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
     platform::LogWarning(std::string(status.message()));
   }
 
+  auto self_check = std::make_unique<SelfCheck>(
+      flags.self_check_interval,
+      [&server] { return (*server)->CheckReachable(kSelfCheckPatience); }, EndUnreachable);
   int signal_number = 0;
   sigwait(&signals, &signal_number);
   platform::LogInfo(absl::StrCat("stopping on ", signal_number == SIGINT ? "SIGINT" : "SIGTERM",
@@ -267,6 +294,7 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   platform::NotifyStopping().IgnoreError();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
+  self_check.reset();
   (*server)->Stop(kGrace);
   platform::LogInfo("stopped");
   return absl::OkStatus();

@@ -1,8 +1,11 @@
 // Starts the server as a process: what its starter sees of it.
 #include "server/process.h"
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +39,8 @@ constexpr int kDeadlineMs = 30'000;
 // A child process whose stderr is read here. Killed when it is still there at the end.
 class Server {
  public:
-  explicit Server(std::vector<std::string> arguments) {
+  // May have `descriptors` open; 0: as many as the test may.
+  explicit Server(std::vector<std::string> arguments, rlim_t descriptors = 0) {
     arguments.insert(arguments.begin(), "server/process_test_server");
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
@@ -45,6 +49,8 @@ class Server {
       dup2(ends[1], STDERR_FILENO);
       close(ends[0]);
       close(ends[1]);
+      const rlimit limit = {descriptors, descriptors};
+      if (descriptors > 0 && setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(126);
       std::vector<char*> argv;
       for (std::string& argument : arguments) argv.push_back(argument.data());
       argv.push_back(nullptr);
@@ -79,6 +85,11 @@ class Server {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   }
   void Signal(int number) { kill(pid_, number); }
+  // From now on it gets no more descriptors.
+  void TakeDescriptors() {
+    const rlimit none = {3, 3};
+    EXPECT_EQ(prlimit(pid_, RLIMIT_NOFILE, &none, nullptr), 0);
+  }
   const std::string& log() const { return log_; }
 
  private:
@@ -229,8 +240,12 @@ TEST(Process, TheFirstTokenIsMadeBesideARunningServerAndClosesIt) {
   const std::string token = access::ReadTokenFile(token_file).value();
   EXPECT_THAT(maker.log(), HasSubstr("to " + token_file));
   EXPECT_THAT(maker.log(), ::testing::Not(HasSubstr(token.substr(16))));
-  EXPECT_EQ(list(""), grpc::StatusCode::UNAUTHENTICATED);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(list(""), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(list(token), grpc::StatusCode::OK);
+  // Some of the refusals are logged, with the client's address.
+  EXPECT_TRUE(
+      server.WaitForLine("WARNING refused lengthwise.v1.CatalogueService/"
+                         "ListCatalogueEntries to 127.0.0.1:"));
 
   // Again at the same place: the file stays, and no token is left that nobody has.
   const std::string before = Contents(directory + "/tokens");
@@ -293,7 +308,7 @@ TEST(Process, WhatAServerWithTokensWasAskedIsInItsAuditLogAfterACleanStop) {
   };
   const std::string refused = "CatalogueService/ListCatalogueEntries";
   EXPECT_THAT(ask({}),
-              HasSubstr("WARNING refused lengthwise.v1." + refused + " to ipv4:127.0.0.1:"));
+              HasSubstr("WARNING refused lengthwise.v1." + refused + " to 127.0.0.1:"));
   const std::string lines = Contents(data + "/audit.log");
   EXPECT_THAT(lines, HasSubstr("lengthwise_server --create_admin_token"));
   EXPECT_THAT(lines, HasSubstr(refused));
@@ -360,6 +375,42 @@ TEST(Process, ACertificateThatCannotServeIsOneLineThatSaysWhy) {
   EXPECT_THAT(log(over.certificate, over.key), HasSubstr(over.certificate + " expired at"));
   EXPECT_THAT(log(right.certificate, over.key), HasSubstr("belongs to another certificate"));
   EXPECT_THAT(log(directory + "/none.pem", right.key), HasSubstr("none.pem: No such file"));
+}
+
+TEST(Process, MoreConnectionsThanDescriptorsDoNotMakeItDeaf) {
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/fake", "--ready_file",
+                 ReadyFile()},
+                /*descriptors=*/64);
+  const std::string address = Addresses(server).at(0);
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(std::stoi(address.substr(address.rfind(':') + 1)));
+  std::vector<int> connections;
+  for (int i = 0; i < 200; ++i) {
+    connections.push_back(socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(connect(connections.back(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  }
+  for (const int connection : connections) close(connection);
+
+  const auto stub = v1::CatalogueService::NewStub(
+      grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(kDeadlineMs));
+  v1::ListCatalogueEntriesResponse response;
+  const grpc::Status status = stub->ListCatalogueEntries(&context, {}, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST(Process, AServerThatCannotBeReachedSaysSoAndEnds) {
+  Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir=/fake", "--ready_file",
+                 ReadyFile(), "--self_check_interval=20ms"});
+  ASSERT_FALSE(Addresses(server).empty());
+  server.TakeDescriptors();
+  EXPECT_EQ(server.Wait(), 1);
+  EXPECT_THAT(server.log(), HasSubstr("ERROR ending, since the server cannot be reached from its "
+                                      "own machine (Too many open files)"));
 }
 
 TEST(Process, WrongFlagsAreExitCodeTwo) {

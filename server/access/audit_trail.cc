@@ -99,7 +99,6 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
     }
     record.time = trail_.now_();
     record.method = std::string(rule_.method);
-    record.peer = call_->peer();
     record.made = std::move(made_);
     record.outcome = std::move(outcome);
     if (!record.outcome.ok() && !trail_.MayRecordFailure(record)) return;
@@ -129,9 +128,10 @@ class AuditTrail::Factory final : public grpc::experimental::ServerInterceptorFa
 AuditTrail::AuditTrail(AuditLog& log, std::function<absl::Time()> now)
     : log_(log), now_(std::move(now)) {}
 
-void AuditTrail::Admit(const grpc::CallbackServerContext& context, absl::string_view method,
-                       const Caller* caller, const Message* request) {
+void AuditTrail::Admit(const grpc::CallbackServerContext& context, absl::string_view peer,
+                       absl::string_view method, const Caller* caller, const Message* request) {
   AuditRecord record;
+  record.peer = std::string(peer);
   if (caller != nullptr) record.caller = *caller;
   if (const Rule* rule = FindRule(method); rule != nullptr && request != nullptr) {
     record.resource = TextOf(*request, rule->resource);

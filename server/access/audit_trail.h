@@ -38,10 +38,11 @@ class AuditTrail {
 
   explicit AuditTrail(AuditLog& log, std::function<absl::Time()> now = absl::Now);
 
-  // For the gate: who makes a call, or null where that is not known; and its request, or null where
-  // that is a stream. Before the call ends.
-  void Admit(const grpc::CallbackServerContext& context, absl::string_view method,
-             const Caller* caller, const google::protobuf::Message* request);
+  // For the gate, before the call ends. `peer` is the client's address. `caller` is null where it
+  // is not known, `request` where it is a stream.
+  void Admit(const grpc::CallbackServerContext& context, absl::string_view peer,
+             absl::string_view method, const Caller* caller,
+             const google::protobuf::Message* request);
 
   // For the server's builder.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> Interceptor();

@@ -6,7 +6,7 @@
 #include "absl/strings/strip.h"
 #include "access/token_text.h"
 #include "access/transport.h"
-#include "grpcpp/security/auth_context.h"
+#include "platform/limited_log.h"
 
 namespace lengthwise::server {
 namespace {
@@ -17,8 +17,6 @@ Gate::Credentials Shown(const grpc::CallbackServerContext& context) {
   if (const auto found = metadata.find(access::kAuthorizationKey); found != metadata.end()) {
     credentials.authorization = absl::string_view(found->second.data(), found->second.size());
   }
-  const auto transport = context.auth_context();
-  credentials.has_certificate = transport != nullptr && transport->IsPeerAuthenticated();
   return credentials;
 }
 
@@ -44,8 +42,9 @@ absl::Status CheckSize(absl::string_view method, const google::protobuf::Message
 
 }  // namespace
 
-Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now)
-    : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)) {}
+Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now,
+           Peers* peers)
+    : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)), peers_(peers) {}
 
 absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization) {
   if (tokens_ == nullptr || !tokens_->IsRequired()) return AnonymousCaller();
@@ -83,16 +82,20 @@ absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string
 absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
                                    absl::string_view method,
                                    const google::protobuf::Message* request) {
-  const Credentials credentials = Shown(context);
+  Credentials credentials = Shown(context);
+  const std::shared_ptr<Peer> peer = peers_ == nullptr ? nullptr : peers_->Find(context.peer());
+  credentials.has_certificate = peer != nullptr && peer->has_certificate;
+  const std::string address = peer == nullptr ? context.peer() : peer->address;
   absl::StatusOr<Caller> caller = Identify(credentials.authorization);
   if (options_.audit != nullptr) {
-    options_.audit->Admit(context, method, caller.ok() ? &*caller : nullptr, request);
+    options_.audit->Admit(context, address, method, caller.ok() ? &*caller : nullptr, request);
   }
   absl::Status status = caller.ok() ? Check(*caller, credentials, method) : caller.status();
   if (absl::IsUnauthenticated(status)) {
-    refusals_.Write(absl::StrCat("refused ", method, " to ", context.peer(), ": ",
-                                 std::string(status.message())));
+    static auto* const log = new platform::LimitedLog(absl::Seconds(10));
+    log->Warning(absl::StrCat("refused ", method, " to ", address, ": ", status.message()));
   }
+  if (status.ok() && peer != nullptr) peer->is_trusted = true;
   if (status.ok() && request != nullptr) status = CheckSize(method, *request);
   if (!status.ok()) return status;
   return caller;

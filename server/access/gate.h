@@ -18,11 +18,11 @@
 #include "absl/time/time.h"
 #include "google/protobuf/message.h"
 #include "grpcpp/server_context.h"
-#include "platform/rate_limited_log.h"
 #include "server/access/audit_trail.h"
 #include "server/access/authorization.h"
 #include "server/access/quotas.h"
 #include "server/access/token_store.h"
+#include "server/edge/peers.h"
 
 namespace lengthwise::server {
 
@@ -45,8 +45,11 @@ class Gate {
     bool has_certificate = false;
   };
 
-  // Without `tokens` the server has none, ever. It outlives the gate.
-  Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now);
+  // Without `tokens` the server has none, ever. `peers` has the connections of the server's edge,
+  // whose certificates the gate asks for and which it trusts from their first admitted call on;
+  // null: gRPC's connections are the clients'. Both outlive the gate.
+  Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now = absl::Now,
+       Peers* peers = nullptr);
 
   // Who calls `method` ("lengthwise.v1.ExperimentService/GetTrial"). UNAUTHENTICATED: no token
   // where one is needed, one that is not valid, no certificate; PERMISSION_DENIED: the role may
@@ -88,7 +91,7 @@ class Gate {
   const Options options_;
   TokenStore* const tokens_;
   Quotas quotas_;
-  platform::RateLimitedLog refusals_{platform::LogLevel::kWarning};
+  Peers* const peers_;
 };
 
 }  // namespace lengthwise::server

@@ -17,8 +17,8 @@ class TokenBucket {
   absl::Duration Take(absl::Time now);
 
  private:
-  const double rate_;
-  const double burst_;
+  double rate_;
+  double burst_;
   double level_;
   absl::Time last_ = absl::InfinitePast();
 };

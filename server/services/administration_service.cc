@@ -34,9 +34,9 @@ grpc::ServerWriteReactor<v1::BackUpResponse>* AdministrationService::BackUp(
       return send(response);
     });
   };
-  return streams_.Keep(
-      PushStream<v1::BackUpResponse>::Start(context, std::move(produce), transfers_, streams_),
-      *std::move(admission));
+  return streams_.Keep(PushStream<v1::BackUpResponse>::Start(
+                           context, admission->caller, std::move(produce), transfers_, streams_),
+                       *std::move(admission));
 }
 
 grpc::ServerUnaryReactor* AdministrationService::GetStorage(grpc::CallbackServerContext* context,

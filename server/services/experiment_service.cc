@@ -22,7 +22,7 @@ constexpr int64_t kMaxFilterBytes = 1000;
 // Streams what `read` returns, one a response. Read first and sent then, so that a slow client does
 // not keep a read of the store open.
 template <typename T>
-PushStream<T>* StreamAll(grpc::CallbackServerContext* context,
+PushStream<T>* StreamAll(grpc::CallbackServerContext* context, const Caller& caller,
                          std::function<absl::StatusOr<std::vector<T>>()> read,
                          TransferThreads& threads, OpenStreams& streams) {
   auto produce = [read = std::move(read)](const typename PushStream<T>::Send& send) {
@@ -33,7 +33,7 @@ PushStream<T>* StreamAll(grpc::CallbackServerContext* context,
     }
     return absl::OkStatus();
   };
-  return PushStream<T>::Start(context, std::move(produce), threads, streams);
+  return PushStream<T>::Start(context, caller, std::move(produce), threads, streams);
 }
 
 // The request, owned by the caller where the server knows its callers.
@@ -272,8 +272,9 @@ grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMap
     return new RefusedStream<grpc::ServerWriteReactor<v1::AttentionMap>>(admission.status());
   return streams_.Keep(
       StreamAll<v1::AttentionMap>(
-          context, [this, request = *request] { return AttentionMaps(coordinator_, request); },
-          transfers_, streams_),
+          context, admission->caller,
+          [this, request = *request] { return AttentionMaps(coordinator_, request); }, transfers_,
+          streams_),
       *std::move(admission));
 }
 
@@ -285,8 +286,9 @@ grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
     return new RefusedStream<grpc::ServerWriteReactor<v1::Projection>>(admission.status());
   return streams_.Keep(
       StreamAll<v1::Projection>(
-          context, [this, request = *request] { return Projections(coordinator_, request); },
-          transfers_, streams_),
+          context, admission->caller,
+          [this, request = *request] { return Projections(coordinator_, request); }, transfers_,
+          streams_),
       *std::move(admission));
 }
 
@@ -296,11 +298,11 @@ grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
       gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/QueryAnalyses", *request);
   if (!admission.ok())
     return new RefusedStream<grpc::ServerWriteReactor<v1::Event>>(admission.status());
-  return streams_.Keep(
-      StreamAll<v1::Event>(
-          context, [this, request = *request] { return Analyses(coordinator_, request); },
-          transfers_, streams_),
-      *std::move(admission));
+  return streams_.Keep(StreamAll<v1::Event>(
+                           context, admission->caller,
+                           [this, request = *request] { return Analyses(coordinator_, request); },
+                           transfers_, streams_),
+                       *std::move(admission));
 }
 
 grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(
@@ -316,8 +318,9 @@ grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::Download
     if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
     return coordinator_.ReadModel(request.name(), send);
   };
-  return streams_.Keep(Stream::Start(context, std::move(produce), transfers_, streams_),
-                       *std::move(admission));
+  return streams_.Keep(
+      Stream::Start(context, admission->caller, std::move(produce), transfers_, streams_),
+      *std::move(admission));
 }
 
 }  // namespace lengthwise::server

@@ -1,11 +1,14 @@
-// A server stream whose responses a function produces on a thread, waiting for each write: for
-// downloads and queries whose answers are large. The thread is busy until the client has taken
-// everything, is gone or was given up, so such streams have threads of their own.
+// A server stream whose responses a function produces on a thread: for downloads and queries whose
+// answers are large. A client that takes its time holds up none but its own streams: while a write
+// waits for it, its task does not count for the pool (WorkPool::Wait), and only some streams of one
+// client run at once; the others wait for these without a thread.
 #ifndef LENGTHWISE_SERVER_SERVICES_PUSH_STREAM_H_
 #define LENGTHWISE_SERVER_SERVICES_PUSH_STREAM_H_
 
 #include <chrono>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,21 +20,63 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
+#include "server/access/gate.h"
 #include "server/services/open_streams.h"
 #include "server/services/status.h"
 #include "server/services/work_pool.h"
 
 namespace lengthwise::server {
 
-// Where push streams run.
-struct TransferThreads {
+// Where push streams run. Thread-safe.
+class TransferThreads {
+  struct Client {
+    int running = 0;
+    std::deque<std::function<void()>> queued;
+  };
+  platform::Mutex mutex_;
+  std::map<std::string, Client> clients_ ABSL_GUARDED_BY(mutex_);
+
+ public:
   TransferThreads(int threads, absl::Duration longest_wait, absl::Duration patience)
       : pool(threads, longest_wait), patience(patience) {}
 
-  WorkPool pool;
+  // Streams of one client that run at once.
+  static constexpr int kStreamsOfAClient = 16;
+
+  // Runs `task` on the pool, once fewer than kStreamsOfAClient of `client` run.
+  void Submit(const std::string& client, std::function<void()> task) {
+    {
+      platform::MutexLock lock(mutex_);
+      Client& of = clients_[client];
+      if (of.running == kStreamsOfAClient) return of.queued.push_back(std::move(task));
+      ++of.running;
+    }
+    Run(client, std::move(task));
+  }
+
+  WorkPool pool;  // behind what its tasks use
   // A client that takes no response for so long is given up: its connection may well be alive, and
   // its pings answered, while it reads nothing.
   const absl::Duration patience;
+
+ private:
+  void Run(const std::string& client, std::function<void()> task) {
+    pool.Submit([this, client, task = std::move(task)] {
+      task();
+      std::function<void()> next;
+      {
+        platform::MutexLock lock(mutex_);
+        const auto of = clients_.find(client);
+        if (of->second.queued.empty()) {
+          if (--of->second.running == 0) clients_.erase(of);
+          return;
+        }
+        next = std::move(of->second.queued.front());
+        of->second.queued.pop_front();
+      }
+      Run(client, std::move(next));
+    });
+  }
 };
 
 template <typename Response>
@@ -47,13 +92,15 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
   using Produce = std::function<absl::Status(const Send&)>;
 
   // `threads` and `streams` outlive the stream.
-  static PushStream* Start(grpc::CallbackServerContext* context, Produce produce,
-                           TransferThreads& threads, OpenStreams& streams) {
+  static PushStream* Start(grpc::CallbackServerContext* context, const Caller& caller,
+                           Produce produce, TransferThreads& threads, OpenStreams& streams) {
     std::shared_ptr<PushStream> stream(
-        new PushStream(context, std::move(produce), threads.patience, streams));
+        new PushStream(context, std::move(produce), threads, streams));
     stream->self_ = stream;
     streams.Add(stream);
-    threads.pool.Submit([stream] { stream->Run(); });
+    // Workers may share a token, and have a connection each. So has who needs no token.
+    const bool has_token = !caller.token_id.empty() && caller.role != v1::WORKER;
+    threads.Submit(has_token ? caller.principal : context->peer(), [stream] { stream->Run(); });
     return stream.get();
   }
 
@@ -79,9 +126,12 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
   }
 
  private:
-  PushStream(grpc::CallbackServerContext* context, Produce produce, absl::Duration patience,
+  // A write that takes longer gives the pool's place back.
+  static constexpr absl::Duration kShortWait = absl::Milliseconds(20);
+
+  PushStream(grpc::CallbackServerContext* context, Produce produce, TransferThreads& threads,
              OpenStreams& streams)
-      : context_(context), produce_(std::move(produce)), patience_(patience), streams_(streams) {}
+      : context_(context), produce_(std::move(produce)), threads_(threads), streams_(streams) {}
 
   void Run() {
     absl::Status status =
@@ -117,12 +167,11 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
 
   // Returns when no write is outstanding.
   void AwaitWrite() {
-    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience_);
+    if (WriteIsDoneIn(kShortWait)) return;
+    const WorkPool::Wait wait(threads_.pool);
+    if (WriteIsDoneIn(threads_.patience - kShortWait)) return;
     {
       platform::MutexLock lock(mutex_);
-      while (writing_ && std::chrono::steady_clock::now() < deadline) {
-        changed_.WaitUntil(mutex_, deadline);
-      }
       if (!writing_) return;
       given_up_ = true;
     }
@@ -134,15 +183,24 @@ class PushStream final : public grpc::ServerWriteReactor<Response>,
     while (writing_) changed_.Wait(mutex_);
   }
 
+  bool WriteIsDoneIn(absl::Duration time) {
+    const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(time);
+    platform::MutexLock lock(mutex_);
+    while (writing_ && std::chrono::steady_clock::now() < deadline) {
+      changed_.WaitUntil(mutex_, deadline);
+    }
+    return !writing_;
+  }
+
   absl::Status GivenUp() const {
     return absl::DeadlineExceededError(absl::StrCat("nothing of the answer was taken for ",
-                                                    absl::FormatDuration(patience_),
+                                                    absl::FormatDuration(threads_.patience),
                                                     "; ask again, and read what comes"));
   }
 
   grpc::CallbackServerContext* const context_;
   const Produce produce_;
-  const absl::Duration patience_;
+  TransferThreads& threads_;
   OpenStreams& streams_;
   std::shared_ptr<PushStream> self_;  // gRPC's ownership; released by OnDone
   Response response_;                 // gRPC's while writing_

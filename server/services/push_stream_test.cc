@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "server/services/fake_coordinator.h"
@@ -40,8 +41,9 @@ std::shared_ptr<grpc::Channel> Connect(const RpcServer& server) {
 // A download with a deadline that only a hanging server meets.
 class Download {
  public:
-  explicit Download(const RpcServer& server)
-      : stub_(v1::ExperimentService::NewStub(Connect(server))) {
+  explicit Download(const RpcServer& server) : Download(Connect(server)) {}
+  explicit Download(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(v1::ExperimentService::NewStub(channel)) {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     v1::DownloadModelRequest request;
     request.set_name(kTrial);
@@ -101,24 +103,61 @@ TEST(PushStreamTest, CheckpointsComeInWhileEveryThreadForPeopleWaitsForOneWhoRea
   for (const auto& download : downloads) download->Cancel();
 }
 
+TEST(PushStreamTest, UnreadStreamsOfOneClientHoldUpNoOther) {
+  FakeCoordinator coordinator;
+  RpcServer::Options options;
+  options.transfer_threads = 2;
+  options.transfer_patience = absl::Hours(1);
+  const std::unique_ptr<RpcServer> server = Start(std::move(options), coordinator);
+  const std::shared_ptr<grpc::Channel> connection = Connect(*server);
+  std::vector<std::unique_ptr<Download>> unread;
+  for (int i = 0; i < 64; ++i) unread.push_back(std::make_unique<Download>(connection));
+  for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
+    ASSERT_TRUE(unread[i]->ReadOne());  // it runs
+  }
+
+  Download other(Connect(*server));
+  const grpc::Status status = other.ReadToEnd();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(other.bytes(), kModelBytes);
+
+  const auto administration = v1::AdministrationService::NewStub(Connect(*server));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::Storage storage;
+  EXPECT_TRUE(administration->GetStorage(&context, {}, &storage).ok());
+  for (const auto& download : unread) download->Cancel();
+}
+
 TEST(PushStreamTest, OneWhoReadsNothingIsGivenUpAndTheNextIsServed) {
   FakeCoordinator coordinator;
   RpcServer::Options options;
   options.transfer_threads = 1;
   options.transfer_patience = absl::Seconds(1);
   const std::unique_ptr<RpcServer> server = Start(std::move(options), coordinator);
-  Download stalled(*server);
-  ASSERT_TRUE(stalled.ReadOne());
+  const std::shared_ptr<grpc::Channel> connection = Connect(*server);
+  std::vector<std::unique_ptr<Download>> stalled;
+  for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
+    stalled.push_back(std::make_unique<Download>(connection));
+    ASSERT_TRUE(stalled.back()->ReadOne());
+  }
 
-  Download next(*server);
+  // Its turn comes when one of them is given up.
+  Download next(connection);
   const grpc::Status status = next.ReadToEnd();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(next.bytes(), kModelBytes);
 
-  const grpc::Status given_up = stalled.ReadToEnd();
-  EXPECT_EQ(given_up.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(given_up.error_message(), HasSubstr("nothing of the answer was taken for 1s"));
-  EXPECT_LT(stalled.bytes(), kModelBytes);
+  int given_up = 0;
+  for (const auto& each : stalled) {
+    const grpc::Status end = each->ReadToEnd();
+    if (end.ok()) continue;
+    EXPECT_EQ(end.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_THAT(end.error_message(), HasSubstr("nothing of the answer was taken for 1s"));
+    EXPECT_LT(each->bytes(), kModelBytes);
+    ++given_up;
+  }
+  EXPECT_GE(given_up, 1);
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
@@ -13,16 +11,12 @@
 namespace lengthwise::server {
 namespace {
 
-std::shared_ptr<grpc::ServerCredentials> Credentials(const RpcServer::Encryption& encryption) {
-  if (encryption.certificate.empty()) return grpc::InsecureServerCredentials();
-  // Asked for and checked, but needed for workers' calls alone (Gate): people have tokens.
-  grpc::SslServerCredentialsOptions options(encryption.client_authority.empty()
-                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
-                                                : GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
-  options.pem_root_certs = encryption.client_authority;
-  options.pem_key_cert_pairs.push_back({encryption.key, encryption.certificate});
-  return grpc::SslServerCredentials(options);
-}
+// Streams that a connection may have open. The edge lets a client have fewer until a call of it was
+// admitted.
+constexpr int kMaxStreams = 8192;
+constexpr int kMaxMetadataBytes = 16 << 10;
+// For what gRPC said last to clients that read slowly.
+constexpr absl::Duration kFarewell = absl::Milliseconds(500);
 
 Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
   options.audit = audit;
@@ -38,13 +32,26 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
-  std::unique_ptr<RpcServer> server(new RpcServer(options, coordinator));
+  Edge::Options edge_options = options.edge;
+  edge_options.listen = options.listen;
+  edge_options.encryption = options.encryption;
+  absl::StatusOr<std::unique_ptr<Edge>> edge = Edge::Listen(std::move(edge_options));
+  if (!edge.ok()) return edge.status();
+  std::unique_ptr<RpcServer> server(new RpcServer(options, *std::move(edge), coordinator));
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(options.listen, Credentials(options.encryption), &port);
+  // The edge has ended TLS.
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   builder.SetMaxReceiveMessageSize(access::kMaxMessageBytes);
-  // Or two servers could share a port, and each would get some of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  // gRPC would unpack a message before it looks at its size: a thousand bytes of one. Compressed
+  // calls get UNIMPLEMENTED.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -59,13 +66,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   if (server->audit_ != nullptr) options.interceptors.push_back(server->audit_->Interceptor());
   builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || port == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot listen on ", options.listen,
-        ": the port is in use, or this machine has no such address; choose another address"));
-  }
-  const absl::string_view listen = options.listen;
-  server->address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":", port);
+  if (server->server_ == nullptr) return absl::InternalError("gRPC did not start");
   // The whole server ("") is known to the health service from the start; its services are made
   // known here.
   for (const char* service :
@@ -78,14 +79,16 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
     server->guard_ =
         std::make_unique<StreamGuard>(*server->streams_, server->gate_, options.recheck_interval);
   }
+  server->edge_->Start(std::move(acceptor));
   return server;
 }
 
-RpcServer::RpcServer(const Options& options, Coordinator& coordinator)
+RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Coordinator& coordinator)
     : coordinator_(coordinator),
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
+      edge_(std::move(edge)),
       audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
-      gate_(WithAudit(options.gate, audit_.get()), options.tokens),
+      gate_(WithAudit(options.gate, audit_.get()), options.tokens, absl::Now, &edge_->peers()),
       readers_(options.reader_threads, options.longest_wait),
       transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),
       worker_transfers_(options.worker_transfer_threads, options.longest_wait,
@@ -108,6 +111,7 @@ void RpcServer::Stop(absl::Duration grace) {
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   server_.reset();
+  edge_->Stop(kFarewell);
 }
 
 }  // namespace lengthwise::server

@@ -17,6 +17,7 @@
 #include "server/access/gate.h"
 #include "server/access/token_store.h"
 #include "server/coordinator.h"
+#include "server/edge/edge.h"
 #include "server/services/access_service.h"
 #include "server/services/administration_service.h"
 #include "server/services/catalogue_service.h"
@@ -32,17 +33,13 @@ namespace lengthwise::server {
 
 class RpcServer {
  public:
-  // Contents of PEM files. Without a certificate the port is plain text.
-  struct Encryption {
-    std::string certificate;
-    std::string key;
-    // Certificates that clients show are checked against this authority; empty: none is asked for.
-    std::string client_authority;
-  };
+  using Encryption = server::Encryption;
 
   struct Options {
     // "HOST:PORT"; port 0 takes a free one.
     std::string listen = "127.0.0.1:0";
+    // What connections may ask for. Its address and encryption are those below and above.
+    Edge::Options edge;
     // Who may call. Without tokens everyone may; they outlive the server.
     Gate::Options gate;
     TokenStore* tokens = nullptr;
@@ -84,7 +81,9 @@ class RpcServer {
   ~RpcServer();
 
   // "HOST:PORT" with the port that was bound.
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return edge_->address(); }
+  // Edge::CheckReachable.
+  absl::Status CheckReachable(absl::Duration patience) { return edge_->CheckReachable(patience); }
 
   // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the coordinator (which
   // answers what waits), gives calls until `grace` to end, then breaks them. Returns when all are
@@ -92,10 +91,11 @@ class RpcServer {
   void Stop(absl::Duration grace);
 
  private:
-  RpcServer(const Options& options, Coordinator& coordinator);
+  RpcServer(const Options& options, std::unique_ptr<Edge> edge, Coordinator& coordinator);
 
   Coordinator& coordinator_;
   const std::shared_ptr<OpenStreams> streams_;
+  const std::unique_ptr<Edge> edge_;
   const std::unique_ptr<AuditTrail> audit_;  // null where nothing is recorded
   Gate gate_;
   WorkPool readers_;
@@ -107,7 +107,6 @@ class RpcServer {
   CatalogueService catalogue_;
   AdministrationService administration_;
   AccessService access_;
-  std::string address_;
   std::unique_ptr<StreamGuard> guard_;  // only where there can be tokens
   std::unique_ptr<grpc::Server> server_;
 };

@@ -1,12 +1,21 @@
 #include "server/services/rpc_server.h"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <chrono>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "access/test_certificates.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "platform/descriptors.h"
+#include "platform/files.h"
+#include "proto/catalogue_service.grpc.pb.h"
 #include "server/services/byte_call.h"
 #include "server/services/fake_coordinator.h"
 
@@ -67,6 +76,78 @@ TEST(RpcServer, AMessageBeyondEightMebibytesIsRefusedByTheTransport) {
   EXPECT_EQ(stub->CreateExperiment(&context, request, &response).error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_TRUE(coordinator.created().empty());
+}
+
+TEST(RpcServer, ACompressedRequestIsRefused) {
+  FakeCoordinator coordinator;
+  const std::unique_ptr<RpcServer> server = RpcServer::Start({}, coordinator).value();
+  const auto stub = v1::ExperimentService::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_description(std::string(1 << 20, 'x'));
+  v1::CreateExperimentResponse response;
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  EXPECT_EQ(stub->CreateExperiment(&context, request, &response).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_TRUE(coordinator.created().empty());
+}
+
+TEST(RpcServer, ReachesItselfOnEveryKindOfAddress) {
+  FakeCoordinator coordinator;
+  const std::string directory = testing::TempDir();
+  access::TestAuthority authority(directory, "house");
+  const access::TestAuthority::Pair pair = authority.Issue("server");
+  for (const char* host : {"127.0.0.1", "localhost", "0.0.0.0"}) {
+    for (const bool with_tls : {false, true}) {
+      RpcServer::Options options;
+      options.listen = std::string(host) + ":0";
+      if (with_tls) {
+        options.encryption.certificate = platform::ReadFile(pair.certificate).value();
+        options.encryption.key = platform::ReadFile(pair.key).value();
+      }
+      // One client's connection is all that fits: the server's own is not counted.
+      options.edge.connections = 1;
+      const auto server = RpcServer::Start(std::move(options), coordinator).value();
+      for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(server->CheckReachable(absl::Seconds(30)), absl::OkStatus()) << host;
+      }
+    }
+  }
+}
+
+// A connection that says nothing.
+platform::Descriptor Connect(const std::string& address) {
+  platform::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(std::stoi(address.substr(address.rfind(':') + 1)));
+  EXPECT_EQ(connect(connection.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  return connection;
+}
+
+TEST(RpcServer, ConnectionsWithoutACallAreFewAndThoseWithOneStay) {
+  FakeCoordinator coordinator;
+  RpcServer::Options options;
+  options.edge.untrusted_connections_per_address = 3;
+  const std::unique_ptr<RpcServer> server =
+      RpcServer::Start(std::move(options), coordinator).value();
+  const auto stub = v1::CatalogueService::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  const auto call = [&] {
+    grpc::ClientContext context;
+    v1::ListCatalogueEntriesResponse response;
+    return stub->ListCatalogueEntries(&context, {}, &response).ok();
+  };
+  ASSERT_TRUE(call());
+  std::vector<platform::Descriptor> connections;
+  for (int i = 0; i < 4; ++i) connections.push_back(Connect(server->address()));
+  // The fourth hears the end, without a byte of gRPC's.
+  char byte = 0;
+  EXPECT_EQ(recv(connections.back().get(), &byte, 1, 0), 0);
+  EXPECT_EQ(recv(connections.front().get(), &byte, 1, 0), 1);
+  EXPECT_TRUE(call());
 }
 
 TEST(RpcServer, StopAnswersACallThatWaitsForALease) {

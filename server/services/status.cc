@@ -1,7 +1,9 @@
 #include "server/services/status.h"
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "platform/limited_log.h"
 #include "proto/rpc_details.pb.h"
 
 namespace lengthwise::server {
@@ -13,10 +15,30 @@ std::string TypeUrl(const google::protobuf::Message& detail) {
   return absl::StrCat(kTypeUrlPrefix, detail.GetDescriptor()->full_name());
 }
 
+// The server's own failures, which whoever runs it should hear of, too. A server that stops tells
+// that once, elsewhere.
+void LogFailure(const absl::Status& status) {
+  static auto* const log = new platform::LimitedLog(absl::Seconds(10));
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+      if (absl::StartsWith(status.message(), "the server is stopping")) return;
+      [[fallthrough]];
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+      log->Error(absl::StrCat("a call failed: ",
+                              status.ToString(absl::StatusToStringMode::kWithNoExtraData)));
+      return;
+    default:
+      return;
+  }
+}
+
 }  // namespace
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
+  LogFailure(status);
   // The two enumerations have the same numbers.
   const auto code = static_cast<grpc::StatusCode>(status.code());
   std::string message(status.message());

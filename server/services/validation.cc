@@ -14,6 +14,8 @@
 namespace lengthwise::server {
 namespace {
 
+// Of what a worker says of itself: some hundred bytes, of which host and device are the longest.
+constexpr size_t kMaxWorkerBytes = 8 << 10;
 constexpr size_t kMaxPageTokenLength = 512;
 constexpr size_t kMaxRequestIdLength = 64;
 constexpr size_t kMaxWorkerIdLength = 60;
@@ -195,6 +197,10 @@ absl::Status CheckWorker(const v1::WorkerDescription& worker) {
     return InvalidField("worker.worker_id",
                         absl::StrCat("is ", Quoted(id), "; accepted: 1 to ", kMaxWorkerIdLength,
                                      " characters of a-z, 0-9 and -"));
+  }
+  if (const size_t size = worker.ByteSizeLong(); size > kMaxWorkerBytes) {
+    return InvalidField("worker", absl::StrCat("has ", size, " bytes; accepted: at most ",
+                                               kMaxWorkerBytes, " (the server keeps it)"));
   }
   if (worker.max_pack_size() < 1) {
     return InvalidField("worker.max_pack_size",

@@ -178,6 +178,9 @@ TEST(Workers, HaveAnIdAndAPackSize) {
   worker.set_max_pack_size(0);
   EXPECT_THAT(Message(CheckWorker(worker)), HasSubstr("worker.max_pack_size: is 0"));
   worker.set_max_pack_size(1);
+  worker.mutable_provenance()->set_host(std::string(200'000, 'x'));
+  EXPECT_THAT(Message(CheckWorker(worker)), HasSubstr("worker: has 2000"));
+  worker.clear_provenance();
   for (const std::string& id : {std::string(), std::string("A"), std::string(61, 'a')}) {
     worker.set_worker_id(id);
     EXPECT_THAT(Message(CheckWorker(worker)), HasSubstr("worker.worker_id: is")) << id;

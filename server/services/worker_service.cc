@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "proto/printable_message.h"
 #include "server/services/artifact_upload.h"
 #include "server/services/event_stream.h"
@@ -33,6 +34,11 @@ grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerCont
       gate_.Admit(*context, "lengthwise.v1.WorkerService/RegisterWorker", *request);
   if (!caller.ok()) return Answer(context, caller.status());
   if (absl::Status status = CheckWorker(request->worker()); !status.ok()) {
+    return Answer(context, status);
+  }
+  if (absl::Status status =
+          registered_.Register(caller->principal, request->worker().worker_id(), absl::Now());
+      !status.ok()) {
     return Answer(context, status);
   }
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -128,8 +134,9 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadA
       return send(std::move(response));
     });
   };
-  return streams_.Keep(Stream::Start(context, std::move(produce), transfers_, streams_),
-                       *std::move(admission));
+  return streams_.Keep(
+      Stream::Start(context, admission->caller, std::move(produce), transfers_, streams_),
+      *std::move(admission));
 }
 
 }  // namespace lengthwise::server

@@ -7,6 +7,7 @@
 #include "server/coordinator.h"
 #include "server/services/open_streams.h"
 #include "server/services/push_stream.h"
+#include "server/services/registered_workers.h"
 
 namespace lengthwise::server {
 
@@ -38,10 +39,13 @@ class WorkerService final : public v1::WorkerService::CallbackService {
       grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
 
  private:
+  static constexpr int64_t kMaxWorkersOfAPrincipal = 20'000;
+
   Coordinator& coordinator_;
   TransferThreads& transfers_;
   OpenStreams& streams_;
   Gate& gate_;
+  RegisteredWorkers registered_{kMaxWorkersOfAPrincipal};
 };
 
 }  // namespace lengthwise::server

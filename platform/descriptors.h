@@ -1,0 +1,43 @@
+// File descriptors: their owner, and how many there may be.
+#ifndef LENGTHWISE_PLATFORM_DESCRIPTORS_H_
+#define LENGTHWISE_PLATFORM_DESCRIPTORS_H_
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace lengthwise::platform {
+
+// Closes its descriptor when destroyed.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  Descriptor(Descriptor&& other) noexcept : descriptor_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    Descriptor old(std::exchange(descriptor_, other.release()));
+    return *this;
+  }
+  ~Descriptor() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  int get() const { return descriptor_; }
+  bool is_open() const { return descriptor_ >= 0; }
+  // Gives it away.
+  int release() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Sets the soft limit of open descriptors to the hard one. Returns the limit that holds then.
+int64_t RaiseDescriptorLimit();
+
+// The limit that holds now.
+int64_t DescriptorLimit();
+
+}  // namespace lengthwise::platform
+
+#endif  // LENGTHWISE_PLATFORM_DESCRIPTORS_H_

@@ -1,0 +1,803 @@
+#include "server/edge/edge.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "platform/limited_log.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Bytes that wait for one side before the other is read no further.
+constexpr size_t kMostPending = 256 << 10;
+// What one read takes at most, and how many reads one connection has in a turn.
+constexpr size_t kReadBytes = 64 << 10;
+constexpr int kReadsInATurn = 8;
+// A buffer that is larger than this gives its memory back when it is empty.
+constexpr size_t kKeptBytes = 4 << 10;
+// The client's socket and both ends of the pair.
+constexpr int64_t kDescriptorsOfAConnection = 3;
+// For the database, checkpoints that are read and written, metrics, gRPC and the edge itself.
+constexpr int64_t kReservedDescriptors = 256;
+// An untrusted connection that is younger keeps its place: a newcomer of its address is refused.
+constexpr absl::Duration kLeastAge = absl::Seconds(2);
+// How long a client that was told why its connection ends may take to read it.
+constexpr absl::Duration kFarewell = absl::Seconds(1);
+// After an accept that failed for want of descriptors or memory.
+constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
+
+// What epoll says an event is of: a connection's number times two, plus one for gRPC's side. The
+// numbers below are no connection's.
+constexpr uint64_t kWake = 0;
+constexpr uint64_t kFirstConnection = 1 << 20;
+
+// For rates and ages: it does not jump.
+absl::Time SteadyNow() {
+  return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+int64_t ReservedOf(int64_t limit) { return std::min(kReservedDescriptors, limit * 5 / 8); }
+
+platform::LimitedLog& EdgeLog() {
+  static auto* const log = new platform::LimitedLog(absl::Seconds(10));
+  return *log;
+}
+
+// "HOST" or "[HOST]" and "PORT".
+std::pair<std::string, std::string> Split(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  const absl::string_view host =
+      absl::StripSuffix(absl::StripPrefix(address.substr(0, colon), "["), "]");
+  return {std::string(host), std::string(address.substr(colon + 1))};
+}
+
+int PortOf(const sockaddr_storage& address) {
+  return ntohs(address.ss_family == AF_INET
+                   ? reinterpret_cast<const sockaddr_in&>(address).sin_port
+                   : reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+}
+
+sockaddr_storage LocalAddress(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  return address;
+}
+
+// The bytes that tell one host from another.
+absl::string_view HostBytes(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    const auto& ip = reinterpret_cast<const sockaddr_in&>(address).sin_addr;
+    return {reinterpret_cast<const char*>(&ip), 4};
+  }
+  const auto& ip = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  const auto* bytes = reinterpret_cast<const char*>(&ip);
+  // An IPv4 client of a socket that takes both.
+  if (IN6_IS_ADDR_V4MAPPED(&ip)) return {bytes + 12, 4};
+  return {bytes, 16};
+}
+
+// "10.0.0.7:40412", "[2001:db8::7]:40412".
+std::string Shown(const sockaddr_storage& address) {
+  std::array<char, NI_MAXHOST> host = {};
+  getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof(address), host.data(),
+              host.size(), nullptr, 0, NI_NUMERICHOST);
+  absl::string_view name(host.data());
+  absl::ConsumePrefix(&name, "::ffff:");
+  const bool is_ipv6 = name.find(':') != absl::string_view::npos;
+  return absl::StrCat(is_ipv6 ? "[" : "", name, is_ipv6 ? "]" : "", ":", PortOf(address));
+}
+
+struct FreeAddresses {
+  void operator()(addrinfo* addresses) const { freeaddrinfo(addresses); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+Addresses Resolve(const std::string& host, const std::string& port, int flags) {
+  addrinfo hints = {};
+  hints.ai_flags = flags;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return nullptr;
+  return Addresses(found);
+}
+
+void SetOption(int socket, int level, int option, int value) {
+  setsockopt(socket, level, option, &value, sizeof(value));
+}
+
+platform::Descriptor ListenOn(const addrinfo& address) {
+  platform::Descriptor listener(
+      socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!listener.is_open()) return {};
+  SetOption(listener.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.ai_family == AF_INET6) {
+    const auto& ip = reinterpret_cast<const sockaddr_in6*>(address.ai_addr)->sin6_addr;
+    SetOption(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, IN6_IS_ADDR_UNSPECIFIED(&ip) ? 0 : 1);
+  }
+  if (bind(listener.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+      listen(listener.get(), SOMAXCONN) != 0) {
+    return {};
+  }
+  return listener;
+}
+
+}  // namespace
+
+struct Edge::Connection {
+  enum class State {
+    kHandshake,  // of TLS; gRPC does not know the connection
+    kRelaying,
+    kClosing,  // gRPC has ended its side, or was cut off: what waits goes to the client, then all
+               // ends
+  };
+
+  explicit Connection(const FrameGuard::Limits& limits) : guard(limits) {}
+
+  uint64_t id = 0;
+  State state = State::kRelaying;
+  platform::Descriptor client;
+  platform::Descriptor inner;
+  Ssl ssl;
+  std::string address;  // of Edge::addresses_
+  std::shared_ptr<Peer> peer;
+  std::string peer_name;
+  FrameGuard guard;
+  std::string from_client;  // what the guard has not taken
+  std::string to_server;
+  std::string to_client;
+  bool client_ended = false;
+  bool told_server_end = false;
+  bool ssl_wants_write = false;
+  bool is_own = false;
+  bool is_trusted = false;
+  std::list<Connection*>::iterator in_untrusted;
+  int64_t message_bytes = 0;
+  absl::Time opened;
+  absl::Time timer = absl::InfiniteFuture();
+  uint32_t client_events = 0;
+  uint32_t inner_events = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(Options options) {
+  std::unique_ptr<Edge> edge(new Edge(std::move(options)));
+  if (!edge->options_.encryption.certificate.empty()) {
+    absl::StatusOr<SslContext> tls = CreateServerTls(edge->options_.encryption);
+    if (!tls.ok()) return tls.status();
+    edge->tls_ = *std::move(tls);
+    // Of CheckReachable, which asks who answers and not whose it is.
+    edge->client_tls_.reset(SSL_CTX_new(TLS_client_method()));
+  }
+  if (absl::Status status = edge->Bind(); !status.ok()) return status;
+  return edge;
+}
+
+Edge::Edge(Options options)
+    : options_(std::move(options)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      next_id_(kFirstConnection),
+      buffer_(kReadBytes) {
+  const int64_t limit = platform::DescriptorLimit();
+  const int64_t room = (limit - ReservedOf(limit)) / kDescriptorsOfAConnection;
+  most_connections_ = options_.connections > 0 ? std::min(options_.connections, room) : room;
+}
+
+Edge::~Edge() { Stop(absl::ZeroDuration()); }
+
+absl::Status Edge::Bind() {
+  auto [host, port] = Split(options_.listen);
+  // Every address of the machine, of both families where it has both.
+  std::vector<Addresses> candidates;
+  if (host == "0.0.0.0") candidates.push_back(Resolve("::", port, AI_PASSIVE | AI_NUMERICHOST));
+  candidates.push_back(Resolve(host, port, AI_PASSIVE));
+  for (const Addresses& addresses : candidates) {
+    if (!listeners_.empty()) break;
+    for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
+      if (each->ai_family != AF_INET && each->ai_family != AF_INET6) continue;
+      addrinfo address = *each;
+      sockaddr_storage where = {};
+      std::memcpy(&where, each->ai_addr, each->ai_addrlen);
+      if (!listeners_.empty()) {
+        // All of a name's addresses share the port of the first.
+        const in_port_t bound = htons(PortOf(LocalAddress(listeners_.front().get())));
+        (where.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(where).sin_port
+                                    : reinterpret_cast<sockaddr_in6&>(where).sin6_port) = bound;
+      }
+      address.ai_addr = reinterpret_cast<sockaddr*>(&where);
+      if (platform::Descriptor listener = ListenOn(address); listener.is_open()) {
+        listeners_.push_back(std::move(listener));
+      }
+    }
+  }
+  if (listeners_.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot listen on ", options_.listen,
+        ": the port is in use, or this machine has no such address; choose another address"));
+  }
+  const absl::string_view listen = options_.listen;
+  address_ = absl::StrCat(listen.substr(0, listen.rfind(':')), ":",
+                          PortOf(LocalAddress(listeners_.front().get())));
+  return absl::OkStatus();
+}
+
+void Edge::Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor) {
+  acceptor_ = std::move(acceptor);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Edge::Stop(absl::Duration grace) {
+  if (!thread_.joinable()) return;
+  stop_at_ns_ = absl::ToUnixNanos(SteadyNow() + grace);
+  stopping_ = true;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  thread_.join();
+  connections_.clear();
+  listeners_.clear();
+}
+
+void Edge::Run() {
+  // OpenSSL writes to sockets whose client may be gone.
+  sigset_t pipe;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+
+  const auto add = [this](int descriptor, uint64_t what) {
+    epoll_event event = {.events = EPOLLIN, .data = {.u64 = what}};
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
+  };
+  add(wake_.get(), kWake);
+  for (size_t i = 0; i < listeners_.size(); ++i) add(listeners_[i].get(), i + 1);
+
+  std::array<epoll_event, 256> events;
+  while (true) {
+    absl::Time now = SteadyNow();
+    absl::Time until = timers_.empty() ? absl::InfiniteFuture() : timers_.begin()->first;
+    until = std::min(until, listen_again_);
+    if (stopping_) {
+      const absl::Time stop_at = absl::FromUnixNanos(stop_at_ns_);
+      if (now >= stop_at || connections_.empty()) return;
+      until = std::min(until, stop_at);
+    }
+    int timeout = -1;
+    if (!ready_.empty() || until <= now) {
+      timeout = 0;
+    } else if (until != absl::InfiniteFuture()) {
+      timeout = static_cast<int>(
+          std::min<int64_t>(absl::ToInt64Milliseconds(until - now) + 1, 1'000'000));
+    }
+    const int count = epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+
+    const std::vector<uint64_t> ready = std::exchange(ready_, {});
+    for (int i = 0; i < count; ++i) {
+      const uint64_t what = events[i].data.u64;
+      if (what == kWake) {
+        uint64_t value = 0;
+        [[maybe_unused]] const ssize_t size = read(wake_.get(), &value, sizeof(value));
+        // No more from here on.
+        for (const platform::Descriptor& listener : listeners_) {
+          epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
+        }
+        continue;
+      }
+      if (what <= listeners_.size()) {
+        Accept(listeners_[what - 1].get());
+        continue;
+      }
+      const auto found = connections_.find(what / 2);
+      if (found == connections_.end()) continue;
+      Connection& connection = *found->second;
+      const bool is_broken = (events[i].events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0;
+      if (is_broken && what % 2 == 0) {
+        Destroy(connection);  // the client is gone, or has reset the connection
+        continue;
+      }
+      Relay(connection);
+    }
+    for (const uint64_t id : ready) {
+      if (const auto found = connections_.find(id); found != connections_.end()) {
+        Relay(*found->second);
+      }
+    }
+    now = SteadyNow();
+    while (!timers_.empty() && timers_.begin()->first <= now) {
+      const uint64_t id = timers_.begin()->second;
+      timers_.erase(timers_.begin());
+      const auto found = connections_.find(id);
+      if (found == connections_.end()) continue;
+      found->second->timer = absl::InfiniteFuture();
+      if (found->second->state == Connection::State::kClosing) {
+        Destroy(*found->second);
+      } else {
+        Relay(*found->second);
+      }
+    }
+    if (listen_again_ <= now) {
+      listen_again_ = absl::InfiniteFuture();
+      if (!stopping_) {
+        for (size_t i = 0; i < listeners_.size(); ++i) add(listeners_[i].get(), i + 1);
+      }
+    }
+  }
+}
+
+void Edge::Accept(int listener) {
+  // Others have their turn after some.
+  for (int i = 0; i < 64 && !stopping_; ++i) {
+    sockaddr_storage from = {};
+    socklen_t size = sizeof(from);
+    platform::Descriptor client(
+        accept4(listener, reinterpret_cast<sockaddr*>(&from), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client.is_open()) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        EdgeLog().Warning(absl::StrCat("cannot accept connections now: ", std::strerror(errno),
+                                       "; clients wait, and those that are connected go on"));
+        for (const platform::Descriptor& each : listeners_) {
+          epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, each.get(), nullptr);
+        }
+        listen_again_ = SteadyNow() + kAcceptPause;
+      }
+      return;
+    }
+    absl::string_view host = HostBytes(from);
+    // A client of IPv6 has all addresses of its /64 network.
+    if (host.size() == 16) host = host.substr(0, 8);
+    const std::string address(host);
+    const int own_port = own_port_;
+    const sockaddr_storage local = LocalAddress(client.get());
+    const bool is_own =
+        own_port != 0 && PortOf(from) == own_port && HostBytes(from) == HostBytes(local);
+    if (!is_own && !MakeRoom(address)) continue;
+    Open(client.release(), address, Shown(from), is_own);
+  }
+}
+
+bool Edge::MakeRoom(const std::string& address) {
+  const auto found = addresses_.find(address);
+  const int64_t untrusted_here =
+      found == addresses_.end() ? 0 : static_cast<int64_t>(found->second.untrusted.size());
+  const int64_t here = found == addresses_.end() ? 0 : found->second.connections;
+  if (untrusted_here >= std::min(options_.untrusted_connections_per_address,
+                                 std::max<int64_t>(most_connections_ / 2, 1)) ||
+      here >= std::max<int64_t>(most_connections_ / 2, 1)) {
+    EdgeLog().Warning(absl::StrCat("a client has ", here, " connections, ", untrusted_here,
+                                   " of them without a valid call, and gets no more"));
+    if (untrusted_here == 0) return false;
+    Connection& oldest = *found->second.untrusted.front();
+    if (SteadyNow() - oldest.opened < kLeastAge) return false;
+    Destroy(oldest);
+    return true;
+  }
+  if (untrusted_ >= options_.untrusted_connections ||
+      static_cast<int64_t>(connections_.size()) >= most_connections_) {
+    EdgeLog().Warning(absl::StrCat("there are ", connections_.size(), " connections, ", untrusted_,
+                                   " of them without a valid call; the oldest of these ends"));
+    if (untrusted_ == 0) return false;
+    CloseOldestOfLargestAddress();
+  }
+  return true;
+}
+
+void Edge::CloseOldestOfLargestAddress() {
+  Address* largest = nullptr;
+  for (auto& [key, address] : addresses_) {
+    if (largest == nullptr || address.untrusted.size() > largest->untrusted.size()) {
+      largest = &address;
+    }
+  }
+  if (largest != nullptr && !largest->untrusted.empty()) Destroy(*largest->untrusted.front());
+}
+
+void Edge::Open(int client, const std::string& address, std::string shown, bool is_own) {
+  const uint64_t id = next_id_++;
+  auto owned = std::make_unique<Connection>(options_.limits);
+  Connection& connection = *owned;
+  connections_.emplace(id, std::move(owned));
+  connection.id = id;
+  connection.client = platform::Descriptor(client);
+  connection.address = address;
+  connection.is_own = is_own;
+  connection.opened = SteadyNow();
+  connection.peer = std::make_shared<Peer>();
+  connection.peer->address = std::move(shown);
+  if (!is_own) {
+    Address& of = addresses_[address];
+    ++of.connections;
+    connection.in_untrusted = of.untrusted.insert(of.untrusted.end(), &connection);
+    ++untrusted_;
+  }
+  SetOption(client, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (tls_ != nullptr) {
+    connection.state = Connection::State::kHandshake;
+    connection.ssl.reset(SSL_new(tls_.get()));
+    SSL_set_fd(connection.ssl.get(), client);
+    SSL_set_accept_state(connection.ssl.get());
+  } else if (!ConnectToGrpc(connection)) {
+    return Destroy(connection);
+  }
+  Relay(connection);
+}
+
+bool Edge::ConnectToGrpc(Connection& connection) {
+  std::array<int, 2> ends;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    EdgeLog().Warning(absl::StrCat("cannot take a connection: ", std::strerror(errno)));
+    return false;
+  }
+  connection.inner = platform::Descriptor(ends[0]);
+  platform::Descriptor grpcs(ends[1]);
+  // gRPC tells a call's peer by this name; no connection of this process had it before.
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  const std::string text = absl::StrCat("lengthwise-", getpid(), "-",
+                                        reinterpret_cast<uintptr_t>(this), "-", connection.id);
+  std::memcpy(name.sun_path + 1, text.data(), text.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  if (bind(ends[0], reinterpret_cast<const sockaddr*>(&name), size) != 0) return false;
+  connection.peer_name = absl::StrCat("unix-abstract:", text);
+  peers_.Add(connection.peer_name, connection.peer);
+  connection.state = Connection::State::kRelaying;
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+  parameters.listener_fd = -1;
+  parameters.fd = grpcs.release();
+  acceptor_->HandleNewConnection(&parameters);
+  return true;
+}
+
+bool Edge::Handshake(Connection& connection) {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(connection.ssl.get());
+  if (result == 1) {
+    connection.ssl_wants_write = false;
+    X509* const certificate = SSL_get1_peer_certificate(connection.ssl.get());
+    connection.peer->has_certificate =
+        certificate != nullptr && SSL_get_verify_result(connection.ssl.get()) == X509_V_OK;
+    X509_free(certificate);
+    return ConnectToGrpc(connection);
+  }
+  const int error = SSL_get_error(connection.ssl.get(), result);
+  connection.ssl_wants_write = error == SSL_ERROR_WANT_WRITE;
+  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
+  if (error == SSL_ERROR_SSL) {
+    const char* const reason = ERR_reason_error_string(ERR_peek_error());
+    EdgeLog().Warning(absl::StrCat("TLS with ", connection.peer->address,
+                                   " failed: ", reason == nullptr ? "no reason given" : reason));
+  }
+  return false;
+}
+
+void Edge::Relay(Connection& connection) {
+  using State = Connection::State;
+  if (connection.state == State::kHandshake) {
+    if (!Handshake(connection)) return Destroy(connection);
+    if (connection.state == State::kHandshake) return Watch(connection);
+  }
+  NoteTrust(connection);
+  bool moved = true;
+  for (int turn = 0; moved; ++turn) {
+    if (turn == kReadsInATurn) {
+      ready_.push_back(connection.id);
+      break;
+    }
+    moved = false;
+    if (connection.state == State::kRelaying) {
+      if (!FromServer(connection, moved)) return Destroy(connection);
+      if (!FromClient(connection, moved)) return Destroy(connection);
+      NoteMessages(connection);
+      if (untrusted_message_bytes_ > options_.untrusted_message_bytes) RefuseLargestMessages();
+    }
+    if (!Flush(connection, moved)) return Destroy(connection);
+  }
+  if (connection.state == State::kClosing && connection.to_client.empty()) {
+    // The client hangs up when it has read this; its time to do so is limited.
+    if (connection.ssl != nullptr) {
+      ERR_clear_error();
+      SSL_shutdown(connection.ssl.get());
+    }
+    shutdown(connection.client.get(), SHUT_WR);
+    if (connection.client_ended) return Destroy(connection);
+  }
+  Watch(connection);
+}
+
+bool Edge::FromServer(Connection& connection, bool& moved) {
+  if (connection.to_client.size() >= kMostPending) return true;
+  const ssize_t size = recv(connection.inner.get(), buffer_.data(), buffer_.size(), 0);
+  if (size > 0) {
+    connection.guard.FromServer({buffer_.data(), static_cast<size_t>(size)}, connection.to_client);
+    moved = true;
+    return true;
+  }
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  // gRPC has ended the connection; what it said before goes out first.
+  connection.state = Connection::State::kClosing;
+  connection.inner = platform::Descriptor();
+  SetTimer(connection, SteadyNow() + kFarewell);
+  moved = true;
+  return true;
+}
+
+bool Edge::FromClient(Connection& connection, bool& moved) {
+  if (connection.state != Connection::State::kRelaying) return true;
+  const absl::Time now = SteadyNow();
+  const auto take = [&](absl::string_view bytes) -> absl::StatusOr<size_t> {
+    absl::StatusOr<size_t> taken = connection.guard.FromClient(bytes, now, connection.to_server);
+    connection.guard.AppendOwnFrames(connection.to_client);
+    return taken;
+  };
+  // Both ways are full: the client waits.
+  if (connection.to_server.size() >= kMostPending || connection.to_client.size() >= kMostPending) {
+    return true;
+  }
+  absl::StatusOr<size_t> taken = 0;
+  if (!connection.from_client.empty()) {
+    taken = take(connection.from_client);
+    if (taken.ok() && *taken > 0) {
+      connection.from_client.erase(0, *taken);
+      moved = true;
+    }
+  }
+  // What must wait is no more than what is there.
+  if (taken.ok() && connection.from_client.size() < 9 && !connection.client_ended) {
+    ssize_t size = 0;
+    if (connection.ssl != nullptr) {
+      ERR_clear_error();
+      size = SSL_read(connection.ssl.get(), buffer_.data(), static_cast<int>(buffer_.size()));
+      if (size <= 0) {
+        const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
+        if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
+        if (error != SSL_ERROR_ZERO_RETURN && error != SSL_ERROR_SYSCALL &&
+            error != SSL_ERROR_SSL) {
+          return false;
+        }
+        size = 0;
+      }
+    } else {
+      size = recv(connection.client.get(), buffer_.data(), buffer_.size(), 0);
+      if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+      if (size < 0) return false;
+    }
+    moved = true;
+    if (size == 0) {
+      connection.client_ended = true;
+      return true;
+    }
+    const absl::string_view bytes(buffer_.data(), static_cast<size_t>(size));
+    if (connection.from_client.empty()) {
+      taken = take(bytes);
+      if (taken.ok()) connection.from_client.assign(buffer_.data() + *taken, bytes.size() - *taken);
+    } else {
+      connection.from_client.append(bytes.data(), bytes.size());
+    }
+  }
+  if (!taken.ok()) {
+    Refuse(connection, taken.status().message());
+    return true;
+  }
+  return true;
+}
+
+bool Edge::Flush(Connection& connection, bool& moved) {
+  while (!connection.to_client.empty()) {
+    ssize_t size = 0;
+    if (connection.ssl != nullptr) {
+      ERR_clear_error();
+      size = SSL_write(connection.ssl.get(), connection.to_client.data(),
+                       static_cast<int>(connection.to_client.size()));
+      if (size <= 0) {
+        const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
+        if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) break;
+        return false;
+      }
+    } else {
+      size = send(connection.client.get(), connection.to_client.data(), connection.to_client.size(),
+                  MSG_NOSIGNAL);
+      if (size < 0 && (errno == EAGAIN || errno == EINTR)) break;
+      if (size < 0) return false;
+    }
+    connection.to_client.erase(0, size);
+    moved = true;
+  }
+  while (!connection.to_server.empty() && connection.inner.is_open()) {
+    const ssize_t size = send(connection.inner.get(), connection.to_server.data(),
+                              connection.to_server.size(), MSG_NOSIGNAL);
+    // Where gRPC has hung up, its last words are still to be read.
+    if (size < 0) {
+      if (errno != EAGAIN && errno != EINTR) connection.to_server.clear();
+      break;
+    }
+    connection.to_server.erase(0, size);
+    moved = true;
+  }
+  for (std::string* each :
+       {&connection.to_client, &connection.to_server, &connection.from_client}) {
+    if (each->empty() && each->capacity() > kKeptBytes) std::string().swap(*each);
+  }
+  const bool can_tell_end = connection.client_ended && connection.to_server.empty() &&
+                            connection.inner.is_open() && !connection.told_server_end;
+  if (can_tell_end) {
+    connection.told_server_end = true;
+    shutdown(connection.inner.get(), SHUT_WR);
+  }
+  return true;
+}
+
+void Edge::NoteTrust(Connection& connection) {
+  if (connection.is_trusted || connection.is_own || !connection.peer->is_trusted) return;
+  connection.is_trusted = true;
+  connection.guard.Trust();
+  addresses_[connection.address].untrusted.erase(connection.in_untrusted);
+  --untrusted_;
+  untrusted_message_bytes_ -= std::exchange(connection.message_bytes, 0);
+}
+
+void Edge::NoteMessages(Connection& connection) {
+  if (connection.is_trusted || connection.is_own) return;
+  const int64_t bytes = connection.guard.incomplete_bytes();
+  untrusted_message_bytes_ += bytes - std::exchange(connection.message_bytes, bytes);
+}
+
+void Edge::RefuseLargestMessages() {
+  Connection* largest = nullptr;
+  for (auto& [key, address] : addresses_) {
+    for (Connection* each : address.untrusted) {
+      if (largest == nullptr || each->message_bytes > largest->message_bytes) largest = each;
+    }
+  }
+  if (largest == nullptr) return;
+  Refuse(*largest, "the server holds too many unfinished messages; make a valid call first");
+}
+
+void Edge::Refuse(Connection& connection, absl::string_view reason) {
+  EdgeLog().Warning(
+      absl::StrCat("ended the connection of ", connection.peer->address, ": ", reason));
+  connection.guard.AppendGoAway(reason, connection.to_client);
+  untrusted_message_bytes_ -= std::exchange(connection.message_bytes, 0);
+  connection.state = Connection::State::kClosing;
+  connection.inner = platform::Descriptor();
+  connection.to_server.clear();
+  connection.from_client.clear();
+  SetTimer(connection, SteadyNow() + kFarewell);
+  ready_.push_back(connection.id);
+}
+
+void Edge::Destroy(Connection& connection) {
+  if (!connection.peer_name.empty()) peers_.Remove(connection.peer_name);
+  if (!connection.is_own) {
+    const auto address = addresses_.find(connection.address);
+    if (!connection.is_trusted) {
+      address->second.untrusted.erase(connection.in_untrusted);
+      --untrusted_;
+      untrusted_message_bytes_ -= connection.message_bytes;
+    }
+    if (--address->second.connections == 0) addresses_.erase(address);
+  }
+  SetTimer(connection, absl::InfiniteFuture());
+  connections_.erase(connection.id);  // closing a descriptor takes it out of epoll
+}
+
+void Edge::Watch(Connection& connection) {
+  using State = Connection::State;
+  uint32_t client = 0;
+  uint32_t inner = 0;
+  const bool client_may_send =
+      connection.to_server.size() < kMostPending && connection.to_client.size() < kMostPending;
+  if (connection.state == State::kHandshake) {
+    client = connection.ssl_wants_write ? EPOLLOUT : EPOLLIN;
+  } else {
+    const bool waits = connection.from_client.size() >= 9;
+    if (!connection.client_ended && client_may_send && !waits &&
+        connection.state == State::kRelaying) {
+      client |= EPOLLIN;
+    }
+    if (!connection.to_client.empty()) client |= EPOLLOUT;
+    if (connection.state == State::kClosing && client == 0) client |= EPOLLRDHUP;
+    if (connection.inner.is_open()) {
+      if (connection.to_client.size() < kMostPending) inner |= EPOLLIN;
+      if (!connection.to_server.empty()) inner |= EPOLLOUT;
+    }
+    if (connection.state == State::kRelaying) SetTimer(connection, connection.guard.retry_at());
+  }
+  const auto set = [this](int descriptor, uint32_t& now, uint32_t wanted, uint64_t what) {
+    // One that is watched for nothing would still tell of its other end's hanging up, again and
+    // again.
+    if (now == wanted) return;
+    epoll_event event = {.events = wanted, .data = {.u64 = what}};
+    const int operation = now == 0 ? EPOLL_CTL_ADD : wanted == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+    epoll_ctl(epoll_.get(), operation, descriptor, &event);
+    now = wanted;
+  };
+  set(connection.client.get(), connection.client_events, client, connection.id * 2);
+  if (connection.inner.is_open()) {
+    set(connection.inner.get(), connection.inner_events, inner, connection.id * 2 + 1);
+  }
+}
+
+void Edge::SetTimer(Connection& connection, absl::Time time) {
+  if (connection.timer == time) return;
+  if (connection.timer != absl::InfiniteFuture()) {
+    timers_.erase({connection.timer, connection.id});
+  }
+  connection.timer = time;
+  if (time != absl::InfiniteFuture()) timers_.insert({time, connection.id});
+}
+
+absl::Status Edge::CheckReachable(absl::Duration patience) {
+  const absl::Time deadline = SteadyNow() + patience;
+  const auto wait = [&](int socket, int events) {
+    pollfd one = {.fd = socket, .events = static_cast<short>(events), .revents = 0};
+    const int64_t left = absl::ToInt64Milliseconds(deadline - SteadyNow());
+    return left > 0 && poll(&one, 1, static_cast<int>(left)) == 1;
+  };
+  sockaddr_storage to = LocalAddress(listeners_.front().get());
+  // A socket of every address is reached on the loopback.
+  if (to.ss_family == AF_INET) {
+    auto& ip = reinterpret_cast<sockaddr_in&>(to).sin_addr;
+    if (ip.s_addr == htonl(INADDR_ANY)) ip.s_addr = htonl(INADDR_LOOPBACK);
+  } else {
+    auto& ip = reinterpret_cast<sockaddr_in6&>(to).sin6_addr;
+    if (IN6_IS_ADDR_UNSPECIFIED(&ip)) ip = in6addr_loopback;
+  }
+  const platform::Descriptor client(
+      socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!client.is_open()) return absl::UnavailableError(std::strerror(errno));
+  // Its port is known before it connects: the edge tells it from others.
+  sockaddr_storage from = to;
+  (from.ss_family == AF_INET ? reinterpret_cast<sockaddr_in&>(from).sin_port
+                             : reinterpret_cast<sockaddr_in6&>(from).sin6_port) = 0;
+  const socklen_t size = to.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  if (bind(client.get(), reinterpret_cast<const sockaddr*>(&from), size) != 0) {
+    return absl::UnavailableError(std::strerror(errno));
+  }
+  own_port_ = PortOf(LocalAddress(client.get()));
+  if (connect(client.get(), reinterpret_cast<const sockaddr*>(&to), size) != 0 &&
+      errno != EINPROGRESS) {
+    return absl::UnavailableError(std::strerror(errno));
+  }
+  if (!wait(client.get(), POLLOUT)) return absl::UnavailableError("the connection is not accepted");
+  Ssl ssl;
+  if (client_tls_ != nullptr) {
+    ssl.reset(SSL_new(client_tls_.get()));
+    SSL_set_fd(ssl.get(), client.get());
+    SSL_set_connect_state(ssl.get());
+  }
+  while (true) {
+    char byte = 0;
+    int events = 0;
+    if (ssl != nullptr) {
+      ERR_clear_error();
+      const int result = SSL_read(ssl.get(), &byte, 1);
+      if (result == 1) return absl::OkStatus();
+      const int error = SSL_get_error(ssl.get(), result);
+      if (error == SSL_ERROR_WANT_READ) events = POLLIN;
+      if (error == SSL_ERROR_WANT_WRITE) events = POLLOUT;
+    } else {
+      const ssize_t result = recv(client.get(), &byte, 1, 0);
+      if (result == 1) return absl::OkStatus();
+      if (result < 0 && errno == EAGAIN) events = POLLIN;
+    }
+    if (events == 0) return absl::UnavailableError("the connection is broken off");
+    if (!wait(client.get(), events)) return absl::UnavailableError("nothing answers");
+  }
+}
+
+}  // namespace lengthwise::server

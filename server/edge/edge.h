@@ -1,0 +1,142 @@
+// The network edge of the server: accepts connections, ends TLS, and relays between clients and
+// gRPC through a FrameGuard.
+//
+// gRPC 1.51 leaks a descriptor for each connection that it cannot accept for want of descriptors,
+// and is deaf from then on (CVE-2023-4785). It also bounds none of what FrameGuard bounds. So the
+// edge owns the clients' sockets, and gRPC gets one end of a socket pair for each:
+//
+//   client --TCP, TLS--> edge --socket pair--> gRPC
+//
+// One thread relays for all connections (epoll). What it holds for a connection is bounded: it
+// reads from a side only while the other side takes what was read.
+//
+// Connections are untrusted until a call of theirs was admitted (Peer::is_trusted). Untrusted ones
+// are few, in all and for each address; a newcomer takes the place of the oldest of the address
+// that has most. So floods without a token cost a bounded amount of memory, and clients with one
+// are not pushed out by them.
+#ifndef LENGTHWISE_SERVER_EDGE_EDGE_H_
+#define LENGTHWISE_SERVER_EDGE_EDGE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "grpcpp/server_builder.h"
+#include "platform/descriptors.h"
+#include "server/edge/frame_guard.h"
+#include "server/edge/peers.h"
+#include "server/edge/tls.h"
+
+namespace lengthwise::server {
+
+class Edge {
+ public:
+  struct Options {
+    // "HOST:PORT"; port 0 takes a free one.
+    std::string listen;
+    Encryption encryption;
+    FrameGuard::Limits limits;
+    // Most connections; 0: as many as the descriptor limit lets there be, less a reserve for the
+    // server's files. One address may have half of them.
+    int64_t connections = 0;
+    // Most untrusted connections, in all and of one address (of IPv6: one /64 network).
+    int64_t untrusted_connections = 512;
+    int64_t untrusted_connections_per_address = 128;
+    // Most bytes of messages whose end has not come, of all untrusted connections.
+    int64_t untrusted_message_bytes = int64_t{64} << 20;
+  };
+
+  // Binds the address. Clients wait in the kernel's queue until Start. FAILED_PRECONDITION when the
+  // address cannot be bound or the encryption cannot be used.
+  static absl::StatusOr<std::unique_ptr<Edge>> Listen(Options options);
+  ~Edge();
+  Edge(const Edge&) = delete;
+  Edge& operator=(const Edge&) = delete;
+
+  // Relays from now on to the server of `acceptor`, which runs. Once.
+  void Start(std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+  // Accepts no more, hands out what gRPC has still sent until `grace` is over, and hangs up. For
+  // when gRPC's server is gone.
+  void Stop(absl::Duration grace);
+
+  // "HOST:PORT" with the port that was bound.
+  const std::string& address() const { return address_; }
+  Peers& peers() { return peers_; }
+
+  // Reaches the server as a client on this machine would: connects, speaks TLS where the port does,
+  // and waits for gRPC's first bytes, for at most `patience`. UNAVAILABLE with the reason. One
+  // thread at a time; limits on connections do not count it.
+  absl::Status CheckReachable(absl::Duration patience);
+
+ private:
+  struct Connection;
+  struct Address {
+    int64_t connections = 0;
+    std::list<Connection*> untrusted;  // the oldest first
+  };
+
+  explicit Edge(Options options);
+  absl::Status Bind();
+  void Run();
+  // Of the relaying thread, all below.
+  void Accept(int listener);
+  bool MakeRoom(const std::string& address);
+  void CloseOldestOfLargestAddress();
+  void Open(int client, const std::string& address, std::string shown, bool is_own);
+  bool ConnectToGrpc(Connection& connection);
+  // Moves what can be moved, in both directions. The connection may be gone afterwards.
+  void Relay(Connection& connection);
+  bool Handshake(Connection& connection);
+  bool FromServer(Connection& connection, bool& moved);
+  bool FromClient(Connection& connection, bool& moved);
+  void TakeFromClient(Connection& connection, absl::string_view bytes);
+  bool Flush(Connection& connection, bool& moved);
+  void NoteTrust(Connection& connection);
+  void NoteMessages(Connection& connection);
+  void RefuseLargestMessages();
+  // Tells the client `reason`, ends gRPC's side, and hangs up when it was told.
+  void Refuse(Connection& connection, absl::string_view reason);
+  void Destroy(Connection& connection);
+  void Watch(Connection& connection);
+  void SetTimer(Connection& connection, absl::Time time);
+
+  const Options options_;
+  SslContext tls_;
+  SslContext client_tls_;  // of CheckReachable
+  std::vector<platform::Descriptor> listeners_;
+  std::string address_;
+  Peers peers_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  platform::Descriptor epoll_;
+  platform::Descriptor wake_;
+  std::thread thread_;
+  std::atomic<bool> stopping_ = false;
+  std::atomic<int64_t> stop_at_ns_ = 0;  // of the steady clock
+  std::atomic<int> own_port_ = 0;        // of CheckReachable's connection
+
+  int64_t most_connections_ = 0;
+  bool listening_ = true;
+  absl::Time listen_again_ = absl::InfiniteFuture();
+  uint64_t next_id_ = 1;
+  absl::flat_hash_map<uint64_t, std::unique_ptr<Connection>> connections_;
+  absl::flat_hash_map<std::string, Address> addresses_;
+  int64_t untrusted_ = 0;
+  int64_t untrusted_message_bytes_ = 0;
+  std::set<std::pair<absl::Time, uint64_t>> timers_;
+  std::vector<uint64_t> ready_;  // have more to move than one turn moves
+  std::vector<char> buffer_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_EDGE_EDGE_H_

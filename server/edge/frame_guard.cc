@@ -1,0 +1,294 @@
+#include "server/edge/frame_guard.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::server {
+namespace {
+
+// RFC 9113, sections 3.4, 4.1, 6 and 7.
+constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+constexpr size_t kHeaderBytes = 9;
+constexpr uint8_t kData = 0, kHeaders = 1, kRstStream = 3, kGoAway = 7, kWindowUpdate = 8,
+                  kContinuation = 9;
+constexpr uint8_t kEndStream = 1, kEndHeaders = 4, kPadded = 8;
+constexpr uint32_t kNoError = 0, kCancel = 8, kEnhanceYourCalm = 11;
+// Before each gRPC message: one byte of flags and four of its length.
+constexpr int kPrefixBytes = 5;
+
+uint32_t ReadBigEndian(const char* bytes, int count) {
+  uint32_t value = 0;
+  for (int i = 0; i < count; ++i) value = value << 8 | static_cast<uint8_t>(bytes[i]);
+  return value;
+}
+
+std::string BigEndian(uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+void AppendFrame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload,
+                 std::string& to) {
+  absl::StrAppend(&to, BigEndian(static_cast<uint32_t>(payload.size())).substr(1),
+                  std::string(1, static_cast<char>(type)), std::string(1, static_cast<char>(flags)),
+                  BigEndian(stream), payload);
+}
+
+// RFC 7541, section 6.2.2: a literal that changes no table. Both are shorter than 127 bytes.
+std::string Literal(absl::string_view name, absl::string_view value) {
+  return absl::StrCat(std::string(1, '\0'), std::string(1, static_cast<char>(name.size())), name,
+                      std::string(1, static_cast<char>(value.size())), value);
+}
+
+// An answer that is a status alone (gRPC's "Trailers-Only"): RESOURCE_EXHAUSTED.
+std::string Exhausted(absl::string_view message) {
+  constexpr char kStatus200 = static_cast<char>(0x88);  // RFC 7541, appendix A
+  return absl::StrCat(std::string(1, kStatus200), Literal("content-type", "application/grpc"),
+                      Literal("grpc-status", "8"), Literal("grpc-message", message));
+}
+
+}  // namespace
+
+FrameGuard::FrameGuard(const Limits& limits)
+    : limits_(limits),
+      streams_bucket_(limits.stream_rate, limits.stream_burst),
+      resets_bucket_(limits.reset_rate, limits.reset_burst),
+      control_bucket_(limits.control_rate, limits.control_burst) {}
+
+void FrameGuard::Trust() {
+  if (std::exchange(trusted_, true)) return;
+  streams_bucket_ = TokenBucket(limits_.trusted_stream_rate, limits_.trusted_stream_burst);
+  resets_bucket_ = TokenBucket(limits_.trusted_reset_rate, limits_.trusted_reset_burst);
+}
+
+FrameGuard::Frame FrameGuard::Parse(const char* header) {
+  Frame frame;
+  frame.left = ReadBigEndian(header, 3);
+  frame.type = static_cast<uint8_t>(header[3]);
+  frame.flags = static_cast<uint8_t>(header[4]);
+  frame.stream = ReadBigEndian(header + 5, 4) & 0x7fffffff;
+  return frame;
+}
+
+bool FrameGuard::Take(TokenBucket& bucket, absl::Time now) {
+  const absl::Duration wait = bucket.Take(now);
+  if (wait == absl::ZeroDuration()) return true;
+  retry_at_ = now + wait;
+  return false;
+}
+
+absl::StatusOr<bool> FrameGuard::MayBegin(const Frame& frame, absl::Time now) {
+  if (block_stream_ != 0 && (frame.type != kContinuation || frame.stream != block_stream_)) {
+    return absl::InvalidArgumentError("a header block is interrupted by another frame");
+  }
+  switch (frame.type) {
+    case kHeaders:
+    case kContinuation: {
+      if (frame.type == kContinuation && block_stream_ == 0) {
+        return absl::InvalidArgumentError("a CONTINUATION frame continues nothing");
+      }
+      const int64_t before = frame.type == kContinuation ? block_bytes_ : 0;
+      // An empty CONTINUATION is counted as its own header: they may come without end, too.
+      if (before + frame.left + (frame.type == kContinuation ? kHeaderBytes : 0) >
+          static_cast<uint64_t>(limits_.header_bytes)) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("the headers of a call are larger than ", limits_.header_bytes, " bytes"));
+      }
+      if (frame.type == kContinuation || frame.stream <= last_stream_) return true;
+      if (open_streams() >= (trusted_ ? limits_.trusted_streams : limits_.streams)) return false;
+      return Take(streams_bucket_, now);
+    }
+    case kData:
+      if ((frame.flags & kPadded) != 0) {
+        return absl::InvalidArgumentError("DATA frames with padding are not accepted");
+      }
+      // Those without data cost and bring nothing.
+      return frame.left > 0 || (frame.flags & kEndStream) != 0 || Take(control_bucket_, now);
+    case kRstStream:
+      return Take(resets_bucket_, now);
+    case kWindowUpdate:
+      return true;
+    default:
+      return Take(control_bucket_, now);
+  }
+}
+
+void FrameGuard::BeginClientFrame(const Frame& frame) {
+  frame_ = frame;
+  in_frame_ = true;
+  if (frame.type == kHeaders) {
+    block_bytes_ = 0;
+    block_stream_ = frame.stream;
+    block_ends_stream_ = (frame.flags & kEndStream) != 0;
+    if (frame.stream > last_stream_) {
+      last_stream_ = frame.stream;
+      streams_.try_emplace(frame.stream);
+    }
+  }
+  if (frame.type == kContinuation) block_bytes_ += kHeaderBytes;
+  if (frame.type == kHeaders || frame.type == kContinuation) block_bytes_ += frame.left;
+}
+
+void FrameGuard::EndClientFrame(std::string& to_server) {
+  in_frame_ = false;
+  bool ends = frame_.type == kData && (frame_.flags & kEndStream) != 0;
+  if (block_stream_ != 0 && (frame_.flags & kEndHeaders) != 0) {
+    block_stream_ = 0;
+    ends = block_ends_stream_;
+  }
+  const auto found = streams_.find(frame_.stream);
+  if (found == streams_.end()) return;
+  Stream& stream = found->second;
+  if (stream.refused) {
+    // What the client still sends on the stream gRPC drops, as on any that it has ended.
+    AppendFrame(kRstStream, 0, frame_.stream, BigEndian(kCancel), to_server);
+    if (!stream.server_answered) {
+      const std::string message =
+          absl::StrCat("a message has ", stream.size, " bytes; accepted: at most ",
+                       trusted_ ? limits_.trusted_message_bytes : limits_.message_bytes);
+      AppendFrame(kHeaders, kEndStream | kEndHeaders, frame_.stream, Exhausted(message),
+                  own_frames_);
+    }
+    // gRPC's clients read the code as RESOURCE_EXHAUSTED where no status came before it.
+    AppendFrame(kRstStream, 0, frame_.stream,
+                BigEndian(stream.server_answered ? kEnhanceYourCalm : kNoError), own_frames_);
+    return CloseStream(frame_.stream);
+  }
+  stream.client_ended |= ends;
+  if (frame_.type == kRstStream || (stream.client_ended && stream.server_ended)) {
+    CloseStream(frame_.stream);
+  }
+}
+
+void FrameGuard::CloseStream(uint32_t id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  incomplete_bytes_ -= found->second.received;
+  streams_.erase(found);
+}
+
+void FrameGuard::Refuse(Stream& stream) {
+  stream.refused = true;
+  incomplete_bytes_ -= stream.received;
+  stream.received = 0;
+}
+
+void FrameGuard::TakeMessageBytes(Stream& stream, absl::string_view bytes) {
+  while (!bytes.empty() && !stream.refused) {
+    if (stream.prefix < kPrefixBytes) {
+      if (stream.prefix > 0) stream.size = stream.size << 8 | static_cast<uint8_t>(bytes[0]);
+      bytes.remove_prefix(1);
+      if (++stream.prefix < kPrefixBytes) continue;
+      if (stream.size > (trusted_ ? limits_.trusted_message_bytes : limits_.message_bytes)) {
+        return Refuse(stream);
+      }
+    }
+    const size_t part = std::min<size_t>(bytes.size(), stream.size - stream.received);
+    stream.received += static_cast<int64_t>(part);
+    incomplete_bytes_ += static_cast<int64_t>(part);
+    bytes.remove_prefix(part);
+    if (stream.received == stream.size) {
+      incomplete_bytes_ -= stream.received;
+      stream.prefix = 0;
+      stream.size = 0;
+      stream.received = 0;
+    }
+  }
+}
+
+absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Time now,
+                                              std::string& to_server) {
+  retry_at_ = absl::InfiniteFuture();
+  absl::string_view rest = bytes;
+  const auto pass = [&](size_t count) {
+    to_server.append(rest.data(), count);
+    rest.remove_prefix(count);
+  };
+  while (preface_ < kPreface.size() && !rest.empty() && !not_http2_) {
+    const size_t part = std::min(rest.size(), kPreface.size() - preface_);
+    not_http2_ = rest.substr(0, part) != kPreface.substr(preface_, part);
+    preface_ += part;
+    pass(part);
+  }
+  // gRPC answers what is no HTTP/2 in its own way, of the first bytes.
+  if (not_http2_) return bytes.size();
+  while (true) {
+    if (!in_frame_) {
+      if (rest.size() < kHeaderBytes) return bytes.size() - rest.size();
+      const Frame frame = Parse(rest.data());
+      const absl::StatusOr<bool> may = MayBegin(frame, now);
+      if (!may.ok()) return may.status();
+      if (!*may) return bytes.size() - rest.size();
+      BeginClientFrame(frame);
+      pass(kHeaderBytes);
+    }
+    const size_t part = std::min<size_t>(rest.size(), frame_.left);
+    if (frame_.type == kData) {
+      if (const auto stream = streams_.find(frame_.stream); stream != streams_.end()) {
+        TakeMessageBytes(stream->second, rest.substr(0, part));
+      }
+    }
+    pass(part);
+    frame_.left -= part;
+    if (frame_.left > 0) return bytes.size() - rest.size();
+    EndClientFrame(to_server);
+  }
+}
+
+void FrameGuard::FromServer(absl::string_view bytes, std::string& to_client) {
+  while (!bytes.empty()) {
+    if (!server_in_frame_) {
+      if (server_header_.empty()) AppendOwnFrames(to_client);
+      const size_t part = std::min(bytes.size(), kHeaderBytes - server_header_.size());
+      server_header_.append(bytes.data(), part);
+      to_client.append(bytes.data(), part);
+      bytes.remove_prefix(part);
+      if (server_header_.size() < kHeaderBytes) return;
+      server_frame_ = Parse(server_header_.data());
+      server_header_.clear();
+      server_in_frame_ = true;
+    }
+    const size_t part = std::min<size_t>(bytes.size(), server_frame_.left);
+    to_client.append(bytes.data(), part);
+    bytes.remove_prefix(part);
+    server_frame_.left -= part;
+    if (server_frame_.left == 0) EndServerFrame();
+  }
+  AppendOwnFrames(to_client);
+}
+
+void FrameGuard::EndServerFrame() {
+  server_in_frame_ = false;
+  if (server_frame_.type == kHeaders || server_frame_.type == kContinuation) {
+    server_in_block_ = (server_frame_.flags & kEndHeaders) == 0;
+  }
+  const bool ends = (server_frame_.type == kData || server_frame_.type == kHeaders) &&
+                    (server_frame_.flags & kEndStream) != 0;
+  const auto found = streams_.find(server_frame_.stream);
+  if (found == streams_.end()) return;
+  found->second.server_answered = true;
+  if (!ends && server_frame_.type != kRstStream) return;
+  found->second.server_ended = true;
+  if (server_frame_.type == kRstStream || found->second.client_ended) {
+    CloseStream(server_frame_.stream);
+  }
+}
+
+void FrameGuard::AppendOwnFrames(std::string& to_client) {
+  const bool between = !server_in_frame_ && !server_in_block_ && server_header_.empty();
+  if (!between || own_frames_.empty()) return;
+  to_client += std::exchange(own_frames_, {});
+}
+
+void FrameGuard::AppendGoAway(absl::string_view reason, std::string& to_client) {
+  AppendFrame(kGoAway, 0, 0,
+              absl::StrCat(BigEndian(last_stream_), BigEndian(kEnhanceYourCalm), reason),
+              own_frames_);
+  AppendOwnFrames(to_client);
+}
+
+}  // namespace lengthwise::server

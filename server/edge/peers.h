@@ -1,0 +1,54 @@
+// What the server's edge knows of a connection, for the services behind gRPC.
+//
+// gRPC gets each connection as one end of a socket pair whose other end has a name of its own, so
+// that a call's peer (grpc::ServerContext::peer) leads back to the client's address, certificate
+// and trust.
+#ifndef LENGTHWISE_SERVER_EDGE_PEERS_H_
+#define LENGTHWISE_SERVER_EDGE_PEERS_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "platform/mutex.h"
+
+namespace lengthwise::server {
+
+struct Peer {
+  // "HOST:PORT" of the client.
+  std::string address;
+  // TLS has verified a certificate of the client.
+  bool has_certificate = false;
+  // A call of the connection was admitted: its token, where tokens are asked for, is valid.
+  std::atomic<bool> is_trusted = false;
+};
+
+// Thread-safe.
+class Peers {
+ public:
+  // `name` is what grpc::ServerContext::peer returns for the connection.
+  void Add(const std::string& name, std::shared_ptr<Peer> peer) {
+    platform::MutexLock lock(mutex_);
+    peers_[name] = std::move(peer);
+  }
+  void Remove(const std::string& name) {
+    platform::MutexLock lock(mutex_);
+    peers_.erase(name);
+  }
+  // Null for a connection that is over or did not come through the edge.
+  std::shared_ptr<Peer> Find(absl::string_view name) const {
+    platform::MutexLock lock(mutex_);
+    const auto found = peers_.find(name);
+    return found == peers_.end() ? nullptr : found->second;
+  }
+
+ private:
+  mutable platform::Mutex mutex_;
+  absl::flat_hash_map<std::string, std::shared_ptr<Peer>> peers_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_EDGE_PEERS_H_

@@ -1,0 +1,107 @@
+#include "server/edge/tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace lengthwise::server {
+namespace {
+
+struct Free {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(X509* certificate) const { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Bio = std::unique_ptr<BIO, Free>;
+using Certificate = std::unique_ptr<X509, Free>;
+using Key = std::unique_ptr<EVP_PKEY, Free>;
+
+Bio Open(absl::string_view pem) {
+  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+}
+
+absl::Status Unusable(absl::string_view what) {
+  char text[256];
+  ERR_error_string_n(ERR_get_error(), text, sizeof(text));
+  ERR_clear_error();
+  return absl::FailedPreconditionError(absl::StrCat("the ", what, " cannot be used: ", text));
+}
+
+absl::Status UseCertificate(const Encryption& encryption, SSL_CTX* context) {
+  const Bio chain = Open(encryption.certificate);
+  const Certificate own(PEM_read_bio_X509_AUX(chain.get(), nullptr, nullptr, nullptr));
+  if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
+    return Unusable("TLS certificate");
+  }
+  while (X509* more = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
+    SSL_CTX_add0_chain_cert(context, more);
+  }
+  const Bio pem = Open(encryption.key);
+  const Key key(PEM_read_bio_PrivateKey(pem.get(), nullptr, nullptr, nullptr));
+  if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return Unusable("TLS key");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AskForCertificates(const std::string& authority, SSL_CTX* context) {
+  const Bio pem = Open(authority);
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  int count = 0;
+  while (true) {
+    const Certificate one(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
+    if (one == nullptr) break;
+    if (X509_STORE_add_cert(store, one.get()) != 1 ||
+        SSL_CTX_add_client_CA(context, one.get()) != 1) {
+      return Unusable("TLS client authority");
+    }
+    ++count;
+  }
+  if (count == 0) return Unusable("TLS client authority");
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  return absl::OkStatus();
+}
+
+int ChooseHttp2(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
+                const unsigned char* offered, unsigned int offered_size, void*) {
+  static constexpr unsigned char kHttp2[] = {2, 'h', '2'};
+  unsigned char* found = nullptr;
+  if (SSL_select_next_proto(&found, chosen_size, kHttp2, sizeof(kHttp2), offered, offered_size) !=
+      OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+  }
+  *chosen = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+}  // namespace
+
+absl::StatusOr<SslContext> CreateServerTls(const Encryption& encryption) {
+  SslContext context(SSL_CTX_new(TLS_server_method()));
+  if (context == nullptr) return Unusable("TLS library");
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  // Of TLS 1.2; those of 1.3 are all good.
+  SSL_CTX_set_cipher_list(context.get(), "ECDHE+AESGCM:ECDHE+CHACHA20");
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                      SSL_MODE_RELEASE_BUFFERS);
+  // Nothing is resumed: each connection shows its certificate.
+  SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(context.get(), 0);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
+  SSL_CTX_set_alpn_select_cb(context.get(), ChooseHttp2, nullptr);
+  if (absl::Status status = UseCertificate(encryption, context.get()); !status.ok()) return status;
+  if (!encryption.client_authority.empty()) {
+    absl::Status status = AskForCertificates(encryption.client_authority, context.get());
+    if (!status.ok()) return status;
+  }
+  ERR_clear_error();  // the end of each PEM text
+  return context;
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,42 @@
+// Sees that the server can be reached, and says so when it cannot.
+#ifndef LENGTHWISE_SERVER_SELF_CHECK_H_
+#define LENGTHWISE_SERVER_SELF_CHECK_H_
+
+#include <functional>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+
+namespace lengthwise::server {
+
+// A thread that checks every `interval`, until destroyed.
+class SelfCheck {
+ public:
+  // Failures in a row before it gives up: one may be a machine that was paused.
+  static constexpr int kFailures = 3;
+
+  // `check` returns within a bounded time. `give_up` is called once, with the last failure.
+  SelfCheck(absl::Duration interval, std::function<absl::Status()> check,
+            std::function<void(const absl::Status&)> give_up);
+  ~SelfCheck();
+  SelfCheck(const SelfCheck&) = delete;
+  SelfCheck& operator=(const SelfCheck&) = delete;
+
+ private:
+  void Run();
+
+  const absl::Duration interval_;
+  const std::function<absl::Status()> check_;
+  const std::function<void(const absl::Status&)> give_up_;
+
+  platform::Mutex mutex_;
+  platform::ConditionVariable changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SELF_CHECK_H_

@@ -1,0 +1,465 @@
+"""Floods a Lengthwise server on this machine and reports what that cost it.
+
+Each flood speaks HTTP/2 on raw sockets, needs no token, and stops by itself. A probe makes one valid call after another
+meanwhile. Only servers on the loopback are flooded:
+
+    floods.py --server 127.0.0.1:7070 --pid PID [--tls] [--scale 0.1] [FLOOD ...]
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import select
+import socket
+import ssl
+import struct
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable
+
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+METHOD = "/lengthwise.v1.ExperimentService/ListExperiments"
+# The flood comes from another address than the probe, as it would from another machine.
+FLOOD_ADDRESS = "127.0.0.2"
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """Returns one HTTP/2 frame."""
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def literal(name: str, value: str) -> bytes:
+    """Returns one header as HPACK's literal without indexing, without Huffman coding."""
+
+    def text(raw: bytes) -> bytes:
+        if len(raw) < 127:
+            return bytes([len(raw)]) + raw
+        rest, encoded = len(raw) - 127, b"\x7f"
+        while rest >= 128:
+            encoded += bytes([rest % 128 + 128])
+            rest //= 128
+        return encoded + bytes([rest]) + raw
+
+    return b"\x00" + text(name.encode()) + text(value.encode())
+
+
+def request_headers(method: str, more: dict[str, str] | None = None) -> bytes:
+    """Returns the header block of a gRPC call."""
+    headers = {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": method,
+        ":authority": "flood",
+        "te": "trailers",
+        "content-type": "application/grpc",
+    }
+    return b"".join(literal(name, value) for name, value in (headers | (more or {})).items())
+
+
+@dataclasses.dataclass
+class Target:
+    """The server under test."""
+
+    host: str
+    port: int
+    tls: bool
+    pid: int
+    token: str
+
+    def memory(self, field: str) -> float:
+        """Returns VmRSS or VmHWM in MB; 0 when the server is gone."""
+        try:
+            status = pathlib.Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
+        except OSError:
+            return 0.0
+        for line in status.splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) / 1000
+        return 0.0
+
+
+class Connection:
+    """An HTTP/2 connection that knows what it may send."""
+
+    def __init__(self, target: Target, source: str = FLOOD_ADDRESS, timeout: float = 3) -> None:
+        """Connects and sends the preface, with windows that hold every answer."""
+        self.socket: socket.socket = socket.create_connection((target.host, target.port), timeout, (source, 0))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if target.tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+            context.set_alpn_protocols(["h2"])
+            self.socket = context.wrap_socket(self.socket)
+        self.buffer = b""
+        self.connection_window = 65535
+        self.initial_window = 65535
+        self.windows: dict[int, int] = {}
+        self.ended: dict[int, bytes] = {}
+        self.max_streams = 1 << 31
+        self.closed = False
+        settings = struct.pack(">HI", 4, 0x7FFFFFFF)
+        self.send(PREFACE + frame(SETTINGS, 0, 0, settings) + frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 1 << 30)))
+
+    def send(self, data: bytes) -> bool:
+        """Sends everything; False once the server has hung up."""
+        try:
+            self.socket.sendall(data)
+        except OSError:
+            self.closed = True
+        return not self.closed
+
+    def window(self, stream: int) -> int:
+        """Returns how many bytes of DATA the stream may send."""
+        return min(self.connection_window, self.windows.get(stream, self.initial_window))
+
+    def read(self, timeout: float) -> bool:
+        """Takes what has come; waits for something at most `timeout` seconds. False when nothing came."""
+        pending = isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0
+        if not pending and not select.select([self.socket], [], [], timeout)[0]:
+            return False
+        try:
+            received = self.socket.recv(1 << 18)
+        except OSError:
+            received = b""
+        if not received:
+            self.closed = True
+            return False
+        self.buffer += received
+        while len(self.buffer) >= 9:
+            size = int.from_bytes(self.buffer[:3], "big")
+            if len(self.buffer) < 9 + size:
+                break
+            kind, flags, stream = struct.unpack(">BBI", self.buffer[3:9])
+            self.take(kind, flags, stream & 0x7FFFFFFF, self.buffer[9 : 9 + size])
+            self.buffer = self.buffer[9 + size :]
+        return True
+
+    def take(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        """Keeps what a frame says."""
+        if kind == SETTINGS and not flags & ACK:
+            for at in range(0, len(payload), 6):
+                key, value = struct.unpack(">HI", payload[at : at + 6])
+                if key == 4:
+                    for open_stream in self.windows:
+                        self.windows[open_stream] += value - self.initial_window
+                    self.initial_window = value
+                elif key == 3:
+                    self.max_streams = value
+            self.send(frame(SETTINGS, ACK, 0))
+        elif kind == WINDOW_UPDATE:
+            more = int.from_bytes(payload, "big")
+            if stream == 0:
+                self.connection_window += more
+            else:
+                self.windows[stream] = self.windows.get(stream, self.initial_window) + more
+        elif kind == PING and not flags & ACK:
+            self.send(frame(PING, ACK, 0, payload))
+        elif kind == RST_STREAM or (kind in (HEADERS, DATA) and flags & END_STREAM):
+            self.ended[stream] = payload
+        elif kind == GOAWAY and payload[4:8] != b"\0\0\0\0":
+            self.closed = True
+
+    def send_data(self, stream: int, size: int, first: bytes, deadline: float) -> int:
+        """Sends `first` and zeros, `size` bytes in all, as flow control lets it; returns how many were sent."""
+        sent = 0
+        while sent < size and not self.closed and stream not in self.ended and time.monotonic() < deadline:
+            part = min(16384, size - sent, self.window(stream))
+            if part <= 0:
+                self.read(0.2)
+                continue
+            payload = (first[sent : sent + part]).ljust(part, b"\0")
+            if not self.send(frame(DATA, 0, stream, payload)):
+                break
+            sent += part
+            self.connection_window -= part
+            self.windows[stream] = self.windows.get(stream, self.initial_window) - part
+            while self.read(0):
+                pass
+        return sent
+
+    def close(self) -> None:
+        """Hangs up."""
+        self.socket.close()
+
+
+class Probe:
+    """Makes valid calls until stopped, some on one connection and some on new ones; keeps the longest answer's time."""
+
+    def __init__(self, target: Target) -> None:
+        """Starts the thread."""
+        self.target = target
+        self.worst = 0.0
+        self.calls = 0
+        self.failures: list[str] = []
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def call(self, connection: Connection, stream: int) -> None:
+        """Makes one call and checks that it was answered."""
+        more = {"authorization": "Bearer " + self.target.token} if self.target.token else {}
+        connection.send(
+            frame(HEADERS, END_HEADERS, stream, request_headers(METHOD, more))
+            + frame(DATA, END_STREAM, stream, b"\0\0\0\0\0")
+        )
+        deadline = time.monotonic() + 10
+        while stream not in connection.ended and not connection.closed and time.monotonic() < deadline:
+            connection.read(0.5)
+        if stream not in connection.ended:
+            raise TimeoutError("hung up" if connection.closed else "no answer for 10 s")
+
+    def run(self) -> None:
+        """Calls on a connection that stays and on a new one in turn."""
+        kept: Connection | None = None
+        stream = 1
+        while not self.stopping.is_set():
+            for fresh in (False, True):
+                start = time.monotonic()
+                try:
+                    if fresh:
+                        connection = Connection(self.target, "127.0.0.1")
+                        self.call(connection, 1)
+                        connection.close()
+                    else:
+                        if kept is None:
+                            kept = Connection(self.target, "127.0.0.1")
+                            stream = 1
+                        self.call(kept, stream)
+                        stream += 2
+                except OSError as error:
+                    self.failures.append(f"{'new' if fresh else 'kept'} connection: {error}")
+                    if not fresh:
+                        kept = None
+                self.calls += 1
+                self.worst = max(self.worst, time.monotonic() - start)
+            self.stopping.wait(0.02)
+        if kept is not None:
+            kept.close()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self.stopping.set()
+        self.thread.join()
+
+
+def descriptors(target: Target, scale: float) -> str:
+    """Opens and closes more connections than the server may have descriptors."""
+    connections = []
+    for _ in range(int(2000 * scale)):
+        try:
+            connections.append(socket.create_connection((target.host, target.port), 2, (FLOOD_ADDRESS, 0)))
+        except OSError:
+            break
+    opened = len(connections)
+    time.sleep(0.5)
+    for connection in connections:
+        connection.close()
+    return f"{opened} connections"
+
+
+def gzip_bomb(target: Target, scale: float) -> str:
+    """Sends one compressed message of 3 MB that is 3 GB of zeros."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    start = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(bytes(1 << 24)) + packer.flush(zlib.Z_FULL_FLUSH)
+    packed = start + block * int(188 * scale)  # without a checksum, which stands behind the zeros
+    connection = Connection(target)
+    connection.read(1)
+    connection.send(frame(HEADERS, END_HEADERS, 1, request_headers(METHOD, {"grpc-encoding": "gzip"})))
+    message = b"\x01" + struct.pack(">I", len(packed)) + packed
+    sent = connection.send_data(1, len(message), message, time.monotonic() + 20)
+    connection.send(frame(DATA, END_STREAM, 1))
+    deadline = time.monotonic() + 10
+    while 1 not in connection.ended and not connection.closed and time.monotonic() < deadline:
+        connection.read(0.5)
+    connection.close()
+    return f"{sent} bytes of {len(message)}"
+
+
+def large_message(target: Target, scale: float) -> str:
+    """Sends one message of 700 MiB."""
+    size = int(scale * 700) << 20
+    connection = Connection(target)
+    connection.read(1)
+    connection.send(frame(HEADERS, END_HEADERS, 1, request_headers(METHOD)))
+    sent = connection.send_data(1, size + 5, b"\0" + struct.pack(">I", size), time.monotonic() + 30)
+    connection.close()
+    return f"{sent >> 20} MiB of {size >> 20}"
+
+
+def resets(target: Target, scale: float) -> str:
+    """Opens and resets 300,000 streams on four connections."""
+    count = int(75_000 * scale)
+    block = request_headers(METHOD)
+    reset = struct.pack(">I", 8)
+    sent = [0] * 4
+
+    def flood(index: int) -> None:
+        connection = Connection(target)
+        for first in range(0, count, 500):
+            batch = b"".join(
+                frame(HEADERS, END_HEADERS, 2 * number + 1, block) + frame(RST_STREAM, 0, 2 * number + 1, reset)
+                for number in range(first, min(first + 500, count))
+            )
+            if not connection.send(batch):
+                break
+            while connection.read(0):
+                pass
+            if connection.closed:
+                break
+            sent[index] = first + 500
+        connection.close()
+
+    threads = [threading.Thread(target=flood, args=(index,)) for index in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return f"{sum(sent)} streams"
+
+
+def continuation(target: Target, scale: float) -> str:
+    """Sends 2 GB of CONTINUATION frames that never end a header block."""
+    connection = Connection(target)
+    connection.send(frame(HEADERS, 0, 1, request_headers(METHOD)))
+    payload = literal("x", "y" * 16000)
+    one = frame(CONTINUATION, 0, 1, payload)
+    sent = 0
+    deadline = time.monotonic() + 30
+    while sent < 2e9 * scale and time.monotonic() < deadline and connection.send(one):
+        sent += len(one)
+    connection.close()
+    return f"{sent >> 20} MiB"
+
+
+def many(target: Target, count: int, each: Callable[[Connection, int], int], per_connection: int) -> int:
+    """Runs `each` on `count` streams, keeps all open until the end; returns the sum of what `each` returned."""
+    connections: list[Connection] = []
+    total = done = 0
+    deadline = time.monotonic() + 40
+    while done < count and time.monotonic() < deadline:
+        try:
+            connection = Connection(target)
+        except OSError:
+            break
+        connections.append(connection)
+        connection.read(1)
+        for number in range(min(per_connection, connection.max_streams, count - done)):
+            total += each(connection, 2 * number + 1)
+            done += 1
+            if connection.closed or time.monotonic() > deadline:
+                break
+        if connection.closed and len(connections) > 2 * count // max(per_connection, 1) + 50:
+            break
+    time.sleep(1)
+    for connection in connections:
+        connection.close()
+    return total
+
+
+def half_messages(target: Target, scale: float) -> str:
+    """Sends most of the 4 MiB of 300 messages, and leaves the calls open."""
+    size = 4 << 20
+
+    def half(connection: Connection, stream: int) -> int:
+        connection.send(frame(HEADERS, END_HEADERS, stream, request_headers(METHOD)))
+        first = b"\0" + struct.pack(">I", size)
+        return connection.send_data(stream, size - (1 << 10), first, time.monotonic() + 2)
+
+    return f"{many(target, int(300 * scale), half, 10) >> 20} MiB"
+
+
+def open_streams(target: Target, scale: float) -> str:
+    """Opens 50,000 streams and says nothing on them."""
+    block = request_headers(METHOD)
+
+    def one(connection: Connection, stream: int) -> int:
+        sent = connection.send(frame(HEADERS, END_HEADERS, stream, block))
+        connection.read(0)
+        return int(sent)
+
+    return f"{many(target, int(50_000 * scale), one, 50_000)} streams"
+
+
+FLOODS: dict[str, Callable[[Target, float], str]] = {
+    "descriptors": descriptors,
+    "gzip": gzip_bomb,
+    "large": large_message,
+    "resets": resets,
+    "continuation": continuation,
+    "halves": half_messages,
+    "streams": open_streams,
+}
+
+
+def run(target: Target, name: str, scale: float) -> dict[str, object]:
+    """Runs one flood beside the probe; returns what it cost."""
+    peak = 0.0
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.01):
+            peak = max(peak, target.memory("VmRSS"))
+
+    watcher = threading.Thread(target=watch)
+    before = target.memory("VmRSS")
+    watcher.start()
+    probe = Probe(target)
+    start = time.monotonic()
+    sent = FLOODS[name](target, scale)
+    seconds = time.monotonic() - start
+    time.sleep(1)
+    probe.stop()
+    done.set()
+    watcher.join()
+    return {
+        "flood": name,
+        "sent": sent,
+        "seconds": round(seconds, 1),
+        "before_mb": round(before),
+        "peak_mb": round(peak),
+        "after_mb": round(target.memory("VmRSS")),
+        "probe_calls": probe.calls,
+        "probe_worst_seconds": round(probe.worst, 2),
+        "probe_failures": probe.failures[:3],
+    }
+
+
+def main() -> int:
+    """Runs the floods that the command line names; exits 1 where one costs more than the bars."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("floods", nargs="*", metavar="FLOOD", help=f"of {', '.join(FLOODS)}; all by default")
+    parser.add_argument("--server", required=True, help="address of the server, on this machine")
+    parser.add_argument("--pid", type=int, required=True, help="the server's process, whose memory is read")
+    parser.add_argument("--tls", action="store_true", help="speak TLS; the certificate is not checked")
+    parser.add_argument("--token_file", help="what the probe shows; the floods show nothing")
+    parser.add_argument("--scale", type=float, default=1.0, help="size of the floods; 1 is the full size")
+    parser.add_argument("--max_mb", type=float, default=500, help="most memory that the server may use")
+    parser.add_argument("--max_seconds", type=float, default=2, help="longest that the probe may wait for an answer")
+    arguments = parser.parse_args()
+    host, port = arguments.server.rsplit(":", 1)
+    if not host.startswith("127."):
+        parser.error("--server must be on the loopback, 127.0.0.0/8")
+    token = pathlib.Path(arguments.token_file).read_text(encoding="ascii").strip() if arguments.token_file else ""
+    target = Target(host, int(port), arguments.tls, arguments.pid, token)
+    failed = False
+    for name in arguments.floods or FLOODS:
+        result = run(target, name, arguments.scale)
+        print(json.dumps(result), flush=True)
+        within = float(str(result["peak_mb"])) <= arguments.max_mb
+        answered = float(str(result["probe_worst_seconds"])) <= arguments.max_seconds
+        if not within or not answered or result["probe_failures"] or target.memory("VmRSS") == 0:
+            failed = True
+            print(f"{name}: beyond the bars", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
