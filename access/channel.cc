@@ -137,11 +137,8 @@ absl::Status ExplainRefusedConnection(const std::string& message, const ChannelO
         server,
         " does not speak TLS; start the server with --tls_certificate, or leave tls_ca out"));
   }
-  // A server that stops says so, too: it may be another one in a moment. The last is how gRPC reads
-  // a TLS alert, which tells that the server does not accept the certificate.
-  if (!says("Socket closed") && !says("onnection reset") && !says("endpoint read failed")) {
-    return absl::OkStatus();
-  }
+  // A server that stops says so, too: it may be another one in a moment.
+  if (!says("Socket closed") && !says("onnection reset")) return absl::OkStatus();
   if (options.tls_ca.empty()) {
     return absl::UnavailableError(absl::StrCat(
         server,

@@ -473,9 +473,14 @@ bool Edge::Handshake(Connection& connection) {
   if (result == 1) {
     connection.ssl_wants_write = false;
     X509* const certificate = SSL_get1_peer_certificate(connection.ssl.get());
-    connection.peer->has_certificate =
-        certificate != nullptr && SSL_get_verify_result(connection.ssl.get()) == X509_V_OK;
+    connection.peer->has_certificate = certificate != nullptr;
     X509_free(certificate);
+    const int64_t verified = SSL_get_verify_result(connection.ssl.get());
+    if (connection.peer->has_certificate && verified != X509_V_OK) {
+      EdgeLog().Warning(absl::StrCat("refused the certificate of ", connection.peer->address, ": ",
+                                     X509_verify_cert_error_string(verified)));
+      return false;
+    }
     return ConnectToGrpc(connection);
   }
   const int error = SSL_get_error(connection.ssl.get(), result);
