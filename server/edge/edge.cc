@@ -163,6 +163,9 @@ struct Edge::Connection {
   std::string from_client;  // what the guard has not taken
   std::string to_server;
   std::string to_client;
+  // Something may be there to read: epoll said so, and no read since found less than it asked for.
+  bool client_is_readable = true;
+  bool inner_is_readable = true;
   bool client_ended = false;
   bool told_server_end = false;
   bool ssl_wants_write = false;
@@ -311,6 +314,7 @@ void Edge::Run() {
         Destroy(connection);  // the client is gone, or has reset the connection
         continue;
       }
+      (what % 2 == 0 ? connection.client_is_readable : connection.inner_is_readable) = true;
       Relay(connection);
     }
     for (const uint64_t id : ready) {
@@ -469,9 +473,14 @@ bool Edge::Handshake(Connection& connection) {
   if (result == 1) {
     connection.ssl_wants_write = false;
     X509* const certificate = SSL_get1_peer_certificate(connection.ssl.get());
-    connection.peer->has_certificate =
-        certificate != nullptr && SSL_get_verify_result(connection.ssl.get()) == X509_V_OK;
+    connection.peer->has_certificate = certificate != nullptr;
     X509_free(certificate);
+    const int64_t verified = SSL_get_verify_result(connection.ssl.get());
+    if (connection.peer->has_certificate && verified != X509_V_OK) {
+      EdgeLog().Warning(absl::StrCat("refused the certificate of ", connection.peer->address, ": ",
+                                     X509_verify_cert_error_string(verified)));
+      return false;
+    }
     return ConnectToGrpc(connection);
   }
   const int error = SSL_get_error(connection.ssl.get(), result);
@@ -520,8 +529,9 @@ void Edge::Relay(Connection& connection) {
 }
 
 bool Edge::FromServer(Connection& connection, bool& moved) {
-  if (connection.to_client.size() >= kMostPending) return true;
+  if (connection.to_client.size() >= kMostPending || !connection.inner_is_readable) return true;
   const ssize_t size = recv(connection.inner.get(), buffer_.data(), buffer_.size(), 0);
+  connection.inner_is_readable = size == static_cast<ssize_t>(buffer_.size());
   if (size > 0) {
     connection.guard.FromServer({buffer_.data(), static_cast<size_t>(size)}, connection.to_client);
     moved = true;
@@ -557,13 +567,15 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
     }
   }
   // What must wait is no more than what is there.
-  if (taken.ok() && connection.from_client.size() < 9 && !connection.client_ended) {
+  if (taken.ok() && connection.from_client.size() < 9 && !connection.client_ended &&
+      connection.client_is_readable) {
     ssize_t size = 0;
     if (connection.ssl != nullptr) {
       ERR_clear_error();
       size = SSL_read(connection.ssl.get(), buffer_.data(), static_cast<int>(buffer_.size()));
       if (size <= 0) {
         const int error = SSL_get_error(connection.ssl.get(), static_cast<int>(size));
+        connection.client_is_readable = false;
         if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return true;
         if (error != SSL_ERROR_ZERO_RETURN && error != SSL_ERROR_SYSCALL &&
             error != SSL_ERROR_SSL) {
@@ -573,6 +585,7 @@ bool Edge::FromClient(Connection& connection, bool& moved) {
       }
     } else {
       size = recv(connection.client.get(), buffer_.data(), buffer_.size(), 0);
+      connection.client_is_readable = size == static_cast<ssize_t>(buffer_.size());
       if (size < 0 && (errno == EAGAIN || errno == EINTR)) return true;
       if (size < 0) return false;
     }

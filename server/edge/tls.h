@@ -26,8 +26,9 @@ struct FreeSsl {
 using Ssl = std::unique_ptr<SSL, FreeSsl>;
 using SslContext = std::unique_ptr<SSL_CTX, FreeSsl>;
 
-// FAILED_PRECONDITION for what OpenSSL does not accept. Clients without a certificate are let in,
-// those with one that the authority has not signed are not.
+// FAILED_PRECONDITION for what OpenSSL does not accept. Handshakes succeed with any certificate of
+// the client's and without one: the caller asks SSL_get_verify_result, and lets no connection live
+// whose certificate the authority has not signed.
 absl::StatusOr<SslContext> CreateServerTls(const Encryption& encryption);
 
 }  // namespace lengthwise::server

@@ -1,0 +1,35 @@
+// HTTP/2 frames of both directions, as they come to the server's edge.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/edge/frame_guard.h"
+#include "tests/fuzz/must.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace lengthwise;
+  if (size < 1) return 0;
+  const absl::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
+  server::FrameGuard guard({});
+  const absl::Time now = absl::UnixEpoch();
+  std::string rest = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", to_server, to_client;
+  // In parts of a size that the input chooses; each goes both ways.
+  const size_t part = 1 + data[0];
+  for (size_t at = 0; at < bytes.size(); at += part) {
+    rest += std::string(bytes.substr(at, part));
+    const size_t before = to_server.size();
+    const auto taken = guard.FromClient(rest, now, to_server);
+    if (!taken.ok()) return 0;
+    Must(*taken <= rest.size(), "no more is taken than there is");
+    Must(to_server.size() - before >= *taken, "what is taken is passed on");
+    rest.erase(0, *taken);
+    guard.FromServer(bytes.substr(at, part), to_client);
+    Must(guard.incomplete_bytes() >= 0, "no message has less than nothing");
+    Must(guard.incomplete_bytes() <= static_cast<int64_t>(bytes.size()),
+         "no message has more than was sent");
+    Must(guard.open_streams() <= server::FrameGuard::Limits().streams, "the limit holds");
+  }
+  return 0;
+}
