@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""Writes experiments/REPRODUCED.md: published numbers beside the ones that Lengthwise trained at full protocol.
+
+    experiments/reproduced/make_page.py                         # from the results kept in experiments/reproduced/results
+    experiments/reproduced/make_page.py --server HOST:PORT --machine "AMD EPYC, one thread a trial"
+                                                                # first adds what the server's experiments have finished
+    experiments/reproduced/make_page.py --check                 # fails where the page is not what the results make
+
+Adding results needs the Python package of this repository (python/); the picture needs matplotlib.
+"""
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+import statistics
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+PAGE = HERE.parent / "REPRODUCED.md"
+PUBLISHED = HERE.parent / "published"
+
+# A cell counts as reproduced only with this many runs, the paper's.
+RUNS = 10
+
+
+@dataclass(frozen=True)
+class Source:
+    """A published table or figure, and the experiments that train it again."""
+
+    table: str
+    title: str
+    # The specification, below experiments/.
+    specification: str
+    # Experiments on a server: those whose name starts so.
+    experiment: str
+
+
+SOURCES = [
+    Source(
+        "positional_attention_table_1",
+        "Table 1 of the positional-attention paper: graph convolutions",
+        "reproduced/table1_gcn.yaml",
+        "table1_gcn",
+    ),
+    Source(
+        "positional_attention_figure_4_2",
+        "Figure 4 of the positional-attention paper at n = 2",
+        "positional_attention/figure4_length2.yaml",
+        "positional_attention_figure4_length2",
+    ),
+    Source(
+        "positional_attention_figure_3_5000",
+        "Figure 3 of the positional-attention paper at 5,000 vectors",
+        "positional_attention/figure3.yaml",
+        "positional_attention_figure3_5000",
+    ),
+]
+
+COLUMNS = [
+    "experiment", "trial", "task", "network", "scale", "loss", "steps", "training_seconds", "started", "ended", "machine",
+    "instruction_set", "threads", "revision",
+]  # fmt: skip
+
+Row = dict[str, str]
+
+
+def raw_file(source: Source) -> Path:
+    return RESULTS / f"{source.table}.csv"
+
+
+def read_raw(source: Source) -> list[Row]:
+    """One row for each trial and scale."""
+    if not raw_file(source).exists():
+        return []
+    with raw_file(source).open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def parameters_of(specification: dict[str, Any], component: str) -> str:
+    """A component's name and parameters, as one sorted JSON text."""
+    found = specification[component]
+    return json.dumps({"name": found["name"], **found.get("parameters", {})}, sort_keys=True)
+
+
+def collect(source: Source, server: str, machine: str) -> int:
+    """Adds the trials that succeeded since; returns how many there are in all."""
+    import lengthwise
+
+    rows = {(row["experiment"], row["trial"], row["scale"]): row for row in read_raw(source)}
+    client = lengthwise.Client(server)
+    for experiment in client.experiments():
+        if experiment.id.rpartition("-")[0] != source.experiment:
+            continue
+        trials = {trial.name: trial for trial in experiment.trials("state = SUCCEEDED")}
+        accuracies = experiment.accuracies()
+        for measured in accuracies[accuracies["final"]].to_dict("records"):
+            trial = trials.get(measured["trial"])
+            if trial is None:
+                continue
+            specification = trial.specification
+            provenance = trial.provenance
+            row = {
+                "experiment": experiment.id,
+                "trial": trial.id,
+                "task": specification["task"]["name"],
+                "network": parameters_of(specification, "network"),
+                "scale": str(measured["length"]),
+                "loss": repr(float(measured["loss"])),
+                "steps": str(specification["training"]["steps"]),
+                "training_seconds": f"{trial.training_seconds:.1f}",
+                "started": f"{trial.start_time:%Y-%m-%d %H:%M}",
+                "ended": f"{trial.end_time:%Y-%m-%d %H:%M}",
+                "machine": machine,
+                "instruction_set": provenance.get("instruction_set", ""),
+                "threads": str(provenance.get("threads", "")),
+                "revision": provenance.get("source_revision", "")[:7],
+            }
+            key = (row["experiment"], row["trial"], row["scale"])
+            # What was collected before stays: its machine was another one, perhaps.
+            rows.setdefault(key, row)
+    RESULTS.mkdir(exist_ok=True)
+    with raw_file(source).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows.values(), key=lambda row: (row["trial"], int(row["scale"]))))
+    return len({(experiment, trial) for experiment, trial, _ in rows})
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """With linear interpolation, as the paper's."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A published number and the runs that were trained for it."""
+
+    source: Source
+    row_label: str
+    column_label: str
+    printed: float
+    losses: list[float]
+
+    @property
+    def complete(self) -> bool:
+        return len(self.losses) >= RUNS
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.losses)
+
+    @property
+    def low(self) -> float:
+        return percentile(self.losses, 0.1)
+
+    @property
+    def high(self) -> float:
+        return percentile(self.losses, 0.9)
+
+    @property
+    def agrees(self) -> bool:
+        """The printed median, of two digits in Table 1, lies among our runs' 10th to 90th percentiles."""
+        return self.low * 0.95 <= self.printed <= self.high * 1.05
+
+
+def matches(network: str, published: dict[str, Any]) -> bool:
+    """The trial's network has every parameter that the published row names."""
+    ours = json.loads(network)
+    return all(ours.get(name) == value for name, value in published.items())
+
+
+def cells_of(source: Source) -> list[Cell]:
+    """Cells for which at least one run is there, in the order of the table."""
+    published = json.loads((PUBLISHED / f"{source.table}.json").read_text(encoding="utf-8"))
+    raw = read_raw(source)
+    rows = {row["key"]: row for row in published["rows"]}
+    columns = {column["key"]: column for column in published["columns"]}
+    cells = []
+    for cell in published["cells"]:
+        row, column = rows[cell["row"]], columns[cell["column"]]
+        losses = [
+            float(one["loss"])
+            for one in raw
+            if one["task"] == row["task"]
+            and one["scale"] == str(column["length"])
+            and matches(one["network"], row["network"])
+        ]
+        if losses:
+            cells.append(Cell(source, row["label"], column["label"], float(cell["value"]), losses))
+    return cells
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def span(values: Iterable[str]) -> str:
+    found = sorted(set(values))
+    return ", ".join(found)
+
+
+def section(source: Source, cells: Sequence[Cell]) -> list[str]:
+    raw = read_raw(source)
+    published = json.loads((PUBLISHED / f"{source.table}.json").read_text(encoding="utf-8"))
+    trials = {(row["experiment"], row["trial"]): row for row in raw}
+    hours = sum(float(row["training_seconds"]) for row in trials.values()) / 3600
+    complete = [cell for cell in cells if cell.complete]
+    lines = [
+        f"## {source.title}",
+        "",
+        f"{published['title']}: {published['units']}, {published['aggregation']}. Specification:"
+        f" [{source.specification}]({source.specification}).",
+        f"{len(complete)} cells with all {RUNS} runs; {len(trials)} trials of {span(row['steps'] for row in raw)} steps,"
+        f" {hours:.1f} core-hours, ended {min(row['ended'] for row in raw)[:10]} to"
+        f" {max(row['ended'] for row in raw)[:10]}.",
+        f"Machine: {span(row['machine'] for row in raw)} ({span(row['instruction_set'] for row in raw)}); revision"
+        f" {span(row['revision'] for row in raw)}.",
+        "",
+        "| | scale | printed | ours: median | 10th to 90th percentile | ours / printed | runs | printed within ours |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for cell in cells:
+        note = ("yes" if cell.agrees else "**no**") if cell.complete else "not counted yet"
+        lines.append(
+            f"| {cell.row_label} | {cell.column_label} | {number(cell.printed)} | {number(cell.median)} |"
+            f" {number(cell.low)} to {number(cell.high)} | {cell.median / cell.printed:.2f} | {len(cell.losses)} | {note} |"
+        )
+    return lines + [""]
+
+
+HEAD = """# Published numbers, trained again
+Each table sets numbers that a paper prints beside the ones that Lengthwise trained from scratch at the paper's full protocol: all
+steps, all runs. A cell counts once it has all its runs. [results/](reproduced/results) holds every run as CSV.
+
+```
+experiments/reproduced/make_page.py --server HOST:PORT --machine "AMD EPYC, one thread a trial"
+```
+adds what a server's experiments have finished and writes this page again. Do not edit it: `make_page.py` and
+[remarks.md](reproduced/remarks.md) are its sources.
+"""
+
+
+def page() -> str:
+    lines = [HEAD]
+    counted = 0
+    sections: list[str] = []
+    for source in SOURCES:
+        cells = cells_of(source)
+        if not cells:
+            continue
+        counted += sum(cell.complete for cell in cells)
+        sections += section(source, cells)
+    lines.append(f"**{counted} cells** have all their runs.\n")
+    remarks = HERE / "remarks.md"
+    if remarks.exists():
+        lines.append(remarks.read_text(encoding="utf-8"))
+    return "\n".join(lines + sections).rstrip() + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", help="add what this server's experiments have finished")
+    parser.add_argument("--machine", help="where they were trained, for the page")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the page is not up to date")
+    arguments = parser.parse_args()
+    if arguments.server:
+        if not arguments.machine:
+            parser.error("--machine is required with --server: the page names the machine that trained")
+        for source in SOURCES:
+            print(f"{source.title}: {collect(source, arguments.server, arguments.machine)} trials", file=sys.stderr)
+    text = page()
+    if arguments.check:
+        if PAGE.read_text(encoding="utf-8") != text:
+            print(f"{PAGE} is not what the results make; run {Path(__file__).name}", file=sys.stderr)
+            return 1
+        return 0
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
