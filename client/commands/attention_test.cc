@@ -34,7 +34,7 @@ TEST_F(CommandsTest, ShowsRecordedAttention) {
   EXPECT_EQ(Run({"attention", "e-1/0", "--output", "json"}), kSuccess);
   EXPECT_EQ(nlohmann::json::parse(out_)["maps"][0]["probabilities"][0][0][1][1], 0.75);
   EXPECT_EQ(Run({"attention", "e-1/0", "--layer", "2"}), kUsage);
-  EXPECT_THAT(err_, HasSubstr("--layer: got 2, the network has 1 layers"));
+  EXPECT_THAT(err_, HasSubstr("--layer: got 2, the network has 1 layer\n"));
 }
 
 TEST_F(CommandsTest, OfSeveralSequencesTheFirstIsShownUnlessOneIsChosen) {

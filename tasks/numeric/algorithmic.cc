@@ -12,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "tasks/numeric/in_domain_probability.h"
 #include "tasks/numeric/value_range.h"
 #include "tasks/regression.h"
@@ -141,9 +140,9 @@ std::unique_ptr<Task> Create(const catalogue::Parameters& parameters) {
 }
 
 template <Function function>
-const TaskEntry& Entry(std::string name, std::string title, absl::string_view what,
+const TaskEntry* Entry(std::string name, std::string title, const std::string& what,
                        bool permutation_invariant) {
-  return *new TaskEntry{
+  return new TaskEntry{
       {.name = std::move(name),
        .title = std::move(title),
        .documentation = absl::StrCat(
@@ -185,29 +184,29 @@ const TaskEntry& Entry(std::string name, std::string title, absl::string_view wh
 
 const TaskEntry& CumulativeSum() {
   static const TaskEntry& entry =
-      Entry<Sum>("cumulative_sum", "Cumulative Sum", "The sums of the first 1, 2, ..., n numbers.",
-                 /*permutation_invariant=*/false);
+      *Entry<Sum>("cumulative_sum", "Cumulative Sum", "The sums of the first 1, 2, ..., n numbers.",
+                  /*permutation_invariant=*/false);
   return entry;
 }
 
 const TaskEntry& CumulativeMin() {
-  static const TaskEntry& entry = Entry<Min>("cumulative_min", "Cumulative Min",
-                                             "The smallest of the first 1, 2, ..., n numbers.",
-                                             /*permutation_invariant=*/false);
+  static const TaskEntry& entry = *Entry<Min>("cumulative_min", "Cumulative Min",
+                                              "The smallest of the first 1, 2, ..., n numbers.",
+                                              /*permutation_invariant=*/false);
   return entry;
 }
 
 const TaskEntry& CumulativeMedian() {
   static const TaskEntry& entry =
-      Entry<Median>("cumulative_median", "Cumulative Median",
-                    "The medians of the first 1, 2, ..., n numbers; of an even number of them the "
-                    "mean of the two in the middle.",
-                    /*permutation_invariant=*/false);
+      *Entry<Median>("cumulative_median", "Cumulative Median",
+                     "The medians of the first 1, 2, ..., n numbers; of an even number of them the "
+                     "mean of the two in the middle.",
+                     /*permutation_invariant=*/false);
   return entry;
 }
 
 const TaskEntry& CumulativeMaxSumSubarray() {
-  static const TaskEntry& entry = Entry<MaxSumSubarray>(
+  static const TaskEntry& entry = *Entry<MaxSumSubarray>(
       "cumulative_max_sum_subarray", "Cumulative Max Sum Subarray",
       "The largest sum of neighbours, one or more, among the first 1, 2, ..., n numbers.",
       /*permutation_invariant=*/false);
@@ -216,8 +215,8 @@ const TaskEntry& CumulativeMaxSumSubarray() {
 
 const TaskEntry& Sorting() {
   static const TaskEntry& entry =
-      Entry<Sort>("sorting", "Sorting", "The n numbers in ascending order.",
-                  /*permutation_invariant=*/true);
+      *Entry<Sort>("sorting", "Sorting", "The n numbers in ascending order.",
+                   /*permutation_invariant=*/true);
   return entry;
 }
 
