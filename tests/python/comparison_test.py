@@ -647,8 +647,13 @@ class ProtocolTest(ResolvedTest):
 # where the paper shows them twice: maximum, mean and hours of the randomized paper, and Figure 5 of the positional one,
 # whose vectors of 8 numbers and 30,000 examples are a point of Figures 3 and 4.
 RANDOMIZED = {"randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/table_4"}
+FIGURE_5 = {"positional_attention/figure_5", "positional_attention/figure_3_30000", "positional_attention/figure_4_8"}
 OWN = {
     "decimal_addition/figure1.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure10.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure3.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure8.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure_f15.yaml": {"addition_length_gen/statements"},
     "decimal_addition/statement_5m.yaml": {"addition_length_gen/statements"},
     "latin_square/analyses.yaml": {"lst_pe_init/table_1", "lst_pe_init/table_2", "lst_pe_init/table_3"},
     "latin_square/table1.yaml": {"lst_pe_init/table_1"},
@@ -659,13 +664,17 @@ OWN = {
     "latin_square/table6.yaml": {"lst_pe_init/table_6"},
     "positional_attention/figure2.yaml": {"positional_attention/figure_2"},
     "positional_attention/figure3.yaml": {"positional_attention/figure_3_5000"},
+    **{
+        f"positional_attention/figure3_{examples}.yaml": {f"positional_attention/figure_3_{examples}"}
+        for examples in range(5000, 50001, 5000)
+    },
+    "positional_attention/figure3_30000.yaml": FIGURE_5,
     "positional_attention/figure4_length2.yaml": {"positional_attention/figure_4_2"},
     "positional_attention/figure4_length4.yaml": {"positional_attention/figure_4_4"},
     "positional_attention/figure4_length16.yaml": {"positional_attention/figure_4_16"},
     "positional_attention/figure4_length32.yaml": {"positional_attention/figure_4_32"},
-    "positional_attention/figure5.yaml": {
-        "positional_attention/figure_5", "positional_attention/figure_3_30000", "positional_attention/figure_4_8",
-    },
+    "positional_attention/figure4_length8.yaml": FIGURE_5,
+    "positional_attention/figure5.yaml": FIGURE_5,
     "positional_attention/figure9.yaml": {"positional_attention/figure_9"},
     "positional_attention/figures7_8.yaml": {"positional_attention/figures_7_8"},
     "positional_attention/table1.yaml": {"positional_attention/table_1"},
