@@ -218,6 +218,86 @@ class CellsTest(unittest.TestCase):
         with self.assertRaisesRegex(UsageError, "stop early"):
             self.beside(table)
 
+    def test_steps_per_second_are_as_measured_and_may_be_of_trials_that_stop_early(self):
+        self.specification.training.stop_after_seconds = 60
+        speed = self.add("even_pairs", "random", 2, 1, 1).steps_per_second
+        speed.trials, speed.mean, speed.deviation = 2, 336.8, 4
+        table = self.table(Quantity.STEPS_PER_SECOND, (Statistic.MEAN_OF_ALL,) * 2, cells={(0, 1): 168.4})
+        found = self.beside(table)
+        self.assertEqual(found.cells[0][1].measured, Measurement(336.8, 4, 2))
+        self.assertEqual(found.cells[0][1].difference(Quantity.STEPS_PER_SECOND), 168.4)
+        self.assertEqual((found.steps, found.published_steps), (0, 0), "nothing is scaled")
+        text = " ".join(display.remarks(found, "*", False))
+        self.assertIn("Here: steps per second of a trial's training (trials of a pack count the whole pack's time", text)
+        self.assertNotIn("Best of a row", text)
+        self.assertEqual(display.heading(found), " beside Table 1 of Doe 2020 (X): training steps per second.")
+
+
+class GainTest(unittest.TestCase):
+    """Numbers of a text that follow from a table."""
+
+    def compared(self, key, measured):
+        """With `measured` by row and column; the others were not run."""
+        table = published.find(key)
+        cells = [
+            [ComparisonCell(measured.get((row.task, column.key)), table.cells.get((r, c)))
+             for c, column in enumerate(table.columns)]
+            for r, row in enumerate(table.rows)
+        ]  # fmt: skip
+        return Comparison("e-1", table, cells)
+
+    def test_printed_cells_give_the_numbers_of_the_text(self):
+        """Section 4: "by 12.0% on average and up to 43.5%"; B.1: 15.7 and 76.3; B.2: 9.7."""
+        for key in ("randomized_pe/table_1", "randomized_pe/table_3", "randomized_pe/table_5"):
+            table = published.find(key)
+            printed = {
+                (table.rows[r].task, table.columns[c].key): Measurement(value.value, None, 1)
+                for (r, c), value in table.cells.items()
+            }
+            (gain,) = self.compared(key, printed).gains()
+            self.assertEqual(gain.rows, 15)
+            self.assertEqual((gain.mean, gain.largest), (gain.published_mean, gain.published_largest))
+            self.assertEqual(round(gain.mean, 1), gain.published.mean)
+            if gain.published.largest is not None:
+                self.assertEqual(round(gain.largest, 1), gain.published.largest)
+        self.assertIsNone(gain.published.largest, "B.2 says none")
+
+    def test_is_of_the_rows_and_columns_that_were_run(self):
+        def measured(value):
+            return Measurement(value, None, 1)
+
+        found = self.compared(
+            "randomized_pe/table_1",
+            {
+                ("bucket_sort", "none"): measured(27.0), ("bucket_sort", "relative"): measured(52.0),
+                ("bucket_sort", "rand_relative"): measured(95.0), ("bucket_sort", "rand_sin_cos"): measured(86.0),
+                ("even_pairs", "sin_cos"): measured(60.0), ("even_pairs", "rand_relative"): measured(55.0),
+                ("odds_first", "rand_relative"): measured(70.0),
+            },
+        )  # fmt: skip
+        (gain,) = found.gains()
+        # Here 95 - 52 and 55 - 60; the paper's 100.0 - 91.9 and 100.0 - 50.9, not its relative's 96.4 on even pairs.
+        self.assertEqual((gain.rows, gain.mean, gain.largest), (2, 19.0, 43.0))
+        self.assertAlmostEqual(gain.published_mean, (8.1 + 49.1) / 2)
+        self.assertAlmostEqual(gain.published_largest, 49.1)
+        self.assertEqual(
+            display.gain_remarks(found),
+            ["In one number, the best randomized encoding less the best other: here +19.0 points on average of 2 rows, at "
+             "most +43.0 (the paper's same cells: +28.6 and +49.1; its text, of all 15 rows: +12.0 and +43.5)."],
+        )  # fmt: skip
+        (written,) = display.as_dictionary(found)["gains"]
+        self.assertEqual((written["rows"], written["mean"], written["printed_mean"]), (2, 19.0, 12.0))
+
+    def test_there_is_none_before_both_sides_of_a_row_were_run(self):
+        one_side = {("bucket_sort", "rand_relative"): Measurement(95.0, None, 1)}
+        self.assertEqual(self.compared("randomized_pe/table_1", one_side).gains(), [])
+
+    def test_must_name_columns(self):
+        file = json.loads((SPECIFICATIONS / "published" / "randomized_pe_table_3.json").read_text())
+        file["gains"][0]["less"] = ["unsorted"]
+        with self.assertRaisesRegex(ValueError, 'a gain names "unsorted", which is not a column'):
+            published.parse("randomized_pe_table_3", json.dumps(file))
+
 
 class LengthStatisticsTest(unittest.TestCase):
     def setUp(self):
@@ -365,7 +445,7 @@ class PublishedTableTest(unittest.TestCase):
     def test_package_carries_every_file(self):
         keys = [table.key for table in published.tables()]
         files = [path.stem for path in (SPECIFICATIONS / "published").glob("*.json")]
-        self.assertEqual(len(keys), 33)
+        self.assertEqual(len(keys), 35)
         self.assertEqual(keys, sorted(keys))
         self.assertEqual({key.replace("/", "_") for key in keys}, set(files))
 
@@ -678,6 +758,8 @@ OWN = {
     "positional_attention/figure9.yaml": {"positional_attention/figure_9"},
     "positional_attention/figures7_8.yaml": {"positional_attention/figures_7_8"},
     "positional_attention/table1.yaml": {"positional_attention/table_1"},
+    "randomized_positional_encodings/figure2_long.yaml": {"randomized_pe/figure_2_long"},
+    "randomized_positional_encodings/figure2_randomized.yaml": {"randomized_pe/figure_2_randomized"},
     # Figures 5 and 6 show more of two encodings' trials of Table 1.
     "randomized_positional_encodings/figure5.yaml": RANDOMIZED,
     "randomized_positional_encodings/figure6.yaml": RANDOMIZED,
