@@ -830,6 +830,43 @@ class EveryPairTest(ResolvedTest):
             self.assertEqual(paths, set(table.unknown), table.key)
 
 
+class PapersProtocolTest(ResolvedTest):
+    """Values of full specifications that a paper prints for all of them."""
+
+    def resolved(self, pattern):
+        return {
+            str(path.relative_to(SPECIFICATIONS)): protocol.resolve(self.connection, path.read_text())
+            for path in SPECIFICATIONS.glob(pattern)
+        }
+
+    def test_additions_are_trained_on_sets_of_the_papers_sizes(self):
+        # Zhou et al. 2024, E.1: "30M, 40M, 60M, and 120M examples ... for number lengths 1-40, 1-30, 1-20, and 1-10".
+        examples = {40: 30_000_000, 30: 40_000_000, 20: 60_000_000, 10: 120_000_000}
+        found = self.resolved("decimal_addition/*.yaml")
+        self.assertGreaterEqual(len(found), 22)
+        for name, one in found.items():
+            with self.subTest(specification=name):
+                self.assertEqual(one.training.examples, examples[one.training.lengths.max])
+
+    def test_positional_networks_are_as_deep_as_their_vectors_ask(self):
+        # Section 6: ceil(log2 n) + 1 layers.
+        found = self.resolved("positional_attention/figure[34]_*.yaml")
+        self.assertEqual(len(found), 15)
+        for name, one in found.items():
+            with self.subTest(specification=name):
+                depth = math.ceil(math.log2(one.training.lengths.max)) + 1
+                self.assertEqual({network.parameters["blocks"].number_value for network in one.networks}, {depth})
+
+    def test_figure_2_is_scored_on_all_unseen_lengths(self):
+        # Ruoss et al. 2023, section 4: "averaged over lengths 41 to 500".
+        found = self.resolved("randomized_positional_encodings/figure2_*.yaml")
+        self.assertEqual(len(found), 2)
+        for name, one in found.items():
+            with self.subTest(specification=name):
+                self.assertEqual(list(one.evaluation.interval_lengths), list(range(41, 501)))
+                self.assertEqual(one.evaluation.seen_up_to, 40)
+
+
 class SideBySideTest(unittest.TestCase):
     def test_two_experiments_stand_cell_by_cell(self):
         def cell(trials, mean, deviation):
