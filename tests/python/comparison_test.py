@@ -767,6 +767,7 @@ OWN = {
     "randomized_positional_encodings/table3.yaml": {"randomized_pe/table_3"},
     "randomized_positional_encodings/table4.yaml": RANDOMIZED,
     "randomized_positional_encodings/table5.yaml": {"randomized_pe/table_5"},
+    "reproduced/table1_gcn.yaml": {"positional_attention/table_1"},
 }  # fmt: skip
 
 
