@@ -96,6 +96,7 @@ const std::map<std::string, Quantity>& Quantities() {
       *new std::map<std::string, Quantity>{{"unseen_accuracy", Quantity::kUnseenAccuracy},
                                            {"training_accuracy", Quantity::kTrainingAccuracy},
                                            {"training_hours", Quantity::kTrainingHours},
+                                           {"steps_per_second", Quantity::kStepsPerSecond},
                                            {"loss", Quantity::kLoss},
                                            {"attention_cosine", Quantity::kAttentionCosine}};
   return quantities;

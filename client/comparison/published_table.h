@@ -40,6 +40,8 @@ enum class Quantity {
   kTrainingAccuracy,
   // Hours of training for the paper's number of steps. Less is better.
   kTrainingHours,
+  // Training steps per second. More is better.
+  kStepsPerSecond,
   // The loss at a column's length. Less is better.
   kLoss,
   // Cosine similarity of attention maps to those of a reference encoding, 0 to 1. Not of an

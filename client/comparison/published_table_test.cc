@@ -50,8 +50,10 @@ TEST(PublishedTableTest, TheProgramCarriesTheTablesOfThePaper) {
                   "positional_attention/figure_4_32", "positional_attention/figure_4_4",
                   "positional_attention/figure_4_8", "positional_attention/figure_5",
                   "positional_attention/figure_9", "positional_attention/figures_7_8",
-                  "positional_attention/table_1", "randomized_pe/table_1", "randomized_pe/table_2",
-                  "randomized_pe/table_3", "randomized_pe/table_4", "randomized_pe/table_5"));
+                  "positional_attention/table_1", "randomized_pe/figure_2_long",
+                  "randomized_pe/figure_2_randomized", "randomized_pe/table_1",
+                  "randomized_pe/table_2", "randomized_pe/table_3", "randomized_pe/table_4",
+                  "randomized_pe/table_5"));
 }
 
 // The paper, Table 1: missing duplicate, relative 54.0, randomized relative 100.0; Table 4: bucket

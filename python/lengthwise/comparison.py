@@ -12,7 +12,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2, specification_p
 from lengthwise.connection import Connection
 from lengthwise.errors import UsageError
 from lengthwise.names import short_name
-from lengthwise.published import PublishedColumn, PublishedTable, PublishedValue, Quantity, Statistic
+from lengthwise.published import PublishedColumn, PublishedGain, PublishedTable, PublishedValue, Quantity, Statistic
 
 if TYPE_CHECKING:
     import pandas
@@ -110,6 +110,19 @@ class ComparisonCell:
         return self.measured.value / self.published.value
 
 
+@dataclass(frozen=True)
+class Gain:
+    """A number of the paper's text, here and from the paper's cells of the same rows and columns."""
+
+    published: PublishedGain
+    # Rows with both columns that gain and columns that are gained upon.
+    rows: int
+    mean: float
+    largest: float
+    published_mean: float
+    published_largest: float
+
+
 @dataclass
 class Comparison:
     # The experiment's short name.
@@ -146,6 +159,31 @@ class Comparison:
     def column_was_run(self, column: int) -> bool:
         return any(row[column].measured is not None for row in self.cells)
 
+    def gains(self) -> list[Gain]:
+        """Those of which a row was run."""
+        found = []
+        for gain in self.table.gains:
+            here: list[float] = []
+            published: list[float] = []
+            for row in self.cells:
+                by_key = {column.key: cell for column, cell in zip(self.table.columns, row)}
+                sides = [
+                    [
+                        (cell.measured.value, cell.published.value)
+                        for cell in map(by_key.__getitem__, keys)
+                        if cell.measured is not None and cell.published is not None
+                    ]
+                    for keys in (gain.of, gain.less)
+                ]
+                if all(sides):
+                    for values, i in ((here, 0), (published, 1)):
+                        of, less = (max(pair[i] for pair in side) for side in sides)
+                        values.append(of - less)
+            if here:
+                means = statistics.fmean(here), statistics.fmean(published)
+                found.append(Gain(gain, len(here), means[0], max(here), means[1], max(published)))
+        return found
+
     def frame(self) -> pandas.DataFrame:
         """One row a cell of the whole table; values of cells that were not run are missing."""
         import pandas
@@ -177,6 +215,8 @@ def _value(
         return _statistic(cell.training_accuracy)
     if quantity is Quantity.TRAINING_HOURS:
         return _statistic(cell.training_seconds)
+    if quantity is Quantity.STEPS_PER_SECOND:
+        return _statistic(cell.steps_per_second)
     for length, loss in zip(cell.lengths, cell.losses):
         if length == column.length:
             return SeedStatistic(trials=loss.trials, mean=loss.median)
@@ -238,7 +278,7 @@ def compare(
         protocol=protocol.compare(specification, paper, table),
         specification=specification,
     )
-    factor = 1.0 if table.quantity is Quantity.LOSS else 100.0
+    factor = 1.0 if table.quantity in (Quantity.LOSS, Quantity.STEPS_PER_SECOND) else 100.0
     if table.quantity is Quantity.TRAINING_HOURS:
         training = specification.training
         if training.stop_after_seconds > 0 or training.stop_at_accuracy > 0:

@@ -77,6 +77,8 @@ def heading(comparison: Comparison) -> str:
     table = comparison.table
     if table.quantity is Quantity.TRAINING_HOURS:
         what = ": hours of training."
+    elif table.quantity is Quantity.STEPS_PER_SECOND:
+        what = ": training steps per second."
     elif table.quantity is Quantity.LOSS:
         what = ": mean squared error by scale."
     elif table.has_length_accuracies:
@@ -100,6 +102,12 @@ def _not_run(comparison: Comparison, whole_table: bool) -> str:
     return text + "."
 
 
+# How one trial's time depends on others.
+_SHARED_TIME = (
+    "trials of a pack count the whole pack's time each, and workers that share a machine slow each other"
+)
+
+
 def _what_is_measured(comparison: Comparison) -> str:
     table = comparison.table
     value = "a trial's mean accuracy over the lengths not seen in training"
@@ -112,9 +120,10 @@ def _what_is_measured(comparison: Comparison) -> str:
     if table.quantity is Quantity.TRAINING_HOURS:
         value = (
             f"hours of a trial's training, scaled from {format_count(comparison.steps)} to the paper's "
-            f"{format_count(comparison.published_steps)} steps (trials of a pack count the whole pack's time each, and "
-            "workers that share a machine slow each other)"
+            f"{format_count(comparison.published_steps)} steps ({_SHARED_TIME})"
         )
+    if table.quantity is Quantity.STEPS_PER_SECOND:
+        value = f"steps per second of a trial's training ({_SHARED_TIME})"
     statistics = list(dict.fromkeys(_STATISTICS[column.statistic] for column in table.columns))
     trials = [cell.measured.trials for row in comparison.cells for cell in row if cell.measured]
     least, most = min(trials), max(trials)
@@ -130,7 +139,7 @@ def _left_out(comparison: Comparison) -> str:
     if comparison.without_value:
         why = (
             "whose time is not known"
-            if table.quantity is Quantity.TRAINING_HOURS
+            if table.is_time
             else "not evaluated at that length"
             if table.has_length_accuracies
             else "evaluated on no unseen length"
@@ -172,6 +181,24 @@ def protocol_remarks(comparison: Comparison) -> list[str]:
     return remarks
 
 
+def _signed(value: float) -> str:
+    return ("−" if value < 0 else "+") + f"{abs(value):.1f}"
+
+
+def gain_remarks(comparison: Comparison) -> list[str]:
+    """What the paper's text says in one number."""
+    found = []
+    for gain in comparison.gains():
+        printed = gain.published
+        text = _signed(printed.mean) + (f" and {_signed(printed.largest)}" if printed.largest is not None else "")
+        found.append(
+            f"In one number, {printed.what}: here {_signed(gain.mean)} points on average of {_count(gain.rows, 'row')}, at "
+            f"most {_signed(gain.largest)} (the paper's same cells: {_signed(gain.published_mean)} and "
+            f"{_signed(gain.published_largest)}; its text, of all {len(comparison.table.rows)} rows: {text})."
+        )
+    return found
+
+
 def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[str]:
     """Sentences: what was run and which trials a value is of, marks, how the protocol differs, the table's notes.
 
@@ -180,11 +207,12 @@ def remarks(comparison: Comparison, best_mark: str, whole_table: bool) -> list[s
     found = [_not_run(comparison, whole_table)]
     if comparison.cells_run > 0:
         found.append(_what_is_measured(comparison))
-        if comparison.table.quantity is not Quantity.LOSS:
+        if comparison.table.quantity not in (Quantity.LOSS, Quantity.STEPS_PER_SECOND):
             found.append(f"Best of a row: {best_mark}. Permutation-invariant, so solvable without positions: †.")
     left_out = _left_out(comparison)
     if left_out:
         found.append(left_out)
+    found += gain_remarks(comparison)
     found += protocol_remarks(comparison)
     return found + [f"On the published table: {note}" for note in comparison.table.notes]
 
@@ -348,6 +376,19 @@ def as_dictionary(comparison: Comparison) -> dict[str, object]:
         "not_in_table": found.outside,
         "released_code": [
             {"code": one.code, "here": one.followed(comparison.specification)} for one in table.released_code
+        ],
+        "gains": [
+            {
+                "what": one.published.what,
+                "rows": one.rows,
+                "mean": one.mean,
+                "largest": one.largest,
+                "published_mean": one.published_mean,
+                "published_largest": one.published_largest,
+                "printed_mean": one.published.mean,
+                "printed_largest": one.published.largest,
+            }
+            for one in comparison.gains()
         ],
         "cells": records(comparison).as_dictionaries(),
     }

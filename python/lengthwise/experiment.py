@@ -228,6 +228,17 @@ class Experiment:
         """
         return frames.accuracies(self._connection, self.name, self.trials(), intervals)
 
+    def seconds_to_accuracy(self, accuracy: float) -> pandas.DataFrame:
+        """One row a trial: "seconds" of training until its mean accuracy on unseen lengths was above `accuracy`, 0 to 1.
+
+        Of the evaluations during training (evaluation.every_steps) and the final one, the first above it; missing where
+        none was. Members of a pack count the pack's seconds each.
+        """
+        trials = self.trials()
+        return frames.seconds_to_accuracy(
+            frames.accuracies(self._connection, self.name, trials, intervals=True), trials, accuracy
+        )
+
     def answer_errors(self) -> pandas.DataFrame:
         """Of text: one row for each trial and length, with the numbers of wrong answers by place and by wrong digits."""
         return frames.answer_errors(self._connection, self.name, self.trials())

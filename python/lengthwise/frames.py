@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 KEY = ["trial", "task", "network", "encoding", "learning_rate", "weight_seed", "data_seed"]
 LOSSES = ["step", "loss", "accuracy", "gradient_norm", "length"]
-ACCURACIES = ["step", "final", "length", "seen", "accuracy", "loss", "sequences"]
+ACCURACIES = ["step", "final", "length", "seen", "accuracy", "loss", "sequences", "training_seconds"]
 ANSWER_ERRORS = [
     "length", "answers", "wrong_by_place", "answers_by_wrong_digits", "first_wrong_with_carry",
     "first_wrong_without_carry",
@@ -90,13 +90,22 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
                 loss = measured.losses[i] if i < len(measured.losses) else None
                 rows.append(
                     [*key, evaluation.step, measured.final, length, length <= seen_up_to, accuracy, loss,
-                     measured.sequences]
+                     measured.sequences, measured.training_seconds]
                 )  # fmt: skip
                 metrics.append({metric.name: metric.values[i] for metric in measured.metrics})
     frame = pandas.DataFrame(rows, columns=KEY + ACCURACIES)
     for metric in sorted({metric for of_row in metrics for metric in of_row}):
         frame[metric] = [of_row.get(metric) for of_row in metrics]
     return frame
+
+
+def seconds_to_accuracy(scores: pandas.DataFrame, all_trials: Sequence[Trial], accuracy: float) -> pandas.DataFrame:
+    """One row a trial; `scores` are its accuracies, with those during training."""
+    means = scores[~scores["seen"]].groupby(["trial", "training_seconds"], as_index=False)["accuracy"].mean()
+    first = means[means["accuracy"] > accuracy].groupby("trial")["training_seconds"].min()
+    found = pandas.DataFrame([_key(trial) for trial in all_trials], columns=KEY)
+    found["seconds"] = found["trial"].map(first)
+    return found
 
 
 def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) -> pandas.DataFrame:

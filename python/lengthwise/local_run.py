@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from lengthwise import names
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.client import Client
 from lengthwise.experiment import Experiment
@@ -71,7 +72,7 @@ def _find_or_submit(
 
     if not fresh:
         wanted = key(client._create(specification, "", "", validate_only=True).experiment)
-        for message in client._list("", None):
+        for message in names.list_experiments(client._connection):
             if message.trials.queued + message.trials.running > 0 and key(message) == wanted:
                 return Experiment(client._connection, message)
     return client.submit(specification)

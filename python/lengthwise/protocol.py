@@ -251,7 +251,7 @@ class _Comparison:
     def _fields(self) -> None:
         here, paper = (flatten("training", one.training) for one in (self.here, self.paper))
         # What a measurement of time has nothing to do with.
-        if self.table.quantity is not Quantity.TRAINING_HOURS:
+        if not self.table.is_time:
             here.update(flatten("evaluation", self.here.evaluation))
             paper.update(flatten("evaluation", self.paper.evaluation))
             # A column's length is evaluated, or its cells are empty.

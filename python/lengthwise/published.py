@@ -38,6 +38,7 @@ class Quantity(Enum):
     # Per cent, on examples of the trial's own data set.
     TRAINING_ACCURACY = "training_accuracy"
     TRAINING_HOURS = "training_hours"
+    STEPS_PER_SECOND = "steps_per_second"
     # Mean squared error.
     LOSS = "loss"
     # 0 to 1; of `lengthwise analyze attention`.
@@ -158,6 +159,20 @@ class CodeDifference:
 
 
 @dataclass(frozen=True)
+class PublishedGain:
+    """A number of the paper's text that follows from its table: the best of some columns less the best of others, by row."""
+
+    # "the best randomized encoding less the best other".
+    what: str
+    # Columns' keys.
+    of: Sequence[str]
+    less: Sequence[str]
+    # Over all rows, as the text has them.
+    mean: float
+    largest: float | None = None
+
+
+@dataclass(frozen=True)
 class PublishedTable:
     # "randomized_pe/table_1".
     key: str
@@ -179,6 +194,12 @@ class PublishedTable:
     # What is known of the authors' code.
     released_code: Sequence[CodeDifference]
     notes: Sequence[str]
+    gains: Sequence[PublishedGain] = ()
+
+    @property
+    def is_time(self) -> bool:
+        """Whether its numbers are about the time of training alone, which no evaluation changes."""
+        return self.quantity in (Quantity.TRAINING_HOURS, Quantity.STEPS_PER_SECOND)
 
     def quantity_of(self, row: int) -> Quantity:
         return self.rows[row].quantity or self.quantity
@@ -241,6 +262,10 @@ def parse(name: str, text: str) -> PublishedTable:
                 if key not in keys:
                     raise ValueError(f'a cell names "{key}", which is not in the table')
             cells[rows[cell["row"]], columns[cell["column"]]] = PublishedValue(float(cell["value"]), cell.get("std"))
+        gains = [PublishedGain(**gain) for gain in file.get("gains", [])]
+        for key in [key for gain in gains for key in (*gain.of, *gain.less)]:
+            if key not in columns:
+                raise ValueError(f'a gain names "{key}", which is not a column')
         return PublishedTable(
             key=f"{paper}/{name[len(paper) + 1:]}",
             citation=file["citation"],
@@ -256,6 +281,7 @@ def parse(name: str, text: str) -> PublishedTable:
             substitutes=[Substitute(**substitute) for substitute in file.get("substitutes", [])],
             released_code=[CodeDifference(**one) for one in file.get("released_code", [])],
             notes=file["notes"],
+            gains=gains,
         )
     except KeyError as error:
         raise ValueError(f"{name}.json: has no {error}") from None

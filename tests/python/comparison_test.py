@@ -218,6 +218,86 @@ class CellsTest(unittest.TestCase):
         with self.assertRaisesRegex(UsageError, "stop early"):
             self.beside(table)
 
+    def test_steps_per_second_are_as_measured_and_may_be_of_trials_that_stop_early(self):
+        self.specification.training.stop_after_seconds = 60
+        speed = self.add("even_pairs", "random", 2, 1, 1).steps_per_second
+        speed.trials, speed.mean, speed.deviation = 2, 336.8, 4
+        table = self.table(Quantity.STEPS_PER_SECOND, (Statistic.MEAN_OF_ALL,) * 2, cells={(0, 1): 168.4})
+        found = self.beside(table)
+        self.assertEqual(found.cells[0][1].measured, Measurement(336.8, 4, 2))
+        self.assertEqual(found.cells[0][1].difference(Quantity.STEPS_PER_SECOND), 168.4)
+        self.assertEqual((found.steps, found.published_steps), (0, 0), "nothing is scaled")
+        text = " ".join(display.remarks(found, "*", False))
+        self.assertIn("Here: steps per second of a trial's training (trials of a pack count the whole pack's time", text)
+        self.assertNotIn("Best of a row", text)
+        self.assertEqual(display.heading(found), " beside Table 1 of Doe 2020 (X): training steps per second.")
+
+
+class GainTest(unittest.TestCase):
+    """Numbers of a text that follow from a table."""
+
+    def compared(self, key, measured):
+        """With `measured` by row and column; the others were not run."""
+        table = published.find(key)
+        cells = [
+            [ComparisonCell(measured.get((row.task, column.key)), table.cells.get((r, c)))
+             for c, column in enumerate(table.columns)]
+            for r, row in enumerate(table.rows)
+        ]  # fmt: skip
+        return Comparison("e-1", table, cells)
+
+    def test_printed_cells_give_the_numbers_of_the_text(self):
+        """Section 4: "by 12.0% on average and up to 43.5%"; B.1: 15.7 and 76.3; B.2: 9.7."""
+        for key in ("randomized_pe/table_1", "randomized_pe/table_3", "randomized_pe/table_5"):
+            table = published.find(key)
+            printed = {
+                (table.rows[r].task, table.columns[c].key): Measurement(value.value, None, 1)
+                for (r, c), value in table.cells.items()
+            }
+            (gain,) = self.compared(key, printed).gains()
+            self.assertEqual(gain.rows, 15)
+            self.assertEqual((gain.mean, gain.largest), (gain.published_mean, gain.published_largest))
+            self.assertEqual(round(gain.mean, 1), gain.published.mean)
+            if gain.published.largest is not None:
+                self.assertEqual(round(gain.largest, 1), gain.published.largest)
+        self.assertIsNone(gain.published.largest, "B.2 says none")
+
+    def test_is_of_the_rows_and_columns_that_were_run(self):
+        def measured(value):
+            return Measurement(value, None, 1)
+
+        found = self.compared(
+            "randomized_pe/table_1",
+            {
+                ("bucket_sort", "none"): measured(27.0), ("bucket_sort", "relative"): measured(52.0),
+                ("bucket_sort", "rand_relative"): measured(95.0), ("bucket_sort", "rand_sin_cos"): measured(86.0),
+                ("even_pairs", "sin_cos"): measured(60.0), ("even_pairs", "rand_relative"): measured(55.0),
+                ("odds_first", "rand_relative"): measured(70.0),
+            },
+        )  # fmt: skip
+        (gain,) = found.gains()
+        # Here 95 - 52 and 55 - 60; the paper's 100.0 - 91.9 and 100.0 - 50.9, not its relative's 96.4 on even pairs.
+        self.assertEqual((gain.rows, gain.mean, gain.largest), (2, 19.0, 43.0))
+        self.assertAlmostEqual(gain.published_mean, (8.1 + 49.1) / 2)
+        self.assertAlmostEqual(gain.published_largest, 49.1)
+        self.assertEqual(
+            display.gain_remarks(found),
+            ["In one number, the best randomized encoding less the best other: here +19.0 points on average of 2 rows, at "
+             "most +43.0 (the paper's same cells: +28.6 and +49.1; its text, of all 15 rows: +12.0 and +43.5)."],
+        )  # fmt: skip
+        (written,) = display.as_dictionary(found)["gains"]
+        self.assertEqual((written["rows"], written["mean"], written["printed_mean"]), (2, 19.0, 12.0))
+
+    def test_there_is_none_before_both_sides_of_a_row_were_run(self):
+        one_side = {("bucket_sort", "rand_relative"): Measurement(95.0, None, 1)}
+        self.assertEqual(self.compared("randomized_pe/table_1", one_side).gains(), [])
+
+    def test_must_name_columns(self):
+        file = json.loads((SPECIFICATIONS / "published" / "randomized_pe_table_3.json").read_text())
+        file["gains"][0]["less"] = ["unsorted"]
+        with self.assertRaisesRegex(ValueError, 'a gain names "unsorted", which is not a column'):
+            published.parse("randomized_pe_table_3", json.dumps(file))
+
 
 class LengthStatisticsTest(unittest.TestCase):
     def setUp(self):
@@ -365,7 +445,7 @@ class PublishedTableTest(unittest.TestCase):
     def test_package_carries_every_file(self):
         keys = [table.key for table in published.tables()]
         files = [path.stem for path in (SPECIFICATIONS / "published").glob("*.json")]
-        self.assertEqual(len(keys), 33)
+        self.assertEqual(len(keys), 35)
         self.assertEqual(keys, sorted(keys))
         self.assertEqual({key.replace("/", "_") for key in keys}, set(files))
 
@@ -647,8 +727,13 @@ class ProtocolTest(ResolvedTest):
 # where the paper shows them twice: maximum, mean and hours of the randomized paper, and Figure 5 of the positional one,
 # whose vectors of 8 numbers and 30,000 examples are a point of Figures 3 and 4.
 RANDOMIZED = {"randomized_pe/table_1", "randomized_pe/table_2", "randomized_pe/table_4"}
+FIGURE_5 = {"positional_attention/figure_5", "positional_attention/figure_3_30000", "positional_attention/figure_4_8"}
 OWN = {
     "decimal_addition/figure1.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure10.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure3.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure8.yaml": {"addition_length_gen/statements"},
+    "decimal_addition/figure_f15.yaml": {"addition_length_gen/statements"},
     "decimal_addition/statement_5m.yaml": {"addition_length_gen/statements"},
     "latin_square/analyses.yaml": {"lst_pe_init/table_1", "lst_pe_init/table_2", "lst_pe_init/table_3"},
     "latin_square/table1.yaml": {"lst_pe_init/table_1"},
@@ -659,16 +744,22 @@ OWN = {
     "latin_square/table6.yaml": {"lst_pe_init/table_6"},
     "positional_attention/figure2.yaml": {"positional_attention/figure_2"},
     "positional_attention/figure3.yaml": {"positional_attention/figure_3_5000"},
+    **{
+        f"positional_attention/figure3_{examples}.yaml": {f"positional_attention/figure_3_{examples}"}
+        for examples in range(5000, 50001, 5000)
+    },
+    "positional_attention/figure3_30000.yaml": FIGURE_5,
     "positional_attention/figure4_length2.yaml": {"positional_attention/figure_4_2"},
     "positional_attention/figure4_length4.yaml": {"positional_attention/figure_4_4"},
     "positional_attention/figure4_length16.yaml": {"positional_attention/figure_4_16"},
     "positional_attention/figure4_length32.yaml": {"positional_attention/figure_4_32"},
-    "positional_attention/figure5.yaml": {
-        "positional_attention/figure_5", "positional_attention/figure_3_30000", "positional_attention/figure_4_8",
-    },
+    "positional_attention/figure4_length8.yaml": FIGURE_5,
+    "positional_attention/figure5.yaml": FIGURE_5,
     "positional_attention/figure9.yaml": {"positional_attention/figure_9"},
     "positional_attention/figures7_8.yaml": {"positional_attention/figures_7_8"},
     "positional_attention/table1.yaml": {"positional_attention/table_1"},
+    "randomized_positional_encodings/figure2_long.yaml": {"randomized_pe/figure_2_long"},
+    "randomized_positional_encodings/figure2_randomized.yaml": {"randomized_pe/figure_2_randomized"},
     # Figures 5 and 6 show more of two encodings' trials of Table 1.
     "randomized_positional_encodings/figure5.yaml": RANDOMIZED,
     "randomized_positional_encodings/figure6.yaml": RANDOMIZED,
@@ -676,6 +767,7 @@ OWN = {
     "randomized_positional_encodings/table3.yaml": {"randomized_pe/table_3"},
     "randomized_positional_encodings/table4.yaml": RANDOMIZED,
     "randomized_positional_encodings/table5.yaml": {"randomized_pe/table_5"},
+    "reproduced/table1_gcn.yaml": {"positional_attention/table_1"},
 }  # fmt: skip
 
 
@@ -737,6 +829,43 @@ class EveryPairTest(ResolvedTest):
             self.assertEqual(found.differences, [])
             paths = {one.path for one in found.open_fields}
             self.assertEqual(paths, set(table.unknown), table.key)
+
+
+class PapersProtocolTest(ResolvedTest):
+    """Values of full specifications that a paper prints for all of them."""
+
+    def resolved(self, pattern):
+        return {
+            str(path.relative_to(SPECIFICATIONS)): protocol.resolve(self.connection, path.read_text())
+            for path in SPECIFICATIONS.glob(pattern)
+        }
+
+    def test_additions_are_trained_on_sets_of_the_papers_sizes(self):
+        # Zhou et al. 2024, E.1: "30M, 40M, 60M, and 120M examples ... for number lengths 1-40, 1-30, 1-20, and 1-10".
+        examples = {40: 30_000_000, 30: 40_000_000, 20: 60_000_000, 10: 120_000_000}
+        found = self.resolved("decimal_addition/*.yaml")
+        self.assertGreaterEqual(len(found), 22)
+        for name, one in found.items():
+            with self.subTest(specification=name):
+                self.assertEqual(one.training.examples, examples[one.training.lengths.max])
+
+    def test_positional_networks_are_as_deep_as_their_vectors_ask(self):
+        # Section 6: ceil(log2 n) + 1 layers.
+        found = self.resolved("positional_attention/figure[34]_*.yaml")
+        self.assertEqual(len(found), 15)
+        for name, one in found.items():
+            with self.subTest(specification=name):
+                depth = math.ceil(math.log2(one.training.lengths.max)) + 1
+                self.assertEqual({network.parameters["blocks"].number_value for network in one.networks}, {depth})
+
+    def test_figure_2_is_scored_on_all_unseen_lengths(self):
+        # Ruoss et al. 2023, section 4: "averaged over lengths 41 to 500".
+        found = self.resolved("randomized_positional_encodings/figure2_*.yaml")
+        self.assertEqual(len(found), 2)
+        for name, one in found.items():
+            with self.subTest(specification=name):
+                self.assertEqual(list(one.evaluation.interval_lengths), list(range(41, 501)))
+                self.assertEqual(one.evaluation.seen_up_to, 40)
 
 
 class SideBySideTest(unittest.TestCase):

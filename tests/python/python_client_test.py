@@ -95,6 +95,11 @@ class ClientTest(unittest.TestCase):
             list(accuracies[:4]["digits_accuracy"]), [Numbers(0).digits_accuracy(length) for length in Numbers.LENGTHS]
         )
         self.assertEqual(len(experiment.accuracies(intervals=True)), 24)
+        # Unseen are 6 and 8: 0.267 at 1 s and 0.346 at 2 s, and 0.01 more with each trial.
+        for accuracy, seconds in ((0.28, [2, 2, 1, 1]), (0.37, [None, None, None, 2])):
+            reached = experiment.seconds_to_accuracy(accuracy)
+            self.assertEqual(list(reached["trial"]), [trial.name for trial in experiment.trials()])
+            self.assertEqual([None if numpy.isnan(one) else one for one in reached["seconds"]], seconds)
         losses = experiment.losses()
         self.assertEqual(list(losses[losses["trial"] == experiment.trial(3).name]["step"]), Numbers.STEPS)
         self.assertEqual(
