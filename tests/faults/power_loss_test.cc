@@ -317,7 +317,7 @@ TEST(FailedSyncTest, StoreKeepsEveryAcknowledgedCommit) {
     }
     std::filesystem::remove_all(data);
   }
-  EXPECT_GT(stops, 15);
+  EXPECT_GT(stops, 10);
 }
 
 TEST(FailedSyncTest, StoreThatStoppedTakesNothing) {
