@@ -12,8 +12,8 @@ namespace lengthwise::client {
 // "quickstart-1" of "experiments/quickstart-1"; the trial's id of a trial's name.
 std::string ShortName(const std::string& name);
 
-// What a file or directory of a resource may be called: its short name. Names come from a server, so
-// FAILED_PRECONDITION refuses what would lead out of a directory, or is no name of a file: "..",
+// What a file or directory of a resource may be called: its short name. Names come from a server,
+// so FAILED_PRECONDITION refuses what would lead out of a directory, or is no name of a file: "..",
 // control characters, nothing.
 absl::StatusOr<std::string> FileNameOf(const std::string& name);
 

@@ -58,7 +58,7 @@ SOURCES = [
     Source(
         "positional_attention_figure_3_5000",
         "Figure 3 of the positional-attention paper at 5,000 vectors",
-        "positional_attention/figure3.yaml",
+        "positional_attention/figure3_5000.yaml",
         "positional_attention_figure3_5000",
     ),
 ]
@@ -219,13 +219,19 @@ def section(source: Source, cells: Sequence[Cell]) -> list[str]:
     lines = [
         f"## {source.title}",
         "",
-        f"{published['title']}: {published['units']}, {published['aggregation']}. Specification:"
-        f" [{source.specification}]({source.specification}).",
-        f"{len(complete)} cells with all {RUNS} runs; {len(trials)} trials of {span(row['steps'] for row in raw)} steps,"
-        f" {hours:.1f} core-hours, ended {min(row['ended'] for row in raw)[:10]} to"
-        f" {max(row['ended'] for row in raw)[:10]}.",
-        f"Machine: {span(row['machine'] for row in raw)} ({span(row['instruction_set'] for row in raw)}); revision"
-        f" {span(row['revision'] for row in raw)}.",
+        (
+            f"{published['title']}: {published['units']}, {published['aggregation']}. Specification:"
+            f" [{source.specification}]({source.specification})."
+        ),
+        (
+            f"{len(complete)} cells with all {RUNS} runs; {len(trials)} trials of {span(row['steps'] for row in raw)} steps,"
+            f" {hours:.1f} core-hours, ended {min(row['ended'] for row in raw)[:10]} to"
+            f" {max(row['ended'] for row in raw)[:10]}."
+        ),
+        (
+            f"Machine: {span(row['machine'] for row in raw)} ({span(row['instruction_set'] for row in raw)}); revision"
+            f" {span(row['revision'] for row in raw)}."
+        ),
         "",
         "| | scale | printed | ours: median | 10th to 90th percentile | ours / printed | runs | printed within ours |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",

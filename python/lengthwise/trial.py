@@ -113,6 +113,11 @@ class Trial:
         return self._message.outcome.training_seconds if self._message.HasField("outcome") else None
 
     @property
+    def provenance(self) -> dict[str, Any]:
+        """The program, device and instruction set that trained a trial that succeeded, as protobuf's JSON has them."""
+        return MessageToDict(self._message.outcome.provenance, preserving_proto_field_name=True)
+
+    @property
     def create_time(self) -> datetime:
         return events.to_datetime(self._message.create_time)
 
