@@ -44,6 +44,8 @@ TEST(CoordinatorFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
     if (!coordinator.Open().ok() || !coordinator.Register("w", 100).ok()) _exit(1);
     coordinator.Create("sort", 1, 1);
     const v1::Lease lease = coordinator.Acquire("w");
+    // What a worker that outlives its server remembers.
+    std::ofstream(directory + ".lease") << lease.SerializeAsString();
     for (int64_t sequence = 1;; ++sequence) {
       const auto response = coordinator.Send(lease, {PointsEvent(lease, 0, sequence, sequence)});
       const int64_t acknowledged = response.ok() ? response->acknowledged_sequence() : 0;
@@ -74,10 +76,8 @@ TEST(CoordinatorFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
   EXPECT_EQ(coordinator.Heartbeat("w", {}).status().code(), absl::StatusCode::kNotFound);
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
   v1::Lease lease;
-  lease.set_lease_id("lease-1");
-  lease.set_fencing_token(1);
-  lease.add_trials()->set_trial("experiments/sort-1/trials/lr0-seed0");
-  lease.mutable_trials(0)->set_attempt(1);
+  std::ifstream file(directory + ".lease");
+  ASSERT_TRUE(lease.ParseFromIstream(&file));
   EXPECT_FALSE(coordinator.Heartbeat("w", {lease})->leases(0).lost());
   EXPECT_EQ(coordinator.Send(lease, {PointsEvent(lease, 0, stored + 1, stored + 1)})
                 ->acknowledged_sequence(),
