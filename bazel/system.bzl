@@ -15,7 +15,6 @@ _PACKAGES = {
     "ssl": "libssl libcrypto",
     "tcmalloc": "libtcmalloc_minimal",
     "yaml_cpp": "yaml-cpp",
-    "zlib": "zlib",
 }
 
 # Not in the package's pkg-config file, but part of the package.

@@ -1,55 +1,53 @@
 // `lengthwise export NAME --format FORMAT`: what was measured, for other tools.
-#include "client/export/export.h"
-
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/rendering/numbers.h"
-#include "client/terminal/interrupt.h"
 
 namespace lengthwise::client {
 namespace {
 
-struct ExportCommandOptions {
-  std::string name;
-  ExportOptions options;
+struct ExportFormat {
+  const char* name;
+  // What is in it, in a line.
+  const char* description;
 };
 
-absl::StatusOr<int> RunExport(Program& program, const ExportCommandOptions& command) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  const InterruptGuard interrupts;
-  const auto exported = Export(**connection, command.name, command.options, [&](int done, int all) {
-    if (program.is_terminal && all > 1) {
-      program.out() << "\r" << done << " of " << all << " trials\x1b[K" << std::flush;
-    }
-    return interrupts.count() == 0;
-  });
-  if (program.is_terminal) program.out() << "\r\x1b[K" << std::flush;
-  if (interrupts.count() > 0) {
-    program.err() << "lengthwise: interrupted; nothing was written\n";
-    return kInterrupted;
-  }
-  if (!exported.ok()) return exported.status();
-  program.out() << exported->path << "\n";
-  if (!exported->absent.empty()) {
-    program.err() << "lengthwise: "
-                  << Counted(static_cast<int64_t>(exported->absent.size()), "trial is",
-                             "trials are")
-                  << " not in it; of the first: " << exported->absent[0] << "\n";
-  }
-  if (exported->damaged.empty()) return kSuccess;
-  for (const std::string& why : exported->damaged) {
-    program.err() << "lengthwise: left out: " << why << "\n";
-  }
-  return kFailure;
+// FORMATS of python/lengthwise/exports, which write them, for the help and the completion.
+constexpr ExportFormat kFormats[] = {
+    {"csv",
+     "tables trials.csv, loss_curves.csv and length_accuracies.csv, and columns.json about them"},
+    {"json", "one document with the same and the specifications"},
+    {"tensorboard", "event files, one run a trial, for `tensorboard --logdir PATH`"},
+    {"safetensors", "the newest stored model of each trial, as it is stored"},
+    {"npz", "NumPy arrays of each trial: losses, accuracies, attention maps, projections"},
+    {"latex", "tables of an experiment, also beside published ones"},
+};
+
+struct ExportOptions {
+  std::string name;
+  std::string format;
+  // Empty: the name and the format, here.
+  std::string path;
+  // Replace what an export wrote before.
+  bool replace = false;
+};
+
+absl::StatusOr<int> RunExport(Program& program, const ExportOptions& options) {
+  std::vector<std::string> arguments = {"export", options.name, "--format", options.format};
+  if (!options.path.empty()) arguments.push_back(absl::StrCat("--out=", options.path));
+  if (options.replace) arguments.push_back("--force");
+  if (program.is_terminal) arguments.push_back("--progress");
+  return program.RunPython(std::move(arguments));
 }
 
 }  // namespace
 
 void AddExport(CLI::App& app, Program& program) {
-  auto options = std::make_shared<ExportCommandOptions>();
+  auto options = std::make_shared<ExportOptions>();
   CLI::App* command = program.AddCommand(
       app, "export", "Writes what was measured, or the models, for other tools", kServerGroup,
       "lengthwise export quickstart-1 --format csv\n"
@@ -61,20 +59,19 @@ void AddExport(CLI::App& app, Program& program) {
       ->type_name("");
   std::vector<std::string> names;
   std::string formats;
-  for (const ExportFormat& format : ExportFormats()) {
-    names.push_back(format.name);
+  for (const ExportFormat& format : kFormats) {
+    names.emplace_back(format.name);
     absl::StrAppend(&formats, formats.empty() ? "" : "; ", format.name, ": ", format.description);
   }
-  command->add_option("--format", options->options.format, formats)
+  command->add_option("--format", options->format, formats)
       ->required()
       ->check(CLI::IsMember(names))
       ->type_name("FORMAT");
   command
-      ->add_option("-o,--out", options->options.path,
+      ->add_option("-o,--out", options->path,
                    "The file or directory to make; default: the name and the format, here")
       ->type_name("PATH");
-  command->add_flag("--force", options->options.replace,
-                    "Replace what an export wrote there before");
+  command->add_flag("--force", options->replace, "Replace what an export wrote there before");
   program.AddServerOption(command);
   program.AddDataDirOption(command);
 }

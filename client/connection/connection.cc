@@ -432,13 +432,6 @@ absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::s
   return changes;
 }
 
-absl::StatusOr<std::vector<v1::Event>> Connection::ListEvents(const std::string& trial) {
-  v1::WatchExperimentRequest request;
-  request.set_name(trial);
-  request.set_omit_attention_maps(true);
-  return Stubs::History(*this, request);
-}
-
 absl::StatusOr<Connection::Model> Connection::DownloadModel(
     const std::string& trial, const std::function<absl::Status(absl::string_view)>& take) {
   v1::DownloadModelRequest request;

@@ -91,9 +91,6 @@ class Connection {
   absl::StatusOr<std::vector<v1::Projection>> QueryProjections(const std::string& trial);
   // Of an experiment or a trial.
   absl::StatusOr<std::vector<v1::Event>> QueryAnalyses(const std::string& name);
-  // Everything stored of a trial up to now, in the order of the log, but attention maps and
-  // projections.
-  absl::StatusOr<std::vector<v1::Event>> ListEvents(const std::string& trial);
   struct Model {
     v1::Checkpoint checkpoint;
     // Training steps that it has had.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -18,12 +19,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "client/terminal/interrupt.h"
 #include "platform/child_process.h"
 
 namespace lengthwise::client {
 namespace {
 
 constexpr int kWrongArguments = 2;
+constexpr int kInterrupted = 130;
+// How soon a signal is passed on.
+constexpr int kPollMilliseconds = 100;
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -57,13 +62,21 @@ class Pipe {
   std::array<int, 2> ends_ = {-1, -1};
 };
 
-// Gives what comes through the pipes to their takers until both have ended.
-void Forward(const Pipe& out, const TakeText& take_out, const Pipe& err, const TakeText& take_err) {
+// Gives what comes through the pipes to their takers until both have ended, and signals to the
+// process.
+void Forward(const Pipe& out, const TakeText& take_out, const Pipe& err, const TakeText& take_err,
+             const InterruptGuard& interrupts, platform::ChildProcess& process) {
+  int passed_on = 0;
   std::array<pollfd, 2> ends = {pollfd{.fd = out.read_end(), .events = POLLIN},
                                 pollfd{.fd = err.read_end(), .events = POLLIN}};
   std::array<char, 1 << 16> buffer;
   while (ends[0].fd >= 0 || ends[1].fd >= 0) {
-    if (poll(ends.data(), ends.size(), -1) < 0) continue;  // EINTR
+    const int ready = poll(ends.data(), ends.size(), kPollMilliseconds);
+    if (interrupts.count() > passed_on) {
+      passed_on = interrupts.count();
+      process.Signal(SIGTERM);
+    }
+    if (ready < 0) continue;  // EINTR
     for (size_t i = 0; i < ends.size(); ++i) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       const ssize_t got = read(ends[i].fd, buffer.data(), buffer.size());
@@ -127,6 +140,7 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
       .error_descriptor = (*err_pipe)->write_end(),
       .own_process_group = false};
   options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  const InterruptGuard interrupts;
   auto process = platform::ChildProcess::Start(options);
   if (!process.ok()) {
     return absl::NotFoundError(
@@ -136,8 +150,9 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
   }
   (*out_pipe)->CloseWriteEnd();
   (*err_pipe)->CloseWriteEnd();
-  Forward(**out_pipe, out, **err_pipe, err);
+  Forward(**out_pipe, out, **err_pipe, err, interrupts, **process);
   const auto exit = (*process)->WaitFor(absl::InfiniteDuration());
+  if (exit->signal != 0 && interrupts.count() > 0) return kInterrupted;
   if (exit->signal != 0) {
     return absl::InternalError(absl::StrCat(*python, " ", exit->ToString()));
   }
@@ -152,6 +167,7 @@ absl::StatusOr<std::string> PythonOutput(const std::vector<std::string>& argumen
       [&](absl::string_view text) { absl::StrAppend(&err, text); });
   if (!code.ok()) return code.status();
   if (*code == 0) return out;
+  if (*code == kInterrupted) return absl::CancelledError("interrupted");
   const absl::string_view message =
       absl::StripPrefix(absl::StripAsciiWhitespace(err), "lengthwise: ");
   return *code == kWrongArguments ? absl::InvalidArgumentError(message)

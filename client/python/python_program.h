@@ -28,13 +28,13 @@ using TakeText = std::function<void(absl::string_view)>;
 // Runs `python -m lengthwise ARGUMENTS --server ...` and waits for its end. It reaches the server
 // as `channel` says, and nothing of the environment or the configuration file changes that. Returns
 // its exit code, which has the meanings of ExitCode. Errors: those of FindPython; INTERNAL where it
-// was killed. Ctrl-C at the terminal ends it, too.
+// was killed. Signals that end this program go to it, which cleans up; then this returns its code.
 absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                               const access::ChannelOptions& channel, const TakeText& out,
                               const TakeText& err);
 
-// What it prints. Where it fails, its error: INVALID_ARGUMENT for wrong arguments, UNKNOWN
-// otherwise.
+// What it prints. Where it fails, its error: INVALID_ARGUMENT for wrong arguments, CANCELLED where
+// it was interrupted, UNKNOWN otherwise.
 absl::StatusOr<std::string> PythonOutput(const std::vector<std::string>& arguments,
                                          const access::ChannelOptions& channel);
 

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -91,6 +92,33 @@ TEST_F(PythonProgramTest, OnlyTheChannelsSettingsReachIt) {
          1);
   EXPECT_EQ(Run({}), 0);
   EXPECT_EQ(out_, "127.0.0.1:7 /t [] []\n");
+}
+
+TEST_F(PythonProgramTest, SignalsArePassedOnAndItCleansUp) {
+  setenv(
+      "LENGTHWISE_PYTHON",
+      Script(
+          directory_ + "/python",
+          "trap 'echo cleaned up >&2; exit 130' TERM\necho ready\nwhile :; do sleep 0.01; done\n")
+          .c_str(),
+      1);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    err_.clear();
+    const auto code = RunPython(
+        {}, {.server = "127.0.0.1:7"}, [signal](absl::string_view) { raise(signal); },
+        [this](absl::string_view text) { err_.append(text.data(), text.size()); });
+    EXPECT_EQ(code.value_or(-1), 130);
+    EXPECT_EQ(err_, "cleaned up\n");
+  }
+  // One that does not notice is ended by it.
+  setenv("LENGTHWISE_PYTHON", Script(directory_ + "/other", "echo ready\nexec sleep 600\n").c_str(),
+         1);
+  const auto code = RunPython(
+      {}, {.server = "127.0.0.1:7"}, [](absl::string_view) { raise(SIGINT); },
+      [](absl::string_view) {});
+  EXPECT_EQ(code.value_or(-1), 130);
+  setenv("LENGTHWISE_PYTHON", Script(directory_ + "/third", "exit 130\n").c_str(), 1);
+  EXPECT_EQ(PythonOutput({}, {}).status(), absl::CancelledError("interrupted"));
 }
 
 TEST_F(PythonProgramTest, MegabytesOfOutputComeWhole) {

@@ -81,13 +81,4 @@ std::string FormatExact(double value) {
   return std::string(buffer, end);
 }
 
-double WithFewDigits(float value) {
-  if (!std::isfinite(value)) return value;
-  char text[32];
-  const char* const end = std::to_chars(std::begin(text), std::end(text), value).ptr;
-  double result = value;
-  std::from_chars(std::begin(text), end, result);
-  return result;
-}
-
 }  // namespace lengthwise::client

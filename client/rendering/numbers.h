@@ -39,9 +39,6 @@ std::string FormatBytes(int64_t bytes);
 // Shortest text that reads back the same double: "0.001", "1e-04".
 std::string FormatExact(double value);
 
-// The double with the fewest digits that is this float: 0.1 and not 0.10000000149011612 of 0.1f.
-double WithFewDigits(float value);
-
 }  // namespace lengthwise::client
 
 #endif  // LENGTHWISE_CLIENT_RENDERING_NUMBERS_H_

@@ -49,13 +49,6 @@ TEST(NumbersTest, ExactNumbersReadBackTheSame) {
   EXPECT_EQ(std::stod(FormatExact(0.1 + 0.2)), 0.1 + 0.2);
 }
 
-TEST(NumbersTest, AFloatHasTheDigitsThatItWasWrittenWith) {
-  EXPECT_EQ(WithFewDigits(0.1f), 0.1);
-  EXPECT_EQ(WithFewDigits(-1.17549435e-38f), -1.1754944e-38);
-  EXPECT_EQ(static_cast<float>(WithFewDigits(2.0f / 3)), 2.0f / 3);
-  EXPECT_TRUE(std::isnan(WithFewDigits(std::nanf(""))));
-}
-
 TEST(NumbersTest, BytesInTheUnitInWhichTheyAreBelow1024) {
   EXPECT_EQ(FormatBytes(0), "0 B");
   EXPECT_EQ(FormatBytes(1023), "1023 B");

@@ -22,13 +22,6 @@ void WriteCsv(const Records& records, std::ostream& out) {
   Write(records, RecordFormat::kCsv, out);
 }
 
-void WriteCsvRows(const Records& records, std::ostream& out) {
-  for (const auto& row : records.rows) {
-    for (size_t i = 0; i < row.size(); ++i) out << (i > 0 ? "," : "") << CsvText(row[i]);
-    out << "\n";
-  }
-}
-
 void WriteJson(const Records& records, std::ostream& out) {
   Write(records, RecordFormat::kJson, out);
 }

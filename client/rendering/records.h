@@ -29,9 +29,6 @@ struct Records {
 // finite are empty.
 void WriteCsv(const Records& records, std::ostream& out);
 
-// The rows alone.
-void WriteCsvRows(const Records& records, std::ostream& out);
-
 // An array of objects, one a line. Doubles that are not finite are null.
 void WriteJson(const Records& records, std::ostream& out);
 

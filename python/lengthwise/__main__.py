@@ -1,6 +1,24 @@
 """`python -m lengthwise`."""
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
-from lengthwise.command_line import main
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-sys.exit(main())
+
+def _interrupt(number: int, frame: "FrameType | None") -> NoReturn:
+    # Once: what is cleaned up then is not interrupted.
+    for one in _SIGNALS:
+        signal.signal(one, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+for _signal in _SIGNALS:
+    signal.signal(_signal, _interrupt)
+try:
+    from lengthwise.command_line import main
+
+    sys.exit(main())
+except KeyboardInterrupt:
+    sys.exit(130)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NoReturn, TextIO
 
 from lengthwise.errors import LengthwiseError, UnreachableError, UsageError
+from lengthwise.printable import printable_text
 from lengthwise.rendering import Palette, Records, Table
 
 # Exit codes, as client/commands/program.h has them.
@@ -23,6 +24,7 @@ SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {
     "compare": "Prints two experiments side by side",
+    "export": "Writes what was measured, or the models, for other tools",
     "results": "Prints an experiment beside a paper's table",
 }
 
@@ -35,6 +37,8 @@ class Output:
     """Where a command writes, and how."""
 
     out: TextIO
+    # For what goes wrong and does not end the command.
+    err: TextIO
     # The value of --output.
     kind: str
     width: int
@@ -74,7 +78,7 @@ def add_output_option(parser: argparse.ArgumentParser, kinds: Sequence[str]) -> 
     parser.add_argument("--width", type=int, default=0, help=argparse.SUPPRESS)
 
 
-def make_output(arguments: argparse.Namespace, out: TextIO) -> Output:
+def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Output:
     terminal = out.isatty()
     colors = arguments.color == "always" or (
         arguments.color == "auto"
@@ -83,7 +87,7 @@ def make_output(arguments: argparse.Namespace, out: TextIO) -> Output:
         and not os.environ.get("NO_COLOR")
     )
     width = arguments.width or (shutil.get_terminal_size().columns if terminal else _ORDINARY_WIDTH)
-    return Output(out, arguments.output, width, Palette(colors))
+    return Output(out, err, arguments.output, width, Palette(colors))
 
 
 def explain(error: LengthwiseError) -> tuple[str, int]:
@@ -110,13 +114,13 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None, err:
             command.set_defaults(run=module.run)
     try:
         parsed = parser.parse_args(given)
-        code: int = parsed.run(parsed, make_output(parsed, out))
+        code: int = parsed.run(parsed, make_output(parsed, out, err))
         out.flush()
         return code
     except LengthwiseError as error:
         message, code = explain(error)
         out.flush()
-        err.write(f"lengthwise: {message}\n")
+        err.write(f"lengthwise: {printable_text(message)}\n")
         return code
     except BrokenPipeError:
         # Whoever read it has gone, as `| head` does; nothing is left to flush at the end.

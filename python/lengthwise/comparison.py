@@ -11,7 +11,7 @@ from lengthwise import protocol, published
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import UsageError
-from lengthwise.names import short_name
+from lengthwise.names import label, list_trials, short_name
 from lengthwise.published import PublishedColumn, PublishedGain, PublishedTable, PublishedValue, Quantity, Statistic
 
 if TYPE_CHECKING:
@@ -345,7 +345,7 @@ def length_statistics(
     values: dict[tuple[int, int], list[float]] = {}
     for trial in trials:
         one = trial.specification
-        key = (_label(one.task), _label(one.network), _label(one.encoding), one.learning_rate)
+        key = (label(one.task), label(one.network), label(one.encoding), one.learning_rate)
         if trial.name not in finals or trial.state != event_pb2.SUCCEEDED or key not in cells:
             continue
         for length, accuracy in zip(finals[trial.name].lengths, finals[trial.name].accuracies):
@@ -360,10 +360,6 @@ def length_statistics(
         )
         for place, found in values.items()
     }
-
-
-def _label(component: Component) -> str:
-    return component.label or component.name
 
 
 def fetch_all(connection: Connection, experiment: experiment_service_pb2.Experiment) -> list[Comparison]:
@@ -406,16 +402,7 @@ def fetch(
         summary = _summarize(connection, experiment.name, with_lengths=table.quantity is Quantity.LOSS)
     at_lengths: dict[tuple[int, int], SeedStatistic] = {}
     if table.has_length_accuracies:
-        trials: list[experiment_service_pb2.Trial] = []
-        token = None
-        while token is None or token:
-            page = connection.call(
-                "ExperimentService/ListTrials",
-                experiment_service_pb2.ListTrialsRequest(parent=experiment.name, page_size=1000, page_token=token or ""),
-                experiment_service_pb2.ListTrialsResponse,
-            )
-            trials += page.trials
-            token = page.next_page_token
+        trials = list_trials(connection, experiment.name)
         accuracies = connection.call(
             "ExperimentService/QueryLengthAccuracies",
             experiment_service_pb2.QueryLengthAccuraciesRequest(name=experiment.name),

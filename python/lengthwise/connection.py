@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from lengthwise import errors
 from lengthwise.errors import LengthwiseError
+from lengthwise.printable import make_printable
 from lengthwise.settings import Settings, is_loopback, read_token
 
 # Answers may hold a million accuracies.
@@ -74,8 +75,19 @@ def _channel(settings: Settings) -> grpc.Channel:
     return grpc.secure_channel(settings.server, credentials, options)
 
 
+def _reader(response: type[ResponseT]) -> Callable[[bytes], ResponseT]:
+    """Of answers, whose text may be another user's."""
+
+    def read(data: bytes) -> ResponseT:
+        message = response.FromString(data)
+        make_printable(message)
+        return message
+
+    return read
+
+
 class Connection:
-    """Thread-safe. Calls raise LengthwiseError."""
+    """Thread-safe. Calls raise LengthwiseError. Control characters in the text of answers are written out."""
 
     def __init__(self, settings: Settings, timeout: float, release: Callable[[], None] | None = None) -> None:
         """`release` is called once: when the connection is closed or nobody has it any longer."""
@@ -102,7 +114,7 @@ class Connection:
         stub = self._channel.unary_unary(
             f"/lengthwise.v1.{method}",
             request_serializer=type(request).SerializeToString,
-            response_deserializer=response.FromString,
+            response_deserializer=_reader(response),
         )
         end = time.monotonic() + _PATIENCE_SECONDS
         while True:
@@ -122,18 +134,21 @@ class Connection:
         stub = self._channel.unary_stream(
             f"/lengthwise.v1.{method}",
             request_serializer=type(request).SerializeToString,
-            response_deserializer=response.FromString,
+            response_deserializer=_reader(response),
         )
         stream: Stream[ResponseT] = stub(request, timeout=timeout, metadata=self._metadata())
         return stream
 
-    def stream(self, method: str, request: Message, response: type[ResponseT]) -> Iterator[ResponseT]:
+    def stream(
+        self, method: str, request: Message, response: type[ResponseT]
+    ) -> Generator[ResponseT, None, None]:
         """All answers of one call; refused before the first it is repeated."""
         end = time.monotonic() + _PATIENCE_SECONDS
         begun = False
         while True:
+            answers = self.open(method, request, response)
             try:
-                for answer in self.open(method, request, response):
+                for answer in answers:
                     begun = True
                     yield answer
                 return
@@ -142,3 +157,5 @@ class Connection:
                 if begun or failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
                     raise failure from None
                 time.sleep(failure.retry_delay)
+            finally:
+                answers.cancel()  # where the reader left before the end

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import grpc
 
 from lengthwise._proto import rpc_details_pb2
+from lengthwise.printable import printable_text
 
 _DETAILS = "grpc-status-details-bin"
 
@@ -67,7 +68,7 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
     if not isinstance(error, grpc.Call):
         return LengthwiseError(str(error))
     code = error.code()
-    message = error.details() or code.name
+    message = printable_text(error.details() or code.name)
     violations: list[FieldViolation] = []
     retry_delay = 0.0
     answered = False
@@ -80,7 +81,7 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
             kind = detail.type_url.rpartition(".")[2]
             if kind == "BadRequest":
                 violations += [
-                    FieldViolation(violation.field, violation.description)
+                    FieldViolation(printable_text(violation.field), printable_text(violation.description))
                     for violation in rpc_details_pb2.BadRequest.FromString(detail.value).field_violations
                 ]
             elif kind == "RetryInfo":

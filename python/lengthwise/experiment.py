@@ -1,17 +1,19 @@
 """A submitted grid of trials."""
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pandas
 from google.protobuf.json_format import MessageToDict
 
-from lengthwise import errors, events, frames
+from lengthwise import errors, events, frames, names
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.trial import Trial
@@ -179,20 +181,7 @@ class Experiment:
 
     def trials(self, filter: str = "") -> list[Trial]:
         """In the order of the grid; all, or those of a filter such as 'state = FAILED AND encoding = "sin_cos"'."""
-        trials: list[Trial] = []
-        token = ""
-        while True:
-            page = self._connection.call(
-                "ExperimentService/ListTrials",
-                experiment_service_pb2.ListTrialsRequest(
-                    parent=self.name, page_size=1000, page_token=token, filter=filter
-                ),
-                experiment_service_pb2.ListTrialsResponse,
-            )
-            trials += [Trial(self._connection, trial) for trial in page.trials]
-            token = page.next_page_token
-            if not token:
-                return trials
+        return [Trial(self._connection, trial) for trial in names.list_trials(self._connection, self.name, filter)]
 
     def trial(self, id_or_index: str | int) -> Trial:
         """By its id, or its index in the grid."""
@@ -259,6 +248,18 @@ class Experiment:
         frame.attrs["heading"] = comparison_display.heading(found)
         frame.attrs["remarks"] = comparison_display.remarks(found, "best_measured and best_published", True)
         return frame
+
+    def export(self, format: str, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
+        """Writes what was measured, or the models, for other tools; returns where.
+
+        `format`: csv, json, tensorboard, safetensors, npz or latex, as `lengthwise export` has them. `path` is the file or
+        directory to make; without it the name and the format, here. What an export wrote there before is replaced with
+        `force`. Trials that are left out are a UserWarning.
+        """
+        from lengthwise import exports
+
+        subject = exports.Subject(self._message, names.list_trials(self._connection, self.name))
+        return exports.export_and_warn(self._connection, subject, format, path, force)
 
     def extend(
         self, *, seeds: Sequence[int] = (), weight_seeds: Sequence[int] = (), data_seeds: Sequence[int] = ()

@@ -1,9 +1,9 @@
-"""Experiments by what a user calls them."""
+"""Experiments and trials by what a user calls them, and the names of files after them."""
 from __future__ import annotations
 
 import grpc
 
-from lengthwise._proto import experiment_service_pb2
+from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, NotFoundError
 from lengthwise.suggestion import suggestion
@@ -15,6 +15,82 @@ _MOST_NAMED = 5
 def short_name(name: str) -> str:
     """ "table1-2" of "experiments/table1-2"."""
     return name.rpartition("/")[2]
+
+
+def label(component: specification_pb2.Component) -> str:
+    """How tables call it."""
+    return component.label or component.name
+
+
+def file_name(name: str) -> str:
+    """The short name, where a file may be called after it; LengthwiseError otherwise."""
+    short = short_name(name)
+    # A first dot hides a file, a first hyphen makes it an option.
+    if short.isascii() and short.isprintable() and short[:1] not in ("", ".", "-"):
+        return short
+    raise LengthwiseError(
+        f'the server names "{_escape(name)}", which no file is called after; is it a lengthwise_server?',
+        code=grpc.StatusCode.FAILED_PRECONDITION,
+    )
+
+
+def _escape(text: str) -> str:
+    """Of ASCII alone, on one line."""
+    return text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Experiment and trial of "experiments/E/trials/T" and its short forms; the trial is empty where there is none."""
+    text = text.removeprefix(_PREFIX)
+    parts = text.split("/")
+    if len(parts) == 3 and parts[1] == "trials":
+        return parts[0], parts[2]
+    return (parts[0], parts[1]) if len(parts) == 2 else (text, "")
+
+
+def names_trial(text: str) -> bool:
+    """Whether it is "EXPERIMENT/TRIAL", and not "EXPERIMENT"."""
+    return bool(_split(text)[1])
+
+
+def list_trials(connection: Connection, experiment: str, filter: str = "") -> list[experiment_service_pb2.Trial]:
+    """Of an experiment's full name, in the order of the grid."""
+    found: list[experiment_service_pb2.Trial] = []
+    token = ""
+    while True:
+        page = connection.call(
+            "ExperimentService/ListTrials",
+            experiment_service_pb2.ListTrialsRequest(parent=experiment, page_size=1000, page_token=token, filter=filter),
+            experiment_service_pb2.ListTrialsResponse,
+        )
+        found += page.trials
+        token = page.next_page_token
+        if not token:
+            return found
+
+
+def find_trial(connection: Connection, text: str) -> experiment_service_pb2.Trial:
+    """By "EXPERIMENT/TRIAL", where TRIAL is its id, the only one with this beginning, or its index in the grid."""
+    experiment_text, name = _split(text)
+    experiment = find_experiment(connection, experiment_text)
+    try:
+        return connection.call(
+            "ExperimentService/GetTrial",
+            experiment_service_pb2.GetTrialRequest(name=f"{experiment.name}/trials/{name}"),
+            experiment_service_pb2.Trial,
+        )
+    except LengthwiseError as error:
+        if error.code not in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.INVALID_ARGUMENT):
+            raise
+    trials = list_trials(connection, experiment.name)
+    for trial in trials:
+        if name.isascii() and name.isdigit() and trial.index == int(name):
+            return trial
+    beginning = [trial for trial in trials if short_name(trial.name).startswith(name)]
+    if len(beginning) == 1:
+        return beginning[0]
+    known = [short_name(trial.name) for trial in trials]
+    raise _not_found(f'there is no trial "{name}" in {short_name(experiment.name)}{suggestion(name, known)}')
 
 
 def list_experiments(

@@ -9,7 +9,7 @@ import io
 import json
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TextIO, Union
@@ -119,15 +119,18 @@ class Records:
         return [dict(zip(self.columns, row)) for row in self.rows]
 
     def write_csv(self, out: TextIO) -> None:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        for row in self.rows:
-            writer.writerow([_csv_text(value) for value in row])
+        write_csv_rows([list(self.columns), *self.rows], out)
 
     def write_json(self, out: TextIO) -> None:
         """One row a line."""
         lines = [json.dumps(_finite(row), ensure_ascii=False, separators=(",", ":")) for row in self.as_dictionaries()]
         out.write("[" + ",".join("\n " + line for line in lines) + ("\n]\n" if lines else "]\n"))
+
+
+def write_csv_rows(rows: Iterable[Sequence[Value]], out: TextIO) -> None:
+    writer = csv.writer(out, lineterminator="\n")
+    for row in rows:
+        writer.writerow([_csv_text(value) for value in row])
 
 
 def _csv_text(value: Value) -> str:
@@ -233,6 +236,9 @@ class Table:
             max([display_width(column.header), *(display_width(row[c].text) for row in self.rows)])
             for c, column in enumerate(self.columns)
         ]
+        for group in self._groups.values():
+            if group.first == group.last:
+                widths[group.first] = max(widths[group.first], display_width(group.header))
         total = sum(widths) + sum(len(self._gap(c)) for c in range(len(widths)))
         while 0 < width < total:
             may = [c for c, column in enumerate(self.columns) if 0 < column.shrinks_to < widths[c]]

@@ -1,28 +1,22 @@
 """One model, trained and evaluated once."""
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pandas
 import safetensors.numpy
 from google.protobuf.json_format import MessageToDict
 from numpy.typing import NDArray
 
 from lengthwise import events, frames
-from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
+from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError
-
-
-def label(component: specification_pb2.Component) -> str:
-    """How tables call it."""
-    return component.label or component.name
+from lengthwise.models import download_model
+from lengthwise.names import label
 
 
 class Trial:
@@ -216,6 +210,13 @@ class Trial:
             event_pb2.Event,
         )
 
+    def export(self, format: str, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
+        """Of this trial alone (`Experiment.export`)."""
+        from lengthwise import exports
+
+        subject = exports.find_subject(self._connection, self.name)
+        return exports.export_and_warn(self._connection, subject, format, path, force)
+
     def model(self) -> dict[str, NDArray[Any]]:
         """The weights of the newest stored model by their names, without the "parameters/" in front.
 
@@ -230,7 +231,7 @@ class Trial:
 
     def model_bytes(self) -> bytes:
         """The newest stored model as a safetensors file, with the optimizer's state where that was kept."""
-        return b"".join(self._model_chunks())
+        return b"".join(download_model(self._connection, self.name))
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Writes the newest stored model to a file, which is there whole or not at all."""
@@ -238,26 +239,8 @@ class Trial:
         temporary = target.with_name(target.name + ".tmp")
         try:
             with temporary.open("wb") as file:
-                for chunk in self._model_chunks():
+                for chunk in download_model(self._connection, self.name):
                     file.write(chunk)
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
-
-    def _model_chunks(self) -> Iterator[bytes]:
-        expected = ""
-        digest = hashlib.sha256()
-        responses: Iterable[experiment_service_pb2.DownloadModelResponse] = self._connection.stream(
-            "ExperimentService/DownloadModel",
-            experiment_service_pb2.DownloadModelRequest(name=self.name),
-            experiment_service_pb2.DownloadModelResponse,
-        )
-        for response in responses:
-            if response.HasField("checkpoint"):
-                expected = response.checkpoint.sha256
-            digest.update(response.data)
-            yield response.data
-        if digest.hexdigest() != expected:
-            raise LengthwiseError(
-                f"the model of {self.name} was damaged on its way; try again", code=grpc.StatusCode.DATA_LOSS
-            )

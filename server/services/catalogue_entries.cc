@@ -13,6 +13,9 @@ std::vector<v1::CatalogueEntry> CatalogueEntries(const specification::Catalogues
     facts["compared_by_loss"] = catalogue::FormatValue(task->compared_by_loss);
     facts["random_accuracy"] = catalogue::FormatValue(task->random_accuracy);
     facts["axis"] = task->axis;
+    facts["axis_title"] = task->axis_title;
+    facts["accuracy_title"] = task->accuracy_title;
+    facts["loss_title"] = task->loss_title;
     facts["permutation_invariant"] = catalogue::FormatValue(task->permutation_invariant);
   }
   for (const models::EncodingEntry* encoding : catalogues.encodings) {

@@ -34,6 +34,12 @@ TEST(CatalogueEntries, TasksAndEncodingsHaveTheirFacts) {
       EXPECT_EQ(entry.facts().at("random_accuracy"), "0.5");  // one of two classes
       EXPECT_EQ(entry.facts().at("permutation_invariant"), "false");
     }
+    if (entry.kind() == v1::TASK && entry.name() == "decimal_addition") {
+      EXPECT_EQ(entry.facts().at("axis"), "digits");
+      EXPECT_EQ(entry.facts().at("axis_title"), "number of digits");
+      EXPECT_EQ(entry.facts().at("accuracy_title"), "exact match");
+      EXPECT_EQ(entry.facts().at("loss_title"), "cross-entropy");
+    }
     if (entry.kind() == v1::ENCODING && entry.name() == "none") {
       EXPECT_EQ(entry.facts().at("uses_positions"), "false");
     }

@@ -11,6 +11,7 @@ from service import Numbers
 import numpy
 import pandas
 import safetensors
+from lengthwise import exports
 
 ENCODINGS = ["none", "none", "sin_cos", "sin_cos"]
 
@@ -201,6 +202,30 @@ class ExportTest(unittest.TestCase):
             self.assertEqual(rows[0], list(meanings))
             self.assertEqual({len(row) for row in rows}, {len(meanings)})
 
+    def test_experiment_exports_from_a_notebook_what_the_command_does(self):
+        def content(path):
+            if path.is_file():
+                return path.read_bytes()
+            return {one.relative_to(path): one.read_bytes() for one in path.rglob("*") if one.is_file()}
+
+        directory = service.new_directory()
+        for form in exports.FORMATS:
+            here = self.experiment.export(form, directory / form)
+            self.assertEqual(here, directory / form)
+            self.assertEqual(content(here), content(self.export("sort", form)), form)
+        trial = self.experiment.trials()[1]
+        self.assertEqual(trial.export("safetensors", directory / "one").read_bytes(), Numbers(1).model())
+        with self.assertRaisesRegex(service.lengthwise.LengthwiseError, "is there already"):
+            self.experiment.export("csv", directory / "csv")
+        self.experiment.export("csv", directory / "csv", force=True)
+        with self.assertRaisesRegex(service.lengthwise.NotFoundError, "has measured nothing yet"):
+            self.unfinished.export("npz", directory / "nothing")
+
+    def test_help_names_every_format(self):
+        text = " ".join(self.run_client("export", "--help").stdout.split())
+        described = "; ".join(f"{name}: {form.description}" for name, form in exports.FORMATS.items())
+        self.assertIn(described, text)
+
     def test_json_is_what_the_python_client_gets(self):
         document = json.loads(self.export("sort", "json", ".json").read_text())
         self.assertEqual(document["specification"], self.experiment.specification)
@@ -228,6 +253,7 @@ class ExportTest(unittest.TestCase):
             (["sort", "--format", "json", "-o", str(directory / "none" / "x.json")], 1, "make its directory first"),
             (["sort", "--format", "csv", "-o", "/proc/export"], 1, "choose another place with -o"),
             (["nothing", "--format", "csv"], 1, "nothing"),
+            (["sort", "--format", "csv", "-o", str(directory / "x.csv")], 2, "x.csv\" names one file"),
             (["sort", "--format", "parquet"], 2, "--format"),
             (["sort"], 2, "--format is missing"),
             (["waiting", "--format", "safetensors", "-o", str(directory / "x")], 1, "has stored no checkpoint yet"),

@@ -1,0 +1,54 @@
+"""`lengthwise export NAME --format FORMAT`: what was measured, for other tools."""
+from __future__ import annotations
+
+import argparse
+
+from lengthwise.command_line import FAILURE, INTERRUPTED, SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.printable import printable_text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from lengthwise.exports import FORMATS
+
+    formats = "; ".join(f"{name}: {form.description}" for name, form in FORMATS.items())
+    parser.add_argument("name", help="An experiment, or EXPERIMENT/TRIAL")
+    parser.add_argument("--format", required=True, choices=list(FORMATS), help=formats.replace("%", "%%"))
+    parser.add_argument("-o", "--out", metavar="PATH", default="", help="The file or directory to make")
+    parser.add_argument("--force", action="store_true", help="Replace what an export wrote there before")
+    parser.add_argument("--progress", action="store_true", help=argparse.SUPPRESS)
+    add_server_options(parser)
+    add_output_option(parser, ["table"])
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    from lengthwise import exports, settings
+    from lengthwise.connection import Connection
+
+    out, err = output.out, output.err
+
+    def show(done: int, all_trials: int) -> None:
+        if arguments.progress and all_trials > 1:
+            out.write(f"\r{done} of {all_trials} trials\x1b[K")
+            out.flush()
+
+    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
+    try:
+        subject = exports.find_subject(connection, arguments.name)
+        done = exports.export(connection, subject, arguments.format, arguments.out, arguments.force, show)
+    except KeyboardInterrupt:
+        err.write("lengthwise: interrupted; nothing was written\n")
+        return INTERRUPTED
+    finally:
+        connection.close()
+        if arguments.progress:
+            out.write("\r\x1b[K")
+            out.flush()
+    out.write(f"{done.path}\n")
+    out.flush()
+    if done.absent:
+        count = len(done.absent)
+        which = "1 trial is" if count == 1 else f"{count:,} trials are"
+        err.write(f"lengthwise: {which} not in it; of the first: {printable_text(done.absent[0])}\n")
+    for why in done.damaged:
+        err.write(f"lengthwise: left out: {printable_text(why)}\n")
+    return FAILURE if done.damaged else SUCCESS

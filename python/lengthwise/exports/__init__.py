@@ -1,0 +1,178 @@
+"""An experiment, or one trial, in the formats of other tools."""
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import grpc
+
+import lengthwise
+from lengthwise._proto import experiment_service_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError, NotFoundError, UsageError
+from lengthwise.exports.exporter import Exporter, Subject
+from lengthwise.exports.output import MANIFEST, Kind, Output
+from lengthwise.names import file_name, find_experiment, find_trial, list_trials, names_trial
+
+__all__ = ["FORMATS", "Format", "Result", "Subject", "export", "export_and_warn", "find_subject"]
+
+
+@dataclass(frozen=True)
+class Format:
+    # Of the path that nobody chose: of a directory "-csv", of a file ".json".
+    suffix: str
+    of_experiment: Kind
+    of_trial: Kind
+    # What is in it, in a line.
+    description: str
+    # The Exporter: a module of this package, imported when it is asked for, and a class.
+    module: str
+    exporter: str
+
+    def make(self, connection: Connection, subject: Subject, output: Output) -> Exporter:
+        module = importlib.import_module(f"lengthwise.exports.{self.module}")
+        exporter: Exporter = getattr(module, self.exporter)(connection, subject, output)
+        return exporter
+
+
+# By name, in the order of the help; the command line (client/commands/export.cc) has the names and descriptions, too.
+FORMATS = {
+    "csv": Format(
+        "-csv", Kind.DIRECTORY, Kind.DIRECTORY,
+        "tables trials.csv, loss_curves.csv and length_accuracies.csv, and columns.json about them",
+        "tables", "CsvExporter",
+    ),
+    "json": Format(
+        ".json", Kind.FILE, Kind.FILE, "one document with the same and the specifications", "document", "JsonExporter"
+    ),
+    "tensorboard": Format(
+        "-tensorboard", Kind.DIRECTORY, Kind.DIRECTORY, "event files, one run a trial, for `tensorboard --logdir PATH`",
+        "event_files", "TensorboardExporter",
+    ),
+    "safetensors": Format(
+        "-safetensors", Kind.DIRECTORY, Kind.FILE, "the newest stored model of each trial, as it is stored",
+        "stored_models", "SafetensorsExporter",
+    ),
+    "npz": Format(
+        "-npz", Kind.DIRECTORY, Kind.FILE, "NumPy arrays of each trial: losses, accuracies, attention maps, projections",
+        "arrays", "NpzExporter",
+    ),
+    "latex": Format(
+        ".tex", Kind.FILE, Kind.FILE, "tables of an experiment, also beside published ones", "latex", "LatexExporter"
+    ),
+}  # fmt: skip
+
+
+@dataclass
+class Result:
+    path: str
+    trials: int = 0
+    # Why trials are not in it: without anything to export, and damaged.
+    absent: list[str] = field(default_factory=list)
+    damaged: list[str] = field(default_factory=list)
+
+
+def find_subject(connection: Connection, name: str) -> Subject:
+    """`name`: what find_experiment or find_trial accepts."""
+    if not names_trial(name):
+        experiment = find_experiment(connection, name)
+        return Subject(experiment, list_trials(connection, experiment.name))
+    trial = find_trial(connection, name)
+    experiment = connection.call(
+        "ExperimentService/GetExperiment",
+        experiment_service_pb2.GetExperimentRequest(name=trial.name.partition("/trials/")[0]),
+        experiment_service_pb2.Experiment,
+    )
+    return Subject(experiment, [trial], whole_experiment=False)
+
+
+def _check_path(path: str, name: str, chosen: Format, kind: Kind, subject: Subject) -> None:
+    if kind is Kind.FILE or not path.endswith(f".{name}"):
+        return
+    what = "an experiment" if subject.whole_experiment else "a trial"
+    table = ", or write one table with `lengthwise results --output csv`" if name == "csv" else ""
+    raise UsageError(
+        f'-o: "{path}" names one file, and {name} of {what} is a directory of several; name a directory, such as '
+        f'"{path.removesuffix(f".{name}")}{chosen.suffix}"{table}'
+    )
+
+
+def export(
+    connection: Connection,
+    subject: Subject,
+    format: str,
+    path: str = "",
+    replace: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Result:
+    """Writes it to `path`; without one to the short name and the format's suffix, here. It is there whole or not at all.
+
+    `progress` is told after each trial how many are done, of how many. Errors: the server's; INVALID_ARGUMENT for a format
+    that there is not; NOT_FOUND: no trial has anything that the format holds; FAILED_PRECONDITION: it cannot be written, and
+    what to do.
+    """
+    if format not in FORMATS:
+        raise UsageError(f'unknown format "{format}"; there are {", ".join(FORMATS)}')
+    chosen = FORMATS[format]
+    # Exporters name files after trials.
+    for trial in subject.trials:
+        file_name(trial.name)
+    kind = chosen.of_experiment if subject.whole_experiment else chosen.of_trial
+    if not path:
+        named = subject.experiment.name if subject.whole_experiment else subject.trials[0].name
+        # "-safetensors" of a directory is ".safetensors" of a file.
+        path = file_name(named) + (f".{chosen.suffix[1:]}" if kind is Kind.FILE else chosen.suffix)
+    _check_path(path, format, chosen, kind, subject)
+    result = Result(path)
+    with Output(path, kind, replace) as output, closing(chosen.make(connection, subject, output)) as exporter:
+        exporter.begin()
+        for done, trial in enumerate(subject.trials, 1):
+            try:
+                exporter.add_trial(trial)
+                result.trials += 1
+            except LengthwiseError as error:
+                if error.code is grpc.StatusCode.NOT_FOUND:
+                    result.absent.append(str(error))
+                elif error.code is grpc.StatusCode.DATA_LOSS:
+                    result.damaged.append(str(error))
+                else:
+                    raise
+            if progress is not None:
+                progress(done, len(subject.trials))
+        if result.damaged and result.trials == 0:
+            raise LengthwiseError(result.damaged[0], code=grpc.StatusCode.DATA_LOSS)
+        if result.absent and result.trials == 0:
+            raise NotFoundError(result.absent[0], code=grpc.StatusCode.NOT_FOUND)
+        exporter.finish()
+        exporter.close()
+        if kind is Kind.DIRECTORY:
+            output.write(MANIFEST, _manifest(format, subject, result.trials))
+        output.commit()
+    return result
+
+
+def _manifest(name: str, subject: Subject, trials: int) -> str:
+    manifest = {
+        "format": name,
+        "description": FORMATS[name].description,
+        "experiment": subject.experiment.name,
+        "trials": trials,
+        "written_by": f"lengthwise {lengthwise.__version__}",
+    }
+    return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+
+
+def export_and_warn(
+    connection: Connection, subject: Subject, format: str, path: str | os.PathLike[str] | None, replace: bool
+) -> Path:
+    """Returns the path; trials that are not in it are a warning."""
+    result = export(connection, subject, format, "" if path is None else os.fspath(path), replace)
+    for why in [*result.absent, *result.damaged]:
+        warnings.warn(f"left out: {why}", stacklevel=3)
+    return Path(result.path)

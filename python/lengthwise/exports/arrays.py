@@ -1,0 +1,167 @@
+"""Arrays for NumPy, one .npz file a trial:
+  loss_steps [S], losses [S], training_accuracies [S], gradient_norms [S], training_lengths [S]
+  final_lengths [L], final_accuracies [L], final_losses [L]
+  interval_steps [E], interval_lengths [K], interval_accuracies [E, K]
+  final_M [L], interval_M [E, K] of each other metric M, such as digits_accuracy; not a number where an evaluation lacks it
+  training_set_accuracy [1], of the final evaluation
+  sequence_accuracies_N [sequences], sequence_losses_N [sequences], of length N
+  of text wrong_answers_N [W], the sequences whose digits are not all right, wrong_answer_carries_N [W], 1 where there is a
+  carry into the first wrong place, and wrong_places_N [K, 2], sequence and place of each wrong digit
+  noise_deviations [D], noise_accuracies [D], noise_losses [D]
+  attention_length_N [layers, heads, tokens, tokens], rows are queries, of a sample of length N, with
+  attention_length_N_tokens [tokens] and attention_length_N_positions [tokens]; attention_length_N_sequence_S of further
+  sequences of the length, S from 2; attention_input_K likewise, of the K-th of evaluation.attention_inputs
+  projection_length_N [depths, sequences, tokens, 2] and projection_length_N_explained_variance [depths, 2]
+What a trial has not recorded is not in its file.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import grpc
+import numpy
+from numpy.typing import NDArray
+
+from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.errors import NotFoundError
+from lengthwise.exports.exporter import Exporter
+from lengthwise.names import short_name
+from lengthwise.trial_history import Evaluation, TrialHistory, damaged, fetch_history
+
+Arrays = dict[str, NDArray[Any]]
+_INTEGER, _FLOAT, _DOUBLE = "<i8", "<f4", "<f8"
+
+
+class NpzExporter(Exporter):
+    """Of an experiment "{trial}.npz" for each trial that has measured anything."""
+
+    def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
+        history = fetch_history(self.connection, trial.name)
+        arrays = {**_losses(history.points), **_evaluations(history.evaluations), **_scores(history)}
+        maps = self.connection.stream(
+            "ExperimentService/QueryAttentionMaps",
+            experiment_service_pb2.QueryAttentionMapsRequest(name=trial.name),
+            event_pb2.AttentionMap,
+        )
+        arrays.update(_attention(maps))
+        for projection in self.connection.stream(
+            "ExperimentService/QueryProjections",
+            experiment_service_pb2.QueryProjectionsRequest(name=trial.name),
+            event_pb2.Projection,
+        ):
+            arrays.update(_projection(projection))
+        if not arrays:
+            state = event_pb2.TrialState.Name(trial.state)
+            raise NotFoundError(
+                f"{short_name(trial.name)} is {state} and has measured nothing yet", code=grpc.StatusCode.NOT_FOUND
+            )
+        with self.output.open(f"{short_name(trial.name)}.npz" if self.subject.whole_experiment else "") as file:
+            numpy.savez(file, allow_pickle=False, **arrays)
+
+
+def _losses(points: event_pb2.TrainingPoints) -> Arrays:
+    if not points.steps:
+        return {}
+    return {
+        "loss_steps": numpy.array(points.steps, _INTEGER),
+        "losses": numpy.array(points.losses, _FLOAT),
+        "training_accuracies": numpy.array(points.accuracies, _FLOAT),
+        "gradient_norms": numpy.array(points.gradient_norms, _FLOAT),
+        "training_lengths": numpy.array(points.lengths, _INTEGER),
+    }
+
+
+def _evaluations(evaluations: Iterable[Evaluation]) -> Arrays:
+    arrays: Arrays = {}
+    intervals: list[Evaluation] = []
+    for evaluation in evaluations:
+        measured = evaluation.accuracies
+        if not measured.final:
+            # All of a trial have the same lengths.
+            if not intervals or intervals[0].accuracies.lengths == measured.lengths:
+                intervals.append(evaluation)
+            continue
+        arrays["final_lengths"] = numpy.array(measured.lengths, _INTEGER)
+        arrays["final_accuracies"] = numpy.array(measured.accuracies, _DOUBLE)
+        if len(measured.losses) == len(measured.lengths):
+            arrays["final_losses"] = numpy.array(measured.losses, _DOUBLE)
+        for metric in measured.metrics:
+            arrays[f"final_{metric.name}"] = numpy.array(metric.values, _DOUBLE)
+        if measured.HasField("training_accuracy"):
+            arrays["training_set_accuracy"] = numpy.array([measured.training_accuracy], _DOUBLE)
+    if not intervals:
+        return arrays
+    lengths = intervals[0].accuracies.lengths
+    arrays["interval_steps"] = numpy.array([one.step for one in intervals], _INTEGER)
+    arrays["interval_lengths"] = numpy.array(lengths, _INTEGER)
+    arrays["interval_accuracies"] = numpy.array([one.accuracies.accuracies for one in intervals], _DOUBLE)
+    for name in sorted({metric.name for one in intervals for metric in one.accuracies.metrics}):
+        values = numpy.full((len(intervals), len(lengths)), numpy.nan, _DOUBLE)
+        for row, one in enumerate(intervals):
+            for metric in one.accuracies.metrics:
+                if metric.name == name:
+                    values[row] = metric.values
+        arrays[f"interval_{name}"] = values
+    return arrays
+
+
+def _scores(history: TrialHistory) -> Arrays:
+    arrays: Arrays = {}
+    for length, scores in history.sequence_scores.items():
+        arrays[f"sequence_accuracies_{length}"] = numpy.array(scores.accuracies, _FLOAT)
+        arrays[f"sequence_losses_{length}"] = numpy.array(scores.losses, _FLOAT)
+        answers = scores.wrong_answers
+        if answers:
+            places = [(answer.sequence, place) for answer in answers for place in answer.places]
+            arrays[f"wrong_answers_{length}"] = numpy.array([answer.sequence for answer in answers], _INTEGER)
+            arrays[f"wrong_answer_carries_{length}"] = numpy.array([answer.carry_into_first for answer in answers], _INTEGER)
+            arrays[f"wrong_places_{length}"] = numpy.array(places, _INTEGER).reshape(-1, 2)
+    noise = history.noise_accuracies
+    if noise.deviations:
+        arrays["noise_deviations"] = numpy.array(noise.deviations, _DOUBLE)
+        arrays["noise_accuracies"] = numpy.array(noise.accuracies, _DOUBLE)
+        arrays["noise_losses"] = numpy.array(noise.losses, _DOUBLE)
+    return arrays
+
+
+def _attention(parts: Iterable[event_pb2.AttentionMap]) -> Arrays:
+    """Long maps come in parts, in the order of layers and right after each other."""
+    arrays: Arrays = {}
+    name = ""
+    for part in parts:
+        tokens = len(part.tokens)
+        what = f"a map of attention at length {part.length}"
+        layers = _values(part.probabilities, (part.layers, part.heads, tokens, tokens), what)
+        if part.first_layer > 0 and name:
+            if arrays[name].shape[1:] != layers.shape[1:]:
+                raise damaged(f"{what} is damaged: its parts are of different shapes")
+            arrays[name] = numpy.concatenate([arrays[name], layers])
+            continue
+        name = f"attention_input_{part.input_number}" if part.input_number > 0 else f"attention_length_{part.length}"
+        if part.sequence > 0:
+            name += f"_sequence_{part.sequence + 1}"
+        arrays[name] = layers
+        arrays[f"{name}_tokens"] = numpy.array(part.tokens, _INTEGER)
+        arrays[f"{name}_positions"] = numpy.array(part.positions, _INTEGER)
+    return arrays
+
+
+def _projection(projection: event_pb2.Projection) -> Arrays:
+    name = f"projection_length_{projection.length}"
+    shape = (projection.depths, projection.sequences, projection.tokens, 2)
+    coordinates = _values(projection.coordinates, shape, "a projection")
+    if len(projection.explained_variance) != 2 * projection.depths:
+        raise damaged("a projection is damaged: its size is not that of its shape")
+    explained = numpy.array(projection.explained_variance, _DOUBLE).reshape(-1, 2)
+    return {name: coordinates, f"{name}_explained_variance": explained}
+
+
+def _values(data: bytes, shape: tuple[int, ...], what: str) -> NDArray[Any]:
+    values: NDArray[Any] = numpy.empty(0, _FLOAT) if len(data) % 4 else numpy.frombuffer(data, _FLOAT)
+    wanted = 1
+    for extent in shape:
+        wanted *= extent
+    if values.size != wanted or min(shape) < 0 or len(data) % 4:
+        raise damaged(f"{what} is damaged: its size is not that of its shape")
+    return values.reshape(shape)

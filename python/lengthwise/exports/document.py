@@ -1,0 +1,137 @@
+"""One JSON document with everything measured:
+
+  {"format": "lengthwise.export.1", "experiment": NAME, "owner": ..., "specification": {...},
+   "trials": [{"trial": NAME, ..., the columns of TRIAL_KEY and TRIALS (tables.py), "specification": {...},
+               "loss_curve": {"steps": [...], "losses": [...], ...},
+               "evaluations": [{"step": 200, "final": true, "lengths": [...], ..., "metrics": {"digits_accuracy": [...]}}],
+               "sequence_scores": [{"length": 5, "accuracies": [...], "losses": [...],
+                                    "wrong_answers": [{"sequence": 3, "places": [0, 4], "carry_into_first": true}, ...]},
+                                   ...]},
+              ...]}
+
+Sequence scores are there where they were asked for, wrong answers are of text. Specifications are as protobuf's JSON writes
+them, with the names of the .proto files; what is not a number is null.
+"""
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
+
+from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.exports.exporter import Exporter
+from lengthwise.exports.tables import TRIAL_KEY, TRIALS, short_floats, trial_key, trial_row
+from lengthwise.trial_history import Evaluation, fetch_history
+
+_LARGEST_WITHOUT_EXPONENT = 1e15
+
+
+class JsonExporter(Exporter):
+    def begin(self) -> None:
+        experiment = self.subject.experiment
+        head = {
+            "format": "lengthwise.export.1",
+            "experiment": experiment.name,
+            "owner": experiment.owner,
+            "specification": _as_dictionary(experiment.specification),
+            "trials": [],
+        }
+        self._file = self.open()
+        # The trials come one by one, and the brackets last.
+        self._file.write(_text(head).removesuffix("]}").encode())
+        self._separator = "\n"
+
+    def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
+        history = fetch_history(self.connection, trial.name)
+        points = history.points
+        document: dict[str, Any] = {
+            **dict(zip(TRIAL_KEY, trial_key(trial))),
+            **dict(zip(TRIALS, trial_row(trial))),
+            "specification": _as_dictionary(trial.specification),
+            "loss_curve": {
+                "steps": list(points.steps),
+                "losses": short_floats(points.losses),
+                "accuracies": short_floats(points.accuracies),
+                "gradient_norms": short_floats(points.gradient_norms),
+                "lengths": list(points.lengths),
+            },
+            "evaluations": [_evaluation(one) for one in history.evaluations],
+        }
+        if history.sequence_scores:
+            document["sequence_scores"] = [_sequence_scores(scores) for scores in history.sequence_scores.values()]
+        self._file.write((self._separator + _text(document)).encode())
+        self._separator = ",\n"
+
+    def finish(self) -> None:
+        self._file.write(b"\n]}\n")
+
+
+def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    measured = evaluation.accuracies
+    return {
+        "step": evaluation.step,
+        "final": measured.final,
+        "sequences": measured.sequences,
+        "training_seconds": measured.training_seconds,
+        "lengths": list(measured.lengths),
+        "accuracies": list(measured.accuracies),
+        "losses": list(measured.losses),
+        "metrics": {metric.name: list(metric.values) for metric in measured.metrics},
+    }
+
+
+def _sequence_scores(scores: event_pb2.SequenceScores) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "length": scores.length,
+        "accuracies": short_floats(scores.accuracies),
+        "losses": short_floats(scores.losses),
+    }
+    if scores.wrong_answers:
+        document["wrong_answers"] = [
+            {"sequence": answer.sequence, "places": list(answer.places), "carry_into_first": answer.carry_into_first}
+            for answer in scores.wrong_answers
+        ]
+    return document
+
+
+def _as_dictionary(message: Message) -> dict[str, Any]:
+    """In the order of the fields, and maps in that of their keys, whatever order they have in memory. 5 is not 5.0."""
+    found: dict[str, Any] = _whole(MessageToDict(message, preserving_proto_field_name=True))
+    return _sort_maps(message, found)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WITHOUT_EXPONENT:
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    return [_whole(one) for one in value] if isinstance(value, list) else value
+
+
+def _sort_maps(message: Message, found: dict[str, Any]) -> dict[str, Any]:
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            found[field.name] = dict(sorted(found[field.name].items()))
+        elif isinstance(found[field.name], list) and not isinstance(value, Message):
+            for one, of_one in zip(value, found[field.name]):
+                _sort_maps(one, of_one)
+        elif isinstance(value, Message) and isinstance(found[field.name], dict):
+            _sort_maps(value, found[field.name])
+    return found
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list) else value
+
+
+def _text(document: dict[str, Any]) -> str:
+    return json.dumps(_finite(document), ensure_ascii=False, separators=(",", ":"))

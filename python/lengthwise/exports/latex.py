@@ -1,0 +1,54 @@
+"""Tables for a paper: accuracy by length, and beside each published table of which the experiment has run a cell.
+
+A fragment to \\input, for the package booktabs.
+"""
+from __future__ import annotations
+
+import io
+import re
+
+import grpc
+
+from lengthwise import accuracy_summary, comparison, comparison_display
+from lengthwise._proto import experiment_service_pb2
+from lengthwise.errors import NotFoundError, UsageError
+from lengthwise.exports.exporter import Exporter
+from lengthwise.names import short_name
+from lengthwise.rendering import escape_latex
+
+# Of the columns of numbers that a page takes; lengths are averaged in groups that fit.
+_PAGE_COLUMNS = 110
+
+
+class LatexExporter(Exporter):
+    """Of an experiment: a trial alone has no averages to tabulate (INVALID_ARGUMENT)."""
+
+    def begin(self) -> None:
+        if not self.subject.whole_experiment:
+            name = short_name(self.subject.experiment.name)
+            raise UsageError(f"latex writes the tables of an experiment; export {name}, or its trial as csv")
+
+    def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
+        pass
+
+    def finish(self) -> None:
+        experiment = self.subject.experiment
+        name = short_name(experiment.name)
+        summary = accuracy_summary.fetch(self.connection, experiment)
+        if not summary.rows:
+            raise NotFoundError(
+                f"no trial of {name} has been evaluated in full, so there is no table", code=grpc.StatusCode.NOT_FOUND
+            )
+        # What a label and a comment cannot end, whatever the server calls the experiment.
+        label = re.sub(r"[^\w.-]", "-", name, flags=re.ASCII)
+        table = accuracy_summary.as_table(summary, _PAGE_COLUMNS).render_latex()
+        caption = escape_latex(f"{name}: {summary.caption()}.")
+        text = (
+            f"% {label}, by lengthwise export.\n\\begin{{table}}\n\\centering\n{table}"
+            f"\\caption{{{caption}}}\n\\label{{tab:{label}}}\n\\end{{table}}\n"
+        )
+        for beside in comparison.fetch_all(self.connection, experiment):
+            out = io.StringIO()
+            comparison_display.write_latex(beside, False, out)
+            text += f"\n{out.getvalue()}"
+        self.output.write("", text)

@@ -1,0 +1,191 @@
+"""Tidy tables for spreadsheets, pandas and R: one observation a row, and with each what tells the trials apart.
+
+So no table needs another.
+"""
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
+from typing import BinaryIO
+
+import numpy
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.exports.exporter import Exporter
+from lengthwise.names import label
+from lengthwise.rendering import Value, write_csv_rows
+from lengthwise.trial_history import Evaluation, fetch_history
+
+# Columns and what they mean. The first ones of every table: the trial and its point of the grid.
+TRIAL_KEY = {
+    "trial": "the trial's name, unique on its server",
+    "task": "label of the task",
+    "network": "label of the network",
+    "encoding": "label of the positional encoding",
+    "learning_rate": "learning rate",
+    "weight_seed": "seed of the initial weights",
+    "data_seed": "seed of the training samples",
+}
+# One row a trial: state, scores, times.
+TRIALS = {
+    "index": "place in the grid, from 0",
+    "state": "QUEUED, RUNNING, SUCCEEDED, FAILED or CANCELLED",
+    "reason": "why it is in this state",
+    "attempts": "leases so far",
+    "worker": "the last worker",
+    "steps": "training steps of the specification",
+    "training_steps": "steps that were made; fewer where a target stopped training",
+    "stop_reason": "why training stopped before the last step",
+    "seen_up_to": "the longest input length that training had",
+    "seen_accuracy": "mean final accuracy over lengths up to seen_up_to, 0 to 1",
+    "unseen_accuracy": "mean final accuracy over lengths above seen_up_to, 0 to 1",
+    "training_seconds": "wall-clock seconds of training, over all attempts",
+    "evaluation_seconds": "wall-clock seconds of the last evaluation",
+    "device": "cpu, or the GPU's name",
+    "program_version": "version of the worker",
+    "create_time": "when it was submitted, UTC",
+    "start_time": "when it was first leased, UTC",
+    "end_time": "when it ended, UTC",
+}
+LOSSES = {
+    "step": "training steps done",
+    "loss": "mean over the step's batch, before its update: soft-max cross-entropy, nats; of a regression the mean squared "
+    "error",
+    "accuracy": "on the step's batch, 0 to 1: share of output tokens that are right; of a regression of outputs that are "
+    "close to their targets",
+    "gradient_norm": "norm of the gradient before clipping",
+    "length": "input length of the step's batch",
+    "time": "when the point was sent, UTC",
+}
+ACCURACIES = {
+    "step": "training steps done",
+    "final": "true: the full evaluation after training; false: one during it",
+    "length": "input length, or what the task has in its place: scale, vectors, digits",
+    "seen": "true: training had inputs of this length",
+    "accuracy": "over the length's sequences, 0 to 1: what the task's catalogue entry says, such as token accuracy, or "
+    "exact match of text; of a regression the share of sequences whose outputs are all close to their targets",
+    "loss": "mean over them: soft-max cross-entropy, nats; of a regression the mean squared error",
+    "sequences": "sequences evaluated of this length",
+    "training_seconds": "wall-clock seconds of training up to this step",
+}
+
+# What tools read as a signed number.
+_LARGEST_INTEGER = 2**63 - 1
+
+
+def short_floats(values: Iterable[float]) -> list[float]:
+    """Of float32: the doubles with the fewest digits that read back the same float32."""
+    return [float(text) for text in numpy.fromiter(values, numpy.float32).astype(str)]
+
+
+def _seed(seed: int) -> Value:
+    return str(seed) if seed > _LARGEST_INTEGER else seed
+
+
+def _utc_text(time: Timestamp) -> str:
+    whole = datetime.fromtimestamp(time.seconds, tz=timezone.utc)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{time.nanos // 1_000_000:03}Z"
+
+
+def trial_key(trial: experiment_service_pb2.Trial) -> list[Value]:
+    """The values of TRIAL_KEY."""
+    specification = trial.specification
+    return [
+        trial.name, label(specification.task), label(specification.network), label(specification.encoding),
+        specification.learning_rate, _seed(specification.weight_seed), _seed(specification.data_seed),
+    ]  # fmt: skip
+
+
+def trial_row(trial: experiment_service_pb2.Trial) -> list[Value]:
+    """The values of TRIALS."""
+
+    def score(accuracy: float) -> float | None:
+        return None if accuracy < 0 else accuracy
+
+    specification = trial.specification
+    row: list[Value] = [
+        trial.index, event_pb2.TrialState.Name(trial.state), trial.reason, trial.attempt, trial.worker,
+        specification.training.steps,
+    ]  # fmt: skip
+    seen_up_to = specification.evaluation.seen_up_to
+    if trial.HasField("outcome"):
+        outcome = trial.outcome
+        row += [
+            outcome.training_steps, outcome.stop_reason, seen_up_to, score(outcome.seen_accuracy),
+            score(outcome.unseen_accuracy), outcome.training_seconds, outcome.evaluation_seconds,
+            outcome.provenance.device, outcome.provenance.program_version,
+        ]  # fmt: skip
+    else:
+        row += [None, None, seen_up_to, None, None, None, None, None, None]
+    row.append(_utc_text(trial.create_time) if trial.HasField("create_time") else None)
+    row.append(_utc_text(trial.start_time) if trial.HasField("start_time") else None)
+    row.append(_utc_text(trial.end_time) if trial.HasField("end_time") else None)
+    return row
+
+
+class CsvExporter(Exporter):
+    """trials.csv, loss_curves.csv, length_accuracies.csv, and columns.json, which explains their columns."""
+
+    def begin(self) -> None:
+        self._trials = self._open_table("trials.csv", TRIALS)
+        self._losses = self._open_table("loss_curves.csv", LOSSES)
+        # Written last: their columns are known when all of them are.
+        self._evaluations: list[tuple[experiment_service_pb2.Trial, list[Evaluation]]] = []
+
+    def _open_table(self, name: str, columns: dict[str, str]) -> BinaryIO:
+        file = self.open(name)
+        _write_rows(file, [[*TRIAL_KEY, *columns]])
+        return file
+
+    def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
+        history = fetch_history(self.connection, trial.name)
+        key = trial_key(trial)
+        _write_rows(self._trials, [[*key, *trial_row(trial)]])
+        points = history.points
+        columns = zip(
+            points.steps, short_floats(points.losses), short_floats(points.accuracies), short_floats(points.gradient_norms),
+            points.lengths, map(_utc_text, history.times), strict=True,
+        )  # fmt: skip
+        _write_rows(self._losses, ([*key, *row] for row in columns))
+        self._evaluations.append((trial, history.evaluations))
+
+    def finish(self) -> None:
+        metrics = sorted(
+            {metric.name for _, of_trial in self._evaluations for one in of_trial for metric in one.accuracies.metrics}
+        )
+        columns = ACCURACIES | {
+            metric: f"another measure of the same sequences: {metric.replace('_', ' ')}, a fraction and not a percentage"
+            for metric in metrics
+        }
+        file = self._open_table("length_accuracies.csv", columns)
+        for trial, evaluations in self._evaluations:
+            key = trial_key(trial)
+            seen_up_to = trial.specification.evaluation.seen_up_to
+            for evaluation in evaluations:
+                _write_rows(file, ([*key, *row] for row in _accuracy_rows(evaluation, seen_up_to, metrics)))
+        meanings = {
+            "trials.csv": TRIAL_KEY | TRIALS,
+            "loss_curves.csv": TRIAL_KEY | LOSSES,
+            "length_accuracies.csv": TRIAL_KEY | columns,
+        }
+        self.output.write("columns.json", json.dumps(meanings, indent=1, ensure_ascii=False) + "\n")
+
+
+def _accuracy_rows(evaluation: Evaluation, seen_up_to: int, metrics: Sequence[str]) -> Iterator[list[Value]]:
+    measured = evaluation.accuracies
+    values = {metric.name: metric.values for metric in measured.metrics}
+    for i, length in enumerate(measured.lengths):
+        yield [
+            evaluation.step, measured.final, length, length <= seen_up_to, measured.accuracies[i],
+            measured.losses[i] if i < len(measured.losses) else None, measured.sequences, measured.training_seconds,
+            *(values[name][i] if name in values else None for name in metrics),
+        ]  # fmt: skip
+
+
+def _write_rows(file: BinaryIO, rows: Iterable[list[Value]]) -> None:
+    text = io.StringIO()
+    write_csv_rows(rows, text)
+    file.write(text.getvalue().encode())

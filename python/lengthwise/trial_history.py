@@ -1,0 +1,84 @@
+"""What was measured of a trial, from the event log: nothing averaged or left out."""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import grpc
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    step: int
+    time: Timestamp
+    accuracies: event_pb2.LengthAccuracies
+
+
+@dataclass
+class TrialHistory:
+    # The whole loss curve, all columns as long as `steps`,
+    points: event_pb2.TrainingPoints = field(default_factory=event_pb2.TrainingPoints)
+    # and when each point was sent.
+    times: list[Timestamp] = field(default_factory=list)
+    # Those during training in their order, and the full one at the end.
+    evaluations: list[Evaluation] = field(default_factory=list)
+    # Of single sequences of the final evaluation, by ascending length, and of that evaluation under noise; empty where they
+    # were not asked for.
+    sequence_scores: dict[int, event_pb2.SequenceScores] = field(default_factory=dict)
+    noise_accuracies: event_pb2.NoiseAccuracies = field(default_factory=event_pb2.NoiseAccuracies)
+
+
+def damaged(message: str) -> LengthwiseError:
+    return LengthwiseError(message, code=grpc.StatusCode.DATA_LOSS)
+
+
+def fetch_history(connection: Connection, trial: str) -> TrialHistory:
+    """Of a trial's name. DATA_LOSS for columns of different lengths."""
+    history = TrialHistory()
+    request = experiment_service_pb2.WatchExperimentRequest(name=trial, omit_attention_maps=True)
+    responses = connection.stream(
+        "ExperimentService/WatchExperiment", request, experiment_service_pb2.WatchExperimentResponse
+    )
+    with closing(responses):
+        for response in responses:
+            _add(response.events, trial, history)
+            if response.caught_up:
+                break  # what comes from now on is not asked for
+    history.sequence_scores = dict(sorted(history.sequence_scores.items()))
+    return history
+
+
+def _add(events: Iterable[event_pb2.Event], trial: str, history: TrialHistory) -> None:
+    for event in events:
+        if event.HasField("length_accuracies"):
+            measured = event.length_accuracies
+            columns = [measured.accuracies, *(metric.values for metric in measured.metrics)]
+            if any(len(column) != len(measured.lengths) for column in columns):
+                raise damaged(f"an evaluation of {trial} is damaged")
+            history.evaluations.append(Evaluation(event.step, event.time, measured))
+        elif event.HasField("sequence_scores"):
+            history.sequence_scores[event.sequence_scores.length] = event.sequence_scores
+        elif event.HasField("noise_accuracies"):
+            history.noise_accuracies = event.noise_accuracies
+        elif event.HasField("training_points"):
+            points = event.training_points
+            count = len(points.steps)
+            if {len(points.losses), len(points.accuracies), len(points.gradient_norms), len(points.lengths)} != {count}:
+                raise damaged(f"the loss curve of {trial} is damaged")
+            history.points.MergeFrom(points)
+            history.times += [event.time] * count
+
+
+def mean_accuracy(measured: event_pb2.LengthAccuracies, seen_up_to: int, seen: bool) -> float | None:
+    """Over the lengths up to `seen_up_to`, or over those above it; None where there are none."""
+    of_side = [
+        accuracy for length, accuracy in zip(measured.lengths, measured.accuracies) if (length <= seen_up_to) == seen
+    ]
+    return math.fsum(of_side) / len(of_side) if of_side else None

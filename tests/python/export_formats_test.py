@@ -1,0 +1,726 @@
+"""What each format of `lengthwise export` holds of given trials. What other tools' packages read of it: export_test.py."""
+import hashlib
+import json
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import grpc
+import numpy
+import service
+from fake_server import FakeServer
+from lengthwise import accuracy_summary, exports, names, printable, trial_history
+from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
+from lengthwise.errors import LengthwiseError
+from lengthwise.exports import output
+from lengthwise.exports.output import Kind, Output
+from lengthwise.exports.tables import short_floats
+from lengthwise.rendering import Palette
+
+FIRST = "experiments/e-1/trials/bucket_sort-none"
+SECOND = "experiments/e-1/trials/bucket_sort-sin_cos"
+HOSTILE = "\x1b]0;title\x07\rover\u202eunder"
+
+
+class TestOfFiles(unittest.TestCase):
+    def setUp(self):
+        self.directory = service.new_directory()
+
+    def path(self, name):
+        return str(self.directory / name)
+
+    def names(self, name=""):
+        return sorted(path.name for path in (self.directory / name).iterdir())
+
+    def lines(self, name):
+        return (self.directory / name).read_text().splitlines()
+
+    def assert_refused(self, code, *words):
+        """A context in which an error of the code has the words, on one line."""
+        test = self
+
+        class Refused:
+            def __enter__(self):
+                return self
+
+            def __exit__(self, kind, error, traceback):
+                test.assertIsInstance(error, LengthwiseError)
+                test.assertEqual(error.code, code, error)
+                for word in words:
+                    test.assertIn(word, str(error))
+                test.assertNotIn("\n", str(error))
+                return True
+
+        return Refused()
+
+
+class ExportTest(TestOfFiles):
+    def setUp(self):
+        super().setUp()
+        self.server = FakeServer()
+        self.addCleanup(self.server.close)
+        self.server.add_experiment("e-1", ["none", "sin_cos"])
+
+    def add_history(self, trial, metric="", scores=None):
+        """Two points, and one evaluation, with this metric beside accuracy and loss, and these scores."""
+        points = event_pb2.Event(trial=trial)
+        points.time.seconds = 1_700_000_001
+        columns = points.training_points
+        columns.steps[:], columns.losses[:], columns.accuracies[:] = [100, 200], [0.1, 0.2], [0.5, 0.5]
+        columns.gradient_norms[:], columns.lengths[:] = [2, 2], [4, 5]
+        evaluation = event_pb2.Event(trial=trial, step=200)
+        measured = evaluation.length_accuracies
+        measured.final, measured.sequences = True, 8
+        measured.lengths[:], measured.accuracies[:], measured.losses[:] = [2, 4], [0.5, 0.25], [0.25, 0.25]
+        if metric:
+            measured.metrics.add(name=metric, values=[0.75, 0.125])
+        history = [points, evaluation]
+        if scores is not None:
+            history.append(event_pb2.Event(trial=trial, sequence_scores=scores))
+        self.server.histories[trial] = history
+
+    def export(self, name, form, out, replace=False, progress=None):
+        subject = exports.find_subject(self.server.connection, name)
+        return exports.export(self.server.connection, subject, form, self.path(out), replace, progress)
+
+    def test_directory_is_not_named_like_a_file(self):
+        for form in ("csv", "npz", "safetensors"):
+            with self.assert_refused(
+                grpc.StatusCode.INVALID_ARGUMENT, f'x.{form}" names one file', "name a directory, such as",
+                f'/x-{form}"' + (", or write one table with `lengthwise results --output csv`" if form == "csv" else ""),
+            ):  # fmt: skip
+                self.export("e", form, f"x.{form}")
+            self.assertEqual(self.names(), [])
+
+    def test_default_path_is_the_name_and_the_format_here(self):
+        self.add_history(FIRST)
+        self.add_history(SECOND)
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.directory)
+        connection = self.server.connection
+        for name, form, path in (
+            ("e", "csv", "e-1-csv"), ("e", "json", "e-1.json"), ("e-1/0", "npz", "bucket_sort-none.npz"),
+            ("e-1/1", "tensorboard", "bucket_sort-sin_cos-tensorboard"),
+        ):  # fmt: skip
+            self.assertEqual(exports.export(connection, exports.find_subject(connection, name), form).path, path)
+            self.assertIn(path, self.names())
+
+    def test_csv_has_a_table_of_each_kind_with_its_columns_explained(self):
+        self.add_history(FIRST)
+        self.add_history(SECOND)
+        self.assertEqual(self.export("e", "csv", "tables").trials, 2)
+        self.assertEqual(
+            self.names("tables"), ["columns.json", "export.json", "length_accuracies.csv", "loss_curves.csv", "trials.csv"]
+        )
+        self.assertEqual(len(self.lines("tables/trials.csv")), 3)
+        losses = self.lines("tables/loss_curves.csv")
+        self.assertEqual(
+            losses[:3],
+            [
+                "trial,task,network,encoding,learning_rate,weight_seed,data_seed,step,loss,accuracy,gradient_norm,length,time",
+                f"{FIRST},bucket_sort,encoder,none,0.001,0,0,100,0.1,0.5,2,4,2023-11-14T22:13:21.000Z",
+                f"{FIRST},bucket_sort,encoder,none,0.001,0,0,200,0.2,0.5,2,5,2023-11-14T22:13:21.000Z",
+            ],
+        )
+        self.assertEqual([line.split(",")[0] for line in losses[3:]], [SECOND, SECOND])
+        # Trained on lengths up to 2.
+        accuracies = self.lines("tables/length_accuracies.csv")
+        self.assertIn(",none,0.001,0,0,200,true,2,true,0.5,0.25,8,", accuracies[1])
+        self.assertIn(",none,0.001,0,0,200,true,4,false,0.25,0.25,8,", accuracies[2])
+        columns = json.loads((self.directory / "tables" / "columns.json").read_text())
+        self.assertEqual(set(columns), {"trials.csv", "loss_curves.csv", "length_accuracies.csv"})
+        for table, meanings in columns.items():
+            self.assertEqual(self.lines(f"tables/{table}")[0].split(","), list(meanings))
+            self.assertTrue(all(meanings.values()), table)
+
+    def test_times_are_cut_to_milliseconds(self):
+        # The first is below 0.123 s as a double of seconds since 1970.
+        for nanos in (123_000_000, 123_999_999):
+            self.add_history(FIRST)
+            self.server.histories[FIRST][0].time.nanos = nanos
+            self.export("e-1/0", "csv", f"tables-{nanos}")
+            self.assertTrue(self.lines(f"tables-{nanos}/loss_curves.csv")[1].endswith(",2023-11-14T22:13:21.123Z"))
+
+    def test_json_is_one_document_with_the_same(self):
+        self.add_history(FIRST)
+        self.add_history(SECOND)
+        self.export("e-1", "json", "e.json")
+        document = json.loads((self.directory / "e.json").read_text())
+        self.assertEqual((document["format"], document["experiment"]), ("lengthwise.export.1", "experiments/e-1"))
+        self.assertEqual(len(document["trials"]), 2)
+        trial = document["trials"][1]
+        self.assertEqual(trial["trial"], SECOND)
+        self.assertEqual(trial["specification"]["task"]["name"], "bucket_sort")
+        self.assertEqual(trial["loss_curve"]["steps"], [100, 200])
+        self.assertEqual(trial["loss_curve"]["losses"], [0.1, 0.2])
+        self.assertEqual(trial["evaluations"][0]["accuracies"], [0.5, 0.25])
+        self.assertIsNone(trial["seen_accuracy"])
+        self.assertNotIn("sequence_scores", trial)
+
+    def test_what_is_not_a_number_is_null_and_parameters_are_sorted(self):
+        self.add_history(FIRST)
+        self.server.histories[FIRST][0].training_points.losses[0] = math.nan
+        parameters = self.server.trials[FIRST].specification.task.parameters
+        parameters["b"].number_value, parameters["c"].number_value, parameters["a"].number_value = 5, 0.5, 1e20
+        self.export("e-1/0", "json", "t.json")
+        text = (self.directory / "t.json").read_text()
+        self.assertIn('"losses":[null,0.2]', text)
+        self.assertIn('"parameters":{"a":1e+20,"b":5,"c":0.5}', text)
+
+    def test_other_metrics_have_columns_of_their_names(self):
+        self.add_history(FIRST, "digits_accuracy")
+        self.add_history(SECOND)
+        self.export("e", "csv", "tables")
+        lines = self.lines("tables/length_accuracies.csv")
+        self.assertEqual(len(lines), 5)
+        for line, end in zip(lines, (",training_seconds,digits_accuracy", ",0.75", ",0.125", ",", ",")):
+            self.assertTrue(line.endswith(end), line)
+        columns = json.loads((self.directory / "tables" / "columns.json").read_text())
+        self.assertIn("digits accuracy", columns["length_accuracies.csv"]["digits_accuracy"])
+
+        self.export("e-1/0", "json", "t.json")
+        document = json.loads((self.directory / "t.json").read_text())
+        self.assertEqual(document["trials"][0]["evaluations"][0]["metrics"], {"digits_accuracy": [0.75, 0.125]})
+
+        self.export("e-1/0", "npz", "t.npz")
+        with numpy.load(self.path("t.npz")) as npz:
+            self.assertEqual(list(npz["final_digits_accuracy"]), [0.75, 0.125])
+
+        self.export("e-1/0", "tensorboard", "logs")
+        (events,) = (self.directory / "logs" / "bucket_sort-none").iterdir()
+        self.assertIn(b"final/digits_accuracy_by_length", events.read_bytes())
+
+    def test_metric_that_an_evaluation_lacks_is_no_number_there(self):
+        self.add_history(FIRST, "digits_accuracy")
+        history = self.server.histories[FIRST]
+        for step, metric in ((50, False), (100, True), (150, False)):
+            interval = event_pb2.Event()
+            interval.CopyFrom(history[1])
+            interval.step, interval.length_accuracies.final = step, False
+            if not metric:
+                del interval.length_accuracies.metrics[:]
+            history.append(interval)
+        self.export("e-1/0", "npz", "t.npz")
+        with numpy.load(self.path("t.npz")) as npz:
+            self.assertEqual(list(npz["interval_steps"]), [50, 100, 150])
+            nan = math.nan
+            numpy.testing.assert_array_equal(npz["interval_digits_accuracy"], [[nan, nan], [0.75, 0.125], [nan, nan]])
+
+    def test_json_has_the_scores_of_single_sequences_where_they_were_asked_for(self):
+        scores = event_pb2.SequenceScores(
+            length=4, accuracies=[1, 0], losses=[0.5, 0.5],
+            wrong_answers=[event_pb2.SequenceScores.WrongAnswer(sequence=1, places=[0, 3], carry_into_first=True)],
+        )  # fmt: skip
+        self.add_history(FIRST, scores=scores)
+        self.add_history(SECOND)
+        self.export("e-1", "json", "e.json")
+        trials = json.loads((self.directory / "e.json").read_text())["trials"]
+        self.assertEqual(len(trials), 2)
+        self.assertEqual(
+            trials[0]["sequence_scores"],
+            [
+                {
+                    "length": 4, "accuracies": [1.0, 0.0], "losses": [0.5, 0.5],
+                    "wrong_answers": [{"sequence": 1, "places": [0, 3], "carry_into_first": True}],
+                }
+            ],
+        )  # fmt: skip
+        self.assertNotIn("sequence_scores", trials[1])
+
+    def test_trial_alone_is_its_experiment_with_one_trial(self):
+        self.add_history(SECOND)
+        self.export("e-1/1", "json", "t.json")
+        trials = json.loads((self.directory / "t.json").read_text())["trials"]
+        self.assertEqual([trial["trial"] for trial in trials], [SECOND])
+
+    def test_models_are_written_as_they_are_stored_and_missing_ones_are_told(self):
+        data = b"m" * 1234
+        self.server.set_model(SECOND, data, hashlib.sha256(data).hexdigest())
+        result = self.export("e-1", "safetensors", "models")
+        self.assertEqual((result.trials, result.damaged), (1, []))
+        self.assertEqual(result.absent, [f"there is no {FIRST}"])
+        self.assertEqual(self.names("models"), ["bucket_sort-sin_cos.safetensors", "export.json"])
+        self.assertEqual((self.directory / "models" / "bucket_sort-sin_cos.safetensors").read_bytes(), data)
+        self.export("e-1/1", "safetensors", "one.safetensors")
+        self.assertEqual((self.directory / "one.safetensors").read_bytes(), data)
+        with self.assert_refused(grpc.StatusCode.NOT_FOUND):
+            self.export("e-1/0", "safetensors", "none")
+
+    def test_damaged_model_is_left_out_and_told(self):
+        self.server.set_model(FIRST, b"m" * 1000, "0" * 64)
+        self.server.set_model(SECOND, b"whole", hashlib.sha256(b"whole").hexdigest())
+        result = self.export("e-1", "safetensors", "models")
+        (why,) = result.damaged
+        self.assertIn(f"was damaged on its way from {self.server.address}: its SHA-256 is another; try again", why)
+        self.assertEqual(self.names("models"), ["bucket_sort-sin_cos.safetensors", "export.json"])
+        with self.assert_refused(grpc.StatusCode.DATA_LOSS):
+            self.export("e-1/0", "safetensors", "one")
+        self.assertEqual(self.names(), ["models"])
+
+    def test_damaged_history_and_maps_are_left_out_and_told(self):
+        self.add_history(FIRST)
+        self.add_history(SECOND)
+        self.server.histories[FIRST][0].training_points.losses.append(1)
+        for form in ("csv", "json", "tensorboard", "npz"):
+            result = self.export("e-1", form, form)
+            self.assertEqual((result.trials, result.damaged), (1, [f"the loss curve of {FIRST} is damaged"]), form)
+        self.add_history(FIRST)
+        self.server.histories[FIRST][1].length_accuracies.accuracies.append(1)
+        result = self.export("e-1", "csv", "more")
+        self.assertEqual(result.damaged, [f"an evaluation of {FIRST} is damaged"])
+        self.add_history(FIRST)
+        self.server.maps[FIRST] = [event_pb2.AttentionMap(length=3, layers=1, heads=1, tokens=[1, 2], probabilities=b"1234")]
+        result = self.export("e-1", "npz", "maps")
+        self.assertEqual(result.damaged, ["a map of attention at length 3 is damaged: its size is not that of its shape"])
+        self.assertEqual(self.names("maps"), ["bucket_sort-sin_cos.npz", "export.json"])
+
+    def test_each_trial_is_a_run_of_tensorboard(self):
+        self.add_history(FIRST)
+        self.add_history(SECOND)
+        self.export("e-1", "tensorboard", "logs")
+        self.assertEqual(self.names("logs"), ["bucket_sort-none", "bucket_sort-sin_cos", "export.json"])
+        self.assertEqual(self.names("logs/bucket_sort-none"), ["events.out.tfevents.1700000000.lengthwise"])
+
+    def test_every_format_is_the_same_the_second_time(self):
+        scores = event_pb2.SequenceScores(length=4, accuracies=[1, 0], losses=[0.5, 0.5])
+        for trial in (FIRST, SECOND):
+            self.add_history(trial, "digits_accuracy", scores)
+            self.server.set_model(trial, b"whole", hashlib.sha256(b"whole").hexdigest())
+        self.add_summary()
+
+        def content(path):
+            if path.is_file():
+                return path.read_bytes()
+            return {str(one.relative_to(path)): one.read_bytes() for one in path.rglob("*") if one.is_file()}
+
+        for form in exports.FORMATS:
+            self.export("e-1", form, f"first-{form}")
+            self.export("e-1", form, f"second-{form}")
+            self.assertEqual(content(self.directory / f"first-{form}"), content(self.directory / f"second-{form}"), form)
+
+    def add_summary(self):
+        cell = self.server.summary.cells.add(task="bucket_sort", network="encoder", encoding="sin_cos")
+        cell.trials.succeeded = 2
+        cell.seen_accuracy.trials, cell.seen_accuracy.mean = 2, 0.5
+        cell.unseen_accuracy.trials, cell.unseen_accuracy.mean = 2, 0.25
+        cell.training_accuracy.trials, cell.training_accuracy.mean = 2, 0.75
+        cell.lengths[:], cell.mean_accuracies[:] = [2, 4], [0.5, 0.25]
+
+    def test_latex_is_of_experiments_that_have_results(self):
+        with self.assert_refused(
+            grpc.StatusCode.NOT_FOUND, "no trial of e-1 has been evaluated in full, so there is no table"
+        ):
+            self.export("e-1", "latex", "none.tex")
+        self.add_summary()
+        self.export("e-1", "latex", "e.tex")
+        text = (self.directory / "e.tex").read_text()
+        for part in (
+            "% e-1, by lengthwise export.\n\\begin{table}\n", "\\toprule", "50.0", "training set", "75.0",
+            "\\caption{e-1: Token accuracy by input length, per cent (", "\\label{tab:e-1}\n\\end{table}\n",
+        ):  # fmt: skip
+            self.assertIn(part, text)
+        with self.assert_refused(grpc.StatusCode.INVALID_ARGUMENT, "export e-1, or its trial as csv"):
+            self.export("e-1/0", "latex", "t.tex")
+        self.assertEqual(self.names(), ["e.tex"])
+
+    def test_latex_has_no_commands_of_a_server(self):
+        self.server.add_experiment("x}\\input{secret}%\n\\write18{id}-1", [])
+        self.add_summary()
+        self.server.summary.cells[0].encoding = "\\input{secret}%_^~&#$"
+        self.export("x}\\input{secret}%\n\\write18{id}-1", "latex", "x.tex")
+        text = (self.directory / "x.tex").read_text()
+        self.assertNotIn("\\input", text)
+        self.assertNotIn("\\write18", text)
+        self.assertIn("\\textbackslash{}input\\{secret\\}\\%\\_\\textasciicircum{}\\textasciitilde{}\\&\\#\\$", text)
+        self.assertIn("\\label{tab:x--input-secret----write18-id--1}", text)
+
+    def test_interrupted_or_refused_export_leaves_nothing(self):
+        self.add_history(FIRST)
+        self.add_history(SECOND)
+        calls = []
+
+        def interrupt(done, all_trials):
+            calls.append((done, all_trials))
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.export("e-1", "csv", "tables", progress=interrupt)
+        self.assertEqual(calls, [(1, 2)])
+        self.assertEqual(self.names(), [])
+        with self.assert_refused(grpc.StatusCode.INVALID_ARGUMENT, 'unknown format "parquet"'):
+            self.export("e-1", "parquet", "x")
+        with self.assert_refused(grpc.StatusCode.NOT_FOUND):
+            self.export("nothing", "csv", "x")
+        self.assertEqual(self.names(), [])
+
+    def test_what_is_there_is_not_replaced_unasked(self):
+        self.add_history(FIRST)
+        self.export("e-1/0", "json", "t.json")
+        with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "--force"):
+            self.export("e-1/0", "json", "t.json")
+        self.export("e-1/0", "json", "t.json", replace=True)
+
+    def test_trials_cannot_be_named_out_of_the_directory(self):
+        self.server.add_experiment("hostile-1", ["/.."])
+        for form in exports.FORMATS:
+            with self.assert_refused(
+                grpc.StatusCode.FAILED_PRECONDITION,
+                'the server names "experiments/hostile-1/trials/bucket_sort-/..", which no file is called after',
+            ):
+                self.export("hostile-1", form, "inside")
+            self.assertEqual(self.names(), [], form)
+
+    def test_control_characters_are_written_out(self):
+        self.add_history(FIRST)
+        trial = self.server.trials[FIRST]
+        trial.reason = trial.worker = trial.specification.encoding.label = HOSTILE
+        self.server.experiments["experiments/e-1"].owner = HOSTILE
+        written_out = "\\x1b]0;title\\x07\\x0dover\\u202eunder"
+        self.export("e-1", "csv", "tables")
+        self.export("e-1", "json", "e.json")
+        for name in ("tables/trials.csv", "tables/loss_curves.csv", "tables/length_accuracies.csv", "e.json"):
+            text = (self.directory / name).read_text()
+            self.assertEqual(printable.printable_text(text), text, name)
+            self.assertIn(written_out.replace("\\", "\\\\") if name == "e.json" else written_out, text)
+
+    def run_module(self, *arguments, program=(sys.executable, "-m", "lengthwise")):
+        return subprocess.Popen(
+            [*program, "export", *arguments, "--server", self.server.address],
+            env=service.ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def outcome(self, process):
+        """Exit code, output and errors, with the line ends that they have."""
+        out, err = process.communicate(timeout=service.DEADLINE)
+        return process.returncode, out.decode(), err.decode()
+
+    def test_progress_and_what_is_left_out_are_told(self):
+        self.server.set_model(SECOND, b"whole", hashlib.sha256(b"whole").hexdigest())
+        process = self.run_module("e-1", "--format", "safetensors", "--out", self.path("models"), "--progress")
+        code, out, err = self.outcome(process)
+        self.assertEqual(code, 0, err)
+        self.assertEqual(out, f"\r1 of 2 trials\x1b[K\r2 of 2 trials\x1b[K\r\x1b[K{self.path('models')}\n")
+        self.assertEqual(err, f"lengthwise: 1 trial is not in it; of the first: there is no {FIRST}\n")
+        self.server.set_model(FIRST, b"m", "0" * 64)
+        process = self.run_module("e-1", "--format", "safetensors", "--out", self.path("models"), "--force")
+        code, out, err = self.outcome(process)
+        self.assertEqual((code, out), (1, f"{self.path('models')}\n"))
+        self.assertTrue(err.startswith(f"lengthwise: left out: the model of {FIRST} was damaged on its way"), err)
+
+    def test_signals_leave_nothing_and_say_so(self):
+        module, program = (sys.executable, "-m", "lengthwise"), (service.CLIENT,)
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        for started, number in [(started, number) for started in (module, program) for number in numbers]:
+            # The server holds the model's end back.
+            part = experiment_service_pb2.DownloadModelResponse(data=b"m" * (3 << 20))
+            self.server.models[FIRST] = _Endless(part)
+            process = self.run_module("e-1/0", "--format", "safetensors", "--out", self.path("model"), program=started)
+            end = time.monotonic() + service.DEADLINE
+            while not any(path.stat().st_size > 0 for path in self.directory.iterdir()):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.01)
+            process.send_signal(number)
+            self.assertEqual(self.outcome(process), (130, "", "lengthwise: interrupted; nothing was written\n"), number)
+            self.assertEqual(self.names(), [])
+
+
+class _Endless:
+    def __init__(self, part):
+        self._part = part
+
+    def __iter__(self):
+        while True:
+            yield self._part
+
+
+class OutputTest(TestOfFiles):
+    def write(self, name, kind, text, replace=False):
+        """`text` as a file, or into "data.txt" of a directory with a manifest."""
+        with Output(self.path(name), kind, replace) as out:
+            out.write("" if kind is Kind.FILE else "data.txt", text)
+            if kind is Kind.DIRECTORY:
+                out.write(output.MANIFEST, "{}")
+            out.commit()
+
+    def text(self, name):
+        return (self.directory / name).read_text()
+
+    def test_appears_when_it_is_whole(self):
+        with Output(self.path("a.json"), Kind.FILE, False) as out:
+            with out.open() as file:
+                file.write(b"{}")
+            self.assertFalse((self.directory / "a.json").exists())
+            out.commit()
+        self.assertEqual(self.names(), ["a.json"])
+        self.assertEqual(self.text("a.json"), "{}")
+
+    def test_leaves_nothing_without_a_commit(self):
+        for kind in Kind:
+            with Output(self.path("x"), kind, False) as out, out.open("" if kind is Kind.FILE else "deep/er.txt") as file:
+                file.write(b"half")
+            self.assertEqual(self.names(), [])
+
+    def test_file_of_a_directory_is_deleted_by_an_exception(self):
+        with Output(self.path("x"), Kind.DIRECTORY, False) as out:
+            with self.assertRaises(KeyError), out.open("a") as file:
+                file.write(b"half")
+                raise KeyError
+            out.commit()
+        self.assertEqual(self.names("x"), [])
+
+    def test_what_is_there_is_replaced_only_when_asked(self):
+        for kind, name, data in ((Kind.FILE, "file", "file"), (Kind.DIRECTORY, "directory", "directory/data.txt")):
+            self.write(name, kind, "first")
+            with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "is there already", "--force", "-o PATH"):
+                self.write(name, kind, "second")
+            self.assertEqual(self.text(data), "first")
+            self.write(name, kind, "third", replace=True)
+            self.assertEqual(self.text(data), "third")
+        self.assertEqual(self.names(), ["directory", "file"])
+
+    def test_directory_of_other_files_is_never_replaced(self):
+        (self.directory / "home").mkdir()
+        (self.directory / "home" / "thesis.tex").write_text("years")
+        with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "has files that are not an export's"):
+            self.write("home", Kind.DIRECTORY, "x", replace=True)
+        self.assertEqual(self.text("home/thesis.tex"), "years")
+        (self.directory / "empty").mkdir()
+        self.write("empty", Kind.DIRECTORY, "x")
+        with self.assert_refused(grpc.StatusCode.FAILED_PRECONDITION, "is a directory, and this export is one file"):
+            self.write("empty", Kind.FILE, "x", replace=True)
+        self.write("file", Kind.FILE, "x")
+        with self.assert_refused(
+            grpc.StatusCode.FAILED_PRECONDITION, "is a file, and this export is a directory of files"
+        ):
+            self.write("file", Kind.DIRECTORY, "x", replace=True)
+
+    def test_link_leads_to_what_is_replaced(self):
+        self.write("target", Kind.FILE, "first")
+        (self.directory / "link").symlink_to("target")
+        self.write("link", Kind.FILE, "second", replace=True)
+        self.assertTrue((self.directory / "link").is_symlink())
+        self.assertEqual(self.text("target"), "second")
+
+    def test_files_have_the_permissions_of_new_files(self):
+        before = os.umask(0o027)
+        try:
+            self.write("a", Kind.FILE, "x")
+        finally:
+            os.umask(before)
+        self.assertEqual((self.directory / "a").stat().st_mode & 0o777, 0o640)
+
+    def test_says_what_to_do_where_nothing_can_be_written(self):
+        with self.assert_refused(
+            grpc.StatusCode.FAILED_PRECONDITION, "none/a.json: No such file or directory", "make its directory first"
+        ):
+            self.write("none/a.json", Kind.FILE, "x")
+
+    def test_file_that_cannot_be_written_in_full_is_not_there(self):
+        self.write("a", Kind.FILE, "first")
+        # The process may write files of 1,000 bytes, as if the disk had no more.
+        ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+        try:
+            for kind, name in ((Kind.FILE, "a"), (Kind.DIRECTORY, "tables")):
+                shown = "/a" if kind is Kind.FILE else "/tables/data.txt"
+                with self.assert_refused(
+                    grpc.StatusCode.FAILED_PRECONDITION, "cannot write", f"{shown}: File too large",
+                    "choose another place with -o PATH",
+                ):  # fmt: skip
+                    self.write(name, kind, "x" * 10_000, replace=True)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            signal.signal(signal.SIGXFSZ, ignored)
+        self.assertEqual(self.names(), ["a"])
+        self.assertEqual(self.text("a"), "first")
+
+
+class NamesTest(unittest.TestCase):
+    def test_trials_are_found_by_id_beginning_and_index(self):
+        server = FakeServer()
+        self.addCleanup(server.close)
+        server.add_experiment("e-1", ["none", "sin_cos"])
+        for text, found in (
+            ("e-1/bucket_sort-none", FIRST), ("experiments/e-1/trials/bucket_sort-sin_cos", SECOND), ("e/1", SECOND),
+            ("e-1/trials/bucket_sort-s", SECOND),
+        ):  # fmt: skip
+            self.assertTrue(names.names_trial(text))
+            self.assertEqual(names.find_trial(server.connection, text).name, found)
+        self.assertFalse(names.names_trial("experiments/e-1"))
+        with self.assertRaisesRegex(LengthwiseError, 'no trial "bucket_sort-nine" in e-1; did you mean "bucket_sort-none"'):
+            names.find_trial(server.connection, "e-1/bucket_sort-nine")
+
+    def test_no_file_is_called_after_what_is_no_name(self):
+        self.assertEqual(names.file_name("experiments/e-1/trials/a b=0.1"), "a b=0.1")
+        for name in ("trials/..", "trials/.hidden", "trials/-o", "trials/", "trials/a\nb", "trials/\u202eb", "trials/a\x7f"):
+            with self.assertRaises(LengthwiseError) as caught:
+                names.file_name(name)
+            self.assertIs(caught.exception.code, grpc.StatusCode.FAILED_PRECONDITION)
+            self.assertTrue(str(caught.exception).isprintable())
+
+
+class PrintableTest(unittest.TestCase):
+    def test_keeps_what_prints_as_it_is(self):
+        for text in ("", "loss 0.5", "two\nlines\tand a tab", "é ß 猫 🐈 ± ┊ \\x1b", "a\u200db\u200b"):
+            self.assertEqual(printable.printable_text(text), text)
+
+    def test_writes_out_what_steers_a_terminal(self):
+        for text, expected in {
+            "\x1b]0;title\x07": "\\x1b]0;title\\x07", "\x1b[2J\x1b[31mred": "\\x1b[2J\\x1b[31mred",
+            "100 %\rdone": "100 %\\x0ddone", "a\0b": "a\\x00b", "\x7f": "\\x7f", "\u009b31m": "\\u009b31m",
+            "abc\u202etxt.exe": "abc\\u202etxt.exe", "\u2066\u2069\u200f\u061c": "\\u2066\\u2069\\u200f\\u061c",
+            "one\u2028two": "one\\u2028two", b"\x9b31m\xc0".decode(errors="surrogateescape"): "\\x9b31m\\xc0",
+        }.items():  # fmt: skip
+            self.assertEqual(printable.printable_text(text), expected)
+            self.assertEqual(printable.printable_text(expected), expected)
+
+    def test_of_messages_every_string_is_written_out(self):
+        trial = experiment_service_pb2.Trial(name=HOSTILE)
+        trial.specification.task.parameters["x"].string_value = HOSTILE
+        trial.specification.task.parameters["y"].list_value.values.add().string_value = HOSTILE
+        response = experiment_service_pb2.ListTrialsResponse(trials=[trial], next_page_token=HOSTILE)
+        printable.make_printable(response)
+        self.assertEqual(printable.printable_text(str(response)), str(response))
+        self.assertEqual(str(response).count("\\\\x1b]0;title"), 4)
+
+
+class NumbersTest(unittest.TestCase):
+    def test_floats_have_the_digits_that_they_were_written_with(self):
+        self.assertEqual(short_floats([numpy.float32(0.1), numpy.float32(-1.17549435e-38)]), [0.1, -1.1754944e-38])
+        third = numpy.float32(2) / numpy.float32(3)
+        self.assertEqual(numpy.float32(short_floats([third])[0]), third)
+        self.assertTrue(math.isnan(short_floats([math.nan])[0]))
+
+    def test_mean_accuracies_are_of_lengths_seen_and_not_seen(self):
+        measured = event_pb2.LengthAccuracies(lengths=[1, 2, 3], accuracies=[1, 0.5, 0.25])
+        self.assertEqual(trial_history.mean_accuracy(measured, 2, True), 0.75)
+        self.assertEqual(trial_history.mean_accuracy(measured, 2, False), 0.25)
+        self.assertIsNone(trial_history.mean_accuracy(measured, 3, False))
+
+
+class AccuracyTableTest(unittest.TestCase):
+    """As the C++ program prints it (client/rendering/accuracy_summary_test.cc)."""
+
+    def setUp(self):
+        self.specification = specification_pb2.ExperimentSpecification()
+        self.specification.evaluation.seen_up_to, self.specification.evaluation.sequences = 2, 500
+        self.response = experiment_service_pb2.SummarizeExperimentResponse()
+
+    def add_cell(self, encoding, trials, accuracies):
+        """As the server sums up trials with these mean accuracies at lengths 1, 2, 3, ..., of which two are seen."""
+        cell = self.response.cells.add(task="bucket_sort", network="encoder", encoding=encoding, learning_rate=0.001)
+        cell.trials.succeeded = trials
+        cell.lengths[:], cell.mean_accuracies[:] = range(1, len(accuracies) + 1), accuracies
+        for statistic, of_side in ((cell.seen_accuracy, accuracies[:2]), (cell.unseen_accuracy, accuracies[2:])):
+            if of_side:
+                statistic.mean, statistic.trials = sum(of_side) / len(of_side), trials
+        return cell
+
+    def summary(self, **facts):
+        return accuracy_summary.summarize(self.specification, self.response, facts)
+
+    def table(self, width):
+        return accuracy_summary.as_table(self.summary(), width).render(width, Palette(False))
+
+    def test_lengths_are_cut_into_groups_of_equal_size(self):
+        groups = accuracy_summary.group_lengths(range(1, 21), 5)
+        self.assertEqual((len(groups), groups[1]), (5, [5, 6, 7, 8]))
+        self.assertEqual(len(accuracy_summary.group_lengths(range(20), 6)), 5)
+        self.assertEqual(len(accuracy_summary.group_lengths(range(3), 8)), 3)
+        self.assertEqual(len(accuracy_summary.group_lengths(range(13), 5)), 5)  # a prime number: as many as there may be
+
+    def test_takes_what_the_server_summed_up(self):
+        self.add_cell("sin_cos", 2, [1.0, 0.7, 0.3, 0.1]).unseen_accuracy.deviation = 0.14
+        self.add_cell("none", 0, []).trials.running = 1
+        summary = self.summary()
+        (row,) = summary.rows
+        self.assertEqual((row.trials, row.scores[2], row.seen), (2, 0.7, 0.85))
+        self.assertAlmostEqual(row.unseen, 0.2)
+        self.assertEqual((row.unseen_deviation, summary.sequences, summary.seen_up_to), (0.14, 500, 2))
+
+    def test_seen_and_unseen_stand_apart(self):
+        self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
+        self.add_cell("randomized", 1, [0.9, 0.8, 0.8, 0.7])
+        self.assertEqual(
+            self.table(80),
+            "           │ seen in training  │ not seen\n"
+            "encoding   │     1     2  mean │    3     4  mean\n"
+            "───────────┼───────────────────┼─────────────────\n"
+            "sin_cos    │ 100.0  90.0  95.0 │ 20.0  10.0  15.0\n"
+            "randomized │  90.0  80.0  85.0 │ 80.0  70.0  75.0\n",
+        )
+        # One group is the mean, and stands once.
+        self.assertEqual(
+            self.table(30),
+            "           │ seen │ not seen\n"
+            "encoding   │  1–2 │      3–4\n"
+            "───────────┼──────┼─────────\n"
+            "sin_cos    │ 95.0 │     15.0\n"
+            "randomized │ 85.0 │     75.0\n",
+        )
+
+    def test_best_means_are_marked_and_missing_ones_are_not(self):
+        self.add_cell("sin_cos", 1, [1.0, 0.9, 0.2, 0.1])
+        self.add_cell("randomized", 1, [0.9, 0.8])
+        latex = accuracy_summary.as_table(self.summary(), 80).render_latex()
+        self.assertIn("sin\\_cos & 100.0 & 90.0 & \\textbf{95.0} & 20.0 & 10.0 & \\textbf{15.0} \\\\", latex)
+        self.assertIn("randomized & 90.0 & 80.0 & 85.0 & -- & -- & -- \\\\", latex)
+
+    def test_training_accuracies_stand_before_the_others_where_they_were_measured(self):
+        measured = self.add_cell("sin_cos", 2, [1, 1, 0.5])
+        self.add_cell("randomized", 1, [1, 1, 1])
+        self.assertNotIn("training set", self.table(100))
+        measured.training_accuracy.mean, measured.training_accuracy.trials = 0.75, 1
+        self.assertIn("│ training set │     1", self.table(100))
+        measured.training_accuracy.trials, measured.training_accuracy.deviation = 2, 0.125
+        table = self.table(100)
+        for part in ("│ training set     ± │", "│         75.0  12.5 │", "│            –     – │"):
+            self.assertIn(part, table)
+
+    def test_encoding_that_all_rows_share_takes_no_room_where_tasks_tell_them_apart(self):
+        self.add_cell("none", 1, [1.0, 0.9, 0.2])
+        self.add_cell("none", 1, [0.9, 0.8, 0.8]).task = "odds_first"
+        self.assertNotIn("encoding", self.table(80))
+        self.assertIn("odds_first", self.table(80))
+
+    def test_losses_have_three_digits_and_the_lowest_is_best(self):
+        for encoding, losses in (("none", [0.5, 0.00012345]), ("sin_cos", [0.25, 12.0])):
+            cell = self.add_cell(encoding, 1, [])
+            cell.lengths[:] = [1, 4]
+            for loss in losses:
+                cell.losses.add(trials=1, median=loss)
+            cell.seen_loss.trials, cell.seen_loss.median = 1, losses[0]
+            cell.unseen_loss.trials, cell.unseen_loss.median = 1, losses[1]
+        summary = self.summary(
+            compared_by_loss="true", axis="scale", axis_title="scale of the numbers", loss_title="mean squared error"
+        )
+        self.assertEqual(
+            summary.caption(),
+            "Mean squared error by scale of the numbers, median over trials (500 sequences per scale; trained on scales up "
+            "to 2)",
+        )
+        latex = accuracy_summary.as_table(summary, 110).render_latex()
+        self.assertIn("none & 0.5 & \\textbf{0.000123} \\\\\n", latex)
+        self.assertIn("sin\\_cos & \\textbf{0.25} & 12 \\\\\n", latex)
+
+    def test_caption_says_what_is_measured(self):
+        self.assertEqual(
+            self.summary().caption(),
+            "Token accuracy by input length, per cent (500 sequences per length; trained on lengths up to 2)",
+        )
+        facts = {"axis": "digits", "axis_title": "number of digits", "accuracy_title": "exact match"}
+        self.assertEqual(
+            self.summary(**facts).caption(),
+            "Exact match by number of digits, per cent (500 sequences per number of digits; trained on up to 2 digits)",
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
