@@ -307,8 +307,7 @@ TEST(Process, WhatAServerWithTokensWasAskedIsInItsAuditLogAfterACleanStop) {
     return server.log();
   };
   const std::string refused = "CatalogueService/ListCatalogueEntries";
-  EXPECT_THAT(ask({}),
-              HasSubstr("WARNING refused lengthwise.v1." + refused + " to 127.0.0.1:"));
+  EXPECT_THAT(ask({}), HasSubstr("WARNING refused lengthwise.v1." + refused + " to 127.0.0.1:"));
   const std::string lines = Contents(data + "/audit.log");
   EXPECT_THAT(lines, HasSubstr("lengthwise_server --create_admin_token"));
   EXPECT_THAT(lines, HasSubstr(refused));

@@ -161,7 +161,8 @@ TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
   const Result submitted = Client("ada", {"submit", specification});
   ASSERT_EQ(submitted.code, 0) << submitted.output;
   EXPECT_THAT(Refusal(Client("grace", {"cancel", "tiny"})), HasSubstr("tiny-1 is ada's"));
-  EXPECT_THAT(Refusal(Client("grace", {"delete", "tiny-1", "--yes"})), HasSubstr("tiny-1 is ada's"));
+  EXPECT_THAT(Refusal(Client("grace", {"delete", "tiny-1", "--yes"})),
+              HasSubstr("tiny-1 is ada's"));
 
   const access::TestAuthority::Pair pair = house_->Issue("gpus");
   const Result worked = Worker({"--token_file", File("gpus.token"), "--tls_certificate",
