@@ -125,6 +125,8 @@ def collect(source: Source, server: str, machine: str) -> int:
             key = (row["experiment"], row["trial"], row["scale"])
             # What was collected before stays: its machine was another one, perhaps.
             rows.setdefault(key, row)
+    if not rows:
+        return 0
     RESULTS.mkdir(exist_ok=True)
     with raw_file(source).open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
@@ -225,7 +227,7 @@ def section(source: Source, cells: Sequence[Cell]) -> list[str]:
         ),
         (
             f"{len(complete)} cells with all {RUNS} runs; {len(trials)} trials of {span(row['steps'] for row in raw)} steps,"
-            f" {hours:.1f} core-hours, ended {min(row['ended'] for row in raw)[:10]} to"
+            f" {hours:.1f} hours of training, ended {min(row['ended'] for row in raw)[:10]} to"
             f" {max(row['ended'] for row in raw)[:10]}."
         ),
         (
@@ -249,6 +251,7 @@ HEAD = """# Published numbers, trained again
 Each table sets numbers that a paper prints beside the ones that Lengthwise trained from scratch at the paper's full protocol: all
 steps, all runs. A cell counts once it has all its runs. [results/](reproduced/results) holds every run as CSV.
 
+<!-- not run: it needs a server whose experiments have finished -->
 ```
 experiments/reproduced/make_page.py --server HOST:PORT --machine "AMD EPYC, one thread a trial"
 ```
