@@ -182,10 +182,8 @@ def matches(network: str, published: dict[str, Any]) -> bool:
     return all(ours.get(name) == value for name, value in published.items())
 
 
-def cells_of(source: Source) -> list[Cell]:
+def cells_of(source: Source, published: dict[str, Any], raw: Sequence[Row]) -> list[Cell]:
     """Cells for which at least one run is there, in the order of the table."""
-    published = json.loads((PUBLISHED / f"{source.table}.json").read_text(encoding="utf-8"))
-    raw = read_raw(source)
     rows = {row["key"]: row for row in published["rows"]}
     columns = {column["key"]: column for column in published["columns"]}
     cells = []
@@ -208,13 +206,10 @@ def number(value: float) -> str:
 
 
 def span(values: Iterable[str]) -> str:
-    found = sorted(set(values))
-    return ", ".join(found)
+    return ", ".join(sorted(set(values)))
 
 
-def section(source: Source, cells: Sequence[Cell]) -> list[str]:
-    raw = read_raw(source)
-    published = json.loads((PUBLISHED / f"{source.table}.json").read_text(encoding="utf-8"))
+def section(source: Source, published: dict[str, Any], raw: Sequence[Row], cells: Sequence[Cell]) -> list[str]:
     trials = {(row["experiment"], row["trial"]): row for row in raw}
     hours = sum(float(row["training_seconds"]) for row in trials.values()) / 3600
     complete = [cell for cell in cells if cell.complete]
@@ -265,11 +260,13 @@ def page() -> str:
     counted = 0
     sections: list[str] = []
     for source in SOURCES:
-        cells = cells_of(source)
+        published = json.loads((PUBLISHED / f"{source.table}.json").read_text(encoding="utf-8"))
+        raw = read_raw(source)
+        cells = cells_of(source, published, raw)
         if not cells:
             continue
         counted += sum(cell.complete for cell in cells)
-        sections += section(source, cells)
+        sections += section(source, published, raw, cells)
     lines.append(f"**{counted} cells** have all their runs.\n")
     remarks = HERE / "remarks.md"
     if remarks.exists():
