@@ -12,8 +12,8 @@ have bars:
   busy       default worker over one with --threads 1, beside one busy loop a CPU, and beside ten;                 0.8
   two        two default workers together over one alone;                                                          0.9
 
-Ratios need a machine on which nothing else runs; the load average is printed. Takes about three minutes; --short takes one
-round of short turns, to see that it runs. Exits 1 if a bar is missed, except with --short.
+Ratios need a machine on which nothing else runs; the load average is printed. Takes about six minutes, since a default
+worker first tries how many threads are fastest; --short takes one round of short turns, to see that it runs. Exits 1 if a bar is missed, except with --short.
 """
 from __future__ import annotations
 
@@ -176,8 +176,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", type=pathlib.Path, help="worker program that the default worker is compared with on "
                         "idle cores; default: the same program with OMP_WAIT_POLICY=ACTIVE")
-    parser.add_argument("--rounds", type=int, default=5, help="default %(default)s")
-    parser.add_argument("--seconds", type=float, default=3, help="of one turn, after as long to settle; default %(default)s")
+    parser.add_argument("--rounds", type=int, default=3, help="default %(default)s")
+    parser.add_argument("--settle", type=float, default=12, help="seconds before a turn is measured; default %(default)s")
+    parser.add_argument("--seconds", type=float, default=4, help="of a turn that are measured; default %(default)s")
     parser.add_argument("--short", action="store_true", help="one round of turns of half a second")
     options = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
@@ -194,8 +195,9 @@ def main() -> int:
         Scenario("10 busy loops, default", busy_loops=10),
     ]
     print(f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}, {cpus} CPUs, load {os.getloadavg()[0]:.1f}")
-    rounds, seconds = (1, 0.5) if options.short else (options.rounds, options.seconds)
-    rates = measure(scenarios, rounds, seconds, seconds)
+    if options.short:
+        options.rounds, options.settle, options.seconds = 1, 0.5, 0.5
+    rates = measure(scenarios, options.rounds, options.settle, options.seconds)
     print()
     for name, values in rates.items():
         print(f"{name:<34} {statistics.median(values):8.1f} steps/s ({min(values):.1f} to {max(values):.1f})")

@@ -29,6 +29,10 @@ double WaitedFraction(const CoreSharing::Times& before, const CoreSharing::Times
   return most;
 }
 
+absl::Duration Now() {
+  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
 }  // namespace
 
 bool CoreSharing::Update(absl::Duration time, const Times& times) {
@@ -50,8 +54,56 @@ bool CoreSharing::Update(absl::Duration time, const Times& times) {
   return shared_;
 }
 
+ThreadChoice::ThreadChoice(int threads) {
+  for (const int count : {1, (threads + 1) / 2, threads}) {
+    if (candidates_.empty() || count > candidates_.back().threads) {
+      candidates_.push_back({.threads = count, .duration = absl::ZeroDuration(), .steps = 0});
+    }
+  }
+  tried_ = candidates_.size();
+}
+
+bool ThreadChoice::IsTried() const {
+  const Candidate& candidate = candidates_[tried_];
+  if (candidate.duration < kTry) return false;
+  return candidate.steps >= kTrySteps ||
+         (tried_ > 0 && candidate.duration >= 2 * kTrySteps * Step(best_));
+}
+
+int ThreadChoice::Next(absl::Duration time, bool shared) {
+  counts_ = false;
+  if (!shared || candidates_.size() == 1) return candidates_.back().threads;
+  if (tried_ == candidates_.size()) {
+    if (time < valid_until_) return candidates_[best_].threads;
+    for (Candidate& candidate : candidates_) {
+      candidate.duration = absl::ZeroDuration();
+      candidate.steps = 0;
+    }
+    tried_ = best_ = 0;
+  } else if (IsTried()) {
+    if (Step(tried_) < Step(best_)) best_ = tried_;
+    if (++tried_ == candidates_.size()) {
+      absl::Duration tries;
+      for (const Candidate& candidate : candidates_) tries += candidate.duration;
+      valid_until_ = time + std::max(kValid, 9 * tries);
+      return candidates_[best_].threads;
+    }
+  }
+  counts_ = true;
+  return candidates_[tried_].threads;
+}
+
+void ThreadChoice::CountStep(absl::Duration duration) {
+  if (!counts_) return;
+  candidates_[tried_].duration += duration;
+  ++candidates_[tried_].steps;
+}
+
 CoreSharingMonitor::CoreSharingMonitor(int threads, std::function<void(bool, double)> notify)
-    : threads_(threads), notify_(std::move(notify)), thread_([this] { Watch(); }) {}
+    : threads_(threads),
+      notify_(std::move(notify)),
+      choice_(threads),
+      thread_([this] { Watch(); }) {}
 
 CoreSharingMonitor::~CoreSharingMonitor() {
   {
@@ -61,6 +113,8 @@ CoreSharingMonitor::~CoreSharingMonitor() {
   }
   thread_.join();
 }
+
+int CoreSharingMonitor::ThreadsForNextWork() { return choice_.Next(Now(), shared_); }
 
 bool CoreSharingMonitor::Sleep(absl::Duration time) {
   const auto deadline = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(time);
@@ -77,13 +131,14 @@ void CoreSharingMonitor::Watch() {
   absl::Duration spinning_since = absl::InfiniteDuration();
   do {
     const CoreSharing::Times times = platform::ReadSchedulingTimes();
-    const absl::Duration now =
-        absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-    if (times.empty() || sharing.Update(now, times)) {
+    const absl::Duration now = Now();
+    const bool shared = times.empty() || sharing.Update(now, times);
+    if (shared) {
       if (!passive.has_value()) passive.emplace(threads_);
     } else {
       passive.reset();
     }
+    shared_ = shared;
     spinning_since = sharing.shared() ? absl::InfiniteDuration() : std::min(spinning_since, now);
     // A retry is no end of sharing.
     if (told ? now - spinning_since >= CoreSharing::kSettled : sharing.shared()) {

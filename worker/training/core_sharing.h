@@ -1,12 +1,15 @@
 // Finds out while a worker trains whether other programs use its cores, and makes its threads wait
-// so that sharing costs a share. No registry of workers: the kernel's account of this process also
-// knows of other users, containers and builds.
+// so that sharing costs a share; how many of them train then is measured. No registry of workers:
+// the kernel's account of this process also knows of other users, containers and builds.
 #ifndef LENGTHWISE_WORKER_TRAINING_CORE_SHARING_H_
 #define LENGTHWISE_WORKER_TRAINING_CORE_SHARING_H_
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
@@ -53,6 +56,52 @@ class CoreSharing {
   absl::Duration retry_ = kFirstRetry;
 };
 
+// Chooses how many threads train while the cores are shared, by trying all of them, half and one.
+// More threads get a larger part of a machine with many programs; but each parallel loop waits for
+// the thread that gets a core last, so beside one busy program a core a single thread is fastest.
+// Results do not depend on the number of threads. Not thread-safe.
+class ThreadChoice {
+ public:
+  // One try: at least this long and this many steps, since lengths of steps are drawn; or as long
+  // as twice as many of the fastest number's steps.
+  static constexpr absl::Duration kTry = absl::Seconds(1);
+  static constexpr int64_t kTrySteps = 20;
+  // A choice is made anew after this long, and not before the tries are a tenth of the time: the
+  // others come and go.
+  static constexpr absl::Duration kValid = absl::Seconds(60);
+
+  // `threads`: those of cores of one's own, at least 1.
+  explicit ThreadChoice(int threads);
+
+  // The number of threads for the next piece of work, at `time` since any fixed moment.
+  int Next(absl::Duration time, bool shared);
+  // Counts a training step that took `duration` with the threads that Next said last.
+  void CountStep(absl::Duration duration);
+
+ private:
+  struct Candidate {
+    int threads;
+    absl::Duration duration;
+    int64_t steps;
+  };
+
+  absl::Duration Step(size_t candidate) const {
+    return candidates_[candidate].duration / candidates_[candidate].steps;
+  }
+  // Of the candidate that is tried.
+  bool IsTried() const;
+
+  // From few to many: the first is never far from its share.
+  std::vector<Candidate> candidates_;
+  // Being tried; the number of candidates when all were.
+  size_t tried_ = 0;
+  // The index of the fastest that was tried, and until when that counts.
+  size_t best_ = 0;
+  absl::Duration valid_until_ = -absl::InfiniteDuration();
+  // What Next said last was a try.
+  bool counts_ = false;
+};
+
 // Samples this process about twice a second in a thread of its own, and holds a PassiveWaiting
 // while its cores are shared. Where the kernel has no account (Linux without CONFIG_SCHED_INFO),
 // it always does.
@@ -65,6 +114,11 @@ class CoreSharingMonitor {
   CoreSharingMonitor(const CoreSharingMonitor&) = delete;
   CoreSharingMonitor& operator=(const CoreSharingMonitor&) = delete;
 
+  // For the one thread that trains: ThreadChoice's, for the next piece of work now, and the count
+  // of a step made with it.
+  int ThreadsForNextWork();
+  void CountStep(absl::Duration duration) { choice_.CountStep(duration); }
+
  private:
   void Watch();
   // Returns false when the monitor ends.
@@ -75,6 +129,8 @@ class CoreSharingMonitor {
   platform::Mutex mutex_;
   platform::ConditionVariable changed_;
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> shared_ = false;
+  ThreadChoice choice_;
   std::thread thread_;
 };
 

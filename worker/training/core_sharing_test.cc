@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -80,6 +82,56 @@ TEST_F(CoreSharingTest, ThreadsThatBeginAndEndAreNoSharing) {
   times_.erase(2);
   times_[4] = {.running_seconds = 1, .waiting_seconds = 10};
   EXPECT_FALSE(Pass(0));
+}
+
+class ThreadChoiceTest : public testing::Test {
+ protected:
+  // Makes steps for `duration`, in `seconds_of` a number of threads each; returns the threads of
+  // the last.
+  int Train(absl::Duration duration, bool shared, const std::map<int, double>& seconds_of) {
+    int threads = 0;
+    for (const absl::Duration end = time_ + duration; time_ < end;) {
+      threads = choice_.Next(time_, shared);
+      const absl::Duration step = absl::Seconds(seconds_of.at(threads));
+      choice_.CountStep(step);
+      time_ += step;
+      threads_seen_.insert(threads);
+    }
+    return threads;
+  }
+
+  ThreadChoice choice_ = ThreadChoice(4);
+  absl::Duration time_ = absl::Hours(5);
+  std::set<int> threads_seen_;
+};
+
+TEST_F(ThreadChoiceTest, OwnCoresGetAllThreads) {
+  EXPECT_EQ(Train(absl::Seconds(100), false, {{4, 0.1}, {2, 0.01}, {1, 0.01}}), 4);
+  EXPECT_THAT(threads_seen_, ElementsAre(4));
+}
+
+TEST_F(ThreadChoiceTest, SharedCoresGetTheFastestNumber) {
+  const absl::Duration tries = absl::Seconds(7);
+  EXPECT_EQ(Train(tries, true, {{4, 0.1}, {2, 0.05}, {1, 0.02}}), 1);
+  EXPECT_EQ(Train(ThreadChoice::kValid + tries, true, {{4, 0.1}, {2, 0.02}, {1, 0.05}}), 2);
+  EXPECT_EQ(Train(ThreadChoice::kValid + tries, true, {{4, 0.02}, {2, 0.05}, {1, 0.05}}), 4);
+  EXPECT_EQ(Train(absl::Seconds(1), false, {{4, 0.1}}), 4);
+}
+
+TEST_F(ThreadChoiceTest, TriesOfSlowStepsAreATenthOfTheTime) {
+  const std::map<int, double> seconds_of = {{4, 30}, {2, 10}, {1, 5}};
+  absl::Duration fastest;
+  const absl::Duration begin = time_;
+  while (time_ - begin < absl::Hours(20)) {
+    const absl::Duration before = time_;
+    if (Train(absl::Seconds(1), true, seconds_of) == 1) fastest += time_ - before;
+  }
+  EXPECT_GT(fastest, 0.89 * (time_ - begin));
+}
+
+TEST_F(ThreadChoiceTest, OneThreadIsNoChoice) {
+  choice_ = ThreadChoice(1);
+  EXPECT_EQ(Train(absl::Seconds(10), true, {{1, 0.1}}), 1);
 }
 
 // The real process, whose two busy threads have one CPU.

@@ -134,8 +134,12 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
   return device;
 }
 
+void SetThreads(int threads) {
+  if (threads != at::get_num_threads()) at::set_num_threads(threads);
+}
+
 void PrepareThread(const Device& device) {
-  at::set_num_threads(device.threads);
+  SetThreads(device.threads);
   at::globalContext().setFlushDenormal(false);
   if (!device.cuda) return;
   const c10::Device place = PlaceOf(device);

@@ -42,6 +42,8 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads);
 // a GPU a stream of its own, since nothing can be recorded on the default one). Call it on the
 // thread that trains.
 void PrepareThread(const Device& device);
+// Sets the calling thread's number of OpenMP threads. Results do not depend on it.
+void SetThreads(int threads);
 
 }  // namespace lengthwise::worker::training
 

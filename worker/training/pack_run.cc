@@ -24,8 +24,8 @@ bool IsDue(int64_t step, int64_t every) { return every > 0 && step % every == 0;
 }  // namespace
 
 PackRun::PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, const Device& device,
-                 PackSession& session)
-    : device_(device), session_(session), rate_(Clock::now()) {
+                 PackSession& session, CoreSharingMonitor* sharing)
+    : device_(device), session_(session), sharing_(sharing), rate_(Clock::now()) {
   for (const int64_t trial : trials) {
     const v1::LeasedTrial& leased = lease.trials(static_cast<int>(trial));
     members_.push_back(
@@ -144,6 +144,7 @@ void PackRun::Resume(int64_t index) {
 }
 
 Directive PackRun::Listen() {
+  if (sharing_ != nullptr) SetThreads(sharing_->ThreadsForNextWork());
   bool drain = false;
   for (Member& member : members_) {
     if (member.finished) continue;
@@ -206,6 +207,7 @@ Directive PackRun::Train() {
     const std::vector<StepMeasurement> measurements =
         model_->TrainStep(step, trained, learning_rates);
     const double seconds = SecondsSince(start);
+    if (sharing_ != nullptr) sharing_->CountStep(absl::Seconds(seconds));
     session_.CountStep({.models = static_cast<int64_t>(trained.size()),
                         .seconds = seconds,
                         .data_wait_seconds = model_->data_seconds() - data_seconds});

@@ -15,6 +15,7 @@
 #include "proto/worker_service.pb.h"
 #include "worker/pack_session.h"
 #include "worker/training/blueprint.h"
+#include "worker/training/core_sharing.h"
 #include "worker/training/device.h"
 #include "worker/training/pace.h"
 #include "worker/training/pack_model.h"
@@ -44,10 +45,10 @@ class PackRun {
     kDrained,
   };
 
-  // `trials` are indices into the lease; the lease, the session and the device must outlive the
-  // run.
+  // `trials` are indices into the lease; the lease, the session, the device and `sharing` must
+  // outlive the run. `sharing` says how many threads train; null: those of the device.
   PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, const Device& device,
-          PackSession& session);
+          PackSession& session, CoreSharingMonitor* sharing);
 
   // Throws what LibTorch throws; then call FailUnfinished.
   End Run();
@@ -83,7 +84,8 @@ class PackRun {
     bool finished = false;
   };
 
-  // Asks the session about every trial and drops the cancelled ones.
+  // Before each step and each part of an evaluation: asks the session about every trial, drops the
+  // cancelled ones, and takes as many threads as is fastest now.
   PackSession::Directive Listen();
   std::vector<int64_t> Unfinished() const;
   // Whether the member has made all its steps or stopped before.
@@ -148,6 +150,7 @@ class PackRun {
   void ReportEvaluation(MemberRange range, int64_t done, double seconds_left);
   const Device& device_;
   PackSession& session_;
+  CoreSharingMonitor* const sharing_;
   std::vector<Member> members_;
   Blueprint blueprint_;
   std::unique_ptr<PackModel> model_;

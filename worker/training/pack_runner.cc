@@ -52,7 +52,8 @@ class LeaseRunner : public PackRunner {
  private:
   training::PackRun::End RunPack(const v1::Lease& lease, const std::vector<int64_t>& trials,
                                  PackSession& session) {
-    training::PackRun run(lease, trials, device_, session);
+    training::PackRun run(lease, trials, device_, session,
+                          monitor_.has_value() ? &*monitor_ : nullptr);
     // The one place where exceptions end, LibTorch's and those of memory. A smaller pack, another
     // worker, or a later attempt may do better: what is wrong with the trial itself was found
     // without them.
@@ -73,7 +74,7 @@ class LeaseRunner : public PackRunner {
         shared ? absl::StrCat("other programs use this worker's cores (its threads waited ",
                               static_cast<int>(100 * waited_fraction + 0.5),
                               " % of the time for one): from now on its threads sleep while they "
-                              "wait for each other")
+                              "wait for each other, and as many train as make the most steps")
                : "this worker's threads find their cores free again, and spin for a while when "
                  "they wait for each other");
   }

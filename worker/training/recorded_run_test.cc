@@ -33,7 +33,8 @@ History Train(bool can_record, GraphCounts& counts) {
   };
   RecordingSession session;
   const v1::Lease lease = LeaseOf({TinyTrial()});
-  EXPECT_EQ(PackRun(lease, {0}, device, session).Run(), PackRun::End::kComplete);
+  EXPECT_EQ(PackRun(lease, {0}, device, session, /*sharing=*/nullptr).Run(),
+            PackRun::End::kComplete);
   History history;
   for (const v1::Event& event : session.events(0)) {
     const auto& losses = event.training_points().losses();
