@@ -33,6 +33,7 @@ absl::Status SqliteWriter::Begin() {
   if (connection_.InTransaction()) connection_.Query("ROLLBACK").Run().IgnoreError();
   if (!connection_.failed_sync().ok()) return connection_.failed_sync();
   connection_.ClearError();
+  counts_.clear();
   changes_at_begin_ = connection_.TotalChanges();
   LENGTHWISE_FAILPOINT_OR_RETURN("storage.begin.before");
   return connection_.Query("BEGIN IMMEDIATE").Run();
@@ -43,6 +44,7 @@ bool SqliteWriter::HasChanges() const { return connection_.TotalChanges() != cha
 absl::Status SqliteWriter::Commit() {
   LENGTHWISE_FAILPOINT_OR_RETURN("storage.commit.before");
   absl::Status status = connection_.first_error();
+  if (status.ok()) status = StoreCounts();
   if (status.ok()) status = connection_.Query("COMMIT").Run();
   LENGTHWISE_FAILPOINT("storage.commit.after");
   // A failed COMMIT can leave the transaction open; some errors have rolled it back already.
@@ -133,29 +135,63 @@ absl::Status SqliteWriter::InsertRows(absl::Span<TrialRecord> trials) {
   return status;
 }
 
-absl::Status SqliteWriter::CountTrial(int64_t experiment, v1::TrialState state, int by) {
+int64_t& SqliteWriter::CountOf(CountChanges& changes, v1::TrialState state) {
   switch (state) {
     case v1::QUEUED:
-      return connection_
-          .Query("UPDATE experiments SET queued = queued + ?2 WHERE key = ?1", experiment, by)
-          .Run();
+      return changes.queued;
     case v1::RUNNING:
-      return connection_
-          .Query("UPDATE experiments SET running = running + ?2 WHERE key = ?1", experiment, by)
-          .Run();
+      return changes.running;
     case v1::SUCCEEDED:
-      return connection_
-          .Query("UPDATE experiments SET succeeded = succeeded + ?2 WHERE key = ?1", experiment, by)
-          .Run();
+      return changes.succeeded;
     case v1::FAILED:
-      return connection_
-          .Query("UPDATE experiments SET failed = failed + ?2 WHERE key = ?1", experiment, by)
-          .Run();
+      return changes.failed;
     default:
-      return connection_
-          .Query("UPDATE experiments SET cancelled = cancelled + ?2 WHERE key = ?1", experiment, by)
-          .Run();
+      return changes.cancelled;
   }
+}
+
+absl::Status SqliteWriter::StoreCounts() {
+  for (const auto& [experiment, changes] : std::exchange(counts_, {})) {
+    absl::Status status =
+        connection_
+            .Query(
+                "UPDATE experiments SET queued = queued + ?2, running = running + ?3, "
+                "succeeded = succeeded + ?4, failed = failed + ?5, cancelled = cancelled + ?6, "
+                "end_time = CASE WHEN queued + ?2 > 0 OR running + ?3 > 0 THEN 0 "
+                "ELSE coalesce(nullif(?7, 0), end_time) END WHERE key = ?1",
+                experiment, changes.queued, changes.running, changes.succeeded, changes.failed,
+                changes.cancelled, changes.end_time)
+            .Run();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<ExperimentRecord>> SqliteWriter::FindExperiment(absl::string_view id) {
+  if (absl::Status status = StoreCounts(); !status.ok()) return status;
+  return SqliteReader::FindExperiment(id);
+}
+
+absl::StatusOr<std::optional<ExperimentRecord>> SqliteWriter::FindRequest(
+    absl::string_view request_id) {
+  if (absl::Status status = StoreCounts(); !status.ok()) return status;
+  return SqliteReader::FindRequest(request_id);
+}
+
+absl::StatusOr<std::vector<ExperimentRecord>> SqliteWriter::ListExperiments(
+    int64_t before, const std::string& owner, int64_t limit) {
+  if (absl::Status status = StoreCounts(); !status.ok()) return status;
+  return SqliteReader::ListExperiments(before, owner, limit);
+}
+
+absl::StatusOr<int64_t> SqliteWriter::CountUnendedTrials(absl::string_view owner) {
+  if (absl::Status status = StoreCounts(); !status.ok()) return status;
+  return SqliteReader::CountUnendedTrials(owner);
+}
+
+absl::StatusOr<v1::TrialCounts> SqliteWriter::TotalCounts() {
+  if (absl::Status status = StoreCounts(); !status.ok()) return status;
+  return SqliteReader::TotalCounts();
 }
 
 absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState previous) {
@@ -172,18 +208,11 @@ absl::Status SqliteWriter::UpdateTrial(const TrialRecord& trial, v1::TrialState 
               trial.pack_limit, trial.queue_time)
           .Run();
   if (!status.ok() || trial.state == previous) return status;
-  if (status = CountTrial(trial.experiment, previous, -1); !status.ok()) return status;
-  if (status = CountTrial(trial.experiment, trial.state, 1); !status.ok()) return status;
-  const bool had_ended = previous != v1::QUEUED && previous != v1::RUNNING;
-  if (had_ended) {
-    return connection_.Query("UPDATE experiments SET end_time = 0 WHERE key = ?1", trial.experiment)
-        .Run();
-  }
-  if (trial.state == v1::QUEUED || trial.state == v1::RUNNING) return status;
-  return connection_
-      .Query("UPDATE experiments SET end_time = ?2 WHERE key = ?1 AND queued = 0 AND running = 0",
-             trial.experiment, trial.end_time)
-      .Run();
+  CountChanges& changes = counts_[trial.experiment];
+  --CountOf(changes, previous);
+  ++CountOf(changes, trial.state);
+  if (trial.state != v1::QUEUED && trial.state != v1::RUNNING) changes.end_time = trial.end_time;
+  return absl::OkStatus();
 }
 
 absl::Status SqliteWriter::AppendEvent(EventRecord& event) {
