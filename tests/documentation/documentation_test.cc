@@ -1,7 +1,6 @@
 // What the documents say is what happens: runs the commands that they show (run_documented.py says
 // which), and compares what is printed.
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -37,20 +36,19 @@ TEST_P(DocumentationTest, ItsCommandsDoWhatItSays) {
   EXPECT_TRUE(exit->ok()) << said;
 }
 
-// "experiments/README.md" is experiments.
+// "docs/using.md" is docs_using.
 std::string NameOf(const testing::TestParamInfo<const char*>& document) {
-  const std::string folder = std::filesystem::path(document.param).parent_path();
-  return folder.empty() ? "readme" : absl::StrReplaceAll(folder, {{"/", "_"}});
+  return absl::StrReplaceAll(document.param, {{"/", "_"}, {".md", ""}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Documents, DocumentationTest,
-                         testing::Values("README.md", "deploy/README.md", "experiments/README.md",
-                                         "experiments/decimal_addition/README.md",
-                                         "experiments/latin_square/README.md",
-                                         "experiments/positional_attention/README.md",
-                                         "experiments/published/README.md",
-                                         "experiments/randomized_positional_encodings/README.md"),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(
+    Documents, DocumentationTest,
+    testing::Values("README.md", "deploy/README.md", "docs/access.md", "docs/papers.md",
+                    "docs/service.md", "docs/using.md", "experiments/README.md",
+                    "experiments/decimal_addition/README.md", "experiments/latin_square/README.md",
+                    "experiments/positional_attention/README.md", "experiments/published/README.md",
+                    "experiments/randomized_positional_encodings/README.md"),
+    NameOf);
 
 }  // namespace
 }  // namespace lengthwise

@@ -238,7 +238,8 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path.cwd(), help="of the source tree")
     for name in ("lengthwise", "lengthwise_server", "lengthwise_worker"):
         parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
-    parser.add_argument("--rewrite", action="store_true", help="only put what \"printed by\" commands print into the document")
+    parser.add_argument("--rewrite", action="store_true",
+                        help="only run \"input of\" and \"printed by\" commands, and put in what the latter print")
     options = parser.parse_args()
     text = options.document.read_text()
     programs = {name: getattr(options, name).absolute() for name in ("lengthwise", "lengthwise_server", "lengthwise_worker")}
@@ -250,7 +251,7 @@ def main():
         try:
             for block in blocks:
                 kind, how = re.match(r"(runs|not run: .|input of|printed by|)(.*)", block["mark"] or "", re.S).groups()
-                if options.rewrite and kind != "printed by":
+                if options.rewrite and kind not in ("input of", "printed by"):
                     continue
                 if not kind:
                     line = text[:block.start()].count("\n") + 1
