@@ -1,11 +1,12 @@
-"""What pyproject.toml cannot say: the messages of the API are generated from ../proto when the package is built, and the
-published tables are copied from ../experiments/published."""
+"""What pyproject.toml cannot say: the messages of the API are generated from ../proto when the package is built, the
+published tables are copied from ../experiments/published, and with programs it is for one kind of machine."""
 import re
 import shutil
 import tempfile
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
@@ -93,4 +94,24 @@ class DistributionWithProtos(sdist):
         copy_tables(Path(base_dir) / "experiments" / "published")
 
 
-setup(cmdclass={"build_py": BuildWithMessages, "sdist": DistributionWithProtos})
+class Programs(Distribution):
+    """A package with programs for one kind of machine."""
+
+    def has_ext_modules(self) -> bool:
+        return True
+
+
+class WheelOfPrograms(bdist_wheel):
+    """Any Python of the machine can start programs."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[2]
+
+
+commands = {"build_py": BuildWithMessages, "sdist": DistributionWithProtos}
+options: dict[str, object] = {"cmdclass": commands}
+if (HERE / "lengthwise" / "_programs").is_dir():  # deploy/wheel.sh
+    commands["bdist_wheel"] = WheelOfPrograms
+    files = [path.relative_to(HERE) for path in sorted((HERE / "share").rglob("*")) if path.is_file()]
+    options |= {"distclass": Programs, "data_files": [(str(path.parent), [str(path)]) for path in files]}
+setup(**options)

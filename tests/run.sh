@@ -11,6 +11,7 @@
 #   faults         tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
 #   benchmarks     load on the service and the scheduler, a watch and the results of a large experiment, shortened: that
 #                  they run, and every answer is right
+#   wheel          the wheel, made of this build and tried in a fresh Debian 12 and 13, for which root and a network are needed
 # --within=MINUTES is for all of it together: a part that would not get far in what is left is not started, and one that
 # is not done by then is stopped. What did not run because of it is said, and counts as skipped.
 set -euo pipefail
@@ -19,7 +20,7 @@ cd "$(dirname "$0")/.."
 FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
 
 # Minutes that a part needs at least on two cores, with most of its objects in the disk cache.
-declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5)
+declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5 [wheel]=15)
 
 started=$SECONDS
 within=0
@@ -28,7 +29,7 @@ parts=()
 targets=()
 for argument in "$@"; do
   case $argument in
-    --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks) ;;
+    --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks wheel) ;;
     --long=*)
       IFS=, read -ra parts <<<"${argument#--long=}"
       for part in "${parts[@]}"; do
@@ -49,6 +50,7 @@ filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
 # Users of Lengthwise need none of these; without them the tests of monitoring, completion and manual pages are skipped.
 packages=(curl fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
+[[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
 
 step "1/4 installing what is missing (nothing to do the second time)"
 (. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
@@ -116,13 +118,14 @@ run_tests() {
   esac
   status=1
 }
-# run_part NAME COMMAND...: a part that is no Bazel test.
+# run_part NAME COMMAND...: a part that is no Bazel test. One that ends with 77 was skipped, and its last line says why.
 run_part() {
   local name=$1 ended=0
   shift
-  bounded "$@" || ended=$?
+  bounded "$@" | tee "$results/$name.output" || ended=$?
   case $ended in
     0) ;;
+    77) tail -n 1 "$results/$name.output" >>"$results/skipped.txt" ;;
     124) stopped "$name" ;;
     *) echo "$name ended with status $ended" | tee -a "$results/failed.txt" ;;
   esac
@@ -175,10 +178,14 @@ for part in "${parts[@]}"; do
       run_part watch_benchmark bazel run //client/commands:watch_benchmark -- --seconds 5
       run_part results_benchmark bazel run //client/commands:results_benchmark
       ;;
+    wheel)
+      step "long: the wheel on a fresh Debian 12 and 13"
+      run_part wheel tests/wheel/try_wheel.sh
+      ;;
   esac
   printf '%s took %s s\n' "$part" "$((SECONDS - part_started))"
 done
 
-rm -f "$results"/*.targets
+rm -f "$results"/*.targets "$results"/*.output
 /usr/bin/python3 tests/count_results.py "$results"/* || status=1
 exit $status

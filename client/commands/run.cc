@@ -21,7 +21,7 @@ namespace lengthwise::client {
 namespace {
 
 struct RunOptions {
-  // A file, or the name of an experiment.
+  // A file, an installed specification, or the name of an experiment.
   std::string specification;
   LocalWorkers workers;
   std::string data_dir;
@@ -48,11 +48,11 @@ int Total(const v1::Experiment& experiment) {
   return Unended(experiment) + counts.succeeded() + counts.failed() + counts.cancelled();
 }
 
-// Neither a file, nor what only a file can be called.
+// Neither a file, nor what only a file can be called, nor a ready specification.
 bool NamesExperiment(const std::string& text) {
   std::error_code error;
   return text != "-" && !absl::StrContains(text, '/') && !specification::FormatOfFile(text).ok() &&
-         !std::filesystem::exists(text, error);
+         !std::filesystem::exists(text, error) && ReadySpecification(text).empty();
 }
 
 struct Found {
@@ -189,8 +189,8 @@ void AddRun(CLI::App& app, Program& program) {
   command
       ->add_option("spec", options->specification,
                    "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
-                   "JSON from standard input; or the name of an experiment in the directory that "
-                   "was interrupted")
+                   "JSON from standard input; an installed specification (quickstart); or the name "
+                   "of an experiment in the directory that was interrupted")
       ->required()
       ->type_name("");
   AddWorkerOptions(command, options->workers);

@@ -38,13 +38,24 @@ std::string DidYouMean(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& path) {
+std::string ReadySpecification(const std::string& name) {
+  std::error_code error;
+  if (specification::FormatOfFile(name).ok() || std::filesystem::exists(name, error)) return "";
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path file =
+      self.parent_path().parent_path() / "share/lengthwise/experiments" / (name + ".yaml");
+  return std::filesystem::is_regular_file(file, error) ? file.string() : "";
+}
+
+absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given) {
   v1::SpecificationText text;
-  if (path == "-") {
+  if (given == "-") {
     text.set_format(v1::SpecificationText::YAML);
     text.set_text(std::string(std::istreambuf_iterator<char>(std::cin), {}));
     return text;
   }
+  const std::string ready = ReadySpecification(given);
+  const std::string& path = ready.empty() ? given : ready;
   const auto format = specification::FormatOfFile(path);
   if (!format.ok()) return format.status();
   struct stat status;

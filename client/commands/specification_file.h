@@ -10,9 +10,14 @@
 
 namespace lengthwise::client {
 
-// Reads it; "-" is YAML or JSON from standard input. INVALID_ARGUMENT when it cannot be read or its
-// ending is unknown.
-absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& path);
+// Finds a specification that is installed with this program, in ../share/lengthwise/experiments:
+// "quickstart", "latin_square/quick/table_1". Returns its file; empty if there is none, or `name`
+// is a file's.
+std::string ReadySpecification(const std::string& name);
+
+// Reads a file, a ready specification by its name, or, for "-", YAML or JSON from standard input.
+// INVALID_ARGUMENT when it cannot be read or its ending is unknown.
+absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given);
 
 // Resolves it as the server would. INVALID_ARGUMENT with a first line "PATH is not valid:" and a
 // line for each problem.

@@ -30,7 +30,7 @@ void AddValidate(CLI::App& app, Program& program) {
   command
       ->add_option("spec", *path,
                    "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
-                   "JSON from standard input")
+                   "JSON from standard input; or an installed specification (quickstart)")
       ->required()
       ->type_name("");
   program.AddOutputOption(command);

@@ -15,6 +15,7 @@ from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
 from lengthwise.experiment import Experiment
 from lengthwise.private_service import PrivateService
+from lengthwise.programs import ready_specification
 from lengthwise.trial import Trial
 
 _FORMATS = {
@@ -104,7 +105,8 @@ class Client:
     def submit(
         self, specification: str | os.PathLike[str] | Mapping[str, Any], *, request_id: str | None = None, owner: str = ""
     ) -> Experiment:
-        """Submits a specification: the path of a file (YAML, JSON or text format), or a dictionary like one.
+        """Submits a specification: the path of a file (YAML, JSON or text format), the name of an installed one
+        ("quickstart"), or a dictionary like one.
 
         With the same `request_id` the call may be repeated: it returns what the first one created. All mistakes of a
         specification are in the `violations` of the error.
@@ -129,7 +131,7 @@ class Client:
             text = json.dumps(specification).encode()
             form = specification_pb2.SpecificationText.YAML
         else:
-            path = Path(specification)
+            path = ready_specification(os.fspath(specification)) or Path(specification)
             if path.suffix not in _FORMATS:
                 raise LengthwiseError(f"{path}: a specification's file ends in one of {', '.join(_FORMATS)}")
             form = _FORMATS[path.suffix]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from lengthwise import settings
+from lengthwise import programs, settings
 from lengthwise.errors import LengthwiseError
 
 # For a server to get ready, and for a process to end that was asked to: a worker finishes its step and hands over its
@@ -32,11 +32,13 @@ def default_data_directory() -> Path:
 def find_program(name: str, folder: str, variable: str) -> str:
     """The path of `lengthwise_server` or `lengthwise_worker`.
 
-    The environment variable `variable` where it is set; otherwise beside the `lengthwise` of the PATH, or in ../`folder` as
-    in Bazel's output; otherwise on the PATH.
+    The environment variable `variable` where it is set; otherwise the one that is part of this package; otherwise beside the
+    `lengthwise` of the PATH, or in ../`folder` as in Bazel's output; otherwise on the PATH.
     """
     if given := os.environ.get(variable, ""):
         return given
+    if packaged := programs.packaged_program(name):
+        return str(packaged)
     if client := shutil.which("lengthwise"):
         beside = Path(client).resolve().parent
         for candidate in (beside / name, beside.parent / folder / name):

@@ -48,10 +48,12 @@ std::string WriteSpecification(const std::string& directory, int steps,
   return path;
 }
 
-// Starts a command with `directory`/data; its output replaces that of the one before.
-std::unique_ptr<platform::ChildProcess> StartClient(const std::string& directory,
-                                                    std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), kClient);
+// Starts a command of the client `program` with `directory`/data; its output replaces that of the
+// one before.
+std::unique_ptr<platform::ChildProcess> StartProgram(const std::string& program,
+                                                     const std::string& directory,
+                                                     std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), program);
   arguments.insert(arguments.end(), {"--data_dir", directory + "/data"});
   std::filesystem::remove(directory + "/output");
   auto process =
@@ -62,6 +64,11 @@ std::unique_ptr<platform::ChildProcess> StartClient(const std::string& directory
                                      .output_file = directory + "/output"});
   EXPECT_TRUE(process.ok()) << process.status();
   return *std::move(process);
+}
+
+std::unique_ptr<platform::ChildProcess> StartClient(const std::string& directory,
+                                                    std::vector<std::string> arguments) {
+  return StartProgram(kClient, directory, std::move(arguments));
 }
 
 std::unique_ptr<platform::ChildProcess> StartRun(const std::string& directory, int steps) {
@@ -239,6 +246,24 @@ TEST(RunTest, PrintsTheResultsOfBothEncodingsAndLeavesNothingRunning) {
   EXPECT_THAT(Output(directory), HasSubstr("lengthwise results tiny-1"));
   const std::vector<std::string> left = LeftRunning(directory);
   EXPECT_TRUE(left.empty()) << absl::StrJoin(left, "\n");
+}
+
+TEST(RunTest, InstalledSpecificationRunsByItsName) {
+  // As deploy/wheel.sh lays an installation out.
+  const std::string directory = testing::TempDir() + "/installed";
+  std::filesystem::create_directories(directory + "/bin");
+  const std::string client = directory + "/bin/lengthwise";
+  std::filesystem::copy_file(kClient, client, std::filesystem::copy_options::overwrite_existing);
+  const std::string specifications = directory + "/share/lengthwise/experiments/papers";
+  WriteSpecification(specifications, 20);
+  for (const char* once_or_again : {"tiny-1", "tiny-2"}) {
+    const auto exit = StartProgram(client, directory, {"run", "papers/tiny", "--device", "cpu"})
+                          ->WaitFor(kDeadline);
+    ASSERT_TRUE(exit.has_value() && exit->code == 0) << Output(directory);
+    EXPECT_THAT(Output(directory), HasSubstr(once_or_again));
+  }
+  const auto unknown = StartProgram(client, directory, {"run", "papers/tin"})->WaitFor(kDeadline);
+  EXPECT_TRUE(unknown.has_value() && unknown->code != 0);
 }
 
 TEST(RunTest, EndsItsProcessesWhenInterrupted) {

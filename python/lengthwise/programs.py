@@ -1,0 +1,35 @@
+"""The programs that are part of a wheel of Lengthwise (deploy/wheel.sh). A checkout's package has none."""
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+_DIRECTORY = Path(__file__).resolve().parent / "_programs"
+
+
+def packaged_program(name: str) -> Path | None:
+    """The program `name` of this package, or None where it has none."""
+    path = _DIRECTORY / "bin" / name
+    return path if path.is_file() else None
+
+
+def ready_specification(name: str) -> Path | None:
+    """The file of a specification that is part of this package, "quickstart" or "latin_square/table1"; otherwise,
+    or where a file of that name is here, None."""
+    if Path(name).exists():
+        return None
+    path = _DIRECTORY / "share" / "lengthwise" / "experiments" / f"{name}.yaml"
+    return path if path.is_file() else None
+
+
+def start() -> NoReturn:
+    """Becomes the program whose name this process was started by: the commands of an environment's bin begin here."""
+    name = Path(sys.argv[0]).name
+    path = packaged_program(name)
+    if path is None:
+        raise SystemExit(f"{name}: there is no {_DIRECTORY / 'bin' / name}; install Lengthwise again")
+    # The command line runs its Python half here, in the environment that has it.
+    os.environ.setdefault("LENGTHWISE_PYTHON", sys.executable)
+    os.execv(path, [str(path), *sys.argv[1:]])

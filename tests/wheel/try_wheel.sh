@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Makes the wheel of a built tree and tries it as somebody new does: in a fresh root of each release of Debian, with python3-venv
+# and no compiler, a user without rights installs it and runs the quickstart. Then the worker trains on emulated old processors.
+# Prints the seconds of each step.
+#
+#   tests/wheel/try_wheel.sh [SUITE...]        bookworm (Debian 12) and trixie (Debian 13)
+#
+# It needs root, debootstrap and network, and 7 GB for each release while it runs. Exits with 77 and the reason as its last
+# line where it cannot be tried.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+suites=("$@")
+[ $# -gt 0 ] || suites=(bookworm trixie)
+
+cannot() { echo "$*"; exit 77; }
+[ "$(id -u)" = 0 ] || cannot "the wheel was not tried: only root can make a fresh root of Debian"
+command -v debootstrap >/dev/null || cannot "the wheel was not tried: there is no debootstrap"
+mirror=$(find /etc/apt -name '*.list' -o -name '*.sources' | sort | xargs cat |
+  sed -nE 's#^(URIs:|deb( \[[^]]*\])?) (https?://[^ ]+/debian)/?( .*)?$#\3#p' | head -1)
+[ -n "$mirror" ] || cannot "the wheel was not tried: apt has no source of Debian's packages here"
+
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/lengthwise-wheel-XXXXXX")
+mounted=()
+clean() {
+  for directory in "${mounted[@]}"; do umount --lazy "$directory" || true; done
+  rm -rf --one-file-system "$work"
+}
+trap clean EXIT
+fail() { printf 'failed: %s\n' "$*" >&2; exit 1; }
+
+began=0
+begin() { printf '%s: %s\n' "$suite" "$1"; began=$(date +%s%N); }
+took() { printf '%s: took %s s\n' "$suite" "$((($(date +%s%N) - began) / 1000000000))"; }
+
+deploy/wheel.sh "$work/dist"
+wheel=$(basename "$work"/dist/*.whl)
+[ "$(stat -c %s "$work/dist/$wheel")" -lt 40000000 ] || fail "$wheel is larger than 40 MB"
+
+# As the user, in the root, with nothing of this shell but what reaches the network.
+as_user() {
+  env --ignore-environment HOME=/home/ada LANG=C.UTF-8 PATH=/usr/bin:/bin "${network[@]}" chroot --userspec=ada:ada "$root" \
+    /bin/sh -c 'cd ~ && exec "$@"' sh "$@"
+}
+mapfile -t network < <(env | grep -E '^(https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|SSL_CERT_FILE|PIP_(CERT|INDEX_URL|DEFAULT_TIMEOUT))=')
+
+cat >"$work/tiny.yaml" <<'YAML'
+name: tiny
+tasks: bucket_sort
+networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}
+encodings: sin_cos
+learning_rates: 0.001
+training: {steps: 20, batch_size: 16, lengths: {min: 1, max: 8}}
+evaluation: {lengths: [4, 8, 12], sequences: 32}
+YAML
+# train_something WHERE: with the programs in the root, on this machine.
+train_something() {
+  "$site/lengthwise/_programs/bin/lengthwise" run "$work/tiny.yaml" --device cpu --workers 1 --data_dir "$work/$suite-$1" \
+    >"$work/table" || { cat "$work/table"; fail "no training: $1"; }
+  grep -q '^sin_cos ' "$work/table" || fail "no table: $1"
+}
+
+for suite in "${suites[@]}"; do
+  root=$work/$suite
+  begin "making a root with python3-venv"
+  debootstrap --variant=minbase --include=python3-venv,ca-certificates "$suite" "$root" "$mirror" >"$work/log" 2>&1 ||
+    { tail -5 "$work/log"; cannot "the wheel was not tried: debootstrap could not make $suite of $mirror"; }
+  for directory in dev proc sys; do
+    mount --rbind "/$directory" "$root/$directory"
+    mount --make-rslave "$root/$directory"
+    mounted=("$root/$directory" "${mounted[@]}")
+  done
+  # How this machine reaches the network.
+  cp --dereference --remove-destination /etc/resolv.conf /etc/hosts "$root/etc/"
+  cp --dereference --remove-destination /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
+  chroot "$root" useradd --create-home --shell /bin/sh ada
+  [ ! -e "$root/usr/bin/gcc" ] || fail "there is a compiler in the root"
+  cp "$work/dist/$wheel" "$root/home/ada/"
+  took
+
+  begin "pip install"
+  as_user python3 -m venv lengthwise
+  as_user lengthwise/bin/pip --disable-pip-version-check --quiet --no-cache-dir install "$wheel"
+  took
+
+  begin "lengthwise run quickstart"
+  as_user lengthwise/bin/lengthwise run quickstart | tee "$work/table"
+  took
+  for encoding in sin_cos randomized_sin_cos; do
+    grep -qE "^$encoding +│( +[0-9]+\.[0-9])+ │" "$work/table" || fail "the table has no line of $encoding"
+  done
+
+  begin "the rest of an installation"
+  as_user lengthwise/bin/python - <<'PYTHON'
+import lengthwise
+
+with lengthwise.Client(data_dir=".local/share/lengthwise/runs") as client:
+    accuracies = client.experiment("quickstart").results()
+    assert len(accuracies) > 0, accuracies
+    assert len(client.validate("latin_square/table1")) > 0
+PYTHON
+  # The Python half of the command line, and published values.
+  as_user lengthwise/bin/lengthwise results quickstart --compare randomized_pe/table_1 \
+    --data_dir .local/share/lengthwise/runs | grep -q "Table 1" || fail "no comparison with a published table"
+  as_user lengthwise/bin/lengthwise --version
+  as_user lengthwise/bin/lengthwise_server --version
+  as_user lengthwise/bin/lengthwise_worker --version
+  for file in share/man/man1/lengthwise-run.1 share/bash-completion/completions/lengthwise; do
+    [ -s "$root/home/ada/lengthwise/$file" ] || fail "no $file"
+  done
+  libraries=$(as_user sh -c 'ldd lengthwise/lib/python3*/site-packages/lengthwise/_programs/bin/lengthwise_worker')
+  ! grep "not found" <<<"$libraries" || fail "the worker lacks libraries"
+  # One of each: two OpenMPs would wait for each other's threads, and two LibTorches are two sets of kernels.
+  for library in libtorch_cpu libc10_cuda libcudart libgomp; do
+    grep -qE "$library\.so.* => /home/ada/.*/(torch|nvidia)/" <<<"$libraries" || fail "$library is not PyTorch's: $libraries"
+  done
+  took
+
+  site=$(echo "$root"/home/ada/lengthwise/lib/python3*/site-packages)
+  if ! command -v qemu-x86_64 >/dev/null; then
+    echo "$suite: no qemu-x86_64, so the programs were not tried on old processors"
+  else
+    # x86-64-v2 and nothing more; and less than that, without SSE 4.2 and POPCNT.
+    for processor in Nehalem Conroe; do
+      begin "training on an emulated $processor"
+      emulated=(qemu-x86_64 -L "$root" -cpu "$processor" "$site/lengthwise/_programs/bin/")
+      "${emulated[@]}lengthwise" --version
+      "${emulated[@]}lengthwise_server" --version
+      printf '#!/bin/sh\nexec %s "$@"\n' "${emulated[*]}lengthwise_worker" >"$work/worker"
+      chmod +x "$work/worker"
+      LENGTHWISE_WORKER_BINARY=$work/worker train_something "$processor"
+      took
+    done
+  fi
+
+  begin "training with a PyTorch that has no CUDA"
+  # As one for the CPU: without the libraries of CUDA that the worker is linked to.
+  rm "$site"/torch/lib/libc10_cuda.so "$site"/nvidia/cu13/lib/libcudart.so.*
+  train_something CPU
+  took
+
+  for directory in dev proc sys; do umount --lazy "$root/$directory"; done
+  mounted=()
+  rm -rf --one-file-system "$root"
+done
