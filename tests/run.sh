@@ -11,6 +11,7 @@
 #   faults         tests tagged "long_part": hundreds of kills, crashes at the third time that a failpoint is reached
 #   benchmarks     load on the service and the scheduler, a watch and the results of a large experiment, shortened: that
 #                  they run, and every answer is right
+#   releases       this build's programs with those of 0.1.0, which are built from the history
 #   wheel          the wheel, made of this build and tried in a fresh Debian 12 and 13, for which root and a network are needed
 # --within=MINUTES is for all of it together: a part that would not get far in what is left is not started, and one that
 # is not done by then is stopped. What did not run because of it is said, and counts as skipped.
@@ -18,9 +19,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 FUZZ_SECONDS="${LENGTHWISE_FUZZ_SECONDS:-60}"
+# 0.1.0: which releases work together is in docs/releasing.md.
+EARLIER_RELEASE=4ad12fe
 
 # Minutes that a part needs at least on two cores, with most of its objects in the disk cache.
-declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5 [wheel]=15)
+declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [benchmarks]=5 [releases]=12 [wheel]=15)
 
 started=$SECONDS
 within=0
@@ -29,7 +32,7 @@ parts=()
 targets=()
 for argument in "$@"; do
   case $argument in
-    --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks wheel) ;;
+    --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks releases wheel) ;;
     --long=*)
       IFS=, read -ra parts <<<"${argument#--long=}"
       for part in "${parts[@]}"; do
@@ -177,6 +180,14 @@ for part in "${parts[@]}"; do
       run_part service_benchmarks benchmarks/service/run.sh --short
       run_part watch_benchmark bazel run //client/commands:watch_benchmark -- --seconds 5
       run_part results_benchmark bazel run //client/commands:results_benchmark
+      ;;
+    releases)
+      step "long: with the programs of 0.1.0"
+      run_part build_release tests/end_to_end/build_release.sh "$EARLIER_RELEASE"
+      programs=$(tail -n 1 "$results/build_release.output")
+      if [ -x "$programs/lengthwise" ]; then
+        run_tests releases --test_env=LENGTHWISE_OTHER_RELEASE="$programs" //tests/end_to_end:release_test
+      fi
       ;;
     wheel)
       step "long: the wheel on a fresh Debian 12 and 13"

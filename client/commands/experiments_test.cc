@@ -24,6 +24,16 @@ TEST_F(CommandsTest, SubmitsTheTextOnceWithARequestId) {
   EXPECT_EQ(requests[0].request_id().size(), 24u);
 }
 
+TEST_F(CommandsTest, OlderServerThatLacksAnEncodingIsToBeUpgraded) {
+  // The server finds in the comment what this client takes for no encoding.
+  const std::string path = File("e.yaml", absl::StrCat(kSpecification, "# rotery\n"));
+  EXPECT_EQ(Run({"submit", path}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("encodings[1]: unknown encoding \"rotery\""));
+  EXPECT_THAT(err_, HasSubstr("This client accepts " + path +
+                              ": the server is of an older "
+                              "release; upgrade the server"));
+}
+
 TEST_F(CommandsTest, ADryRunSubmitsNothing) {
   EXPECT_EQ(Run({"submit", File("e.yaml", kSpecification), "--dry-run"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("e: 6 trials in 2 packs; nothing was submitted\n"));

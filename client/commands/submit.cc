@@ -1,6 +1,7 @@
 // `lengthwise submit SPEC`.
 #include <memory>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/estimate.h"
@@ -66,6 +67,12 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   *request.mutable_specification_text() = *text;
   auto created = (*connection)->CreateExperiment(request);
   if (absl::IsUnavailable(created.status())) created = (*connection)->CreateExperiment(request);
+  if (absl::IsInvalidArgument(created.status()) &&
+      absl::StrContains(created.status().message(), "unknown ")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(created.status().message(), "\nThis client accepts ", options.path,
+                     ": the server is of an older release; upgrade the server"));
+  }
   if (!created.ok()) return created.status();
   const std::string name = created->experiment().name();
   if (!program.output_is_table() && !options.watch) {
@@ -97,7 +104,7 @@ void AddSubmit(CLI::App& app, Program& program) {
   command
       ->add_option("spec", options->path,
                    "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "
-                   "JSON from standard input")
+                   "JSON from standard input; or an installed specification (quickstart)")
       ->required()
       ->type_name("");
   command->add_flag("--dry_run", options->dry_run,

@@ -103,9 +103,10 @@ absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& 
       return Unreachable(absl::DeadlineExceededError(absl::StrCat(
           "the server at ", address, " did not answer within ", absl::FormatDuration(timeout))));
     case grpc::StatusCode::UNIMPLEMENTED:
-      return absl::UnimplementedError(
-          absl::StrCat("the server at ", address,
-                       " does not know this call; client and server are of different versions"));
+      return absl::UnimplementedError(absl::StrCat(
+          "the server at ", address,
+          " is of an older release, which does not know this call; upgrade the server, "
+          "or use a client of its release (`lengthwise doctor` names both)"));
     default: {
       std::string message = platform::PrintableText(FieldViolations(answer));
       if (message.empty()) message = said;

@@ -50,6 +50,14 @@ TEST(ConnectionTest, AServerThatAnswersIsNotUnreachable) {
   EXPECT_TRUE(IsUnreachable(Connection("127.0.0.1:1").ListExperiments(0).status()));
 }
 
+TEST(ConnectionTest, ServerThatLacksACallIsToBeUpgraded) {
+  FakeServer server;  // has no ListTokens
+  const absl::Status status = Connection(server.address()).ListTokens().status();
+  EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("is of an older release"));
+  EXPECT_THAT(status.message(), HasSubstr("upgrade the server"));
+}
+
 TEST(ConnectionTest, NamesEveryMistakeOfASpecification) {
   FakeServer server;
   Connection connection(server.address());

@@ -99,5 +99,8 @@ def from_rpc(error: grpc.RpcError, server: str) -> LengthwiseError:
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         message = f"the server at {server} did not answer in time"
     if code is grpc.StatusCode.UNIMPLEMENTED:
-        message = f"the server at {server} does not know this call; client and server are of different versions"
+        message = (
+            f"the server at {server} is of an older release, which does not know this call; upgrade the server, or use a "
+            "client of its release (`lengthwise doctor` names both)"
+        )
     return LengthwiseError(message, code=code, violations=tuple(violations), retry_delay=retry_delay)

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
+#include "platform/version.h"
 #include "server/coordination/test_coordinator.h"
 
 namespace lengthwise::server {
@@ -389,6 +390,16 @@ TEST_F(CoordinatorImplTest, ValidationStoresNothingAndMistakesKeepTheirDetails) 
   const absl::Status status = coordinator_.TryCreate(request).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(status.GetPayload(specification::kBadRequestTypeUrl).has_value());
+}
+
+TEST_F(CoordinatorImplTest, WorkerOfAnotherReleaseLearnsWhichSideToUpgrade) {
+  EXPECT_EQ(coordinator_.Register("w", 1, "", platform::kWorkerApiVersion), absl::OkStatus());
+  for (const auto& [version, side] : {std::pair(platform::kWorkerApiVersion - 1, "worker"),
+                                      std::pair(platform::kWorkerApiVersion + 1, "server")}) {
+    const absl::Status status = coordinator_.Register("w", 1, "", version);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(status.message(), HasSubstr(absl::StrCat("; upgrade the ", side)));
+  }
 }
 
 TEST_F(CoordinatorImplTest, CancelReachesARunningTrialAtTheNextHeartbeat) {

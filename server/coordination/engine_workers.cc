@@ -33,11 +33,10 @@ absl::StatusOr<v1::RegisterWorkerResponse> Engine::RegisterWorker(
         "worker.max_pack_size: got ", worker.max_pack_size(), ", accepted is 1 and more"));
   }
   if (worker.api_version() != platform::kWorkerApiVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the worker was built with version ", worker.api_version(),
-                     " of the worker API, the "
-                     "server with ",
-                     platform::kWorkerApiVersion, "; build both from the same source"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the worker has version ", worker.api_version(), " of the worker API, the server ",
+        platform::kWorkerApiVersion, "; upgrade the ",
+        worker.api_version() < platform::kWorkerApiVersion ? "worker" : "server"));
   }
   std::string experiment;
   if (!worker.experiment().empty()) {

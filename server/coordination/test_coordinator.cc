@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
-#include "platform/version.h"
 
 namespace lengthwise::server {
 
@@ -148,11 +147,11 @@ bool TestCoordinator::Complete(const v1::Lease& lease, int trial, int64_t step,
 }
 
 absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pack_size,
-                                       const std::string& experiment) {
+                                       const std::string& experiment, int32_t api_version) {
   v1::RegisterWorkerRequest request;
   request.mutable_worker()->set_worker_id(worker);
   request.mutable_worker()->set_max_pack_size(max_pack_size);
-  request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  request.mutable_worker()->set_api_version(api_version);
   request.mutable_worker()->set_experiment(experiment);
   return CallAs<v1::RegisterWorkerResponse>(principal_, &CoordinatorImpl::RegisterWorker,
                                             std::move(request))

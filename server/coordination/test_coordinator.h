@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "platform/mutex.h"
+#include "platform/version.h"
 #include "server/coordination/coordinator_impl.h"
 
 namespace lengthwise::server {
@@ -61,7 +62,8 @@ class TestCoordinator {
   absl::Status Delete(const std::string& name);
   // `experiment` is the full name of the one that the worker is dedicated to.
   absl::Status Register(const std::string& worker, int32_t max_pack_size = 1,
-                        const std::string& experiment = "");
+                        const std::string& experiment = "",
+                        int32_t api_version = platform::kWorkerApiVersion);
   // The worker's last heartbeat.
   absl::Status Stop(const std::string& worker);
   // The lease, or one without trials.

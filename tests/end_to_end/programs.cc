@@ -43,8 +43,12 @@ std::string Contents(const std::string& path) {
 
 }  // namespace
 
-Server::Server(std::string directory, absl::Duration lease_duration, std::vector<std::string> flags)
-    : directory_(std::move(directory)), lease_duration_(lease_duration), flags_(std::move(flags)) {
+Server::Server(std::string directory, absl::Duration lease_duration, std::vector<std::string> flags,
+               std::string program)
+    : directory_(std::move(directory)),
+      lease_duration_(lease_duration),
+      flags_(std::move(flags)),
+      program_(std::move(program)) {
   std::filesystem::create_directories(directory_);
 }
 
@@ -52,7 +56,7 @@ void Server::Start() {
   const std::string ready_file = directory_ + "/ready";
   const std::string log = directory_ + "/server.log";
   std::filesystem::remove(ready_file);
-  std::vector<std::string> arguments = {kServer,
+  std::vector<std::string> arguments = {program_,
                                         "--listen",
                                         address_.empty() ? "127.0.0.1:0" : address_,
                                         "--metrics_listen",
@@ -89,8 +93,9 @@ void Server::Kill() {
 }
 
 std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
-                                                    const std::string& directory) {
-  return StartProcess({kWorker, "--server", server.address(), "--device", "cpu", "--threads", "1"},
+                                                    const std::string& directory,
+                                                    const std::string& program) {
+  return StartProcess({program, "--server", server.address(), "--device", "cpu", "--threads", "1"},
                       directory + "/worker.log");
 }
 

@@ -28,8 +28,10 @@ inline constexpr absl::Duration kDeadline = absl::Seconds(120);
 class Server {
  public:
   // `directory` is made if it is missing. Leases last `lease_duration`. `flags` are added to the
-  // command line; where they do not set --heartbeat_interval, it is 200 ms.
-  Server(std::string directory, absl::Duration lease_duration, std::vector<std::string> flags = {});
+  // command line; where they do not set --heartbeat_interval, it is 200 ms. `program` is the
+  // server's path.
+  Server(std::string directory, absl::Duration lease_duration, std::vector<std::string> flags = {},
+         std::string program = kServer);
 
   // Starts the process and waits until it serves; a second start listens on the first one's port.
   void Start();
@@ -43,6 +45,7 @@ class Server {
   const std::string directory_;
   const absl::Duration lease_duration_;
   const std::vector<std::string> flags_;
+  const std::string program_;
   std::string address_;
   std::string metrics_address_;
   std::unique_ptr<platform::ChildProcess> process_;
@@ -51,7 +54,8 @@ class Server {
 
 // Starts a worker for the server; its log goes to <directory>/worker.log.
 std::unique_ptr<platform::ChildProcess> StartWorker(const Server& server,
-                                                    const std::string& directory);
+                                                    const std::string& directory,
+                                                    const std::string& program = kWorker);
 
 // A specification of one trial that takes no time. Called "tiny".
 inline constexpr char kTinySpecification[] = R"yaml(name: tiny

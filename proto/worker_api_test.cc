@@ -1,0 +1,35 @@
+// A worker ignores fields that it does not know. So a field of what it is leased comes with a new
+// version of the worker API, by which the server refuses workers that lack it (docs/releasing.md).
+#include <set>
+
+#include "google/protobuf/descriptor.h"
+#include "gtest/gtest.h"
+#include "platform/version.h"
+#include "proto/worker_service.pb.h"
+
+namespace lengthwise {
+namespace {
+
+// Fields of a message and of all messages of this API that it contains.
+int CountFields(const google::protobuf::Descriptor* message,
+                std::set<const google::protobuf::Descriptor*>& seen) {
+  if (message->file()->package() != "lengthwise.v1" || !seen.insert(message).second) return 0;
+  int count = message->field_count();
+  for (int i = 0; i < message->field_count(); ++i) {
+    const google::protobuf::Descriptor* contained = message->field(i)->message_type();
+    if (contained != nullptr) count += CountFields(contained, seen);
+  }
+  return count;
+}
+
+TEST(WorkerApiTest, NewFieldOfALeaseRaisesTheVersion) {
+  std::set<const google::protobuf::Descriptor*> seen;
+  EXPECT_EQ(CountFields(v1::Lease::descriptor(), seen), 66)
+      << "A lease has other fields than in version " << platform::kWorkerApiVersion
+      << " of the worker API. Raise kWorkerApiVersion (platform/version.h), unless a worker that "
+         "ignores the new field still does what it should; then correct both numbers here.";
+  EXPECT_EQ(platform::kWorkerApiVersion, 1);
+}
+
+}  // namespace
+}  // namespace lengthwise

@@ -1,0 +1,105 @@
+// Programs of this build with those of an earlier release, which the folder
+// $LENGTHWISE_OTHER_RELEASE holds (tests/end_to_end/build_release.sh builds one): every pair of
+// them works, as docs/releasing.md promises. Skipped without the variable.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/child_process.h"
+#include "tests/end_to_end/programs.h"
+
+namespace lengthwise::end_to_end {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLease = absl::Seconds(10);
+
+// Their paths.
+struct Programs {
+  std::string server;
+  std::string worker;
+  std::string client;
+};
+
+class ReleaseTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("LENGTHWISE_OTHER_RELEASE");
+    if (folder == nullptr || *folder == '\0') {
+      GTEST_SKIP() << "LENGTHWISE_OTHER_RELEASE names no folder with the programs of an earlier "
+                      "release; tests/run.sh --long=releases builds them";
+    }
+    old_ = {.server = absl::StrCat(folder, "/lengthwise_server"),
+            .worker = absl::StrCat(folder, "/lengthwise_worker"),
+            .client = absl::StrCat(folder, "/lengthwise")};
+    directory_ = absl::StrCat(testing::TempDir(), "/",
+                              testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+
+  // What the client prints; it must succeed.
+  std::string Ask(const std::string& client, const Server& server,
+                  std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), client);
+    arguments.insert(arguments.end(), {"--server", server.address()});
+    const Result result = RunProgram(arguments, directory_ + "/output");
+    EXPECT_EQ(result.code, 0) << arguments[1] << ": " << result.output;
+    return result.output;
+  }
+
+  // Submits an experiment, has it trained, and looks at it; its results as CSV.
+  std::string Train(const Programs& programs) {
+    Server server(directory_, kLease, {}, programs.server);
+    server.Start();
+    const auto worker = StartWorker(server, directory_, programs.worker);
+    std::ofstream(directory_ + "/tiny.yaml") << kTinySpecification;
+    Ask(programs.client, server, {"submit", directory_ + "/tiny.yaml", "--watch"});
+    EXPECT_THAT(Ask(programs.client, server, {"list"}), HasSubstr("tiny-1"));
+    Ask(programs.client, server, {"show", "tiny-1/0"});
+    Ask(programs.client, server, {"logs", "tiny-1/0"});
+    Ask(programs.client, server, {"workers"});
+    const std::string results =
+        Ask(programs.client, server, {"results", "tiny", "--output", "csv"});
+    worker->Terminate(kDeadline);
+    server.Kill();
+    return results;
+  }
+
+  Programs old_;
+  std::string directory_;
+};
+
+TEST_F(ReleaseTest, OldWorkerTrainsForThisServer) {
+  EXPECT_THAT(Train({kServer, old_.worker, kClient}), HasSubstr("tiny-1"));
+}
+
+TEST_F(ReleaseTest, OldClientAsksThisServer) {
+  EXPECT_THAT(Train({kServer, kWorker, old_.client}), HasSubstr("tiny-1"));
+}
+
+TEST_F(ReleaseTest, ThisClientAndWorkerWorkWithAnOldServer) {
+  EXPECT_THAT(Train({old_.server, kWorker, kClient}), HasSubstr("tiny-1"));
+}
+
+TEST_F(ReleaseTest, DataDirectoryOfAnOldReleaseOpens) {
+  const std::string before = Train({old_.server, old_.worker, kClient});
+  Server server(directory_, kLease);
+  server.Start();
+  EXPECT_EQ(Ask(kClient, server, {"results", "tiny", "--output", "csv"}), before);
+  // And is written to.
+  Ask(kClient, server, {"submit", directory_ + "/tiny.yaml"});
+  EXPECT_THAT(Ask(kClient, server, {"list"}), HasSubstr("tiny-2"));
+  server.Kill();
+}
+
+}  // namespace
+}  // namespace lengthwise::end_to_end
