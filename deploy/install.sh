@@ -27,28 +27,28 @@ TORCH_VERSION=$(sed -n 's/^torch==\([0-9.]*\).*/\1/p' deploy/torch_cpu.txt)
 say() { printf '[install] %s\n' "$*"; }
 fail() { printf '[install] error: %s\n' "$*" >&2; exit 1; }
 
-as_root() {
-  if [ "$(id -u)" = 0 ]; then
-    "$@"
-  elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
-    sudo "$@"
-  else
-    fail "${#missing[@]} Debian packages are missing, and only root can install them. Ask the administrator of $(hostname) for:
-  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}
-Then start this script again: everything else goes into your home, and needs no root."
-  fi
-}
+WHEEL='Or build nothing: the wheel of a release needs neither root nor these packages (deploy/README.md, "As a wheel").'
 
-command -v dpkg-query >/dev/null || fail "this is not a Debian system; deploy/packages.txt lists what is needed"
+command -v dpkg-query >/dev/null || fail "this is not a Debian system; deploy/packages.txt lists what is needed.
+$WHEEL"
 mapfile -t wanted < <(grep -vE '^(#|$)' deploy/packages.txt)
 missing=()
 for package in "${wanted[@]}" "$@"; do
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
+  as_root=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; } ||
+      fail "${#missing[@]} Debian packages are missing, and only root can install them. Ask the administrator of $(hostname) for:
+  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}
+Then start this script again: everything else goes into your home, and needs no root.
+$WHEEL"
+    as_root=(sudo)
+  fi
   say "installing ${#missing[@]} Debian packages (about a minute): ${missing[*]}"
-  as_root apt-get update -qq
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise"

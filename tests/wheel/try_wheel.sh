@@ -38,7 +38,7 @@ wheel=$(basename "$work"/dist/*.whl)
 
 # As the user, in the root, with nothing of this shell but what reaches the network.
 as_user() {
-  env --ignore-environment HOME=/home/ada LANG=C.UTF-8 PATH=/usr/bin:/bin "${network[@]}" chroot --userspec=ada:ada "$root" \
+  env --ignore-environment HOME=/home/ada LANG=C.UTF-8 PATH=/usr/bin:/bin "${network[@]}" "$(command -v chroot)" --userspec=ada:ada "$root" \
     /bin/sh -c 'cd ~ && exec "$@"' sh "$@"
 }
 mapfile -t network < <(env | grep -E '^(https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|SSL_CERT_FILE|PIP_(CERT|INDEX_URL|DEFAULT_TIMEOUT))=')
@@ -123,10 +123,10 @@ PYTHON
     # x86-64-v2 and nothing more; and less than that, without SSE 4.2 and POPCNT.
     for processor in Nehalem Conroe; do
       begin "training on an emulated $processor"
-      emulated=(qemu-x86_64 -L "$root" -cpu "$processor" "$site/lengthwise/_programs/bin/")
-      "${emulated[@]}lengthwise" --version
-      "${emulated[@]}lengthwise_server" --version
-      printf '#!/bin/sh\nexec %s "$@"\n' "${emulated[*]}lengthwise_worker" >"$work/worker"
+      emulated="qemu-x86_64 -L $root -cpu $processor $site/lengthwise/_programs/bin"
+      $emulated/lengthwise --version
+      $emulated/lengthwise_server --version
+      printf '#!/bin/sh\nexec %s "$@"\n' "$emulated/lengthwise_worker" >"$work/worker"
       chmod +x "$work/worker"
       LENGTHWISE_WORKER_BINARY=$work/worker train_something "$processor"
       took
