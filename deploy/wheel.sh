@@ -25,8 +25,8 @@ python=$cache/python/bin/python
 [ -x "$python" ] || fail "no Python environment in $cache/python: run deploy/python_environment.sh"
 torch=$(sed -n 's/^torch==\([0-9.]*\).*/\1/p' deploy/torch_cpu.txt)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' python/pyproject.toml)
-built=$("${programs[0]}" --version | head -1)
-[[ $built = "lengthwise $version "* ]] || fail "python/pyproject.toml says $version, and the programs are $built"
+built=$(for program in "${programs[@]}"; do "$program" --version | head -1 | cut -d' ' -f2-; done | sort -u)
+[[ $built = "$version ("*")" ]] || fail "all programs must be of one build, of version $version as python/pyproject.toml says; they are $built"
 
 tools=$cache/wheel-tools
 if ! cmp --silent deploy/wheel.txt "$tools/wheel.txt"; then

@@ -17,7 +17,9 @@ void AddValidate(CLI::App& app, Program& program) {
         auto grid = ResolveFile(*path, *text);
         if (!grid.ok()) return grid.status();
         if (program.output_is_table()) {
-          program.out() << "OK: " << *path << " is valid, " << DescribeGrid(*grid) << "\n";
+          const std::string ready = ReadySpecification(*path);
+          program.out() << "OK: " << (ready.empty() ? *path : ready) << " is valid, "
+                        << DescribeGrid(*grid) << "\n";
           return kSuccess;
         }
         Records records{.columns = {"trial", "pack"}};

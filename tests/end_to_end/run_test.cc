@@ -262,6 +262,9 @@ TEST(RunTest, InstalledSpecificationRunsByItsName) {
     ASSERT_TRUE(exit.has_value() && exit->code == 0) << Output(directory);
     EXPECT_THAT(Output(directory), HasSubstr(once_or_again));
   }
+  const Result validated =
+      RunProgram({client, "validate", "papers/tiny"}, directory + "/validated");
+  EXPECT_THAT(validated.output, HasSubstr(specifications + "/tiny.yaml is valid, 2 trials"));
   const auto unknown = StartProgram(client, directory, {"run", "papers/tin"})->WaitFor(kDeadline);
   EXPECT_TRUE(unknown.has_value() && unknown->code != 0);
 }
