@@ -15,7 +15,7 @@
 namespace lengthwise::client {
 
 // The interpreter of an environment that has the package:
-//  1. $LENGTHWISE_PYTHON, where it is set;
+//  1. $LENGTHWISE_PYTHON, where it is set, as a wheel's `lengthwise` does (programs.py of python/);
 //  2. python/bin/python beside this program, or in ../lib/lengthwise as deploy/collect.sh lays it
 //     out;
 //  3. ${XDG_CACHE_HOME:-~/.cache}/lengthwise/python/bin/python, which deploy/install.sh makes.
