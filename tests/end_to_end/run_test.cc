@@ -264,7 +264,7 @@ TEST(RunTest, InstalledSpecificationRunsByItsName) {
   }
   const Result validated =
       RunProgram({client, "validate", "papers/tiny"}, directory + "/validated");
-  EXPECT_THAT(validated.output, HasSubstr(specifications + "/tiny.yaml is valid, 2 trials"));
+  EXPECT_THAT(validated.output, HasSubstr("/experiments/papers/tiny.yaml is valid, 2 trials"));
   const auto unknown = StartProgram(client, directory, {"run", "papers/tin"})->WaitFor(kDeadline);
   EXPECT_TRUE(unknown.has_value() && unknown->code != 0);
 }
