@@ -34,5 +34,5 @@ for name in $(readelf --dynamic --wide "$worker" | sed -n 's/.*(NEEDED).*\[\(lib
     echo "$name { global: *; };" >"$source.map"
     versions=("-Wl,--version-script=$source.map")
   fi
-  gcc -shared -fPIC -Os "${versions[@]}" -Wl,-soname,"$name" -o "$directory/$name" "$source"
+  gcc -shared -s -fPIC -Os "${versions[@]}" -Wl,-soname,"$name" -o "$directory/$name" "$source"
 done

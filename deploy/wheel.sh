@@ -92,7 +92,7 @@ say "copying libraries into it"
 excluded=()
 for library in libtorch_cpu.so libtorch.so libc10.so libc10_cuda.so libgomp.so.1 'libcudart.so.*'; do excluded+=(--exclude "$library"); done
 rm -f "$target/lengthwise-$version-"*.whl
-auditwheel repair --plat "$PLATFORM" --only-plat --strip "${excluded[@]}" --wheel-dir "$target" "$work"/built/*.whl \
+auditwheel repair --plat "$PLATFORM" --only-plat "${excluded[@]}" --wheel-dir "$target" "$work"/built/*.whl \
   2>"$work/log" || { cat "$work/log" >&2; fail "auditwheel could not copy the libraries"; }
 wheel=$(echo "$target/lengthwise-$version-"*.whl)
 say "$wheel: $(($(stat -c %s "$wheel") / 1000000)) MB"

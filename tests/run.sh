@@ -191,6 +191,8 @@ for part in "${parts[@]}"; do
       ;;
     wheel)
       step "long: the wheel on a fresh Debian 12 and 13"
+      # Other parts leave other configurations' programs in bazel-bin.
+      run_part wheel_programs bazel build //client:lengthwise //server:lengthwise_server //worker:lengthwise_worker
       run_part wheel tests/wheel/try_wheel.sh
       ;;
   esac

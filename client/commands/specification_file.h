@@ -11,7 +11,7 @@
 namespace lengthwise::client {
 
 // Finds a specification that is installed with this program, in ../share/lengthwise/experiments:
-// "quickstart", "latin_square/quick/table_1". Returns its file; empty if there is none, or `name`
+// "quickstart", "latin_square/table1". Returns its file; empty if there is none, or `name`
 // is a file's.
 std::string ReadySpecification(const std::string& name);
 

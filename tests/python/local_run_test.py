@@ -1,5 +1,6 @@
 """lengthwise.run: a whole experiment with a server and workers of the Python process, which leaves nothing running."""
 import gc
+import json
 import os
 import pathlib
 import signal
@@ -13,7 +14,7 @@ from unittest import mock
 import service
 from service import lengthwise
 
-from lengthwise import private_service
+from lengthwise import private_service, programs
 
 WORKER = os.environ.get("WORKER", "worker/lengthwise_worker")
 PROGRAMS = {
@@ -69,6 +70,22 @@ class LocalRunTest(unittest.TestCase):
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def test_wheel_runs_a_specification_by_its_name_with_its_own_programs(self):
+        # As deploy/wheel.sh lays the package out.
+        wheel = self.directory / "_programs"
+        (wheel / "bin").mkdir(parents=True)
+        for path in PROGRAMS.values():
+            (wheel / "bin" / pathlib.Path(path).name).symlink_to(path)
+        file = wheel / "share" / "lengthwise" / "experiments" / "papers" / "tiny.yaml"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(specification("local")))
+        nothing = {"PATH": "", **{variable: "" for variable in PROGRAMS}}
+        with mock.patch.object(programs, "_DIRECTORY", wheel), mock.patch.dict(os.environ, nothing):
+            experiment = lengthwise.run("papers/tiny", data_dir=self.directory / "data", device="cpu", workers=1)
+            self.assertEqual(experiment.counts.succeeded, 2)
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "papers/other"):
+                lengthwise.run("papers/other", data_dir=self.directory / "data")
 
     def test_results_can_be_read_afterwards(self):
         told = []
