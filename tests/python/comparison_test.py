@@ -647,7 +647,7 @@ class ProtocolTest(ResolvedTest):
         )
 
     def test_another_packing_is_a_difference_or_left_open(self):
-        packed = "encodings: fire\ntraining: {examples: 30000000, packing: {%s}}"
+        packed = self.STORED.replace("}", ", packing: {%s}}") + "encodings: fire"
         self.assertEqual(
             self.addition(packed % "tokens: 1024, answers_only: true"),
             ["tokens of a sequence: 1,024 | 2,048", "packing answers_only: true | false"],
@@ -677,26 +677,59 @@ class ProtocolTest(ResolvedTest):
         self.assertIn("generated", puzzles.here)
         self.assertIn("made by people", puzzles.published)
         with_file = "tasks: {name: latin_square, validation_file: human.json}\nencodings: {name: learned, stddev: 0.2}"
-        self.assertEqual(self.compare("lst_pe_init/table_2", with_file).substitutes, [])
+        theirs = self.compare("lst_pe_init/table_2", with_file)
+        self.assertEqual(theirs.substitutes, [])
+        self.assertEqual([(one.what, name) for one, name in theirs.brought], [("validation puzzles", "human.json")])
+        self.assertEqual(
+            [one.what for one in theirs.differences], [one.what for one in ours.differences], "the file is none"
+        )
+        remarks = display.protocol_remarks(Comparison("x", published.find("lst_pe_init/table_2"), protocol=theirs))
+        self.assertIn(
+            "As the experiment says: validation puzzles of human.json (paper: 108 made by people for a study, 36 of each "
+            "condition, of 4 to 11 clues).",
+            remarks,
+        )
 
     def test_which_of_text_and_code_a_column_is_follows_from_its_parameters(self):
         table = published.find("lst_pe_init/table_1")
         followed = {}
-        for name in ("table1", *(f"table1_released_code_{row}" for row in ("fixed", "relative", "rope", "c_nope"))):
+        columns = {}
+        of_columns = ["2d_fixed", "relative", "rope", "1d_fixed", "c_nope"]
+        own_relative = (
+            "name: x\nprotocol: latin_square\nencodings: [{name: shaw, causal: true}, rope]\n"
+            "networks: {name: layerwise_encoder, attention_biases: inputs, output_projection: false}"
+        )
+        for name in ("table1", "table1_released_code", "own_relative"):
             path = SPECIFICATIONS / "latin_square" / f"{name}.yaml"
-            specification = protocol.resolve(self.connection, path.read_text())
+            text = own_relative if name == "own_relative" else path.read_text()
+            specification = protocol.resolve(self.connection, text)
             followed[name] = [one.code.split()[0] for one in table.released_code if one.followed(specification) == "code"]
+            columns[name] = table.columns_by_code(specification)
         always = ["counts", "starts"]
         self.assertEqual(
             followed,
             {
                 "table1": always,
-                "table1_released_code_fixed": ["drops", *always],
-                "table1_released_code_relative": ["attends", *always],
-                "table1_released_code_rope": ["has", *always],
-                "table1_released_code_c_nope": ["divides", *always],
+                "table1_released_code": ["drops", "attends", "has", "divides", *always],
+                "own_relative": ["attends", *always],
             },
         )
+        self.assertEqual(columns["table1"], dict.fromkeys(of_columns, "text"))
+        self.assertEqual(columns["table1_released_code"], dict.fromkeys(of_columns, "code"))
+        self.assertEqual(
+            [key for key, value in columns["own_relative"].items() if value == "code"], ["relative"],
+            "rope has the biases of inputs there, which is neither",
+        )  # fmt: skip
+
+    def test_overrides_of_released_code_are_differences_of_their_encoding(self):
+        encodings = "encodings: [rope, {name: none, causal: true, label: c_nope}]\n"
+        more = "evaluation: {training_examples: 8000}\ncompatibility: reference_code"
+        self.assertEqual(
+            self.lines("lst_pe_init/table_1", encodings + more),
+            ["network attention_biases with encoding rope: none | all",
+             "network attention_biases with encoding c_nope: none | all",
+             "network temperature with encoding c_nope: 0.01 | 1", "compatibility: reference_code | paper"],
+        )  # fmt: skip
 
     def test_settings_of_released_code_are_told_from_the_texts(self):
         (settings,) = [
@@ -813,6 +846,7 @@ class EveryPairTest(ResolvedTest):
             ],
             ("positional_attention/figure2_released_code.yaml", "positional_attention/figure_2"): [
                 "steps: 496,248 | 1,008,504", "sequences a length: 2,000 | 3,000", "learning rates: 1e-04 | 5e-04",
+                "compatibility: reference_code | paper",
             ],
         }  # fmt: skip
         for (name, key), lines in expected.items():
@@ -923,6 +957,12 @@ class ExperimentDifferenceTest(ResolvedTest):
              "evaluation.lengths: 1..60 | 1..80", "evaluation.seed: 0 | 4", "networks.encoder.blocks: 5 | 2",
              "seeds: 0 | 0, 1", "training.steps: 2,000 | 3,000", "training.stop_after_seconds: 0 | 60"],
         )  # fmt: skip
+
+    def test_names_networks_that_depend_on_the_encoding(self):
+        override = "network_overrides: {encoding: long, network: {name: encoder, dropout: 0.1}}"
+        self.assertEqual(
+            self.differences(self.FIRST, self.FIRST + override), ["networks.encoder.dropout with long:  | 0.1"]
+        )
 
 
 if __name__ == "__main__":
