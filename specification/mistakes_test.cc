@@ -496,6 +496,10 @@ const Mistake kMistakes[] = {
      "network_overrides: [{encoding: none, network: {name: encoder, dropout: 0.1}}, {encoding: "
      "none, network: {name: encoder, blocks: 2}}]",
      "network_overrides[1]: the network \"encoder\" with the encoding \"none\" is given twice"},
+    {"EpochsOfTextWithoutText", "training: {steps: 1, examples: 400, without_replacement: true}",
+     "training.without_replacement: of text tasks alone; leave it out"},
+    {"SeedOfNoDataSet", "training: {steps: 1, data_set_seed: 3}",
+     "training.data_set_seed: needs a data set; set training.examples"},
     {"EvaluatedTrialInASubmission", "evaluated_trial: experiments/e-1/trials/t",
      "evaluated_trial: set by the server; evaluate a trial with `lengthwise evaluate TRIAL`"},
     {"PriorityOutOfRange", "priority: 1001",
@@ -513,6 +517,12 @@ TEST(MistakesTest, RopeNeedsPairsOfFeaturesInEveryHead) {
                       "training: {steps: 1, lengths: 1..5}\nevaluation: {lengths: 5}\n"),
             "encodings[0]: needs an even number of features in each head; the network has d_model "
             "= 6 and 2 heads");
+}
+
+TEST(MistakesTest, EpochsOfTextNeedADataSet) {
+  EXPECT_EQ(MessageOf("{name: x, protocol: decimal_addition, training: {without_replacement: "
+                      "true}}"),
+            "training.without_replacement: needs a data set; set training.examples");
 }
 
 TEST(MistakesTest, NoCodeOfAdditionsIsKnown) {

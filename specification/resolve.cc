@@ -136,8 +136,12 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
       findings.Add("training.epochs",
                    "a step of text has as many examples as its sequences hold: set training.steps");
     }
-  } else if (training.has_packing()) {
-    findings.Add("training.packing", "of text tasks alone; leave it out");
+  } else {
+    constexpr char kOfText[] = "of text tasks alone; leave it out";
+    if (training.has_packing()) findings.Add("training.packing", kOfText);
+    if (training.has_without_replacement()) {
+      findings.Add("training.without_replacement", kOfText);
+    }
   }
   ResolveComponent(catalogues.optimizers, "optimizer", "training.optimizer",
                    *training.mutable_optimizer(), findings);

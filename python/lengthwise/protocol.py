@@ -38,6 +38,8 @@ _IGNORED = {
 _NAMES = {
     "training.steps": "steps",
     "training.examples": "training examples",
+    "training.without_replacement": "examples without replacement",
+    "training.data_set_seed": "data sets",
     "training.batch_size": "batch size",
     "training.lengths": "training lengths",
     "training.packing.tokens": "tokens of a sequence",
@@ -137,7 +139,7 @@ def flatten(path: str, message: Message, ignored: Collection[str] = _IGNORED) ->
     for descriptor in message.DESCRIPTOR.fields:
         name = f"{path}.{descriptor.name}"
         value = getattr(message, descriptor.name)
-        if name in ignored:
+        if name in ignored or (name == "training.data_set_seed" and not message.HasField(descriptor.name)):
             continue
         if isinstance(value, Component):
             fields[name] = value.name
@@ -258,6 +260,10 @@ class _Comparison:
 
     def _fields(self) -> None:
         here, paper = (flatten("training", one.training) for one in (self.here, self.paper))
+        for fields, one in ((here, self.here.training), (paper, self.paper.training)):
+            # Its value says nothing, as that of other seeds.
+            if one.examples > 0:
+                fields["training.data_set_seed"] = "one for all trials" if one.HasField("data_set_seed") else "by data seed"
         # What a measurement of time has nothing to do with.
         if not self.table.is_time:
             here.update(flatten("evaluation", self.here.evaluation))

@@ -619,7 +619,7 @@ class ProtocolTest(ResolvedTest):
         )
 
     SMALL = "networks: {name: causal_decoder, blocks: 4, heads: 4, d_model: 256, d_ff: 1024}\n"
-    STORED = "training: {examples: 30000000}\n"
+    STORED = "training: {examples: 30000000, without_replacement: true, data_set_seed: 5}\n"
 
     def test_lengths_that_the_columns_name_are_no_difference(self):
         for lengths in ("100", "1..100"):
@@ -659,7 +659,15 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(left_open["packing reset_positions"], "false")
 
     def test_examples_that_are_not_stored_are_a_difference(self):
-        self.assertEqual(self.addition("encodings: fire"), ["training examples: new ones at every step | 30,000,000"])
+        self.assertEqual(
+            self.addition("encodings: fire"),
+            ["training examples: new ones at every step | 30,000,000", "examples without replacement: false | true",
+             "data sets: none | one for all trials"],
+        )  # fmt: skip
+        self.assertEqual(
+            self.addition("encodings: fire\ntraining: {examples: 30000000}"),
+            ["examples without replacement: false | true", "data sets: by data seed | one for all trials"],
+        )
 
     def test_early_stops_are_a_difference(self):
         yaml = "tasks: bucket_sort\nencodings: none\ntraining: {stop_after_seconds: 3600}"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "specification/epochs.h"
 #include "specification/packing.h"
 
 namespace lengthwise::worker::training {
@@ -98,19 +99,37 @@ absl::StatusOr<GivenSequence> TextExamples::Given(const v1::TokenSequence& input
   return absl::InvalidArgumentError("text tasks take no inputs of a user's");
 }
 
+tasks::PackedBatch TextExamples::BatchOfStep(uint64_t data_seed, int64_t step) const {
+  const v1::Packing& packing = training_.packing();
+  const tasks::PackingOptions options = {
+      .sequences = training_.batch_size(),
+      .length = packing.tokens(),
+      .positions_restart = specification::RestartsPositions(packing),
+      .answers_only = packing.answers_only()};
+  tasks::TextData data = {.seed = data_seed,
+                          .smallest_size = training_.lengths().min(),
+                          .largest_size = training_.lengths().max(),
+                          .examples = training_.examples(),
+                          .set_seed = specification::DataSetSeed(training_, data_seed)};
+  if (!specification::GoesThroughText(training_)) {
+    return tasks::PackTrainingBatch(*task_, data, static_cast<uint64_t>(step), options);
+  }
+  const platform::MutexLock lock(mutex_);
+  Reached& reached = reached_[data_seed];
+  if (step < reached.step) reached = {};
+  while (reached.step + 1 < step) {
+    reached.range = tasks::RangeOfEpochBatch(*task_, data, reached.range.end, options);
+    ++reached.step;
+  }
+  const int64_t first = step == reached.step ? reached.range.first : reached.range.end;
+  tasks::EpochBatch batch = tasks::PackEpochBatch(*task_, data, first, options);
+  reached = {.step = step, .range = batch.range};
+  return std::move(batch.batch);
+}
+
 std::vector<TextPass> TextExamples::TrainingPasses(uint64_t data_seed, int64_t step) const {
   const v1::Packing& packing = training_.packing();
-  const tasks::PackedBatch batch =
-      tasks::PackTrainingBatch(*task_,
-                               {.seed = data_seed,
-                                .smallest_size = training_.lengths().min(),
-                                .largest_size = training_.lengths().max(),
-                                .examples = training_.examples()},
-                               static_cast<uint64_t>(step),
-                               {.sequences = training_.batch_size(),
-                                .length = packing.tokens(),
-                                .positions_restart = specification::RestartsPositions(packing),
-                                .answers_only = packing.answers_only()});
+  const tasks::PackedBatch batch = BatchOfStep(data_seed, step);
   std::vector<TextPiece> pieces;
   const auto length = static_cast<size_t>(packing.tokens());
   for (size_t start = 0; start < batch.tokens.size(); start += length) {

@@ -5,9 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "platform/mutex.h"
 #include "proto/specification.pb.h"
 #include "tasks/packing.h"
 #include "tasks/text.h"
@@ -74,7 +77,8 @@ class TextExamples : public ExampleSource {
   // Always INVALID_ARGUMENT.
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
-  // The examples of a step, as packing has it (tasks::PackTrainingBatch), each on its own or, where
+  // The examples of a step (from 1), as packing has it (tasks::PackTrainingBatch, PackEpochBatch),
+  // each on its own or, where
   // tokens attend across examples, each sequence as one. Positions are those of the examples or of
   // the sequences, whichever of the two attends.
   std::vector<TextPass> TrainingPasses(uint64_t data_seed, int64_t step) const;
@@ -86,8 +90,20 @@ class TextExamples : public ExampleSource {
   static TextPiece AnswerPiece(const tasks::TextExample& example);
 
  private:
+  // Step `step`, the last one of a data seed that was asked for, and its examples.
+  struct Reached {
+    int64_t step = 0;
+    tasks::EpochRange range;
+  };
+
+  tasks::PackedBatch BatchOfStep(uint64_t data_seed, int64_t step) const;
+
   const std::unique_ptr<tasks::TextTask> task_;
   const v1::Training training_;
+  // Of a data set that is gone through in epochs: how many examples a step has depends on those of
+  // all steps before it, so that a resumed trial counts them once.
+  mutable platform::Mutex mutex_;
+  mutable std::map<uint64_t, Reached> reached_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::worker::training

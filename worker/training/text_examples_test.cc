@@ -1,6 +1,7 @@
 #include "worker/training/text_examples.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -156,6 +157,70 @@ TEST(TextExamplesTest, AFixedDataSetHasNoMoreThanItsExamples) {
   }
   EXPECT_GE(seen.size(), 29u);
   EXPECT_LE(seen.size(), 30u);
+}
+
+v1::Training InEpochs(int64_t examples) {
+  v1::Training training = Training();
+  training.set_examples(examples);
+  training.set_without_replacement(true);
+  return training;
+}
+
+std::vector<std::vector<int64_t>> TokensOf(const TextExamples& text, uint64_t seed, int64_t step) {
+  std::vector<std::vector<int64_t>> tokens;
+  for (const TextPiece& piece : Pieces(text.TrainingPasses(seed, step))) {
+    tokens.push_back(piece.tokens);
+  }
+  return tokens;
+}
+
+TEST(TextExamplesTest, EpochsLeaveNoExampleOut) {
+  const TextExamples text = Text(InEpochs(1000));
+  std::map<std::vector<int64_t>, int> seen;
+  int64_t examples = 0;
+  for (int64_t step = 1; examples < 3000; ++step) {
+    for (const std::vector<int64_t>& tokens : TokensOf(text, 7, step)) ++seen[tokens], ++examples;
+  }
+  // Of operands of two digits or more all differ. The last step may begin the fourth epoch.
+  EXPECT_EQ(seen.size(), 1000u);
+  for (const auto& [tokens, times] : seen) EXPECT_GE(times, 3);
+}
+
+// Where lengths follow from sizes, and where they do not.
+class ResumedEpochsTest : public testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(RandomSpaces, ResumedEpochsTest, testing::Values(0, 0.1));
+
+TEST_P(ResumedEpochsTest, ATrialFindsItsPlace) {
+  catalogue::Parameters spaces;
+  spaces.Set("random_space", GetParam());
+  const TextExamples undisturbed = Text(InEpochs(500), spaces),
+                     resumed = Text(InEpochs(500), spaces);
+  EXPECT_EQ(undisturbed.task().has_fixed_lengths(), GetParam() == 0);
+  std::vector<std::vector<std::vector<int64_t>>> steps(1);
+  for (int64_t step = 1; step <= 9; ++step) {
+    steps.push_back(TokensOf(undisturbed, 7, step));
+    EXPECT_EQ(TokensOf(undisturbed, 7, step), steps.back()) << "for another member with this seed";
+    (void)TokensOf(undisturbed, 8, step);
+  }
+  EXPECT_EQ(TokensOf(resumed, 7, 9), steps[9]);
+  EXPECT_EQ(TokensOf(resumed, 7, 4), steps[4]);
+  EXPECT_NE(steps[3], steps[4]);
+}
+
+TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
+  v1::Training training = InEpochs(1000);
+  const auto first_epoch = [&](uint64_t seed) {
+    const TextExamples text = Text(training);
+    std::set<std::vector<int64_t>> seen;
+    for (int64_t step = 1; seen.size() < 1000 && step < 20; ++step) {
+      for (std::vector<int64_t>& tokens : TokensOf(text, seed, step)) seen.insert(tokens);
+    }
+    return seen;
+  };
+  EXPECT_NE(first_epoch(1), first_epoch(2));
+  training.set_data_set_seed(0);
+  EXPECT_EQ(first_epoch(1), first_epoch(2));
+  EXPECT_NE(TokensOf(Text(training), 1, 1), TokensOf(Text(training), 2, 1));
 }
 
 TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
