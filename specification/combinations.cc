@@ -304,6 +304,15 @@ void CheckCombinations(const Catalogues& catalogues,
     const auto is_sound = [&](const Choice& choice, const std::string& field) {
       std::vector<catalogue::Problem> problems;
       if (network.check != nullptr) network.check(choice.parameters, field, problems);
+      const v1::Training& training = specification.training();
+      if (SeesWholePrompts(choice.parameters) && training.has_packing() &&
+          !CountsAnswersApart(training.packing())) {
+        problems.push_back({.field = absl::StrCat(field, ".prompt_attention"),
+                            .description =
+                                "the loss must count answers alone, of examples of their own: set "
+                                "training.packing.answers_only: true, and leave attend_across and "
+                                "reset_positions out"});
+      }
       findings.AddAll(problems);
       return problems.empty();
     };

@@ -519,6 +519,18 @@ TEST(MistakesTest, RopeNeedsPairsOfFeaturesInEveryHead) {
             "= 6 and 2 heads");
 }
 
+TEST(MistakesTest, WholePromptsNeedALossOfAnswers) {
+  const std::string text =
+      "{name: x, protocol: decimal_addition, encodings: fire, "
+      "networks: {name: causal_decoder, prompt_attention: bidirectional}, training: {packing: {";
+  constexpr char kNeeds[] =
+      "networks[0].prompt_attention: the loss must count answers alone, of examples of their own: "
+      "set training.packing.answers_only: true, and leave attend_across and reset_positions out";
+  EXPECT_EQ(MessageOf(text + "}}}"), kNeeds);
+  EXPECT_EQ(MessageOf(text + "answers_only: true, attend_across: true}}}"), kNeeds);
+  EXPECT_EQ(MessageOf(text + "answers_only: true}}}"), "");
+}
+
 TEST(MistakesTest, EpochsOfTextNeedADataSet) {
   EXPECT_EQ(MessageOf("{name: x, protocol: decimal_addition, training: {without_replacement: "
                       "true}}"),

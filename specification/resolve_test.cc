@@ -429,6 +429,7 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
       {"decimal_addition/figure_g3.yaml", 4 * 10},
       {"decimal_addition/statement_5m.yaml", 5},
       {"decimal_addition/statement_paired.yaml", 4 * 5},
+      {"decimal_addition/statement_prefix_lm.yaml", 4 * 5},
       {"decimal_addition/quick/formats.yaml", 2 * 2 * 2 * 2},
       {"latin_square/analyses.yaml", 27 * 15},
       {"latin_square/learned_distances_on_strings.yaml", 15 * 4 * 3},

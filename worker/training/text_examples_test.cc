@@ -27,10 +27,11 @@ v1::Training Training() {
 }
 
 TextExamples Text(const v1::Training& training = Training(),
-                  const catalogue::Parameters& parameters = {}) {
+                  const catalogue::Parameters& parameters = {}, bool marks_prompts = false) {
   auto task = tasks::CreateTask("decimal_addition", parameters).value();
   return TextExamples(
-      std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(task.release())), training);
+      std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(task.release())), training,
+      marks_prompts);
 }
 
 // The examples of passes one by one.
@@ -223,6 +224,30 @@ TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
   EXPECT_NE(TokensOf(Text(training), 1, 1), TokensOf(Text(training), 2, 1));
 }
 
+TEST(TextExamplesTest, GroupsAreOfOnePromptWhereItIsMarked) {
+  v1::Training training = Training();
+  training.mutable_packing()->set_answers_only(true);
+  catalogue::Parameters spaces;  // prompts of examples of one length differ
+  spaces.Set("random_space", 0.1);
+  constexpr int64_t kEquals = 11;
+  const TextExamples plain = Text(training, spaces), marked = Text(training, spaces, true);
+  std::multiset<std::vector<int64_t>> with, without;
+  for (const TextPass& pass : plain.TrainingPasses(7, 3)) {
+    for (const TextPass::Group& group : pass.groups) EXPECT_EQ(group.prompt, 0);
+  }
+  for (const TextPass& pass : marked.TrainingPasses(7, 3)) {
+    auto token = pass.tokens.begin();
+    for (const TextPass::Group& group : pass.groups) {
+      for (int64_t i = 0; i < group.examples; ++i, token += group.length) {
+        EXPECT_EQ(std::find(token, token + group.length, kEquals) - token, group.prompt - 1);
+      }
+    }
+  }
+  for (const TextPiece& piece : Pieces(plain.TrainingPasses(7, 3))) without.insert(piece.tokens);
+  for (const TextPiece& piece : Pieces(marked.TrainingPasses(7, 3))) with.insert(piece.tokens);
+  EXPECT_EQ(with, without);
+}
+
 TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
   const v1::Training training = Training();
   const double examples = static_cast<double>(Pieces(Text().TrainingPasses(7, 3)).size());
@@ -231,7 +256,7 @@ TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
 
 TEST(TextExamplesTest, TheLossOfAnAnswerIsOfItsTokensAndItsEnd) {
   const tasks::TextExample example = {.tokens = {4, 5, 6, 7, 8}, .prompt = 3};
-  const TextPiece piece = TextExamples::AnswerPiece(example);
+  const TextPiece piece = Text().AnswerPiece(example);
   EXPECT_THAT(piece.tokens, ElementsAre(4, 5, 6, 7, 8));
   EXPECT_THAT(piece.targets, ElementsAre(-1, -1, 7, 8, -1));
 }
