@@ -2,6 +2,7 @@
 import io
 import json
 import math
+import re
 import unittest
 
 import service
@@ -871,6 +872,130 @@ class EveryPairTest(ResolvedTest):
             self.assertEqual(found.differences, [])
             paths = {one.path for one in found.open_fields}
             self.assertEqual(paths, set(table.unknown), table.key)
+
+
+# The figures and tables of each paper, as the tables in the README.md of its folder under experiments/ call them.
+def _numbered(kind, *ranges):
+    return {f"{kind} {prefix}{number}" for prefix, last in ranges for number in range(1, last + 1)}
+
+
+PAPERS = {
+    "decimal_addition": _numbered("Figure", ("", 12), ("F.", 18), ("G.", 10)) | {"Table E.1"},
+    "latin_square": _numbered("Figure", ("", 10)) | _numbered("Table", ("", 6)),
+    "positional_attention": _numbered("Figure", ("", 33)) | {"Table 1"},
+    "randomized_positional_encodings": _numbered("Figure", ("", 6)) | _numbered("Table", ("", 5)),
+}
+
+
+class PapersTablesTest(ResolvedTest):
+    """The tables that hold specifications against their papers, line by line."""
+
+    @staticmethod
+    def rows(folder):
+        """The cells of each row."""
+        lines = (SPECIFICATIONS / folder / "README.md").read_text().split("\n")
+        first = next(i for i, line in enumerate(lines) if line.startswith("| of the paper |")) + 2
+        rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[first:] if line[:1] == "|"]
+        last = lines[first:].index("")
+        return rows[:last]
+
+    @staticmethod
+    def of_paper(cell):
+        """ "Figures 3, F.1 to F.3; Table 1" one by one."""
+        found = set()
+        for part in cell.split("; "):
+            kind, _, numbers = part.partition(" ")
+            for one in numbers.split(", ") if kind.rstrip("s") in ("Figure", "Table") else ():
+                ends = one.split(" to ")
+                prefix = ends[0].rpartition(".")[0]
+                if len(ends) == 1:
+                    found.add(f"{kind.rstrip('s')} {one}")
+                else:
+                    first, last = (int(end.rpartition(".")[2]) for end in ends)
+                    dot = prefix + "." if prefix else ""
+                    found |= {f"{kind.rstrip('s')} {dot}{number}" for number in range(first, last + 1)}
+        return found
+
+    @staticmethod
+    def links(cell):
+        return re.findall(r"\]\(([a-z0-9_]+\.yaml)\)", cell)
+
+    @staticmethod
+    def held(cell):
+        return dict(pair.partition(" ")[::2] for pair in cell.split("; ")) if cell else {}
+
+    @staticmethod
+    def parameters(components, name):
+        values = {component.parameters[name].number_value for component in components if name in component.parameters}
+        return ", ".join(f"{int(value):,}" for value in sorted(values)) if values else None
+
+    def value(self, specification, name):
+        """As the tables write it; None where the specification has no such thing."""
+        training, evaluation = specification.training, specification.evaluation
+        if name in ("tasks", "networks", "encodings"):
+            return str(len(getattr(specification, name)))
+        if name in ("blocks", "heads", "d_model", "d_ff"):
+            return self.parameters(specification.networks, name)
+        if name == "positions":
+            return self.parameters(specification.encodings, "max_position")
+        values = {
+            "steps": f"{training.steps:,}",
+            "batch": f"{training.batch_size:,}",
+            "examples": f"{training.examples:,}",
+            "lengths": f"{training.lengths.min}..{training.lengths.max}",
+            "tokens": f"{training.packing.tokens:,}",
+            "optimizer": training.optimizer.name,
+            "weight_decay": protocol.format_parameter(training.optimizer, "weight_decay"),
+            "rates": protocol._rates(specification),
+            "seeds": str(protocol.seed_count(specification)),
+            "scored": protocol.scored_lengths(specification) or "none",
+            "sequences": f"{evaluation.sequences:,}",
+        }
+        return values[name]
+
+    def test_every_figure_and_table_has_a_row(self):
+        for folder, expected in PAPERS.items():
+            with self.subTest(paper=folder):
+                found = set().union(*(self.of_paper(row[0]) for row in self.rows(folder)))
+                self.assertEqual(found, expected)
+
+    def test_rows_without_a_specification_say_why(self):
+        for folder in PAPERS:
+            for row in self.rows(folder):
+                with self.subTest(paper=folder, row=row[0]):
+                    self.assertEqual(len(row), 6)
+                    if not self.links(row[1]) and row[0] != "All of them" and not row[0].startswith("All of them;"):
+                        self.assertEqual(row[1], "none")
+                        self.assertTrue(row[5])
+
+    def test_specifications_are_those_of_the_folder(self):
+        for folder in PAPERS:
+            with self.subTest(paper=folder):
+                named = [link for row in self.rows(folder) for link in self.links(row[1])]
+                there = {path.name for path in (SPECIFICATIONS / folder).glob("*.yaml")}
+                self.assertEqual(set(named), there)
+                self.assertEqual(len(named), len(set(named)))
+
+    def test_resolved_values_are_those_that_were_held_against_the_paper(self):
+        for folder in PAPERS:
+            rows = self.rows(folder)
+            self.assertTrue(rows[0][0].startswith("All of them"))
+            shared = self.held(rows[0][3])
+            self.assertGreaterEqual(len(shared), 12)
+            for row in rows[1:]:
+                for link in self.links(row[1]):
+                    with self.subTest(paper=folder, specification=link):
+                        text = (SPECIFICATIONS / folder / link).read_text()
+                        specification = protocol.resolve(self.connection, text)
+                        own = self.held(row[3])
+                        for name, value in {**shared, **own}.items():
+                            here = self.value(specification, name)
+                            if here is not None or name in own:
+                                self.assertEqual(here, value, name)
+                        trials = protocol.seed_count(specification) * len(specification.learning_rates)
+                        for axis in ("tasks", "networks", "encodings"):
+                            trials *= len(getattr(specification, axis))
+                        self.assertEqual(trials, int(row[2].rpartition("x")[2].replace(",", "")))
 
 
 class PapersProtocolTest(ResolvedTest):
