@@ -142,6 +142,12 @@ void CheckEpochs(const v1::Training& training, Findings& findings) {
 
 void CheckExamples(const v1::Training& training, Findings& findings) {
   CheckInteger("training.examples", training.examples(), 0, kMostExamples, findings);
+  if (training.examples() == 0) {
+    constexpr char kNeedsExamples[] = "needs a data set; set training.examples";
+    if (training.without_replacement())
+      findings.Add("training.without_replacement", kNeedsExamples);
+    if (training.has_data_set_seed()) findings.Add("training.data_set_seed", kNeedsExamples);
+  }
   const int64_t lengths = int64_t{training.lengths().max()} - training.lengths().min() + 1;
   if (training.examples() > 0 && training.examples() < lengths) {
     findings.Add("training.examples",

@@ -230,6 +230,27 @@ bool CountsPlaces(const models::EncodingEntry& entry, const catalogue::Parameter
          (has("distances") && parameters.String("distances") == "offsets");
 }
 
+void CheckNetworkWithEncoding(const Catalogues& catalogues,
+                              const v1::ExperimentSpecification& specification,
+                              const models::NetworkEntry& network, const Choice& choice,
+                              const Choice& encoding, int64_t longest, const std::string& field,
+                              Findings& findings) {
+  const models::EncodingEntry& entry = *catalogues.encodings[encoding.index];
+  models::EncodingContext context = network.encoding_context(choice.parameters);
+  context.longest_sequence = longest;
+  std::vector<catalogue::Problem> problems;
+  models::CheckEncoding(entry, encoding.parameters, context, field, problems);
+  if (!HasOneRowOfPositions(specification.training()) && CountsPlaces(entry, encoding.parameters)) {
+    problems.push_back(
+        {.field = field,
+         .description =
+             "tells tokens apart by how many places lie between them, not by positions that "
+             "restart where attention does not, or run on where it does not; leave "
+             "training.packing.reset_positions out or use another encoding"});
+  }
+  findings.AddAll(problems);
+}
+
 }  // namespace
 
 std::optional<int32_t> SeenUpTo(const Catalogues& catalogues, const Choices& tasks) {
@@ -265,7 +286,8 @@ void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,
 
 void CheckCombinations(const Catalogues& catalogues,
                        const v1::ExperimentSpecification& specification, const Choices& tasks,
-                       const Choices& networks, const Choices& encodings, Findings& findings) {
+                       const Choices& networks, const Choices& encodings,
+                       const OverriddenNetworks& overridden, Findings& findings) {
   const int64_t longest = CheckTasks(catalogues, specification, tasks, findings);
   for (size_t i = 0; i < networks.size(); ++i) {
     if (!networks[i]) continue;
@@ -279,28 +301,30 @@ void CheckCombinations(const Catalogues& catalogues,
                                         "\" (tasks[", t, "])"));
       }
     }
-    std::vector<catalogue::Problem> problems;
-    if (network.check != nullptr) network.check(networks[i]->parameters, path, problems);
-    const bool network_is_sound = problems.empty();
-    findings.AddAll(problems);
-    if (!network_is_sound || network.encoding_context == nullptr) continue;
-    models::EncodingContext context = network.encoding_context(networks[i]->parameters);
-    context.longest_sequence = longest;
-    for (size_t e = 0; e < encodings.size(); ++e) {
-      if (!encodings[e]) continue;
-      problems.clear();
-      models::CheckEncoding(*catalogues.encodings[encodings[e]->index], encodings[e]->parameters,
-                            context, absl::StrCat("encodings[", e, "]"), problems);
-      if (!HasOneRowOfPositions(specification.training()) &&
-          CountsPlaces(*catalogues.encodings[encodings[e]->index], encodings[e]->parameters)) {
-        problems.push_back(
-            {.field = absl::StrCat("encodings[", e, "]"),
-             .description =
-                 "tells tokens apart by how many places lie between them, not by positions that "
-                 "restart where attention does not, or run on where it does not; leave "
-                 "training.packing.reset_positions out or use another encoding"});
+    const auto is_sound = [&](const Choice& choice, const std::string& field) {
+      std::vector<catalogue::Problem> problems;
+      if (network.check != nullptr) network.check(choice.parameters, field, problems);
+      const v1::Training& training = specification.training();
+      if (SeesWholePrompts(choice.parameters) && training.has_packing() &&
+          !CountsAnswersApart(training.packing())) {
+        problems.push_back({.field = absl::StrCat(field, ".prompt_attention"),
+                            .description =
+                                "the loss must count answers alone, of examples of their own: set "
+                                "training.packing.answers_only: true, and leave attend_across and "
+                                "reset_positions out"});
       }
       findings.AddAll(problems);
+      return problems.empty();
+    };
+    if (!is_sound(*networks[i], path) || network.encoding_context == nullptr) continue;
+    for (size_t e = 0; e < encodings.size(); ++e) {
+      if (!encodings[e]) continue;
+      const auto own = overridden.find({i, e});
+      const bool changed = own != overridden.end();
+      if (changed && !is_sound(own->second.choice, own->second.path)) continue;
+      const Choice& choice = changed ? own->second.choice : *networks[i];
+      CheckNetworkWithEncoding(catalogues, specification, network, choice, *encodings[e], longest,
+                               absl::StrCat("encodings[", e, "]"), findings);
     }
   }
 }

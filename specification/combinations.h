@@ -10,6 +10,7 @@
 #include "specification/catalogues.h"
 #include "specification/components.h"
 #include "specification/findings.h"
+#include "specification/overrides.h"
 #include "tasks/task.h"
 
 namespace lengthwise::specification {
@@ -27,7 +28,8 @@ bool AreAll(tasks::TaskKind kind, const Catalogues& catalogues, const Choices& t
 // lengths and inputs with every task. For a grid of sensible size.
 void CheckCombinations(const Catalogues& catalogues,
                        const v1::ExperimentSpecification& specification, const Choices& tasks,
-                       const Choices& networks, const Choices& encodings, Findings& findings);
+                       const Choices& networks, const Choices& encodings,
+                       const OverriddenNetworks& overridden, Findings& findings);
 
 // The schedule with the rest of the training.
 void CheckSchedule(const models::ScheduleEntry& entry, const Choice& choice,

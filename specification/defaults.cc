@@ -158,8 +158,25 @@ v1::ExperimentSpecification ProtocolSpecification(const ProtocolEntry& protocol)
   return MustParse(protocol.yaml);
 }
 
-v1::ExperimentSpecification ReferenceCodeReadings(const ProtocolEntry& protocol) {
-  return MustParse(protocol.reference_code);
+std::optional<CodeReadings> ReferenceCodeReadings(const ProtocolEntry& protocol) {
+  if (!protocol.reference_code) return std::nullopt;
+  const auto parse = [](absl::string_view text) {
+    return text.empty() ? v1::ExperimentSpecification() : MustParse(text);
+  };
+  CodeReadings readings{.components = parse(protocol.reference_code->components),
+                        .several_lengths = parse(protocol.reference_code->several_lengths)};
+  for (const absl::string_view text : protocol.reference_code->networks_with_encodings) {
+    readings.networks_with_encodings.push_back(parse(text));
+  }
+  return readings;
+}
+
+void FillCodeOfSeveralLengths(const CodeReadings& readings,
+                              const v1::ExperimentSpecification& protocol,
+                              v1::ExperimentSpecification& specification) {
+  v1::LengthRange lengths = protocol.training().lengths();
+  lengths.MergeFrom(specification.training().lengths());
+  if (lengths.min() < lengths.max()) Fill(readings.several_lengths, specification);
 }
 
 void FillDefaults(const v1::ExperimentSpecification& protocol,

@@ -11,6 +11,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "openssl/evp.h"
+#include "specification/overrides.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -75,6 +76,7 @@ std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification) 
   trials.reserve(static_cast<size_t>(specification.tasks_size()) * specification.networks_size() *
                  specification.encodings_size() * specification.learning_rates_size() *
                  seeds.size());
+  const NetworkOverrides overrides(specification);
   v1::TrialSpecification shared;
   *shared.mutable_training() = specification.training();
   *shared.mutable_evaluation() = specification.evaluation();
@@ -82,9 +84,9 @@ std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification) 
   for (const v1::Component& task : specification.tasks()) {
     *shared.mutable_task() = task;
     for (const v1::Component& network : specification.networks()) {
-      *shared.mutable_network() = network;
       for (const v1::Component& encoding : specification.encodings()) {
         *shared.mutable_encoding() = encoding;
+        *shared.mutable_network() = overrides.Applied(network, encoding);
         const std::shared_ptr<const GridPack> pack = MakePack(shared);
         for (const double learning_rate : specification.learning_rates()) {
           const std::string prefix =

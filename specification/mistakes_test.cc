@@ -475,12 +475,31 @@ const Mistake kMistakes[] = {
      "keep: unknown value \"weight\"; expected \"weights\", \"all\" or \"nothing\"; did you mean "
      "\"weights\"?"},
     {"CompatibilityWithoutAPaper", "compatibility: reference_code",
-     "compatibility: no code to follow; set `protocol` to a paper that has released its own"},
-    {"CompatibilityWithoutValues", "protocol: latin_square\ncompatibility: reference_code",
-     "compatibility: protocol \"latin_square\" has no values of released code that hold for all "
-     "its "
-     "trials; set the parameters, as the specifications *released_code*.yaml of its folder in "
-     "experiments/ do"},
+     "compatibility: no code to follow; set `protocol` to a paper with released code"},
+    {"OverrideOfAnUnknownEncoding",
+     "network_overrides: {encoding: nonee, network: {name: encoder, dropout: 0.1}}",
+     "network_overrides[0].encoding: no encoding has the label \"nonee\"; did you mean \"none\"?"},
+    {"OverrideOfNoNetwork", "network_overrides: {encoding: none}",
+     "network_overrides[0].network: required; accepted: encoder"},
+    {"OverrideOfAnotherNetworksName",
+     "network_overrides: {encoding: none, network: {name: graph_network, label: encoder}}",
+     "network_overrides[0].network.name: got \"graph_network\", the network \"encoder\" is "
+     "\"encoder\""},
+    {"OverrideOfAnUnknownParameter",
+     "network_overrides: {encoding: none, network: {name: encoder, dropuot: 0.1}}",
+     "network_overrides[0].network.dropuot: \"encoder\" has no such parameter; did you mean "
+     "\"dropout\"?"},
+    {"OverrideThatDoesNotFit",
+     "network_overrides: {encoding: none, network: {name: encoder, heads: 5}}",
+     "network_overrides[0].network.heads: 5 heads do not divide d_model = 16; use a divisor of it"},
+    {"OverrideTwice",
+     "network_overrides: [{encoding: none, network: {name: encoder, dropout: 0.1}}, {encoding: "
+     "none, network: {name: encoder, blocks: 2}}]",
+     "network_overrides[1]: the network \"encoder\" with the encoding \"none\" is given twice"},
+    {"EpochsOfTextWithoutText", "training: {steps: 1, examples: 400, without_replacement: true}",
+     "training.without_replacement: of text tasks alone; leave it out"},
+    {"SeedOfNoDataSet", "training: {steps: 1, data_set_seed: 3}",
+     "training.data_set_seed: needs a data set; set training.examples"},
     {"EvaluatedTrialInASubmission", "evaluated_trial: experiments/e-1/trials/t",
      "evaluated_trial: set by the server; evaluate a trial with `lengthwise evaluate TRIAL`"},
     {"PriorityOutOfRange", "priority: 1001",
@@ -498,6 +517,31 @@ TEST(MistakesTest, RopeNeedsPairsOfFeaturesInEveryHead) {
                       "training: {steps: 1, lengths: 1..5}\nevaluation: {lengths: 5}\n"),
             "encodings[0]: needs an even number of features in each head; the network has d_model "
             "= 6 and 2 heads");
+}
+
+TEST(MistakesTest, WholePromptsNeedALossOfAnswers) {
+  const std::string text =
+      "{name: x, protocol: decimal_addition, encodings: fire, "
+      "networks: {name: causal_decoder, prompt_attention: bidirectional}, training: {packing: {";
+  constexpr char kNeeds[] =
+      "networks[0].prompt_attention: the loss must count answers alone, of examples of their own: "
+      "set training.packing.answers_only: true, and leave attend_across and reset_positions out";
+  EXPECT_EQ(MessageOf(text + "}}}"), kNeeds);
+  EXPECT_EQ(MessageOf(text + "answers_only: true, attend_across: true}}}"), kNeeds);
+  EXPECT_EQ(MessageOf(text + "answers_only: true}}}"), "");
+}
+
+TEST(MistakesTest, EpochsOfTextNeedADataSet) {
+  EXPECT_EQ(MessageOf("{name: x, protocol: decimal_addition, training: {without_replacement: "
+                      "true}}"),
+            "training.without_replacement: needs a data set; set training.examples");
+}
+
+TEST(MistakesTest, NoCodeOfAdditionsIsKnown) {
+  EXPECT_EQ(MessageOf("{name: x, protocol: decimal_addition, compatibility: reference_code, "
+                      "training: {packing: {tokens: 2048}}}"),
+            "compatibility: the authors of protocol \"decimal_addition\" have released no code; "
+            "leave it out");
 }
 
 TEST(MistakesTest, FiveMistakesGetOneAnswerThatNamesAllFive) {

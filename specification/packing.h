@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_SPECIFICATION_PACKING_H_
 #define LENGTHWISE_SPECIFICATION_PACKING_H_
 
+#include "catalogue/entry.h"
 #include "proto/specification.pb.h"
 
 namespace lengthwise::specification {
@@ -15,6 +16,18 @@ inline bool RestartsPositions(const v1::Packing& packing) {
 // Whether the examples of a sequence are one to attention or to positions, and so as long as it.
 inline bool JoinsExamples(const v1::Packing& packing) {
   return packing.attend_across() || !RestartsPositions(packing);
+}
+
+// Whether prompts may see themselves whole: no loss is of a prompt's tokens, and every example is
+// one of its own.
+inline bool CountsAnswersApart(const v1::Packing& packing) {
+  return packing.answers_only() && !JoinsExamples(packing);
+}
+
+// Whether a network with these parameters lets prompts see themselves whole.
+inline bool SeesWholePrompts(const catalogue::Parameters& network) {
+  return network.values().contains("prompt_attention") &&
+         network.String("prompt_attention") == "bidirectional";
 }
 
 }  // namespace lengthwise::specification

@@ -15,6 +15,7 @@
 #include "specification/defaults.h"
 #include "specification/expand.h"
 #include "specification/findings.h"
+#include "specification/overrides.h"
 #include "specification/resolve_with.h"
 #include "specification/text.h"
 
@@ -65,36 +66,35 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   specification.Swap(&parsed.specification);
 
   v1::ExperimentSpecification protocol;
-  std::optional<v1::ExperimentSpecification> readings;
+  std::optional<CodeReadings> readings;
   if (!specification.protocol().empty()) {
     std::vector<catalogue::Problem> problems;
     const std::optional<size_t> index = catalogue::Find(
         Entries(catalogues.protocols), specification.protocol(), "protocol", "protocol", problems);
     if (index) {
       protocol = ProtocolSpecification(*catalogues.protocols[*index]);
-      if (!catalogues.protocols[*index]->reference_code.empty()) {
-        readings = ReferenceCodeReadings(*catalogues.protocols[*index]);
-      }
+      readings = ReferenceCodeReadings(*catalogues.protocols[*index]);
     }
     if (!index) findings.IgnoreMissing();
     findings.AddAll(problems);
   }
+  if (specification.compatibility() != kReferenceCode) {
+    readings.reset();
+  } else if (readings) {
+    FillCodeOfSeveralLengths(*readings, protocol, specification);
+  } else {
+    findings.AddMissing("compatibility",
+                        specification.protocol().empty()
+                            ? "no code to follow; set `protocol` to a paper with released code"
+                            : absl::StrCat("the authors of protocol \"", specification.protocol(),
+                                           "\" have released no code; leave it out"));
+  }
   FillDefaults(protocol, specification);
   if (specification.compatibility().empty()) specification.set_compatibility(kPaper);
-  if (specification.compatibility() == kReferenceCode) {
-    if (!readings) {
-      findings.AddMissing(
-          "compatibility",
-          specification.protocol().empty()
-              ? "no code to follow; set `protocol` to a paper that has released its own"
-              : absl::StrCat("protocol \"", specification.protocol(),
-                             "\" has no values of released code that hold for all its "
-                             "trials; set the parameters, as the specifications "
-                             "*released_code*.yaml of its folder in experiments/ do"));
-    } else {
-      FillCompatibility(*readings, specification);
-    }
-  } else if (specification.compatibility() != kPaper) {
+  if (readings) {
+    FillCompatibility(readings->components, specification);
+  } else if (specification.compatibility() != kReferenceCode &&
+             specification.compatibility() != kPaper) {
     findings.Add("compatibility",
                  absl::StrCat("unknown value \"", specification.compatibility(), "\"",
                               catalogue::Suggestion(specification.compatibility(),
@@ -122,6 +122,11 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
                                           *specification.mutable_networks(), findings);
   const auto encodings = ResolveComponents(Entries(catalogues.encodings), "encoding", "encodings",
                                            *specification.mutable_encodings(), findings);
+  if (readings) {
+    AddCodeOverrides(catalogues.networks, readings->networks_with_encodings, specification);
+  }
+  const OverriddenNetworks overridden =
+      ResolveOverrides(catalogues.networks, specification, findings);
   v1::Training& training = *specification.mutable_training();
   const bool is_text = AreAll(tasks::TaskKind::kText, catalogues, tasks);
   if (is_text) {
@@ -131,8 +136,12 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
       findings.Add("training.epochs",
                    "a step of text has as many examples as its sequences hold: set training.steps");
     }
-  } else if (training.has_packing()) {
-    findings.Add("training.packing", "of text tasks alone; leave it out");
+  } else {
+    constexpr char kOfText[] = "of text tasks alone; leave it out";
+    if (training.has_packing()) findings.Add("training.packing", kOfText);
+    if (training.has_without_replacement()) {
+      findings.Add("training.without_replacement", kOfText);
+    }
   }
   ResolveComponent(catalogues.optimizers, "optimizer", "training.optimizer",
                    *training.mutable_optimizer(), findings);
@@ -145,7 +154,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   CheckGridSize(specification, limits.max_trials, findings);
   // Every combination is looked at only where there are not too many.
   if (findings.problems().size() == before) {
-    CheckCombinations(catalogues, specification, tasks, networks, encodings, findings);
+    CheckCombinations(catalogues, specification, tasks, networks, encodings, overridden, findings);
   }
   if (!findings.empty()) return ToStatus(findings.problems());
   grid.trials = Expand(specification);

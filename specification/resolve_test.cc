@@ -1,11 +1,14 @@
 #include "specification/resolve.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -426,21 +429,20 @@ TEST(ResolveTest, EveryExperimentHasTheTrialsItSays) {
       {"decimal_addition/figure_g3.yaml", 4 * 10},
       {"decimal_addition/statement_5m.yaml", 5},
       {"decimal_addition/statement_paired.yaml", 4 * 5},
+      {"decimal_addition/statement_prefix_lm.yaml", 4 * 5},
       {"decimal_addition/quick/formats.yaml", 2 * 2 * 2 * 2},
       {"latin_square/analyses.yaml", 27 * 15},
       {"latin_square/learned_distances_on_strings.yaml", 15 * 4 * 3},
       {"latin_square/quick/table2.yaml", 9},
       {"latin_square/small_tables_on_strings.yaml", 2 * 6 * 3},
       {"latin_square/table1.yaml", 8 * 15},
-      {"latin_square/table1_released_code_c_nope.yaml", 15},
-      {"latin_square/table1_released_code_fixed.yaml", 2 * 15},
-      {"latin_square/table1_released_code_relative.yaml", 15},
-      {"latin_square/table1_released_code_rope.yaml", 15},
       {"latin_square/table2.yaml", 20 * 15},
+      {"latin_square/table1_released_code.yaml", 8 * 15},
       {"latin_square/table4_adam.yaml", 4 * 15},
       {"latin_square/table4_sgd.yaml", 4 * 15},
       {"latin_square/table5.yaml", 20 * 15},
       {"latin_square/table6.yaml", 8 * 15},
+      {"latin_square/table6_released_code.yaml", 8 * 15},
       {"positional_attention/figure2.yaml", 5 * 2 * 10},
       {"positional_attention/figure24_positional.yaml", 3 * 5},
       {"positional_attention/figure24_standard.yaml", 3 * 5},
@@ -569,6 +571,122 @@ TEST(ResolveTest, FollowsTheReferenceCodeWhereAsked) {
   EXPECT_EQ(parameter(paper->specification.networks(0), "dropout"), "0");
   EXPECT_EQ(parameter(paper->specification.encodings(0), "half_step"), "false");
   EXPECT_EQ(parameter(paper->specification.encodings(5), "draws"), "shared");
+}
+
+std::string Shown(const google::protobuf::Value& value) {
+  switch (value.kind_case()) {
+    case google::protobuf::Value::kBoolValue:
+      return value.bool_value() ? "true" : "false";
+    case google::protobuf::Value::kNumberValue:
+      return absl::StrCat(value.number_value());
+    default:
+      return value.string_value();
+  }
+}
+
+// The parameters in which two components differ, as the second has them: "temperature=0.01".
+std::vector<std::string> Changed(const v1::Component& from, const v1::Component& to) {
+  std::vector<std::string> changed;
+  for (const auto& [name, value] : from.parameters()) {
+    const google::protobuf::Value& other = to.parameters().at(name);
+    if (Shown(value) != Shown(other)) changed.push_back(absl::StrCat(name, "=", Shown(other)));
+  }
+  std::sort(changed.begin(), changed.end());
+  return changed;
+}
+
+// By encoding, what the first trial of `changed` has otherwise than that of `base`.
+std::map<std::string, std::vector<std::string>> ChangedByEncoding(const Grid& base,
+                                                                  const Grid& changed) {
+  std::map<std::string, std::vector<std::string>> found;
+  EXPECT_EQ(base.trials.size(), changed.trials.size());
+  for (size_t i = 0; i < base.trials.size(); ++i) {
+    const v1::TrialSpecification &one = base.trials[i].pack->specification,
+                                 &other = changed.trials[i].pack->specification;
+    EXPECT_EQ(base.trials[i].id, changed.trials[i].id);
+    std::vector<std::string> parameters = Changed(one.network(), other.network());
+    for (std::string& parameter : Changed(one.encoding(), other.encoding())) {
+      parameters.push_back("encoding " + parameter);
+    }
+    found[one.encoding().label()] = parameters;
+  }
+  return found;
+}
+
+// Ito et al.'s code runs these, which tests/golden/latin_square_models_test.cc compares with what
+// it computed.
+TEST(ResolveTest, LatinSquareCodeDependsOnTheEncoding) {
+  const std::string folder = "experiments/latin_square/";
+  const absl::StatusOr<Grid> text = ResolveFile(folder + "table1.yaml");
+  const absl::StatusOr<Grid> code = ResolveFile(folder + "table1_released_code.yaml");
+  ASSERT_TRUE(text.ok()) << text.status();
+  ASSERT_TRUE(code.ok()) << code.status();
+  const std::map<std::string, std::vector<std::string>> expected = {
+      {"2d_fixed", {"encoding_dropout=0.1"}},
+      {"learn_0.2", {}},
+      {"relative", {"attention_biases=inputs", "output_projection=false", "encoding causal=true"}},
+      {"random", {}},
+      {"rope", {"attention_biases=none"}},
+      {"1d_fixed", {"encoding_dropout=0.1"}},
+      {"nope", {}},
+      {"c_nope", {"attention_biases=none", "temperature=0.01"}},
+  };
+  EXPECT_EQ(ChangedByEncoding(*text, *code), expected);
+  EXPECT_THAT(code->specification.network_overrides(), SizeIs(5));
+}
+
+TEST(ResolveTest, AResolvedOverrideResolvesToItself) {
+  const absl::StatusOr<Grid> once =
+      ResolveFile("experiments/latin_square/table1_released_code.yaml");
+  ASSERT_TRUE(once.ok()) << once.status();
+  const absl::StatusOr<Grid> again = Resolve(once->specification, {});
+  ASSERT_TRUE(again.ok()) << again.status();
+  ExpectSame(*once, *again);
+}
+
+TEST(ResolveTest, WhatTheUserSetsStaysWithReferenceCode) {
+  const std::string text =
+      "{name: x, protocol: latin_square, encodings: [rope, {name: none, causal: true}], seeds: 0, "
+      "networks: {name: layerwise_encoder, temperature: 0.5}";
+  const absl::StatusOr<Grid> paper = ResolveText(text + "}");
+  const absl::StatusOr<Grid> code =
+      ResolveText(text +
+                  ", compatibility: reference_code, network_overrides: {encoding: rope, network: "
+                  "{name: layerwise_encoder, attention_biases: inputs}}}");
+  ASSERT_TRUE(paper.ok()) << paper.status();
+  ASSERT_TRUE(code.ok()) << code.status();
+  const std::map<std::string, std::vector<std::string>> expected = {
+      {"rope", {"attention_biases=inputs"}}, {"none", {"attention_biases=none"}}};
+  EXPECT_EQ(ChangedByEncoding(*paper, *code), expected);
+}
+
+TEST(ResolveTest, PositionalCodeDependsOnTheLengths) {
+  const std::string text =
+      "{name: x, protocol: positional_attention, compatibility: reference_code, seeds: 0";
+  const absl::StatusOr<Grid> one_length = ResolveText(text + "}");
+  const absl::StatusOr<Grid> lengths =
+      ResolveText(text + ", training: {lengths: 1..8, examples: 500000}}");
+  const absl::StatusOr<Grid> own = ResolveText(
+      text + ", learning_rates: 1e-3, training: {lengths: 1..8, examples: 500000, batch_size: 7}}");
+  ASSERT_TRUE(one_length.ok()) << one_length.status();
+  ASSERT_TRUE(lengths.ok()) << lengths.status();
+  ASSERT_TRUE(own.ok()) << own.status();
+  const auto values = [](const Grid& grid) {
+    const v1::ExperimentSpecification& resolved = grid.specification;
+    return std::make_tuple(resolved.learning_rates(0), resolved.training().batch_size(),
+                           resolved.evaluation().sequences());
+  };
+  EXPECT_EQ(values(*one_length), std::make_tuple(5e-4, 1000, 1000));
+  EXPECT_EQ(values(*lengths), std::make_tuple(1e-4, 2048, 2000));
+  EXPECT_EQ(values(*own), std::make_tuple(1e-3, 7, 2000));
+}
+
+TEST(ResolveTest, PositionalCodeTurnsByHeads) {
+  const absl::StatusOr<Grid> code = ResolveText(
+      "{name: x, protocol: positional_attention, compatibility: reference_code, seeds: 0, "
+      "encodings: rope, networks: {name: positional_attention, attention_by: input}}");
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(Shown(code->specification.encodings(0).parameters().at("turned_by")), "heads");
 }
 
 TEST(ResolveTest, AProjectionHasItsDefaults) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace lengthwise::tasks {
 namespace {
@@ -19,38 +20,85 @@ void Place(const TextExample& example, size_t start, int64_t first_position, int
   }
 }
 
-}  // namespace
+size_t LengthOf(const TextExample& example) { return example.tokens.size(); }
+size_t LengthOf(size_t length) { return length; }
 
-PackedBatch PackTrainingBatch(const TextTask& task, const TextData& data, uint64_t step,
-                              const PackingOptions& options) {
+// Gives examples next(0), next(1), ..., or their lengths, to put(example, place, first position,
+// segment) until one does not fit; returns its number.
+template <typename Next, typename Put>
+int64_t Fill(const PackingOptions& options, Next next, Put put) {
   const auto length = static_cast<size_t>(options.length);
-  const size_t places = static_cast<size_t>(options.sequences) * length;
-  PackedBatch batch{.tokens = std::vector<int32_t>(places, task.padding_token()),
-                    .positions = std::vector<int32_t>(places, 0),
-                    .segments = std::vector<int32_t>(places, kNoExample),
-                    .targets = std::vector<int32_t>(places, kNoTarget)};
+  const auto sequences = static_cast<size_t>(options.sequences);
   size_t sequence = 0;
   size_t used = 0;
   int32_t segment = 0;
-  for (uint32_t index = 0; length > 0; ++index) {
-    const TextExample example = TrainingExample(task, data, step, index);
-    if (example.tokens.size() > length) {
+  int64_t number = 0;
+  for (; length > 0; ++number) {
+    const auto example = next(number);
+    const size_t tokens = LengthOf(example);
+    if (tokens > length) {
       // Without this a task of such examples alone would never end.
-      if (index >= places) break;
+      if (static_cast<size_t>(number) >= sequences * length) break;
       continue;
     }
-    if (used + example.tokens.size() > length) {
+    if (used + tokens > length) {
       ++sequence;
       used = 0;
       segment = 0;
     }
-    if (sequence == static_cast<size_t>(options.sequences)) break;
-    Place(example, sequence * length + used,
-          options.positions_restart ? 0 : static_cast<int64_t>(used), segment++,
-          options.answers_only, batch);
-    used += example.tokens.size();
+    if (sequence == sequences) break;
+    put(example, sequence * length + used,
+        options.positions_restart ? 0 : static_cast<int64_t>(used), segment++);
+    used += tokens;
   }
+  return number;
+}
+
+// `end` is the number of the first example that did not fit.
+template <typename Next>
+PackedBatch Pack(const TextTask& task, const PackingOptions& options, Next next, int64_t& end) {
+  const size_t places =
+      static_cast<size_t>(options.sequences) * static_cast<size_t>(options.length);
+  PackedBatch batch{.tokens = std::vector<int32_t>(places, task.padding_token()),
+                    .positions = std::vector<int32_t>(places, 0),
+                    .segments = std::vector<int32_t>(places, kNoExample),
+                    .targets = std::vector<int32_t>(places, kNoTarget)};
+  end = Fill(options, next,
+             [&](const TextExample& example, size_t start, int64_t position, int32_t segment) {
+               Place(example, start, position, segment, options.answers_only, batch);
+             });
   return batch;
+}
+
+}  // namespace
+
+PackedBatch PackTrainingBatch(const TextTask& task, const TextData& data, uint64_t step,
+                              const PackingOptions& options) {
+  int64_t end = 0;
+  return Pack(
+      task, options,
+      [&](int64_t number) {
+        return TrainingExample(task, data, step, static_cast<uint32_t>(number));
+      },
+      end);
+}
+
+EpochBatch PackEpochBatch(const TextTask& task, const TextData& data, int64_t first,
+                          const PackingOptions& options) {
+  EpochExamples examples(task, data);
+  int64_t count = 0;
+  PackedBatch batch = Pack(
+      task, options, [&](int64_t number) { return examples.At(first + number); }, count);
+  return {.batch = std::move(batch), .range = {.first = first, .end = first + count}};
+}
+
+EpochRange RangeOfEpochBatch(const TextTask& task, const TextData& data, int64_t first,
+                             const PackingOptions& options) {
+  EpochExamples examples(task, data);
+  const int64_t count = Fill(
+      options, [&](int64_t number) { return examples.LengthAt(first + number); },
+      [](size_t, size_t, int64_t, int32_t) {});
+  return {.first = first, .end = first + count};
 }
 
 }  // namespace lengthwise::tasks

@@ -41,6 +41,25 @@ inline constexpr int32_t kNoTarget = -1;
 PackedBatch PackTrainingBatch(const TextTask& task, const TextData& data, uint64_t step,
                               const PackingOptions& options);
 
+// Where the first example of a step and that of the step after it stand (EpochExamples::At).
+struct EpochRange {
+  int64_t first = 0;
+  int64_t end = 0;
+};
+
+// The same of the examples that stand at `first` and after in the epochs of a data set. Each step
+// begins where the one before it ends, so that no example is left out.
+struct EpochBatch {
+  PackedBatch batch;
+  EpochRange range;
+};
+EpochBatch PackEpochBatch(const TextTask& task, const TextData& data, int64_t first,
+                          const PackingOptions& options);
+
+// The range of that batch alone.
+EpochRange RangeOfEpochBatch(const TextTask& task, const TextData& data, int64_t first,
+                             const PackingOptions& options);
+
 }  // namespace lengthwise::tasks
 
 #endif  // LENGTHWISE_TASKS_PACKING_H_

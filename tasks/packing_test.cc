@@ -134,6 +134,64 @@ TEST_F(PackingTest, IsAFunctionOfSeedAndStep) {
   EXPECT_NE(tokens(5, 3), tokens(6, 3));
 }
 
+class EpochsTest : public PackingTest {
+ protected:
+  static constexpr int64_t kExamples = 100;
+
+  // The examples of epoch `epoch`, from 0, in its order.
+  std::vector<std::vector<int32_t>> Epoch(const TextData& data, int64_t epoch) const {
+    EpochExamples examples(task(), data);
+    std::vector<std::vector<int32_t>> found;
+    for (int64_t place = 0; place < data.examples; ++place) {
+      found.push_back(examples.At(epoch * data.examples + place).tokens);
+    }
+    return found;
+  }
+
+  static std::vector<std::vector<int32_t>> Sorted(std::vector<std::vector<int32_t>> examples) {
+    std::sort(examples.begin(), examples.end());
+    return examples;
+  }
+
+  const TextData set_{.seed = 5, .largest_size = 12, .examples = kExamples};
+};
+
+TEST_F(EpochsTest, EveryEpochHasEachExampleOnce) {
+  const auto first = Epoch(set_, 0), second = Epoch(set_, 1);
+  EXPECT_NE(first, second) << "an order of its own";
+  EXPECT_EQ(Sorted(first), Sorted(second));
+  // The set's examples are those that are drawn with replacement.
+  const auto sorted = Sorted(first);
+  for (uint32_t i = 0; i < 50; ++i) {
+    EXPECT_TRUE(std::binary_search(sorted.begin(), sorted.end(),
+                                   TrainingExample(task(), set_, 3, i).tokens));
+  }
+}
+
+TEST_F(EpochsTest, OneSetSeedIsOneSetInManyOrders) {
+  TextData one = set_, other = set_;
+  other.seed = 6;
+  EXPECT_NE(Sorted(Epoch(one, 0)), Sorted(Epoch(other, 0)));
+  one.set_seed = other.set_seed = 9;
+  EXPECT_NE(Epoch(one, 0), Epoch(other, 0));
+  EXPECT_EQ(Sorted(Epoch(one, 0)), Sorted(Epoch(other, 0)));
+}
+
+TEST_F(EpochsTest, StepsFollowEachOtherWithoutAGap) {
+  EpochExamples examples(task(), set_);
+  int64_t place = 0;
+  while (place < 2 * kExamples) {
+    const EpochBatch step = PackEpochBatch(task(), set_, place, options_);
+    const Unpacked unpacked = Unpack(step.batch);
+    EXPECT_EQ(step.range.first, place);
+    ASSERT_EQ(step.range.end, place + static_cast<int64_t>(unpacked.examples.size()));
+    EXPECT_EQ(RangeOfEpochBatch(task(), set_, place, options_).end, step.range.end);
+    for (const TextExample& example : unpacked.examples) {
+      EXPECT_EQ(example.tokens, examples.At(place++).tokens);
+    }
+  }
+}
+
 TEST_F(PackingTest, ExamplesLongerThanASequenceAreLeftOut) {
   const PackedBatch batch = PackTrainingBatch(task(), data_, 3, {.sequences = 4, .length = 32});
   // 12 hinted digits have 3 * 2 * 13 + 3 tokens; up to 3 digits fit in 32.

@@ -3,9 +3,18 @@
 namespace lengthwise::tasks {
 namespace {
 
+int64_t DrawSize(const TextData& data, random::Stream& stream) {
+  return stream.Between(data.smallest_size, data.largest_size);
+}
+
 TextExample Draw(const TextTask& task, const TextData& data, random::Stream stream) {
-  const int64_t size = stream.Between(data.smallest_size, data.largest_size);
+  const int64_t size = DrawSize(data, stream);
   return task.Sample(size, /*augmented=*/true, stream);
+}
+
+// Of a set's example of this number.
+random::Stream StreamOf(const TextData& data, uint64_t number) {
+  return random::Stream(data.set_seed.value_or(data.seed), random::Purpose::kDataSet, number);
 }
 
 }  // namespace
@@ -14,9 +23,28 @@ TextExample TrainingExample(const TextTask& task, const TextData& data, uint64_t
                             uint32_t index) {
   random::Stream stream(data.seed, random::Purpose::kTrainingSamples, step, index);
   if (data.examples == 0) return Draw(task, data, stream);
-  const int64_t member = stream.Between(0, data.examples - 1);
   return Draw(task, data,
-              random::Stream(data.seed, random::Purpose::kDataSet, static_cast<uint64_t>(member)));
+              StreamOf(data, static_cast<uint64_t>(stream.Between(0, data.examples - 1))));
+}
+
+TextExample EpochExamples::At(int64_t place) {
+  return Draw(task_, data_, StreamOf(data_, NumberAt(place)));
+}
+
+size_t EpochExamples::LengthAt(int64_t place) {
+  if (!task_.has_fixed_lengths()) return At(place).tokens.size();
+  random::Stream stream = StreamOf(data_, NumberAt(place));
+  return static_cast<size_t>(task_.LongestExample(DrawSize(data_, stream)));
+}
+
+uint64_t EpochExamples::NumberAt(int64_t place) {
+  const int64_t epoch = place / data_.examples;
+  if (epoch != epoch_) {
+    order_.emplace(data_.seed, random::Purpose::kExampleOrder, static_cast<uint64_t>(epoch),
+                   static_cast<uint64_t>(data_.examples));
+    epoch_ = epoch;
+  }
+  return (*order_)(static_cast<uint64_t>(place % data_.examples));
 }
 
 int64_t LongestTraining(const TextTask& task, int64_t largest_size, int64_t packed,

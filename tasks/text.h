@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "random/permutation.h"
 #include "random/stream.h"
 #include "tasks/task.h"
 
@@ -56,6 +57,9 @@ class TextTask : public Task {
   // Tokens of the longest example of `size` without augmentation.
   virtual int64_t LongestExample(int64_t size) const = 0;
 
+  // Whether every training example of a size has LongestExample(size) tokens.
+  virtual bool has_fixed_lengths() const { return false; }
+
   // Whether training examples are augmented, which makes them longer.
   virtual bool augments() const { return false; }
 
@@ -77,14 +81,39 @@ struct TextData {
   // Sizes are uniform, both ends included.
   int64_t smallest_size = 1;
   int64_t largest_size = 1;
-  // Number of different examples, below 2^32, drawn from with replacement; 0: a new one every time.
-  // A set is its seed and size: nothing is stored.
+  // Number of different examples, below 2^32; 0: a new one every time. A set is its seed and size:
+  // nothing is stored.
   int64_t examples = 0;
+  // Seed of the set. Where it is given, `seed` decides the order of its examples alone.
+  std::optional<uint64_t> set_seed = std::nullopt;
 };
 
-// Example `index` of the training step `step`: a function of (data, step, index) alone.
+// Example `index` of the training step `step`, a set's drawn with replacement: a function of (data,
+// step, index) alone.
 TextExample TrainingExample(const TextTask& task, const TextData& data, uint64_t step,
                             uint32_t index);
+
+// A set's examples in epochs: each once in every epoch, and every epoch in an order of its own,
+// from `data.seed`. Not thread-safe; the task outlives it.
+class EpochExamples {
+ public:
+  EpochExamples(const TextTask& task, const TextData& data) : task_(task), data_(data) {}
+
+  // The example at a place of the epochs, one behind the other: place 0 is the first of the first
+  // epoch, place data.examples the first of the second.
+  TextExample At(int64_t place);
+  // Its tokens, for less than it costs to make it where the task has fixed lengths.
+  size_t LengthAt(int64_t place);
+
+ private:
+  // The number of the example in the set.
+  uint64_t NumberAt(int64_t place);
+
+  const TextTask& task_;
+  const TextData data_;
+  int64_t epoch_ = -1;  // of order_
+  std::optional<random::Permutation> order_;
+};
 
 // Tokens of the longest sequence in a step that packs examples up to `largest_size` into sequences
 // of `packed` tokens (packing.h).

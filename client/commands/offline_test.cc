@@ -102,6 +102,24 @@ TEST_F(CommandsTest, EtAlDoesNotEndASentence) {
   EXPECT_THAT(out_, HasSubstr("decimal_addition                 Zhou et al. 2024, "));
 }
 
+TEST_F(CommandsTest, ValidateShowsWhatItFilledIn) {
+  const std::string path = File("code.yaml",
+                                "{name: e, protocol: latin_square, compatibility: reference_code, "
+                                "encodings: [rope, {name: none, causal: true, label: c_nope}]}");
+  EXPECT_EQ(Run({"validate", path}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("is valid, 30 trials in 2 packs\n"
+                              "network layerwise_encoder with encoding rope: "
+                              "attention_biases none\n"
+                              "network layerwise_encoder with encoding c_nope: "
+                              "attention_biases none, temperature 0.01\n"));
+  EXPECT_EQ(Run({"validate", path, "--resolved"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("\"network_overrides\": ["));
+  EXPECT_THAT(out_, HasSubstr("\"batch_size\": 128"));
+  const std::string resolved = out_;
+  EXPECT_EQ(Run({"validate", File("resolved.json", resolved), "--resolved"}), kSuccess);
+  EXPECT_EQ(out_, resolved);
+}
+
 TEST_F(CommandsTest, ValidatesWithoutAServer) {
   EXPECT_EQ(Run({"validate", File("e.yaml", kSpecification), "--server", "x"}), kUsage);
   EXPECT_EQ(Run({"validate", File("e.yaml", kSpecification)}), kSuccess);

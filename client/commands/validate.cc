@@ -1,25 +1,57 @@
 // `lengthwise validate SPEC`: the server's answer without a server.
 #include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "catalogue/entry.h"
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
+#include "client/rendering/message_json.h"
+#include "specification/component_parameters.h"
 
 namespace lengthwise::client {
+namespace {
+
+// Networks that differ by encoding: "network encoder with encoding rope: dropout 0.1".
+void WriteOverrides(const specification::Grid& grid, std::ostream& out) {
+  for (const v1::NetworkOverride& one : grid.specification.network_overrides()) {
+    std::vector<std::string> values;
+    const catalogue::Parameters parameters = specification::ParametersOf(one.network());
+    for (const auto& [name, value] : parameters.values()) {
+      values.push_back(absl::StrCat(name, " ", catalogue::FormatValue(value)));
+    }
+    out << "network " << one.network().label() << " with encoding " << one.encoding() << ": "
+        << absl::StrJoin(values, ", ") << "\n";
+  }
+}
+
+}  // namespace
 
 void AddValidate(CLI::App& app, Program& program) {
   auto path = std::make_shared<std::string>();
+  auto resolved = std::make_shared<bool>(false);
   CLI::App* command = program.AddCommand(
       app, "validate", "Checks a specification and names every mistake", kOfflineGroup,
-      "lengthwise validate experiments/quickstart.yaml", [&program, path]() -> absl::StatusOr<int> {
+      "lengthwise validate experiments/quickstart.yaml",
+      [&program, path, resolved]() -> absl::StatusOr<int> {
         auto text = ReadSpecification(*path);
         if (!text.ok()) return text.status();
         auto grid = ResolveFile(*path, *text);
         if (!grid.ok()) return grid.status();
+        if (*resolved) {
+          auto json = MessageJson(grid->specification, /*indented=*/true);
+          if (!json.ok()) return json.status();
+          program.out() << *json;
+          return kSuccess;
+        }
         if (program.output_is_table()) {
           const std::string ready = ReadySpecification(*path);
           program.out() << "OK: " << (ready.empty() ? *path : ready) << " is valid, "
                         << DescribeGrid(*grid) << "\n";
+          WriteOverrides(*grid, program.out());
           return kSuccess;
         }
         Records records{.columns = {"trial", "pack"}};
@@ -35,6 +67,9 @@ void AddValidate(CLI::App& app, Program& program) {
                    "JSON from standard input; or an installed specification (quickstart)")
       ->required()
       ->type_name("");
+  command->add_flag("--resolved", *resolved,
+                    "Prints the specification with every default filled in, as JSON, which is a "
+                    "specification, too");
   program.AddOutputOption(command);
 }
 

@@ -15,8 +15,9 @@ namespace lengthwise::models {
 // token is written in its place and nothing is copied again. Not thread-safe.
 class AttentionCache {
  public:
-  // `encoding` is causal (MakeCausal) and outlives the cache; `positions` [P, T] are those of the
-  // tokens. `like` has the type and device of the features, which are `d_model` wide.
+  // `encoding` is causal (MakeCausal), or the tokens of the first call see each other; it outlives
+  // the cache. `positions` [P, T] are those of the tokens. `like` has the type and device of the
+  // features, which are `d_model` wide.
   AttentionCache(const Encoding& encoding, int64_t block, int64_t heads, int64_t d_model,
                  int64_t sequences, const at::Tensor& positions, const at::Tensor& like);
 

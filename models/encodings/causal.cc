@@ -9,13 +9,28 @@
 namespace lengthwise::models {
 namespace {
 
-// [n, n]: 0 where row i may see column j, minus infinity elsewhere.
-at::Tensor Mask(int64_t n, const at::TensorOptions& options) {
+// [n, n]: 0 where row i may see column j, `hidden` elsewhere. The first `prompt` columns are seen
+// by all rows.
+at::Tensor Mask(int64_t n, int64_t prompt, double hidden, const at::TensorOptions& options) {
   const at::Tensor places = at::arange(n, options.dtype(at::kLong));
   return at::zeros({n, n}, options)
-      .masked_fill(places.unsqueeze(0).gt(places.unsqueeze(1)),
-                   -std::numeric_limits<double>::infinity());
+      .masked_fill(
+          places.unsqueeze(0).gt(places.unsqueeze(1)).logical_and(places.unsqueeze(0).ge(prompt)),
+          hidden);
 }
+
+// `term`, which may be undefined, and minus infinity where a query must not look.
+at::Tensor WithMask(const at::Tensor& term, const at::Tensor& queries, int64_t prompt) {
+  const int64_t n = queries.size(-2);
+  const at::Tensor mask =
+      Mask(n, prompt, -std::numeric_limits<double>::infinity(), queries.options())
+          .view({1, 1, 1, n, n});
+  return term.defined() ? term.add(mask) : mask;
+}
+
+// What the fused kernels add to the logits of hidden keys. They subtract maxima, and the difference
+// of two infinities is not a number; e to this power is 0 in float32.
+constexpr double kHidden = -1e30;
 
 class Causal : public Encoding {
  public:
@@ -32,10 +47,8 @@ class Causal : public Encoding {
 
   at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        const at::Tensor& queries, const at::Tensor& keys) const override {
-    const int64_t n = queries.size(-2);
-    const at::Tensor mask = Mask(n, queries.options()).view({1, 1, 1, n, n});
-    const at::Tensor term = inner_->LogitTerm(parameters, block, positions, queries, keys);
-    return term.defined() ? term.add(mask) : mask;
+    return WithMask(inner_->LogitTerm(parameters, block, positions, queries, keys), queries,
+                    /*prompt=*/0);
   }
 
   AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
@@ -56,6 +69,25 @@ class Causal : public Encoding {
 };
 
 }  // namespace
+
+at::Tensor PromptMasked::LogitTerm(const ParameterSet& parameters, int64_t block,
+                                   const at::Tensor& positions, const at::Tensor& queries,
+                                   const at::Tensor& keys) const {
+  return WithMask(inner_.LogitTerm(parameters, block, positions, queries, keys), queries, prompt_);
+}
+
+AttentionTerms PromptMasked::Terms(const ParameterSet& parameters, int64_t block,
+                                   const at::Tensor& positions, int64_t first,
+                                   int64_t count) const {
+  const int64_t n = positions.size(1);
+  AttentionTerms terms = inner_.Terms(parameters, block, positions, first, count);
+  const at::Tensor mask = Mask(n, prompt_, kHidden, parameters[0].options().requires_grad(false))
+                              .narrow(0, first, count)
+                              .view({1, 1, count, n});
+  terms.additive =
+      terms.additive.defined() ? terms.additive.add(mask) : mask.expand({1, heads_, count, n});
+  return terms;
+}
 
 std::unique_ptr<Encoding> MakeCausal(std::unique_ptr<Encoding> inner) {
   return std::make_unique<Causal>(std::move(inner));

@@ -14,6 +14,36 @@ namespace lengthwise::models {
 // Everything else is `inner`'s.
 std::unique_ptr<Encoding> MakeCausal(std::unique_ptr<Encoding> inner);
 
+// The same for examples that begin with a prompt of `prompt` tokens, which see each other whichever
+// comes first (a prefix language model). Cheap: made for a group of examples, of an encoding that
+// outlives it.
+class PromptMasked : public Encoding {
+ public:
+  PromptMasked(const Encoding& inner, int64_t heads, int64_t prompt)
+      : inner_(inner), heads_(heads), prompt_(prompt) {}
+
+  at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
+                           const at::Tensor& positions) const override {
+    return inner_.EmbeddingTerm(parameters, block, positions);
+  }
+  void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const override {
+    inner_.Rotate(positions, queries, keys);
+  }
+  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       const at::Tensor& queries, const at::Tensor& keys) const override;
+  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       int64_t first, int64_t count) const override;
+  int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
+    return inner_.RowsAtOnce(members, tokens);
+  }
+  bool SameInEveryBlock() const override { return inner_.SameInEveryBlock(); }
+
+ private:
+  const Encoding& inner_;
+  const int64_t heads_;
+  const int64_t prompt_;
+};
+
 }  // namespace lengthwise::models
 
 #endif  // LENGTHWISE_MODELS_ENCODINGS_CAUSAL_H_

@@ -50,6 +50,8 @@ class Rope : public Encoding {
 
 std::unique_ptr<Encoding> CreateRope(const catalogue::Parameters& parameters,
                                      const EncodingShape& shape, ParameterLayout& layout) {
+  // A head's queries and keys are turned alike, which changes no logit.
+  if (parameters.String("turned_by") == "heads") return std::make_unique<Encoding>();
   return std::make_unique<Rope>(shape.HeadSize());
 }
 

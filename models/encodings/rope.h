@@ -16,7 +16,7 @@ struct EncodingShape;
 
 const EncodingEntry& RopeEntry();
 
-// d_model / heads must be even.
+// d_model / heads must be even. Of the parameters it reads "turned_by" alone.
 std::unique_ptr<Encoding> CreateRope(const catalogue::Parameters& parameters,
                                      const EncodingShape& shape, ParameterLayout& layout);
 

@@ -21,6 +21,13 @@ void Check(const catalogue::Parameters& parameters, const EncodingContext& conte
 std::vector<catalogue::ParameterEntry> RopeParameters() {
   std::vector<catalogue::ParameterEntry> parameters = PositionParameters();
   parameters.push_back(DrawsParameter());
+  parameters.push_back(
+      {.name = "turned_by",
+       .default_value = std::string("tokens"),
+       .documentation = "What turns queries and keys: the position of their \"tokens\" or, as in "
+                        "the released code of positional attention, the number of their "
+                        "\"heads\", which changes no logit.",
+       .allowed = {"tokens", "heads"}});
   return parameters;
 }
 

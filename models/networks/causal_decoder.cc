@@ -99,6 +99,7 @@ class CausalDecoder : public LanguageModel {
         gelu_(parameters.String("gelu") == "tanh" ? Gelu::kTanh : Gelu::kExact),
         tied_(parameters.Bool("tied")),
         dropout_rate_(parameters.Double("dropout")),
+        whole_prompts_(parameters.String("prompt_attention") == "bidirectional"),
         recompute_activations_(parameters.Bool("recompute_activations")) {
     const int64_t d_ff = parameters.Int("d_ff") == 0 ? 4 * d_model_ : parameters.Int("d_ff");
     const Initializer normal = {.kind = Initializer::Kind::kNormal,
@@ -112,7 +113,9 @@ class CausalDecoder : public LanguageModel {
     if (!tied_) output_ = layout.Add("output", {d_model_, shape.vocabulary}, normal);
   }
 
-  // Of causal attention.
+  bool whole_prompts() const { return whole_prompts_; }
+
+  // Of causal attention, unless prompts attend to themselves whole.
   void set_encoding(std::unique_ptr<Encoding> encoding) { encoding_ = std::move(encoding); }
 
   at::Tensor Forward(const ParameterSet& parameters, const ExampleGroups& examples,
@@ -229,6 +232,12 @@ class CausalDecoder : public LanguageModel {
     std::vector<AttentionTerms> terms;
   };
 
+  // Calls `use` with the encoding and the mask of a group's attention.
+  template <typename Use>
+  auto WithEncodingOf(const ExampleGroups::Group& group, Use use) const {
+    return whole_prompts_ ? use(PromptMasked(*encoding_, heads_, group.prompt)) : use(*encoding_);
+  }
+
   // Empty unless each block would ask for the same: then once is enough.
   std::vector<AttentionTerms> TermsOfAllBlocks(const ParameterSet& parameters, const Step& step,
                                                const Capture* capture) const {
@@ -245,8 +254,10 @@ class CausalDecoder : public LanguageModel {
           encoding_->RowsAtOnce(members, group.length) < group.length) {
         return {};
       }
-      terms.push_back(encoding_->Terms(parameters, 0, OfGroup(step.positions.select(1, 0), group),
-                                       0, group.length));
+      const at::Tensor positions = OfGroup(step.positions.select(1, 0), group);
+      terms.push_back(WithEncodingOf(group, [&](const Encoding& encoding) {
+        return encoding.Terms(parameters, 0, positions, 0, group.length);
+      }));
     }
     return terms;
   }
@@ -269,10 +280,14 @@ class CausalDecoder : public LanguageModel {
     AttentionMaps maps;
     std::vector<at::Tensor> parts = Split(qkv, step.groups);
     for (size_t g = 0; g < parts.size(); ++g) {
-      parts[g] = step.terms.empty()
-                     ? Attend(*encoding_, parameters, static_cast<int64_t>(b), heads_,
-                              OfGroup(positions, step.groups[g]), parts[g], keep ? &maps : nullptr)
-                     : FusedAttention(parts[g], heads_, step.terms[g]);
+      if (!step.terms.empty()) {
+        parts[g] = FusedAttention(parts[g], heads_, step.terms[g]);
+        continue;
+      }
+      parts[g] = WithEncodingOf(step.groups[g], [&](const Encoding& encoding) {
+        return Attend(encoding, parameters, static_cast<int64_t>(b), heads_,
+                      OfGroup(positions, step.groups[g]), parts[g], keep ? &maps : nullptr);
+      });
     }
     if (keep) {
       capture->attention_logits.push_back(maps.logits);
@@ -312,6 +327,7 @@ class CausalDecoder : public LanguageModel {
   Gelu gelu_;
   bool tied_;
   double dropout_rate_;
+  bool whole_prompts_;
   bool recompute_activations_;
   ParameterId embedding_ = 0;
   std::vector<Block> blocks_;
@@ -339,10 +355,11 @@ absl::StatusOr<std::unique_ptr<LanguageModel>> CreateCausalDecoder(
                                  {.blocks = parameters.Int("blocks"),
                                   .heads = parameters.Int("heads"),
                                   .d_model = parameters.Int("d_model"),
-                                  .causal = true},
+                                  .causal = !decoder->whole_prompts()},
                                  layout);
   if (!encoding.ok()) return encoding.status();
-  decoder->set_encoding(MakeCausal(*std::move(encoding)));
+  decoder->set_encoding(decoder->whole_prompts() ? *std::move(encoding)
+                                                 : MakeCausal(*std::move(encoding)));
   return decoder;
 }
 

@@ -49,6 +49,13 @@ const NetworkEntry& CausalDecoderEntry() {
                               "and of what attention and feed-forward layers add.",
              .minimum = 0,
              .maximum = 0.95},
+            {.name = "prompt_attention",
+             .default_value = std::string("causal"),
+             .documentation =
+                 "What the tokens of a prompt see: those before them (\"causal\"), or all of the "
+                 "prompt (\"bidirectional\"), as in a prefix language model (section E.2), whose "
+                 "loss counts answers alone: training.packing.answers_only.",
+             .allowed = {"causal", "bidirectional"}},
             {.name = "recompute_activations",
              .default_value = false,
              .documentation =

@@ -28,6 +28,8 @@ struct ExampleGroups {
     int64_t length = 0;  // tokens of each
     // Which of the positions that are given is that of their first tokens.
     int64_t first_position = 0;
+    // Tokens of each example's prompt, for models whose prompts attend to themselves whole.
+    int64_t prompt = 0;
   };
   // int64 [P, N]: the groups one behind the other, each [examples, length] row-major.
   at::Tensor tokens;
@@ -64,8 +66,9 @@ class LanguageModel {
                                                        const at::Tensor& positions) const = 0;
 
   // Shows `tokens`, int64 [P, B, k], the next k of each sequence, and returns the logits of the
-  // token behind the last of them, [P, B, V]. Not differentiable. What a sequence is told does not
-  // depend on the others or on k, but for the rounding of kernels that depends on a batch's size.
+  // token behind the last of them, [P, B, V]. Not differentiable. The first call shows the prompts
+  // whole where the model attends to them so. Otherwise what a sequence is told does not depend on
+  // the others or on k, but for the rounding of kernels that depends on a batch's size.
   virtual at::Tensor Decode(const ParameterSet& parameters, const at::Tensor& tokens,
                             DecodingCache& cache) const = 0;
 };

@@ -76,10 +76,13 @@ class Decoder {
   const at::Tensor& positions() const { return positions_; }
 
   // Logits [P, B, n, V] of sequences [P, B, n].
-  at::Tensor Forward(const at::Tensor& sequences, const DropoutNumbers* dropout = nullptr) const {
+  at::Tensor Forward(const at::Tensor& sequences, const DropoutNumbers* dropout = nullptr,
+                     int64_t prompt = 0) const {
     const int64_t count = sequences.size(1), length = sequences.size(2);
     return model_
-        ->Forward(parameters(), {.tokens = sequences.flatten(1, 2), .groups = {{count, length}}},
+        ->Forward(parameters(),
+                  {.tokens = sequences.flatten(1, 2),
+                   .groups = {{.examples = count, .length = length, .prompt = prompt}}},
                   positions_, dropout, nullptr)
         .unflatten(1, {count, length});
   }
@@ -110,6 +113,73 @@ double LargestDifference(const at::Tensor& a, const at::Tensor& b) {
 double Tolerance(at::ScalarType dtype) { return dtype == at::kDouble ? 1e-12 : 2e-5; }
 
 class LanguageModelTest : public testing::TestWithParam<EncodingCase> {};
+
+catalogue::Parameters WholePrompts() {
+  catalogue::Parameters network;
+  network.Set("prompt_attention", std::string("bidirectional"));
+  return network;
+}
+
+TEST_P(LanguageModelTest, APromptSeesItselfWholeAndNothingBehindIt) {
+  constexpr int64_t kPrompt = 4;
+  const Decoder decoder(GetParam(), at::kDouble, {1}, WholePrompts());
+  const at::Tensor sequences = Tokens(1, 1, 2, 9);
+  const auto with_changed = [&](int64_t token) {
+    at::Tensor changed = sequences.clone();
+    changed.select(2, token).add_(1).remainder_(kVocabulary);
+    return decoder.Forward(changed, nullptr, kPrompt);
+  };
+  const at::Tensor before = decoder.Forward(sequences, nullptr, kPrompt);
+  const auto differs = [&](const at::Tensor& after, int64_t token) {
+    return LargestDifference(before.select(2, token), after.select(2, token)) > 1e-9;
+  };
+  const at::Tensor prompt = with_changed(kPrompt - 1), answer = with_changed(6);
+  for (int64_t token = 0; token < 9; ++token) {
+    EXPECT_TRUE(differs(prompt, token)) << token;
+    EXPECT_EQ(differs(answer, token), token >= 6) << token;
+  }
+}
+
+// The fused kernels' mask against the formula's, and the cache against both.
+TEST_P(LanguageModelTest, WholePromptsAreDecodedAsTheyAreTrained) {
+  constexpr int64_t kPrompt = 5;
+  const Decoder fused(GetParam(), at::kFloat, {1, 2}, WholePrompts());
+  const Decoder plain(GetParam(), at::kDouble, {1, 2}, WholePrompts());
+  const at::Tensor sequences = Tokens(4, 2, 3, 9);
+  const at::Tensor expected = plain.Forward(sequences, nullptr, kPrompt);
+  EXPECT_LT(LargestDifference(fused.Forward(sequences, nullptr, kPrompt).to(at::kDouble), expected),
+            1e-4);
+  for (const Decoder* decoder : {&fused, &plain}) {
+    const auto cache =
+        decoder->model().StartDecoding(decoder->parameters(), 3, decoder->positions());
+    int64_t seen = 0;
+    for (const int64_t count : {kPrompt, int64_t{1}, int64_t{1}, int64_t{2}}) {
+      const at::Tensor logits =
+          decoder->model().Decode(decoder->parameters(), sequences.narrow(2, seen, count), *cache);
+      seen += count;
+      EXPECT_LT(LargestDifference(logits.to(at::kDouble), expected.select(2, seen - 1)), 1e-4)
+          << seen;
+    }
+  }
+}
+
+TEST_P(LanguageModelTest, GradientsOfWholePromptsAreThoseOfTheFormula) {
+  constexpr int64_t kPrompt = 5;
+  const at::Tensor sequences = Tokens(4, 1, 3, 9);
+  std::vector<at::Tensor> gradients;
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    Decoder decoder(GetParam(), dtype, {1}, WholePrompts());
+    decoder.arena().ZeroGradients();
+    decoder.Forward(sequences, nullptr, kPrompt)
+        .narrow(2, kPrompt - 1, 4)
+        .square()
+        .sum()
+        .backward();
+    gradients.push_back(decoder.arena().gradients().to(at::kDouble));
+  }
+  EXPECT_LT(LargestDifference(gradients[0], gradients[1]),
+            1e-3 * gradients[1].abs().max().item<double>());
+}
 
 TEST_P(LanguageModelTest, ATokenSeesItselfAndThoseBeforeItAlone) {
   const Decoder decoder(GetParam(), at::kDouble, {1});

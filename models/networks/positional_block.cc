@@ -54,7 +54,11 @@ PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const 
   const int64_t d_ff = parameters.Int("d_ff") == 0 ? d : parameters.Int("d_ff");
   const int64_t d_k = (source_ == AttentionSource::kPositions ? 0 : d) +
                       (source_ == AttentionSource::kInput ? 0 : vector_size);
-  if (rotary_ != Rotary::kNone) rope_ = CreateRope({}, {.head_size = d_k}, layout);
+  if (rotary_ != Rotary::kNone) {
+    catalogue::Parameters by_positions;  // which Rotate makes of heads' numbers, too
+    by_positions.Set("turned_by", std::string("tokens"));
+    rope_ = CreateRope(by_positions, {.head_size = d_k}, layout);
+  }
   scale_ = parameters.Bool("scaled") ? 1 / std::sqrt(static_cast<double>(d_k)) : 1;
   const Initializer queries_and_keys = Xavier(d_k, 2 * heads_ * d_k);
   const std::string attention = prefix + "attention.";

@@ -171,6 +171,8 @@ def protocol_remarks(comparison: Comparison) -> list[str]:
         remarks.append(f"The paper leaves open: {'; '.join(parts)}.")
     for substitute in found.substitutes:
         remarks.append(f"Never the paper's: {substitute.what}: {substitute.here} (paper: {substitute.published}).")
+    for substitute, name in found.brought:
+        remarks.append(f"As the experiment says: {substitute.what} of {name} (paper: {substitute.published}).")
     if found.outside:
         remarks.append(f"Not in the table: {'; '.join(found.outside)}.")
     for followed in ("text", "code"):
@@ -178,7 +180,26 @@ def protocol_remarks(comparison: Comparison) -> list[str]:
         if known:
             as_in = "in the text" if followed == "text" else "in the code"
             remarks.append(f"The released code, where the trials here are as {as_in}: {'; '.join(known)}.")
+    columns = _columns_run_by_code(comparison)
+    parts = [
+        f"as the {'released code' if which == 'code' else 'text'} has them, "
+        + ", ".join(column.label for column in table.columns if columns.get(column.key) == which)
+        for which in ("code", "text")
+        if which in columns.values()
+    ]
+    if parts:
+        remarks.append(f"Columns where the two differ: {'; '.join(parts)}.")
     return remarks
+
+
+def _columns_run_by_code(comparison: Comparison) -> dict[str, str]:
+    """By the key of a column that was run: whether its trials are as in the "text" or as in the "code"."""
+    columns = comparison.table.columns_by_code(comparison.specification)
+    return {
+        column.key: columns[column.key]
+        for c, column in enumerate(comparison.table.columns)
+        if column.key in columns and comparison.cells and comparison.column_was_run(c)
+    }
 
 
 def _signed(value: float) -> str:
@@ -373,10 +394,14 @@ def as_dictionary(comparison: Comparison) -> dict[str, object]:
         "substitutes": [
             {"what": one.what, "here": one.here, "published": one.published} for one in found.substitutes
         ],
+        "brought": [
+            {"what": one.what, "here": name, "published": one.published} for one, name in found.brought
+        ],
         "not_in_table": found.outside,
         "released_code": [
             {"code": one.code, "here": one.followed(comparison.specification)} for one in table.released_code
         ],
+        "columns_by_code": _columns_run_by_code(comparison),
         "gains": [
             {
                 "what": one.published.what,

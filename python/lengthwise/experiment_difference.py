@@ -36,6 +36,14 @@ def _components(axis: str, components: Iterable[Component], others: Iterable[Com
     return fields
 
 
+def _overrides(one: Specification) -> dict[str, str]:
+    return {
+        f"networks.{override.network.label}.{name} with {override.encoding}": format_parameter(override.network, name)
+        for override in one.network_overrides
+        for name in override.network.parameters
+    }
+
+
 def _seeds(seeds: Sequence[int]) -> str:
     if len(seeds) <= 8:
         return ", ".join(map(str, seeds))
@@ -51,6 +59,7 @@ def _fields(one: Specification, other: Specification) -> dict[str, str]:
         **_components("tasks", one.tasks, other.tasks),
         **_components("networks", one.networks, other.networks),
         **_components("encodings", one.encodings, other.encodings),
+        **_overrides(one),
         **_set("training", one.training),
         **_set("evaluation", one.evaluation),
         "learning_rates": ", ".join(map(format_exact, one.learning_rates)),

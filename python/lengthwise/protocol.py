@@ -38,6 +38,8 @@ _IGNORED = {
 _NAMES = {
     "training.steps": "steps",
     "training.examples": "training examples",
+    "training.without_replacement": "examples without replacement",
+    "training.data_set_seed": "data sets",
     "training.batch_size": "batch size",
     "training.lengths": "training lengths",
     "training.packing.tokens": "tokens of a sequence",
@@ -99,6 +101,8 @@ class ProtocolComparison:
     outside: list[str] = field(default_factory=list)
     # What stands here for something of the paper's that nobody else can have.
     substitutes: list[Substitute] = field(default_factory=list)
+    # What the experiment brings in place of such a thing, by its name: "people.json". Only its author can know what it is.
+    brought: list[tuple[Substitute, str]] = field(default_factory=list)
 
 
 def resolve(connection: Connection, specification: Mapping[str, Any] | str) -> Specification:
@@ -135,7 +139,7 @@ def flatten(path: str, message: Message, ignored: Collection[str] = _IGNORED) ->
     for descriptor in message.DESCRIPTOR.fields:
         name = f"{path}.{descriptor.name}"
         value = getattr(message, descriptor.name)
-        if name in ignored:
+        if name in ignored or (name == "training.data_set_seed" and not message.HasField(descriptor.name)):
             continue
         if isinstance(value, Component):
             fields[name] = value.name
@@ -238,18 +242,28 @@ class _Comparison:
         self._networks()
         self._encodings()
         self._seeds()
-        self.result.substitutes = [one for one in self.table.substitutes if not self._provided(one)]
+        for one in self.table.substitutes:
+            brought = self._brought(one)
+            if brought:
+                self.result.brought.append((one, brought))
+            else:
+                self.result.substitutes.append(one)
         self.result.differences.sort(key=lambda difference: _rank(difference.path))
         self.result.open_fields.sort(key=lambda open_field: _rank(open_field.path))
         return self.result
 
-    def _provided(self, substitute: Substitute) -> bool:
-        """Whether the experiment has the real thing, as its tasks say."""
+    def _brought(self, substitute: Substitute) -> str:
+        """What all of the experiment's tasks name in the place of a substitute; empty where one names nothing."""
         name = substitute.unless_task_has
-        return bool(name) and all(parameter_of(task, name) for task in self.here.tasks)
+        named = [parameter_of(task, name) if name else None for task in self.here.tasks]
+        return ", ".join(dict.fromkeys(map(str, named))) if all(named) else ""
 
     def _fields(self) -> None:
         here, paper = (flatten("training", one.training) for one in (self.here, self.paper))
+        for fields, one in ((here, self.here.training), (paper, self.paper.training)):
+            # Its value says nothing, as that of other seeds.
+            if one.examples > 0:
+                fields["training.data_set_seed"] = "one for all trials" if one.HasField("data_set_seed") else "by data seed"
         # What a measurement of time has nothing to do with.
         if not self.table.is_time:
             here.update(flatten("evaluation", self.here.evaluation))
@@ -282,10 +296,13 @@ class _Comparison:
         elif outside:
             self.result.outside.append(f"{axis if len(outside) > 1 else axis[:-1]} {labels}")
 
-    def _parameters(self, axis: str, what: str, here: Component, paper: Component, ignored: Iterable[str] = ()) -> None:
+    def _parameters(
+        self, axis: str, what: str, here: Component, paper: Component, ignored: Iterable[str] = (), where: str = ""
+    ) -> None:
         for name in sorted(paper.parameters):
             if name not in ignored and name in here.parameters:
-                self.add(f"{axis}.{name}", format_parameter(here, name), format_parameter(paper, name), f"{what} {name}")
+                values = format_parameter(here, name), format_parameter(paper, name)
+                self.add(f"{axis}.{name}", *values, f"{what} {name}{where}")
 
     def _tasks(self) -> None:
         in_table = {row.task for row in self.table.rows}
@@ -294,7 +311,9 @@ class _Comparison:
         for task in self.here.tasks:
             for paper in self.paper.tasks:
                 if task.name == paper.name and task.name in in_table:
-                    self._parameters("tasks", "task", task, paper)
+                    # What a task brings in the place of a substitute is told apart.
+                    brought = {one.unless_task_has for one in self.table.substitutes}
+                    self._parameters("tasks", "task", task, paper, brought)
 
     def _rows_of(self, network: Component) -> list[PublishedRow]:
         return [row for row in self.table.rows if row.matches_network(network)]
@@ -318,6 +337,9 @@ class _Comparison:
             paper = _nearest(network, self.paper.networks, ignored)
             what = f"network {network.label or network.name}" if len(compared) > 1 else "network"
             self._parameters("networks", what, network, paper, ignored)
+            for one in self.here.network_overrides:
+                if one.network.label == network.label:
+                    self._parameters("networks", what, one.network, paper, ignored, f" with encoding {one.encoding}")
         if inside:
             self._outside("networks", [network for network in self.here.networks if network not in inside], ())
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,19 @@ def parameter_of(component: Component, name: str) -> Parameter | None:
     if kind == "bool_value":
         return value.bool_value
     return value.number_value if kind == "number_value" else value.string_value
+
+
+def network_with(
+    specification: specification_pb2.ExperimentSpecification, network: Component, encoding: Component
+) -> Component:
+    """The network as the trials with the encoding have it, of a resolved specification."""
+    changed = Component()
+    changed.CopyFrom(network)
+    for one in specification.network_overrides:
+        if (one.network.label, one.encoding) == (network.label, encoding.label):
+            for name, value in one.network.parameters.items():
+                changed.parameters[name].CopyFrom(value)
+    return changed
 
 
 def _has(component: Component, wanted: Mapping[str, Parameter]) -> bool:
@@ -137,24 +151,35 @@ class CodeDifference:
     code: str
     # What is done here: "text", "code", or "choice": as the specification's `compatibility` says.
     here: str
-    # Fields ("training.batch_size"), components ("encodings") and their parameters ("networks.temperature") with which a
-    # specification does as the code.
+    # Fields ("training.batch_size"), components ("encodings") and their parameters ("networks.temperature") with which the
+    # trials of a task, a network and an encoding do as the code.
     code_if: Mapping[str, Parameter] | None = None
+    # Keys of the columns that it is about, where it is not about all.
+    columns: Sequence[str] = ()
 
-    def followed(self, specification: specification_pb2.ExperimentSpecification) -> str:
-        """ "text" or "code"."""
+    def followed(
+        self, specification: specification_pb2.ExperimentSpecification, column: PublishedColumn | None = None
+    ) -> str:
+        """ "text" or "code": what the trials have, or those of one column."""
 
-        def has(path: str, value: Parameter) -> bool:
+        def has(trial: Mapping[str, Component], path: str, value: Parameter) -> bool:
             axis, _, name = path.partition(".")
+            if axis in trial:
+                return (parameter_of(trial[axis], name) if name else trial[axis].name) == value
             field = getattr(specification, axis)
-            if axis in ("tasks", "networks", "encodings"):
-                return any((parameter_of(one, name) if name else one.name) == value for one in field)
             return bool(getattr(field, name) == value if name else list(field) == [value])
 
         if self.here == "choice":
             return "code" if specification.compatibility == "reference_code" else "text"
-        if self.code_if and all(has(path, value) for path, value in self.code_if.items()):
-            return "code"
+        if self.code_if:
+            for task, network, encoding in itertools.product(
+                specification.tasks, specification.networks, specification.encodings
+            ):
+                network = network_with(specification, network, encoding)
+                trial = {"tasks": task, "networks": network, "encodings": encoding}
+                of_column = column is None or column.matches(network, encoding)
+                if of_column and all(has(trial, path, value) for path, value in self.code_if.items()):
+                    return "code"
         return self.here
 
 
@@ -203,6 +228,15 @@ class PublishedTable:
 
     def quantity_of(self, row: int) -> Quantity:
         return self.rows[row].quantity or self.quantity
+
+    def columns_by_code(self, specification: specification_pb2.ExperimentSpecification) -> dict[str, str]:
+        """By the keys of columns that the released code treats otherwise: which the trials are as, "text" or "code"."""
+        found: dict[str, str] = {}
+        for difference in self.released_code:
+            for column in self.columns:
+                if column.key in difference.columns:
+                    found[column.key] = difference.followed(specification, column)
+        return found
 
     @property
     def quantities(self) -> set[Quantity]:
@@ -263,9 +297,11 @@ def parse(name: str, text: str) -> PublishedTable:
                     raise ValueError(f'a cell names "{key}", which is not in the table')
             cells[rows[cell["row"]], columns[cell["column"]]] = PublishedValue(float(cell["value"]), cell.get("std"))
         gains = [PublishedGain(**gain) for gain in file.get("gains", [])]
-        for key in [key for gain in gains for key in (*gain.of, *gain.less)]:
+        released_code = [CodeDifference(**one) for one in file.get("released_code", [])]
+        named = [("gain", key) for gain in gains for key in (*gain.of, *gain.less)]
+        for what, key in named + [("difference of released code", key) for one in released_code for key in one.columns]:
             if key not in columns:
-                raise ValueError(f'a gain names "{key}", which is not a column')
+                raise ValueError(f'a {what} names "{key}", which is not a column')
         return PublishedTable(
             key=f"{paper}/{name[len(paper) + 1:]}",
             citation=file["citation"],
@@ -279,7 +315,7 @@ def parse(name: str, text: str) -> PublishedTable:
             protocol=file["protocol"],
             unknown=file.get("unknown", {}),
             substitutes=[Substitute(**substitute) for substitute in file.get("substitutes", [])],
-            released_code=[CodeDifference(**one) for one in file.get("released_code", [])],
+            released_code=released_code,
             notes=file["notes"],
             gains=gains,
         )

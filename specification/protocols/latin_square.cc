@@ -57,7 +57,18 @@ training:
 evaluation:
   lengths: 1..3
   sequences: 36
-)yaml"};
+)yaml",
+      // ljhearne/LSTNN_public, d139c51.
+      ReferenceCode{
+          .components = "encodings: {name: shaw, causal: true}",
+          .networks_with_encodings = {
+              "{encodings: [sin_cos, sin_cos_2d], networks: {name: layerwise_encoder, "
+              "encoding_dropout: 0.1}}",
+              "{encodings: shaw, networks: {name: layerwise_encoder, attention_biases: inputs, "
+              "output_projection: false}}",
+              "{encodings: rope, networks: {name: layerwise_encoder, attention_biases: none}}",
+              "{encodings: {name: none, causal: true}, networks: {name: layerwise_encoder, "
+              "attention_biases: none, temperature: 0.01}}"}}};
   return entry;
 }
 

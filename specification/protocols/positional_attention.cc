@@ -33,7 +33,14 @@ training:
 evaluation:
   lengths: [1..10]
   sequences: 1000
-)yaml"};
+)yaml",
+      // opallab/positional_attention, 21170fa, and the parameters beside its result files.
+      ReferenceCode{.components = "encodings: {name: rope, turned_by: heads}",
+                    .several_lengths = R"yaml(
+learning_rates: 1e-4
+training: {batch_size: 2048}
+evaluation: {sequences: 2000}
+)yaml"}};
   return entry;
 }
 

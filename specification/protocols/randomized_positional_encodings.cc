@@ -56,14 +56,14 @@ evaluation:
   sequences: 500
 )yaml",
       // google-deepmind/randomized_positional_encodings of 2023-06-21.
-      R"yaml(
+      ReferenceCode{.components = R"yaml(
 networks: {name: encoder, dropout: 0.1, dropout_at_evaluation: true, extra_input_columns: 1}
 encodings:
   - {name: relative, randomized: true, draws: per_block, distances: offsets, clamped_table: true}
   - {name: alibi, half_step: true}
   - {name: alibi, randomized: true, draws: per_block, distances: offsets}
   - {name: rope, randomized: true, draws: per_block}
-)yaml"};
+)yaml"}};
   return entry;
 }
 

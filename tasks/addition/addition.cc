@@ -91,6 +91,8 @@ class AdditionTask final : public TextTask {
     return LongestWritten(size, settings_.format);
   }
 
+  bool has_fixed_lengths() const override { return settings_.format.zero_padding && !augments(); }
+
   bool augments() const override { return settings_.random_space > 0; }
 
   TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override {

@@ -108,6 +108,16 @@ TEST_F(LatinSquareTest, ConditionsAreBalanced) {
   }
 }
 
+// What comparisons with the paper's tables say of these puzzles (experiments/published).
+TEST_F(LatinSquareTest, ValidationPuzzlesHaveFiveToNineClues) {
+  std::set<int64_t> clues;
+  for (const Puzzle& puzzle : Puzzles(data_->validation)) {
+    clues.insert(std::count_if(puzzle.begin(), puzzle.end(),
+                               [](uint8_t symbol) { return symbol >= 1 && symbol <= 4; }));
+  }
+  EXPECT_THAT(clues, ElementsAre(5, 6, 7, 8, 9));
+}
+
 TEST_F(LatinSquareTest, NoPuzzleIsTwiceInTheData) {
   std::set<Puzzle> all = Puzzles(data_->training);
   EXPECT_EQ(all.size(), 8000U);

@@ -2,6 +2,7 @@
 import io
 import json
 import math
+import re
 import unittest
 
 import service
@@ -619,7 +620,7 @@ class ProtocolTest(ResolvedTest):
         )
 
     SMALL = "networks: {name: causal_decoder, blocks: 4, heads: 4, d_model: 256, d_ff: 1024}\n"
-    STORED = "training: {examples: 30000000}\n"
+    STORED = "training: {examples: 30000000, without_replacement: true, data_set_seed: 5}\n"
 
     def test_lengths_that_the_columns_name_are_no_difference(self):
         for lengths in ("100", "1..100"):
@@ -647,7 +648,7 @@ class ProtocolTest(ResolvedTest):
         )
 
     def test_another_packing_is_a_difference_or_left_open(self):
-        packed = "encodings: fire\ntraining: {examples: 30000000, packing: {%s}}"
+        packed = self.STORED.replace("}", ", packing: {%s}}") + "encodings: fire"
         self.assertEqual(
             self.addition(packed % "tokens: 1024, answers_only: true"),
             ["tokens of a sequence: 1,024 | 2,048", "packing answers_only: true | false"],
@@ -659,7 +660,15 @@ class ProtocolTest(ResolvedTest):
         self.assertEqual(left_open["packing reset_positions"], "false")
 
     def test_examples_that_are_not_stored_are_a_difference(self):
-        self.assertEqual(self.addition("encodings: fire"), ["training examples: new ones at every step | 30,000,000"])
+        self.assertEqual(
+            self.addition("encodings: fire"),
+            ["training examples: new ones at every step | 30,000,000", "examples without replacement: false | true",
+             "data sets: none | one for all trials"],
+        )  # fmt: skip
+        self.assertEqual(
+            self.addition("encodings: fire\ntraining: {examples: 30000000}"),
+            ["examples without replacement: false | true", "data sets: by data seed | one for all trials"],
+        )
 
     def test_early_stops_are_a_difference(self):
         yaml = "tasks: bucket_sort\nencodings: none\ntraining: {stop_after_seconds: 3600}"
@@ -677,26 +686,59 @@ class ProtocolTest(ResolvedTest):
         self.assertIn("generated", puzzles.here)
         self.assertIn("made by people", puzzles.published)
         with_file = "tasks: {name: latin_square, validation_file: human.json}\nencodings: {name: learned, stddev: 0.2}"
-        self.assertEqual(self.compare("lst_pe_init/table_2", with_file).substitutes, [])
+        theirs = self.compare("lst_pe_init/table_2", with_file)
+        self.assertEqual(theirs.substitutes, [])
+        self.assertEqual([(one.what, name) for one, name in theirs.brought], [("validation puzzles", "human.json")])
+        self.assertEqual(
+            [one.what for one in theirs.differences], [one.what for one in ours.differences], "the file is none"
+        )
+        remarks = display.protocol_remarks(Comparison("x", published.find("lst_pe_init/table_2"), protocol=theirs))
+        self.assertIn(
+            "As the experiment says: validation puzzles of human.json (paper: 108 made by people for a study, 36 of each "
+            "condition, of 4 to 11 clues).",
+            remarks,
+        )
 
     def test_which_of_text_and_code_a_column_is_follows_from_its_parameters(self):
         table = published.find("lst_pe_init/table_1")
         followed = {}
-        for name in ("table1", *(f"table1_released_code_{row}" for row in ("fixed", "relative", "rope", "c_nope"))):
+        columns = {}
+        of_columns = ["2d_fixed", "relative", "rope", "1d_fixed", "c_nope"]
+        own_relative = (
+            "name: x\nprotocol: latin_square\nencodings: [{name: shaw, causal: true}, rope]\n"
+            "networks: {name: layerwise_encoder, attention_biases: inputs, output_projection: false}"
+        )
+        for name in ("table1", "table1_released_code", "own_relative"):
             path = SPECIFICATIONS / "latin_square" / f"{name}.yaml"
-            specification = protocol.resolve(self.connection, path.read_text())
+            text = own_relative if name == "own_relative" else path.read_text()
+            specification = protocol.resolve(self.connection, text)
             followed[name] = [one.code.split()[0] for one in table.released_code if one.followed(specification) == "code"]
+            columns[name] = table.columns_by_code(specification)
         always = ["counts", "starts"]
         self.assertEqual(
             followed,
             {
                 "table1": always,
-                "table1_released_code_fixed": ["drops", *always],
-                "table1_released_code_relative": ["attends", *always],
-                "table1_released_code_rope": ["has", *always],
-                "table1_released_code_c_nope": ["divides", *always],
+                "table1_released_code": ["drops", "attends", "has", "divides", *always],
+                "own_relative": ["attends", *always],
             },
         )
+        self.assertEqual(columns["table1"], dict.fromkeys(of_columns, "text"))
+        self.assertEqual(columns["table1_released_code"], dict.fromkeys(of_columns, "code"))
+        self.assertEqual(
+            [key for key, value in columns["own_relative"].items() if value == "code"], ["relative"],
+            "rope has the biases of inputs there, which is neither",
+        )  # fmt: skip
+
+    def test_overrides_of_released_code_are_differences_of_their_encoding(self):
+        encodings = "encodings: [rope, {name: none, causal: true, label: c_nope}]\n"
+        more = "evaluation: {training_examples: 8000}\ncompatibility: reference_code"
+        self.assertEqual(
+            self.lines("lst_pe_init/table_1", encodings + more),
+            ["network attention_biases with encoding rope: none | all",
+             "network attention_biases with encoding c_nope: none | all",
+             "network temperature with encoding c_nope: 0.01 | 1", "compatibility: reference_code | paper"],
+        )  # fmt: skip
 
     def test_settings_of_released_code_are_told_from_the_texts(self):
         (settings,) = [
@@ -813,6 +855,7 @@ class EveryPairTest(ResolvedTest):
             ],
             ("positional_attention/figure2_released_code.yaml", "positional_attention/figure_2"): [
                 "steps: 496,248 | 1,008,504", "sequences a length: 2,000 | 3,000", "learning rates: 1e-04 | 5e-04",
+                "compatibility: reference_code | paper",
             ],
         }  # fmt: skip
         for (name, key), lines in expected.items():
@@ -829,6 +872,130 @@ class EveryPairTest(ResolvedTest):
             self.assertEqual(found.differences, [])
             paths = {one.path for one in found.open_fields}
             self.assertEqual(paths, set(table.unknown), table.key)
+
+
+# The figures and tables of each paper, as the tables in the README.md of its folder under experiments/ call them.
+def _numbered(kind, *ranges):
+    return {f"{kind} {prefix}{number}" for prefix, last in ranges for number in range(1, last + 1)}
+
+
+PAPERS = {
+    "decimal_addition": _numbered("Figure", ("", 12), ("F.", 18), ("G.", 10)) | {"Table E.1"},
+    "latin_square": _numbered("Figure", ("", 10)) | _numbered("Table", ("", 6)),
+    "positional_attention": _numbered("Figure", ("", 33)) | {"Table 1"},
+    "randomized_positional_encodings": _numbered("Figure", ("", 6)) | _numbered("Table", ("", 5)),
+}
+
+
+class PapersTablesTest(ResolvedTest):
+    """The tables that hold specifications against their papers, line by line."""
+
+    @staticmethod
+    def rows(folder):
+        """The cells of each row."""
+        lines = (SPECIFICATIONS / folder / "README.md").read_text().split("\n")
+        first = next(i for i, line in enumerate(lines) if line.startswith("| of the paper |")) + 2
+        rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[first:] if line[:1] == "|"]
+        last = lines[first:].index("")
+        return rows[:last]
+
+    @staticmethod
+    def of_paper(cell):
+        """ "Figures 3, F.1 to F.3; Table 1" one by one."""
+        found = set()
+        for part in cell.split("; "):
+            kind, _, numbers = part.partition(" ")
+            for one in numbers.split(", ") if kind.rstrip("s") in ("Figure", "Table") else ():
+                ends = one.split(" to ")
+                prefix = ends[0].rpartition(".")[0]
+                if len(ends) == 1:
+                    found.add(f"{kind.rstrip('s')} {one}")
+                else:
+                    first, last = (int(end.rpartition(".")[2]) for end in ends)
+                    dot = prefix + "." if prefix else ""
+                    found |= {f"{kind.rstrip('s')} {dot}{number}" for number in range(first, last + 1)}
+        return found
+
+    @staticmethod
+    def links(cell):
+        return re.findall(r"\]\(([a-z0-9_]+\.yaml)\)", cell)
+
+    @staticmethod
+    def held(cell):
+        return dict(pair.partition(" ")[::2] for pair in cell.split("; ")) if cell else {}
+
+    @staticmethod
+    def parameters(components, name):
+        values = {component.parameters[name].number_value for component in components if name in component.parameters}
+        return ", ".join(f"{int(value):,}" for value in sorted(values)) if values else None
+
+    def value(self, specification, name):
+        """As the tables write it; None where the specification has no such thing."""
+        training, evaluation = specification.training, specification.evaluation
+        if name in ("tasks", "networks", "encodings"):
+            return str(len(getattr(specification, name)))
+        if name in ("blocks", "heads", "d_model", "d_ff"):
+            return self.parameters(specification.networks, name)
+        if name == "positions":
+            return self.parameters(specification.encodings, "max_position")
+        values = {
+            "steps": f"{training.steps:,}",
+            "batch": f"{training.batch_size:,}",
+            "examples": f"{training.examples:,}",
+            "lengths": f"{training.lengths.min}..{training.lengths.max}",
+            "tokens": f"{training.packing.tokens:,}",
+            "optimizer": training.optimizer.name,
+            "weight_decay": protocol.format_parameter(training.optimizer, "weight_decay"),
+            "rates": protocol._rates(specification),
+            "seeds": str(protocol.seed_count(specification)),
+            "scored": protocol.scored_lengths(specification) or "none",
+            "sequences": f"{evaluation.sequences:,}",
+        }
+        return values[name]
+
+    def test_every_figure_and_table_has_a_row(self):
+        for folder, expected in PAPERS.items():
+            with self.subTest(paper=folder):
+                found = set().union(*(self.of_paper(row[0]) for row in self.rows(folder)))
+                self.assertEqual(found, expected)
+
+    def test_rows_without_a_specification_say_why(self):
+        for folder in PAPERS:
+            for row in self.rows(folder):
+                with self.subTest(paper=folder, row=row[0]):
+                    self.assertEqual(len(row), 6)
+                    if not self.links(row[1]) and row[0] != "All of them" and not row[0].startswith("All of them;"):
+                        self.assertEqual(row[1], "none")
+                        self.assertTrue(row[5])
+
+    def test_specifications_are_those_of_the_folder(self):
+        for folder in PAPERS:
+            with self.subTest(paper=folder):
+                named = [link for row in self.rows(folder) for link in self.links(row[1])]
+                there = {path.name for path in (SPECIFICATIONS / folder).glob("*.yaml")}
+                self.assertEqual(set(named), there)
+                self.assertEqual(len(named), len(set(named)))
+
+    def test_resolved_values_are_those_that_were_held_against_the_paper(self):
+        for folder in PAPERS:
+            rows = self.rows(folder)
+            self.assertTrue(rows[0][0].startswith("All of them"))
+            shared = self.held(rows[0][3])
+            self.assertGreaterEqual(len(shared), 12)
+            for row in rows[1:]:
+                for link in self.links(row[1]):
+                    with self.subTest(paper=folder, specification=link):
+                        text = (SPECIFICATIONS / folder / link).read_text()
+                        specification = protocol.resolve(self.connection, text)
+                        own = self.held(row[3])
+                        for name, value in {**shared, **own}.items():
+                            here = self.value(specification, name)
+                            if here is not None or name in own:
+                                self.assertEqual(here, value, name)
+                        trials = protocol.seed_count(specification) * len(specification.learning_rates)
+                        for axis in ("tasks", "networks", "encodings"):
+                            trials *= len(getattr(specification, axis))
+                        self.assertEqual(trials, int(row[2].rpartition("x")[2].replace(",", "")))
 
 
 class PapersProtocolTest(ResolvedTest):
@@ -923,6 +1090,12 @@ class ExperimentDifferenceTest(ResolvedTest):
              "evaluation.lengths: 1..60 | 1..80", "evaluation.seed: 0 | 4", "networks.encoder.blocks: 5 | 2",
              "seeds: 0 | 0, 1", "training.steps: 2,000 | 3,000", "training.stop_after_seconds: 0 | 60"],
         )  # fmt: skip
+
+    def test_names_networks_that_depend_on_the_encoding(self):
+        override = "network_overrides: {encoding: long, network: {name: encoder, dropout: 0.1}}"
+        self.assertEqual(
+            self.differences(self.FIRST, self.FIRST + override), ["networks.encoder.dropout with long:  | 0.1"]
+        )
 
 
 if __name__ == "__main__":

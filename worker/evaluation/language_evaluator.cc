@@ -33,7 +33,8 @@ models::ExampleGroups ToExampleGroups(const TextPass& pass, at::Device device) {
   groups.tokens =
       ToDevice(pass.tokens, {1, static_cast<int64_t>(pass.tokens.size())}, at::kLong, device);
   for (const TextPass::Group& group : pass.groups) {
-    groups.groups.push_back({.examples = group.examples, .length = group.length});
+    groups.groups.push_back(
+        {.examples = group.examples, .length = group.length, .prompt = group.prompt});
   }
   return groups;
 }
@@ -120,7 +121,7 @@ std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& p
   const at::Tensor positions = Positions(size, device);
   std::vector<training::TextPiece> pieces;
   for (const tasks::TextExample& question : questions) {
-    pieces.push_back(training::TextExamples::AnswerPiece(question));
+    pieces.push_back(text_.AnswerPiece(question));
   }
   const size_t before = each == nullptr ? 0 : each->size();
   if (each != nullptr) each->resize(before + pieces.size());
@@ -176,8 +177,7 @@ v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet&
   const at::Device device = Sample(parameters).device();
   const at::Tensor positions = Positions(size, device);
   const tasks::TextExample question = text_.Question(options_.seed, size, sequence);
-  const std::vector<TextPass> passes =
-      training::MakePasses({training::TextExamples::AnswerPiece(question)});
+  const std::vector<TextPass> passes = training::MakePasses({text_.AnswerPiece(question)});
   models::Capture capture;
   (void)model_.Forward(parameters, ToExampleGroups(passes[0], device), positions, nullptr,
                        &capture);

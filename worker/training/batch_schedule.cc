@@ -8,6 +8,7 @@ BatchSchedule::BatchSchedule(const v1::Training& training)
     : lengths_(training.lengths()),
       batch_size_(training.batch_size()),
       schedule_seed_(training.schedule_seed()) {
+  if (training.has_data_set_seed()) data_set_seed_ = training.data_set_seed();
   if (training.examples() == 0 || training.has_packing()) return;
   data_set_.emplace(tasks::DataSet::Shape{.examples = training.examples(),
                                           .batch_size = batch_size_,
@@ -29,7 +30,7 @@ SampleAddresses BatchSchedule::SamplesOfStep(int64_t step, uint64_t data_seed) c
             .rows = RowsFrom(0, batch_size_)};
   }
   const tasks::DataSet::Batch batch = data_set_->BatchOfStep(schedule_seed_, step);
-  return {.seed = data_seed,
+  return {.seed = DataSetSeed(data_seed),
           .purpose = random::Purpose::kDataSet,
           .step = static_cast<uint64_t>(batch.length),
           .rows = data_set_->Examples(batch, data_seed)};

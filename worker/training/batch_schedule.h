@@ -22,8 +22,12 @@ class BatchSchedule {
   // training.lengths (randomized positional encodings, appendix B), or as the data set has it.
   int64_t LengthOfStep(int64_t step) const;
 
-  // The samples of the step for a member: new ones, or examples of its data set.
+  // The samples of the step for a member: new ones, or examples of its data set, in the order that
+  // its data seed decides.
   SampleAddresses SamplesOfStep(int64_t step, uint64_t data_seed) const;
+
+  // Of the data set of a member.
+  uint64_t DataSetSeed(uint64_t data_seed) const { return data_set_seed_.value_or(data_seed); }
 
   // 0 where every step draws new examples.
   int64_t steps_per_epoch() const { return data_set_.has_value() ? data_set_->Batches() : 0; }
@@ -32,6 +36,7 @@ class BatchSchedule {
   v1::LengthRange lengths_;
   int64_t batch_size_;
   uint64_t schedule_seed_;
+  std::optional<uint64_t> data_set_seed_;
   std::optional<tasks::DataSet> data_set_;
 };
 

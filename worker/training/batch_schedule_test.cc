@@ -63,6 +63,23 @@ TEST(BatchScheduleTest, DrawsNewSamplesAtEveryStep) {
   EXPECT_EQ(schedule.steps_per_epoch(), 0);
 }
 
+TEST(BatchScheduleTest, DataSeedsOrderOneSetWhereItHasASeed) {
+  v1::Training training;
+  training.set_batch_size(10);
+  training.set_examples(40);
+  training.mutable_lengths()->set_min(3);
+  training.mutable_lengths()->set_max(3);
+  const SampleAddresses own = BatchSchedule(training).SamplesOfStep(1, 5);
+  EXPECT_EQ(own.seed, 5u);
+  training.set_data_set_seed(0);
+  const BatchSchedule schedule(training);
+  const SampleAddresses one = schedule.SamplesOfStep(1, 5), other = schedule.SamplesOfStep(1, 6);
+  EXPECT_EQ(one.seed, 0u);
+  EXPECT_EQ(other.seed, 0u);
+  EXPECT_EQ(one.rows, own.rows);
+  EXPECT_NE(one.rows, other.rows);
+}
+
 TEST(BatchScheduleTest, GoesThroughADataSetInEpochs) {
   v1::Training training = Drawn(3, 4, 1);
   training.set_batch_size(4);

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
+#include "specification/packing.h"
 #include "tasks/catalogue.h"
 #include "tasks/task.h"
 #include "worker/checkpoints/trial_checkpoint.h"
@@ -217,7 +218,10 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   if (created->kind() == tasks::TaskKind::kText) {
     blueprint.text = std::make_unique<TextExamples>(
         std::unique_ptr<tasks::TextTask>(static_cast<tasks::TextTask*>(created.release())),
-        blueprint.training);
+        blueprint.training, specification::SeesWholePrompts(network.choice.parameters));
+    Require(!specification::SeesWholePrompts(network.choice.parameters) ||
+                specification::CountsAnswersApart(blueprint.training.packing()),
+            "training.packing", "must count answers alone, and join no examples", problems);
     CheckText(*blueprint.text, blueprint.training, blueprint.evaluation, problems);
     if (!problems.empty()) return Refuse(problems);
   } else {

@@ -107,9 +107,10 @@ class TensorPackModel : public PackModel {
     for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
       const int64_t count = scored.ExamplesOfLength(n);
       if (count == 0) continue;
-      const auto score = evaluator_.ScoreDataSet(arena_.Members(member, 1),
-                                                 members_[static_cast<size_t>(member)].data_seed, n,
-                                                 count, keep_going);
+      const uint64_t seed =
+          blueprint_.batches.DataSetSeed(members_[static_cast<size_t>(member)].data_seed);
+      const auto score =
+          evaluator_.ScoreDataSet(arena_.Members(member, 1), seed, n, count, keep_going);
       if (!score.has_value()) return std::nullopt;
       accuracy += score->accuracy * static_cast<double>(count) / static_cast<double>(examples);
     }

@@ -66,7 +66,8 @@ bool PackRun::Build() {
   std::vector<MemberSeeds> seeds;
   for (Member& member : members_) {
     const v1::TrialSpecification& specification = member.leased->specification();
-    if (const absl::Status prepared = blueprint_.source().Prepare(specification.data_seed());
+    if (const absl::Status prepared =
+            blueprint_.source().Prepare(blueprint_.batches.DataSetSeed(specification.data_seed()));
         !prepared.ok()) {
       FailUnfinished(v1::Outcome::FAILED_PERMANENTLY, prepared.message());
       return false;

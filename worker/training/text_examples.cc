@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "specification/epochs.h"
 #include "specification/packing.h"
 
 namespace lengthwise::worker::training {
@@ -34,6 +36,13 @@ void AddSequence(const tasks::PackedBatch& batch, size_t start, size_t end,
   }
 }
 
+// The prompt's last token predicts the answer's first one, the first that counts.
+int64_t PromptOf(const TextPiece& piece) {
+  const auto counts = [](int64_t target) { return target != tasks::kNoTarget; };
+  return std::find_if(piece.targets.begin(), piece.targets.end(), counts) - piece.targets.begin() +
+         1;
+}
+
 }  // namespace
 
 int64_t TextPass::examples() const {
@@ -52,7 +61,8 @@ std::vector<TextPass> MakePasses(const std::vector<TextPiece>& pieces) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t first, size_t second) {
     const TextPiece &a = pieces[first], &b = pieces[second];
-    return a.tokens.size() != b.tokens.size() ? a.tokens.size() < b.tokens.size() : a.runs < b.runs;
+    return std::forward_as_tuple(a.tokens.size(), a.runs, a.prompt) <
+           std::forward_as_tuple(b.tokens.size(), b.runs, b.prompt);
   });
   std::vector<TextPass> passes;
   for (const size_t index : order) {
@@ -64,8 +74,9 @@ std::vector<TextPass> MakePasses(const std::vector<TextPiece>& pieces) {
     }
     TextPass& pass = passes.back();
     if (pass.groups.empty() || pass.groups.back().length != length ||
-        pass.groups.back().runs != piece.runs) {
-      pass.groups.push_back({.examples = 0, .length = length, .runs = piece.runs});
+        pass.groups.back().runs != piece.runs || pass.groups.back().prompt != piece.prompt) {
+      pass.groups.push_back(
+          {.examples = 0, .length = length, .runs = piece.runs, .prompt = piece.prompt});
     }
     ++pass.groups.back().examples;
     pass.pieces.push_back(index);
@@ -75,8 +86,9 @@ std::vector<TextPass> MakePasses(const std::vector<TextPiece>& pieces) {
   return passes;
 }
 
-TextExamples::TextExamples(std::unique_ptr<tasks::TextTask> task, const v1::Training& training)
-    : task_(std::move(task)), training_(training) {}
+TextExamples::TextExamples(std::unique_ptr<tasks::TextTask> task, const v1::Training& training,
+                           bool marks_prompts)
+    : task_(std::move(task)), training_(training), marks_prompts_(marks_prompts) {}
 
 int64_t TextExamples::LongestTraining(const v1::Training& training) const {
   const v1::Packing& packing = training.packing();
@@ -98,23 +110,44 @@ absl::StatusOr<GivenSequence> TextExamples::Given(const v1::TokenSequence& input
   return absl::InvalidArgumentError("text tasks take no inputs of a user's");
 }
 
+tasks::PackedBatch TextExamples::BatchOfStep(uint64_t data_seed, int64_t step) const {
+  const v1::Packing& packing = training_.packing();
+  const tasks::PackingOptions options = {
+      .sequences = training_.batch_size(),
+      .length = packing.tokens(),
+      .positions_restart = specification::RestartsPositions(packing),
+      .answers_only = packing.answers_only()};
+  tasks::TextData data = {.seed = data_seed,
+                          .smallest_size = training_.lengths().min(),
+                          .largest_size = training_.lengths().max(),
+                          .examples = training_.examples(),
+                          .set_seed = specification::DataSetSeed(training_, data_seed)};
+  if (!specification::GoesThroughText(training_)) {
+    return tasks::PackTrainingBatch(*task_, data, static_cast<uint64_t>(step), options);
+  }
+  const platform::MutexLock lock(mutex_);
+  Reached& reached = reached_[data_seed];
+  if (step < reached.step) reached = {};
+  while (reached.step + 1 < step) {
+    reached.range = tasks::RangeOfEpochBatch(*task_, data, reached.range.end, options);
+    ++reached.step;
+  }
+  const int64_t first = step == reached.step ? reached.range.first : reached.range.end;
+  tasks::EpochBatch batch = tasks::PackEpochBatch(*task_, data, first, options);
+  reached = {.step = step, .range = batch.range};
+  return std::move(batch.batch);
+}
+
 std::vector<TextPass> TextExamples::TrainingPasses(uint64_t data_seed, int64_t step) const {
   const v1::Packing& packing = training_.packing();
-  const tasks::PackedBatch batch =
-      tasks::PackTrainingBatch(*task_,
-                               {.seed = data_seed,
-                                .smallest_size = training_.lengths().min(),
-                                .largest_size = training_.lengths().max(),
-                                .examples = training_.examples()},
-                               static_cast<uint64_t>(step),
-                               {.sequences = training_.batch_size(),
-                                .length = packing.tokens(),
-                                .positions_restart = specification::RestartsPositions(packing),
-                                .answers_only = packing.answers_only()});
+  const tasks::PackedBatch batch = BatchOfStep(data_seed, step);
   std::vector<TextPiece> pieces;
   const auto length = static_cast<size_t>(packing.tokens());
   for (size_t start = 0; start < batch.tokens.size(); start += length) {
     AddSequence(batch, start, start + length, packing, pieces);
+  }
+  if (marks_prompts_) {
+    for (TextPiece& piece : pieces) piece.prompt = PromptOf(piece);
   }
   return MakePasses(pieces);
 }
@@ -125,13 +158,14 @@ tasks::TextExample TextExamples::Question(uint64_t seed, int64_t n, int64_t numb
   return task_->Sample(n, /*augmented=*/false, stream);
 }
 
-TextPiece TextExamples::AnswerPiece(const tasks::TextExample& example) {
+TextPiece TextExamples::AnswerPiece(const tasks::TextExample& example) const {
   TextPiece piece;
   piece.tokens.assign(example.tokens.begin(), example.tokens.end());
   piece.targets.assign(example.tokens.size(), tasks::kNoTarget);
   for (size_t i = example.prompt; i < example.tokens.size(); ++i) {
     piece.targets[i - 1] = example.tokens[i];
   }
+  if (marks_prompts_) piece.prompt = static_cast<int64_t>(example.prompt);
   return piece;
 }
 

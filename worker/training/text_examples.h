@@ -5,9 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "platform/mutex.h"
 #include "proto/specification.pb.h"
 #include "tasks/packing.h"
 #include "tasks/text.h"
@@ -31,6 +34,7 @@ struct TextPass {
     int64_t examples = 0;
     int64_t length = 0;
     std::vector<PositionRun> runs;  // as TextPiece's
+    int64_t prompt = 0;             // as TextPiece's
   };
   std::vector<int64_t> tokens;   // [N]
   std::vector<int64_t> targets;  // [N]; the token to be predicted, or tasks::kNoTarget
@@ -49,6 +53,8 @@ struct TextPiece {
   // Whose positions the tokens have, one run after another; empty: those of a sequence of as many
   // tokens.
   std::vector<PositionRun> runs;
+  // Tokens of the prompt, where the network attends to prompts whole; otherwise 0.
+  int64_t prompt = 0;
 };
 
 // Tokens of a pass at most, or one example where that has more. Gradients are added up pass by
@@ -62,8 +68,10 @@ std::vector<TextPass> MakePasses(const std::vector<TextPiece>& pieces);
 
 class TextExamples : public ExampleSource {
  public:
-  // `training` has a packing.
-  TextExamples(std::unique_ptr<tasks::TextTask> task, const v1::Training& training);
+  // `training` has a packing; where prompts are marked (TextPiece::prompt) its loss counts answers
+  // alone, and no example attends to another.
+  TextExamples(std::unique_ptr<tasks::TextTask> task, const v1::Training& training,
+               bool marks_prompts = false);
 
   const tasks::TextTask& task() const { return *task_; }
 
@@ -74,7 +82,8 @@ class TextExamples : public ExampleSource {
   // Always INVALID_ARGUMENT.
   absl::StatusOr<GivenSequence> Given(const v1::TokenSequence& input) const override;
 
-  // The examples of a step, as packing has it (tasks::PackTrainingBatch), each on its own or, where
+  // The examples of a step (from 1), as packing has it (tasks::PackTrainingBatch, PackEpochBatch),
+  // each on its own or, where
   // tokens attend across examples, each sequence as one. Positions are those of the examples or of
   // the sequences, whichever of the two attends.
   std::vector<TextPass> TrainingPasses(uint64_t data_seed, int64_t step) const;
@@ -83,11 +92,24 @@ class TextExamples : public ExampleSource {
   tasks::TextExample Question(uint64_t seed, int64_t n, int64_t number) const;
 
   // The example with the tokens of its answer as targets.
-  static TextPiece AnswerPiece(const tasks::TextExample& example);
+  TextPiece AnswerPiece(const tasks::TextExample& example) const;
 
  private:
+  // Step `step`, the last one of a data seed that was asked for, and its examples.
+  struct Reached {
+    int64_t step = 0;
+    tasks::EpochRange range;
+  };
+
+  tasks::PackedBatch BatchOfStep(uint64_t data_seed, int64_t step) const;
+
   const std::unique_ptr<tasks::TextTask> task_;
   const v1::Training training_;
+  const bool marks_prompts_;
+  // Of a data set that is gone through in epochs: how many examples a step has depends on those of
+  // all steps before it, so that a resumed trial counts them once.
+  mutable platform::Mutex mutex_;
+  mutable std::map<uint64_t, Reached> reached_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::worker::training

@@ -1,6 +1,7 @@
 #include "worker/training/text_examples.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -26,10 +27,11 @@ v1::Training Training() {
 }
 
 TextExamples Text(const v1::Training& training = Training(),
-                  const catalogue::Parameters& parameters = {}) {
+                  const catalogue::Parameters& parameters = {}, bool marks_prompts = false) {
   auto task = tasks::CreateTask("decimal_addition", parameters).value();
   return TextExamples(
-      std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(task.release())), training);
+      std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(task.release())), training,
+      marks_prompts);
 }
 
 // The examples of passes one by one.
@@ -158,6 +160,94 @@ TEST(TextExamplesTest, AFixedDataSetHasNoMoreThanItsExamples) {
   EXPECT_LE(seen.size(), 30u);
 }
 
+v1::Training InEpochs(int64_t examples) {
+  v1::Training training = Training();
+  training.set_examples(examples);
+  training.set_without_replacement(true);
+  return training;
+}
+
+std::vector<std::vector<int64_t>> TokensOf(const TextExamples& text, uint64_t seed, int64_t step) {
+  std::vector<std::vector<int64_t>> tokens;
+  for (const TextPiece& piece : Pieces(text.TrainingPasses(seed, step))) {
+    tokens.push_back(piece.tokens);
+  }
+  return tokens;
+}
+
+TEST(TextExamplesTest, EpochsLeaveNoExampleOut) {
+  const TextExamples text = Text(InEpochs(1000));
+  std::map<std::vector<int64_t>, int> seen;
+  int64_t examples = 0;
+  for (int64_t step = 1; examples < 3000; ++step) {
+    for (const std::vector<int64_t>& tokens : TokensOf(text, 7, step)) ++seen[tokens], ++examples;
+  }
+  // Of operands of two digits or more all differ. The last step may begin the fourth epoch.
+  EXPECT_EQ(seen.size(), 1000u);
+  for (const auto& [tokens, times] : seen) EXPECT_GE(times, 3);
+}
+
+// Where lengths follow from sizes, and where they do not.
+class ResumedEpochsTest : public testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(RandomSpaces, ResumedEpochsTest, testing::Values(0, 0.1));
+
+TEST_P(ResumedEpochsTest, ATrialFindsItsPlace) {
+  catalogue::Parameters spaces;
+  spaces.Set("random_space", GetParam());
+  const TextExamples undisturbed = Text(InEpochs(500), spaces),
+                     resumed = Text(InEpochs(500), spaces);
+  EXPECT_EQ(undisturbed.task().has_fixed_lengths(), GetParam() == 0);
+  std::vector<std::vector<std::vector<int64_t>>> steps(1);
+  for (int64_t step = 1; step <= 9; ++step) {
+    steps.push_back(TokensOf(undisturbed, 7, step));
+    EXPECT_EQ(TokensOf(undisturbed, 7, step), steps.back()) << "for another member with this seed";
+    (void)TokensOf(undisturbed, 8, step);
+  }
+  EXPECT_EQ(TokensOf(resumed, 7, 9), steps[9]);
+  EXPECT_EQ(TokensOf(resumed, 7, 4), steps[4]);
+  EXPECT_NE(steps[3], steps[4]);
+}
+
+TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
+  v1::Training training = InEpochs(1000);
+  const auto first_epoch = [&](uint64_t seed) {
+    const TextExamples text = Text(training);
+    std::set<std::vector<int64_t>> seen;
+    for (int64_t step = 1; seen.size() < 1000 && step < 20; ++step) {
+      for (std::vector<int64_t>& tokens : TokensOf(text, seed, step)) seen.insert(tokens);
+    }
+    return seen;
+  };
+  EXPECT_NE(first_epoch(1), first_epoch(2));
+  training.set_data_set_seed(0);
+  EXPECT_EQ(first_epoch(1), first_epoch(2));
+  EXPECT_NE(TokensOf(Text(training), 1, 1), TokensOf(Text(training), 2, 1));
+}
+
+TEST(TextExamplesTest, GroupsAreOfOnePromptWhereItIsMarked) {
+  v1::Training training = Training();
+  training.mutable_packing()->set_answers_only(true);
+  catalogue::Parameters spaces;  // prompts of examples of one length differ
+  spaces.Set("random_space", 0.1);
+  constexpr int64_t kEquals = 11;
+  const TextExamples plain = Text(training, spaces), marked = Text(training, spaces, true);
+  std::multiset<std::vector<int64_t>> with, without;
+  for (const TextPass& pass : plain.TrainingPasses(7, 3)) {
+    for (const TextPass::Group& group : pass.groups) EXPECT_EQ(group.prompt, 0);
+  }
+  for (const TextPass& pass : marked.TrainingPasses(7, 3)) {
+    auto token = pass.tokens.begin();
+    for (const TextPass::Group& group : pass.groups) {
+      for (int64_t i = 0; i < group.examples; ++i, token += group.length) {
+        EXPECT_EQ(std::find(token, token + group.length, kEquals) - token, group.prompt - 1);
+      }
+    }
+  }
+  for (const TextPiece& piece : Pieces(plain.TrainingPasses(7, 3))) without.insert(piece.tokens);
+  for (const TextPiece& piece : Pieces(marked.TrainingPasses(7, 3))) with.insert(piece.tokens);
+  EXPECT_EQ(with, without);
+}
+
 TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
   const v1::Training training = Training();
   const double examples = static_cast<double>(Pieces(Text().TrainingPasses(7, 3)).size());
@@ -166,7 +256,7 @@ TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
 
 TEST(TextExamplesTest, TheLossOfAnAnswerIsOfItsTokensAndItsEnd) {
   const tasks::TextExample example = {.tokens = {4, 5, 6, 7, 8}, .prompt = 3};
-  const TextPiece piece = TextExamples::AnswerPiece(example);
+  const TextPiece piece = Text().AnswerPiece(example);
   EXPECT_THAT(piece.tokens, ElementsAre(4, 5, 6, 7, 8));
   EXPECT_THAT(piece.targets, ElementsAre(-1, -1, 7, 8, -1));
 }

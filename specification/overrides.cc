@@ -1,0 +1,185 @@
+#include "specification/overrides.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "catalogue/entry.h"
+#include "catalogue/suggestion.h"
+#include "specification/component_parameters.h"
+
+namespace lengthwise::specification {
+namespace {
+
+const std::string& LabelOf(const v1::Component& network) {
+  return network.label().empty() ? network.name() : network.label();
+}
+
+// Whether `component` has the name and the parameters of `wanted`.
+bool Has(const v1::Component& component, const v1::Component& wanted) {
+  if (component.name() != wanted.name()) return false;
+  const catalogue::Parameters own = ParametersOf(component), expected = ParametersOf(wanted);
+  for (const auto& [name, value] : expected.values()) {
+    const auto found = own.values().find(name);
+    if (found == own.values().end() || found->second != value) return false;
+  }
+  return true;
+}
+
+// Whether the network's parameter has another value than the catalogue's default.
+bool IsChosen(const models::NetworkEntry& entry, const v1::Component& network,
+              const std::string& parameter) {
+  std::vector<catalogue::Problem> problems;
+  const auto value = [&](const catalogue::Parameters& given) {
+    return catalogue::Resolve(entry, given, "", problems).values().at(parameter);
+  };
+  return value(ParametersOf(network)) != value({});
+}
+
+using Labels = std::pair<std::string, std::string>;  // of network and encoding
+
+// The places of an axis' labels.
+std::map<std::string, size_t> PlacesOf(const Components& components) {
+  std::map<std::string, size_t> places;
+  for (int i = 0; i < components.size(); ++i) {
+    places.emplace(components[i].label(), static_cast<size_t>(i));
+  }
+  return places;
+}
+
+std::optional<size_t> Find(const std::map<std::string, size_t>& places, const std::string& label,
+                           const std::string& path, const std::string& kind, Findings& findings) {
+  const auto found = places.find(label);
+  if (found != places.end()) return found->second;
+  std::vector<std::string> labels;
+  for (const auto& [name, place] : places) labels.push_back(name);
+  findings.Add(path, label.empty() ? absl::StrCat("required", catalogue::Suggestion("", labels))
+                                   : absl::StrCat("no ", kind, " has the label \"", label, "\"",
+                                                  catalogue::Suggestion(label, labels)));
+  return std::nullopt;
+}
+
+void Set(const v1::Component& parameters, v1::Component& component) {
+  for (const auto& [name, value] : parameters.parameters()) {
+    (*component.mutable_parameters())[name] = value;
+  }
+}
+
+// What released code adds.
+class Additions {
+ public:
+  explicit Additions(v1::ExperimentSpecification& specification) : specification_(specification) {
+    for (int i = 0; i < specification.network_overrides_size(); ++i) {
+      const v1::NetworkOverride& one = specification.network_overrides(i);
+      places_.emplace(Labels{LabelOf(one.network()), one.encoding()}, i);
+    }
+  }
+
+  void Add(const models::NetworkEntry& entry, const v1::Component& reading,
+           const v1::Component& network, const v1::Component& encoding) {
+    v1::NetworkOverride* target = nullptr;
+    for (const auto& [name, value] : reading.parameters()) {
+      if (IsChosen(entry, network, name)) continue;
+      if (target == nullptr) target = &Of(network, encoding);
+      target->mutable_network()->mutable_parameters()->insert(
+          {name, value});  // keeps what is there
+    }
+  }
+
+ private:
+  v1::NetworkOverride& Of(const v1::Component& network, const v1::Component& encoding) {
+    const auto [place, is_new] = places_.emplace(Labels{network.label(), encoding.label()},
+                                                 specification_.network_overrides_size());
+    if (!is_new) return *specification_.mutable_network_overrides(place->second);
+    v1::NetworkOverride& added = *specification_.add_network_overrides();
+    added.set_encoding(encoding.label());
+    added.mutable_network()->set_name(network.name());
+    added.mutable_network()->set_label(network.label());
+    return added;
+  }
+
+  v1::ExperimentSpecification& specification_;
+  std::map<Labels, int> places_;
+};
+
+}  // namespace
+
+void AddCodeOverrides(absl::Span<const models::NetworkEntry* const> entries,
+                      absl::Span<const v1::ExperimentSpecification> readings,
+                      v1::ExperimentSpecification& specification) {
+  Additions additions(specification);
+  for (const v1::ExperimentSpecification& reading : readings) {
+    for (const v1::Component& parameters : reading.networks()) {
+      const auto entry = std::find_if(
+          entries.begin(), entries.end(),
+          [&](const models::NetworkEntry* one) { return one->name == parameters.name(); });
+      if (entry == entries.end()) continue;
+      for (const v1::Component& network : specification.networks()) {
+        if (network.name() != parameters.name()) continue;
+        for (const v1::Component& encoding : specification.encodings()) {
+          const auto matches = [&](const v1::Component& wanted) { return Has(encoding, wanted); };
+          if (std::any_of(reading.encodings().begin(), reading.encodings().end(), matches)) {
+            additions.Add(**entry, parameters, network, encoding);
+          }
+        }
+      }
+    }
+  }
+}
+
+OverriddenNetworks ResolveOverrides(absl::Span<const models::NetworkEntry* const> entries,
+                                    v1::ExperimentSpecification& specification,
+                                    Findings& findings) {
+  const std::vector<const catalogue::Entry*> plain(entries.begin(), entries.end());
+  const auto networks = PlacesOf(specification.networks());
+  const auto encodings = PlacesOf(specification.encodings());
+  OverriddenNetworks overridden;
+  for (int i = 0; i < specification.network_overrides_size() && !findings.enough(); ++i) {
+    v1::NetworkOverride& one = *specification.mutable_network_overrides(i);
+    v1::Component& changed = *one.mutable_network();
+    const std::string path = absl::StrCat("network_overrides[", i, "]");
+    changed.set_label(LabelOf(changed));
+    const auto encoding = Find(encodings, one.encoding(), path + ".encoding", "encoding", findings);
+    const auto network = Find(networks, changed.label(), path + ".network", "network", findings);
+    if (!encoding || !network) continue;
+    const v1::Component& base = specification.networks(static_cast<int>(*network));
+    if (changed.name() != base.name()) {
+      findings.Add(path + ".network.name",
+                   absl::StrCat("got \"", changed.name(), "\", the network \"", base.label(),
+                                "\" is \"", base.name(), "\""));
+      continue;
+    }
+    v1::Component whole = base;
+    Set(changed, whole);
+    const auto choice = ResolveComponent(plain, "network", path + ".network", whole, findings);
+    if (!choice) continue;
+    if (!overridden
+             .emplace(std::make_pair(*network, *encoding),
+                      OverriddenNetwork{.choice = *choice, .path = path + ".network"})
+             .second) {
+      findings.Add(path, absl::StrCat("the network \"", changed.label(), "\" with the encoding \"",
+                                      one.encoding(), "\" is given twice"));
+    }
+  }
+  return overridden;
+}
+
+NetworkOverrides::NetworkOverrides(const v1::ExperimentSpecification& specification) {
+  for (const v1::NetworkOverride& one : specification.network_overrides()) {
+    by_labels_.emplace(
+        std::make_pair(absl::string_view(one.network().label()), absl::string_view(one.encoding())),
+        &one);
+  }
+}
+
+v1::Component NetworkOverrides::Applied(const v1::Component& network,
+                                        const v1::Component& encoding) const {
+  v1::Component changed = network;
+  const auto found = by_labels_.find({network.label(), encoding.label()});
+  if (found != by_labels_.end()) Set(found->second->network(), changed);
+  return changed;
+}
+
+}  // namespace lengthwise::specification
