@@ -15,6 +15,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/version.h"
 #include "worker/connection/fake_server.h"
 
 namespace lengthwise::worker {
@@ -170,7 +171,7 @@ TEST(LengthwiseWorker, RegistersWhatItRunsOn) {
     const v1::WorkerDescription& worker = state.registrations[0];
     EXPECT_EQ(worker.worker_id(), "w-1");
     EXPECT_EQ(worker.max_pack_size(), 3);
-    EXPECT_EQ(worker.api_version(), 1);
+    EXPECT_EQ(worker.api_version(), platform::kWorkerApiVersion);
     EXPECT_EQ(worker.provenance().device(), "cpu");
     EXPECT_EQ(worker.provenance().threads(), 1);
   });

@@ -13,6 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/child_process.h"
+#include "platform/version.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {
@@ -74,20 +75,41 @@ class ReleaseTest : public testing::Test {
     return results;
   }
 
+  // What a worker prints that the server refuses.
+  std::string RefusalOf(const std::string& worker, const std::string& server_program) {
+    Server server(directory_, kLease, {}, server_program);
+    server.Start();
+    const Result result = RunProgram({worker, "--server", server.address(), "--device", "cpu",
+                                      "--metrics_listen", "127.0.0.1:0"},
+                                     directory_ + "/output");
+    EXPECT_GT(result.code, 0);
+    server.Kill();
+    return result.output;
+  }
+
   Programs old_;
   std::string directory_;
 };
 
-TEST_F(ReleaseTest, OldWorkerTrainsForThisServer) {
-  EXPECT_THAT(Train({kServer, old_.worker, kClient}), HasSubstr("tiny-1"));
+// 0.1.0 has version 1 of the worker API.
+TEST_F(ReleaseTest, OldWorkerIsToldToUpgrade) {
+  EXPECT_THAT(RefusalOf(old_.worker, kServer),
+              HasSubstr(absl::StrCat("version 1 of the worker API, the server ",
+                                     platform::kWorkerApiVersion, "; upgrade the worker")));
 }
 
 TEST_F(ReleaseTest, OldClientAsksThisServer) {
   EXPECT_THAT(Train({kServer, kWorker, old_.client}), HasSubstr("tiny-1"));
 }
 
-TEST_F(ReleaseTest, ThisClientAndWorkerWorkWithAnOldServer) {
-  EXPECT_THAT(Train({old_.server, kWorker, kClient}), HasSubstr("tiny-1"));
+TEST_F(ReleaseTest, ThisClientAsksAnOldServer) {
+  EXPECT_THAT(Train({old_.server, old_.worker, kClient}), HasSubstr("tiny-1"));
+}
+
+TEST_F(ReleaseTest, OldServerRefusesThisWorkerWithBothVersions) {
+  EXPECT_THAT(RefusalOf(kWorker, old_.server),
+              HasSubstr(absl::StrCat("version ", platform::kWorkerApiVersion,
+                                     " of the worker API, the server with 1")));
 }
 
 TEST_F(ReleaseTest, DataDirectoryOfAnOldReleaseOpens) {
