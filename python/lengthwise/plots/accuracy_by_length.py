@@ -1,0 +1,89 @@
+"""Accuracy by length after training, a panel a task (Ruoss et al. 2023, Figure 4)."""
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from lengthwise.plots.data import PlottedExperiment, experiment_names
+from lengthwise.plots.groups import best_rate, final_evaluations, final_score, group_trials, of_task, tasks_of
+from lengthwise.plots.metrics import by_length, choose_metric, is_accuracy, main_metric
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import (
+    Averaging,
+    check_panels,
+    columns_for,
+    guess_reference,
+    missing_trials,
+    no_final_evaluation,
+    set_length_axis,
+    set_loss_axis,
+    task_title,
+    training_lengths,
+)
+from lengthwise.plots.picture import Axis, Panel, Picture, Series
+
+BEST_UNSEEN = "the highest mean accuracy on lengths not seen in training"
+LOWEST_UNSEEN = "the lowest mean error on what training did not show"
+
+
+def shaded_label(training: Collection[tuple[float, float]], axis: str) -> str:
+    """What the panels' shaded parts are."""
+    if len(training) != 1:
+        return f"{axis}s seen in training"
+    ((first, last),) = training
+    if first == last:
+        return f"seen in training: {axis} {last:.0f}"
+    return f"seen in training: {axis}s {first:.0f} to {last:.0f}"
+
+
+def capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    groups = group_trials(experiments)
+    tasks = tasks_of(groups)
+    shown = choose_metric(experiments, tasks, options.metric, intervals=False)
+    names = experiment_names(experiments)
+    result = Picture("accuracy_by_length", f"Accuracy by length: {names}", y=shown.axis)
+    result.x = Axis("input length", ticks="counts")
+    if tasks:
+        result.x.label = tasks[-1].experiment.catalogue.axis_title(tasks[-1].task)
+    if options.metric or result.x.label != "input length":
+        what = result.y.label if options.metric else "accuracy" if is_accuracy(shown.name) else "error"
+        result.title = f"{capitalized(what)} by {result.x.label}: {names}"
+    averaging = Averaging(is_median=shown.is_median)
+    training: set[tuple[float, float]] = set()
+    for task in tasks:
+        panel = Panel(task_title(task))
+        of_this = of_task(groups, task.task)
+        for group in of_this:
+            seeds = best_rate(group, final_score(group.experiment))
+            if seeds is None:
+                continue
+            finals = final_evaluations(group.experiment)
+            curves = [by_length(finals[one.name], shown.name) for one in seeds.trials if one.name in finals]
+            band = averaging.band(curves)
+            if not band.x:
+                continue
+            averaging.count(sum(map(bool, curves)), len(group.rates))
+            panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
+        if not panel.series:
+            continue
+        panel.shaded = training_lengths(of_this)
+        if panel.shaded is not None:
+            training.add(panel.shaded)
+        guess = guess_reference(task)
+        if guess is not None and shown.name == main_metric(task):
+            panel.references.append(guess)
+        result.panels.append(panel)
+    if not result.panels:
+        raise no_final_evaluation(experiments)
+    check_panels(len(result.panels))
+    result.columns = columns_for(len(result.panels))
+    set_length_axis(result)
+    result.shaded_label = shaded_label(training, groups[0].experiment.catalogue.own_axis(groups[0].task) or "length")
+    if not is_accuracy(shown.name):
+        set_loss_axis(result)
+    result.caption = missing_trials(experiments)
+    averaging.describe(LOWEST_UNSEEN if averaging.is_median else BEST_UNSEEN, result)
+    return result
