@@ -49,11 +49,61 @@ def register(name: str, description: str, function: str, options: Iterable[str] 
     FIGURES[name] = FigureKind(name, description, tuple(options), function)
 
 
+_HERE = "lengthwise.plots"
+
 register(
     "accuracy_by_length",
     "accuracy at each length after training, a panel a task",
-    "lengthwise.plots.accuracy_by_length:picture",
+    f"{_HERE}.accuracy_by_length:picture",
+    ["metric", "seeds"],
+)
+register(
+    "accuracy_of_trials",
+    "the same of every single trial, to see what seeds make of it",
+    f"{_HERE}.accuracy_of_trials:picture",
+)
+register(
+    "error_places",
+    "where digits of answers are wrong; of text",
+    f"{_HERE}.answer_errors:places_picture",
+    ["length", "seeds"],
+)
+register(
+    "error_counts",
+    "how many digits of wrong answers are wrong; of text",
+    f"{_HERE}.answer_errors:counts_picture",
+    ["length", "seeds"],
+)
+register("loss", "training loss over the steps", f"{_HERE}.loss:picture", ["metric", "seeds", "smooth"])
+register(
+    "attention",
+    "which token looks at which; needs evaluation.attention_lengths",
+    f"{_HERE}.attention:picture",
+    ["length", "layer", "head", "sequence"],
+)
+register("projection", "activations in two dimensions; needs evaluation.projection", f"{_HERE}.projection:picture")
+register(
+    "length_sweep",
+    "results by a parameter of the encodings, training examples or length",
+    f"{_HERE}.length_sweep:picture",
+    ["parameter", "splits"],
+)
+register(
+    "accuracy_over_steps",
+    "accuracy at single lengths over training's steps, of every trial",
+    f"{_HERE}.accuracy_over_steps:picture",
+    ["length", "metric"],
+)
+register(
+    "accuracy_over_epochs",
+    "mean accuracy over epochs, of every trial; needs evaluation.every_steps",
+    f"{_HERE}.accuracy_over_steps:epochs_picture",
     ["metric"],
+)
+register(
+    "accuracy_over_time",
+    "accuracy over training's wall clock; needs evaluation.every_steps",
+    f"{_HERE}.accuracy_over_time:picture",
 )
 
 

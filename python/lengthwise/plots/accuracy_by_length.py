@@ -1,17 +1,20 @@
-"""Accuracy by length after training, a panel a task (Ruoss et al. 2023, Figure 4)."""
+"""Accuracy by length after training, a panel a task (Ruoss et al. 2023, Figure 4; Zhou et al. 2024, Figures 1 and 3)."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import best_rate, final_evaluations, final_score, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import best_rate, best_trial, final_evaluations, final_score, group_trials, of_task, tasks_of
 from lengthwise.plots.metrics import by_length, choose_metric, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
+    add_sentence,
+    capitalized,
     check_panels,
     columns_for,
     guess_reference,
+    line,
     missing_trials,
     no_final_evaluation,
     set_length_axis,
@@ -21,11 +24,11 @@ from lengthwise.plots.panels import (
 )
 from lengthwise.plots.picture import Axis, Panel, Picture, Series
 
-BEST_UNSEEN = "the highest mean accuracy on lengths not seen in training"
-LOWEST_UNSEEN = "the lowest mean error on what training did not show"
+_BEST_UNSEEN = "the highest mean accuracy on lengths not seen in training"
+_LOWEST_UNSEEN = "the lowest mean error on what training did not show"
 
 
-def shaded_label(training: Collection[tuple[float, float]], axis: str) -> str:
+def _shaded_label(training: Collection[tuple[float, float]], axis: str) -> str:
     """What the panels' shaded parts are."""
     if len(training) != 1:
         return f"{axis}s seen in training"
@@ -33,10 +36,6 @@ def shaded_label(training: Collection[tuple[float, float]], axis: str) -> str:
     if first == last:
         return f"seen in training: {axis} {last:.0f}"
     return f"seen in training: {axis}s {first:.0f} to {last:.0f}"
-
-
-def capitalized(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
@@ -57,16 +56,25 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         panel = Panel(task_title(task))
         of_this = of_task(groups, task.task)
         for group in of_this:
-            seeds = best_rate(group, final_score(group.experiment))
+            score = final_score(group.experiment)
+            seeds = best_rate(group, score)
             if seeds is None:
                 continue
             finals = final_evaluations(group.experiment)
-            curves = [by_length(finals[one.name], shown.name) for one in seeds.trials if one.name in finals]
-            band = averaging.band(curves)
+            curves = {one.name: by_length(finals[one.name], shown.name) for one in seeds.trials if one.name in finals}
+            band = averaging.band(list(curves.values()))
             if not band.x:
                 continue
-            averaging.count(sum(map(bool, curves)), len(group.rates))
-            panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
+            averaging.count(sum(map(bool, curves.values())), len(group.rates))
+            if options.seeds in ("all", "best") and len(curves) > 1:
+                panel.series += [line(curve, group.style, faint=True) for curve in curves.values() if curve]
+            if options.seeds == "best":
+                best = best_trial(seeds.trials, score)
+                panel.series.append(line(curves[best.name] if best else {}, group.style, group.name))
+            elif options.seeds == "all":
+                panel.series.append(Series(group.name, band.x, band.y, style=group.style))
+            else:
+                panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
         if not panel.series:
             continue
         panel.shaded = training_lengths(of_this)
@@ -81,9 +89,19 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     check_panels(len(result.panels))
     result.columns = columns_for(len(result.panels))
     set_length_axis(result)
-    result.shaded_label = shaded_label(training, groups[0].experiment.catalogue.own_axis(groups[0].task) or "length")
+    result.shaded_label = _shaded_label(training, groups[0].experiment.catalogue.own_axis(groups[0].task) or "length")
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     result.caption = missing_trials(experiments)
-    averaging.describe(LOWEST_UNSEEN if averaging.is_median else BEST_UNSEEN, result)
+    if options.seeds == "best" and averaging.most_seeds > 1:
+        what = "lowest error" if shown.is_median else "highest accuracy"
+        add_sentence(
+            result,
+            f"Thick lines: the best of up to {averaging.most_seeds} seeds, with the {what} on what training did not show. "
+            "Thin lines: all seeds.",
+        )
+        averaging.most_seeds = 1
+    averaging.describe(_LOWEST_UNSEEN if averaging.is_median else _BEST_UNSEEN, result)
+    if options.seeds == "all":
+        result.band_caption = "Thin lines: all seeds." if averaging.most_seeds > 1 else ""
     return result

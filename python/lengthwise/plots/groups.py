@@ -132,9 +132,7 @@ def best_trial(trials: Iterable[Trial], score: TrialScore) -> Trial | None:
     return best
 
 
-def best_trials(
-    groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]
-) -> list[tuple[TrialGroup, Trial]]:
+def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -> list[tuple[TrialGroup, Trial]]:
     """Of each group the best trial by `final_score` of those that are wanted; groups without one are left out."""
     chosen = []
     for group in groups:
@@ -147,9 +145,7 @@ def best_trials(
 def unseen_accuracy(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
     """Mean over the lengths that training did not show; None where there are none."""
     seen_up_to = trial.specification.evaluation.seen_up_to
-    unseen = [
-        accuracy for length, accuracy in zip(measured.lengths, measured.accuracies) if length > seen_up_to
-    ]
+    unseen = [accuracy for length, accuracy in zip(measured.lengths, measured.accuracies) if length > seen_up_to]
     return math.fsum(unseen) / len(unseen) if unseen else None
 
 
@@ -161,9 +157,7 @@ def unseen_loss(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | N
     return math.fsum(losses) / len(losses) if losses else None
 
 
-def evaluation_score(
-    experiment: PlottedExperiment, trial: Trial, measured: event_pb2.LengthAccuracies
-) -> float | None:
+def evaluation_score(experiment: PlottedExperiment, trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
     """Mean accuracy over the unseen lengths, over all where none is unseen; the negative of such a mean of losses for tasks
     that are compared by them.
     """

@@ -69,9 +69,7 @@ def choose_metric(
     shown = ShownMetric(metric or "accuracy", accuracy_axis("token accuracy"))
     kinds = {main_metric(task) for task in tasks}
     if len(kinds) > 1:
-        raise UsageError(
-            "one picture shows accuracies or errors, and these experiments have both; plot them one by one"
-        )
+        raise UsageError("one picture shows accuracies or errors, and these experiments have both; plot them one by one")
     for task in tasks:
         name = metric or main_metric(task)
         title = _title(task, name)

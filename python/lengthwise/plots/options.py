@@ -19,6 +19,8 @@ class Options:
     sequence: int = 1
     # Sweeps: what is swept; empty: what differs.
     parameter: str = ""
+    # Sweeps: training, validation and test side by side.
+    splits: bool = False
     # The encoding that others are compared with.
     reference: str = ""
     # Lines of single trials: "mean" hides them, "all" draws every one, "best" the best of the seeds before all others.

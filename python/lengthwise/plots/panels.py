@@ -4,16 +4,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 import grpc
 import numpy
 
 from lengthwise.errors import LengthwiseError, UsageError
-from lengthwise.names import label
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup, final_evaluations
-from lengthwise.plots.picture import Axis, Picture, Reference
+from lengthwise.plots.picture import Axis, Picture, Reference, Series
+from lengthwise.plots.series_style import SeriesStyle
 
 _MOST_PANELS = 16
 # What a logarithmic axis of losses shows.
@@ -149,26 +148,22 @@ def check_panels(panels: int, what: str = "one a task", how: str = "choose some 
         raise UsageError(f"a picture has room for {_MOST_PANELS} panels, {what}, and these are {panels}; {how}")
 
 
-def _precondition(message: str) -> LengthwiseError:
+def precondition(message: str) -> LengthwiseError:
+    """What a figure needs was not recorded."""
     return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
-
-
-def refuse(message: str) -> NoReturn:
-    """What the figure needs was not recorded."""
-    raise _precondition(message)
 
 
 def no_interval_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
     names = experiment_names(experiments)
     if any(trial.specification.evaluation.every_steps > 0 for experiment in experiments for trial in experiment.trials):
-        return _precondition(f"no trial of {names} has been evaluated during training yet")
-    return _precondition(
+        return precondition(f"no trial of {names} has been evaluated during training yet")
+    return precondition(
         f"{names} has no evaluations during training; evaluation.every_steps in its specification records them"
     )
 
 
 def no_final_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
-    return _precondition(
+    return precondition(
         f"no trial of {experiment_names(experiments)} has been evaluated in full yet; that is done at the end of training "
         f"(`lengthwise watch {experiments[0].name if experiments else ''}` shows how far they are)"
     )
@@ -219,9 +214,14 @@ def add_sentence(picture: Picture, sentence: str) -> None:
     picture.caption = f"{picture.caption} {sentence}".strip()
 
 
+def capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def line(curve: Curve, style: SeriesStyle, name: str = "", *, faint: bool = False) -> Series:
+    """One trial's, without a band."""
+    return Series(name, list(curve), list(curve.values()), style=style, faint=faint)
+
+
 def task_title(group: TrialGroup) -> str:
     return group.experiment.catalogue.task_title(group.task)
-
-
-def same_label(one: TrialGroup, other: TrialGroup) -> bool:
-    return label(one.task) == label(other.task)

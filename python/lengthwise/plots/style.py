@@ -28,6 +28,7 @@ FORMATS = (".svg", ".pdf", ".png")
 SHADE = "#ECECEC"
 REFERENCE_LINE = "#555555"
 
+
 @contextmanager
 def context() -> Iterator[None]:
     """The style sheet is in force inside, and what was in force before is again after."""
