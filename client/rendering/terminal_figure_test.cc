@@ -1,4 +1,4 @@
-#include "client/plotting/terminal_figure.h"
+#include "client/rendering/terminal_figure.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -9,16 +9,17 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(TerminalFigureTest, DrawsAccuraciesInPerCent) {
-  Figure figure{
-      .title = "Accuracy by length: e-1",
-      .x = {.label = "input length", .range = {{0.0, 40.0}}},
-      .y = {.label = "token accuracy", .ticks = Axis::Ticks::kPercent, .range = {{0.0, 1.0}}}};
-  figure.panels.push_back({.title = "Bucket Sort",
-                           .series = {{.name = "RoPE", .points = {{1, 1, 1, 1}, {40, 1, 1, 1}}}}});
-  figure.panels[0].shaded = {0, 20};
-  figure.panels[0].references = {{0.2, "random guess 20 %"}};
-  const auto text = RenderFigure(figure, 60, Palette(false));
-  ASSERT_TRUE(text.ok());
+  const auto text = RenderFigure(
+      R"({"kind": "accuracy_by_length", "title": "Accuracy by length: e-1", "caption": "",
+          "x": {"label": "input length", "scale": "linear", "ticks": "counts", "range": [0, 40]},
+          "y": {"label": "token accuracy", "scale": "linear", "ticks": "percent", "range": [0, 1]},
+          "panels": [{"title": "Bucket Sort", "shaded": [0, 20],
+                      "references": [{"y": 0.2, "label": "random guess 20 %"}],
+                      "series": [{"name": "", "kind": "line", "faint": true, "x": [1], "y": [0]},
+                                 {"name": "RoPE", "kind": "line", "faint": false, "x": [1, 40],
+                                  "y": [1, 1]}]}]})",
+      60, Palette(false));
+  ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, HasSubstr("Bucket Sort · token accuracy\n100 % ┤⠉"));
   EXPECT_THAT(*text, HasSubstr(" RoPE\n"));
   EXPECT_THAT(*text, HasSubstr("seen in training   not seen\n"));
@@ -26,21 +27,31 @@ TEST(TerminalFigureTest, DrawsAccuraciesInPerCent) {
 }
 
 TEST(TerminalFigureTest, LabelsALogarithmicAxisWithItsValues) {
-  Figure figure{.x = {.label = "training step", .range = {{0.0, 10.0}}},
-                .y = {.label = "nats", .scale = Axis::Scale::kLog10, .range = {{0.01, 1.0}}}};
-  figure.panels.push_back(
-      {.series = {{.name = "a", .points = {{0, 1, 1, 1}, {10, 0.01, 0.01, 0.01}}}}});
-  const auto text = RenderFigure(figure, 60, Palette(false));
-  ASSERT_TRUE(text.ok());
+  const auto text = RenderFigure(
+      R"({"kind": "loss", "title": "", "caption": "",
+          "x": {"label": "training step", "scale": "linear", "ticks": "numbers", "range": [0, 10]},
+          "y": {"label": "nats", "scale": "log10", "ticks": "numbers", "range": [0.01, 1]},
+          "panels": [{"title": "", "shaded": null, "references": [],
+                      "series": [{"name": "a", "kind": "line", "faint": false, "x": [0, 10],
+                                  "y": [1, 0.01]}]}]})",
+      60, Palette(false));
+  ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_THAT(*text, HasSubstr("\n    1 ┤"));
   EXPECT_THAT(*text, HasSubstr("\n 0.01 ┤"));
 }
 
 TEST(TerminalFigureTest, RefusesWhatACharacterCellCannotShow) {
-  Figure figure{.kind = "attention"};
-  figure.panels.push_back({.map = HeatMap{}});
-  EXPECT_THAT(std::string(RenderFigure(figure, 60, Palette(false)).status().message()),
+  const auto text = RenderFigure(
+      R"({"kind": "attention", "title": "", "caption": "",
+          "x": {"label": "", "scale": "linear", "ticks": "counts", "range": null},
+          "panels": [{"title": "", "shaded": null, "references": [], "series": []}]})",
+      60, Palette(false));
+  EXPECT_THAT(std::string(text.status().message()),
               HasSubstr("a terminal cannot show the figure attention"));
+}
+
+TEST(TerminalFigureTest, SaysThatTextIsNoFigure) {
+  EXPECT_EQ(RenderFigure("{", 60, Palette(false)).status().code(), absl::StatusCode::kInternal);
 }
 
 }  // namespace

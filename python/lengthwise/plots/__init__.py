@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from lengthwise.plots.drawing import AxesLike, Size
     from lengthwise.plots.picture import Picture
 
+# Endings of pictures, and of files of what they show.
+FORMATS = (".svg", ".pdf", ".png")
+DATA_FORMATS = (".csv", ".json")
+
 __all__ = ["FIGURES", "FigureKind", "Options", "describe", "draw", "register"]
 
 
@@ -55,7 +59,7 @@ register(
     "accuracy_by_length",
     "accuracy at each length after training, a panel a task",
     f"{_HERE}.accuracy_by_length:picture",
-    ["metric", "seeds"],
+    ["metric", "seeds", "together"],
 )
 register(
     "accuracy_of_trials",
@@ -104,6 +108,24 @@ register(
     "accuracy_over_time",
     "accuracy over training's wall clock; needs evaluation.every_steps",
     f"{_HERE}.accuracy_over_time:picture",
+)
+register("noise", "accuracy under noise; needs evaluation.embedding_noise", f"{_HERE}.analysis_figures:noise")
+register(
+    "attention_ground_truth",
+    "attention beside the cells that puzzles' answers depend on",
+    f"{_HERE}.analysis_figures:attention_ground_truth",
+)
+register(
+    "attention_similarity",
+    "accuracy by the likeness of attention to --reference's",
+    f"{_HERE}.analysis_figures:attention_similarities",
+    ["reference"],
+)
+register(
+    "encoding_distance",
+    "accuracy by the distance of learned tables from --reference's",
+    f"{_HERE}.analysis_figures:encoding_distances",
+    ["reference"],
 )
 
 

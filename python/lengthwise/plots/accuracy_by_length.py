@@ -4,7 +4,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from lengthwise.plots.data import PlottedExperiment, experiment_names
-from lengthwise.plots.groups import best_rate, best_trial, final_evaluations, final_score, group_trials, of_task, tasks_of
+from lengthwise.plots.groups import (
+    best_rate,
+    best_trial,
+    final_evaluations,
+    final_score,
+    group_trials,
+    joined,
+    of_task,
+    tasks_of,
+)
 from lengthwise.plots.metrics import by_length, choose_metric, is_accuracy, main_metric
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -30,9 +39,13 @@ _LOWEST_UNSEEN = "the lowest mean error on what training did not show"
 
 def _shaded_label(training: Collection[tuple[float, float]], axis: str) -> str:
     """What the panels' shaded parts are."""
+    # "digits" are counted, a "length" is not.
+    counted = axis.endswith("s")
     if len(training) != 1:
-        return f"{axis}s seen in training"
+        return f"{axis if counted else axis + 's'} seen in training"
     ((first, last),) = training
+    if counted:
+        return f"seen in training: {first:.0f} to {last:.0f} {axis}"
     if first == last:
         return f"seen in training: {axis} {last:.0f}"
     return f"seen in training: {axis}s {first:.0f} to {last:.0f}"
@@ -52,9 +65,9 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         result.title = f"{capitalized(what)} by {result.x.label}: {names}"
     averaging = Averaging(is_median=shown.is_median)
     training: set[tuple[float, float]] = set()
-    for task in tasks:
-        panel = Panel(task_title(task))
-        of_this = of_task(groups, task.task)
+    for task in tasks[:1] if options.together else tasks:
+        panel = Panel(" and ".join(map(task_title, tasks)) if options.together else task_title(task))
+        of_this = joined(groups) if options.together else of_task(groups, task.task)
         for group in of_this:
             score = final_score(group.experiment)
             seeds = best_rate(group, score)
@@ -89,7 +102,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     check_panels(len(result.panels))
     result.columns = columns_for(len(result.panels))
     set_length_axis(result)
-    result.shaded_label = _shaded_label(training, groups[0].experiment.catalogue.own_axis(groups[0].task) or "length")
+    result.shaded_label = _shaded_label(training, groups[0].experiment.catalogue.axis(groups[0].task))
     if not is_accuracy(shown.name):
         set_loss_axis(result)
     result.caption = missing_trials(experiments)

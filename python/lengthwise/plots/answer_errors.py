@@ -9,7 +9,7 @@ from lengthwise._proto import event_pb2
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import best_rate, final_score, group_trials, of_task, tasks_of
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import check_panels, columns_for, line, precondition, task_title
+from lengthwise.plots.panels import check_panels, columns_for, line, precondition, refuse_best, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture
 
 # By trial, then by size.
@@ -41,6 +41,7 @@ def _shares(counts: Sequence[float], first: int, of: float) -> dict[float, float
 
 
 def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_places: bool) -> Picture:
+    refuse_best(options)
     recorded = _errors_of(experiments)
     names = experiment_names(experiments)
     if not recorded:
@@ -93,6 +94,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
     if not result.panels:
         raise precondition(f"no digit of any answer at {size} digits is wrong")
     check_panels(len(result.panels))
+    result.y.range = (0.0, max(y for panel in result.panels for series in panel.series for y in series.y))
     result.columns = columns_for(len(result.panels))
     result.caption = "All seeds together."
     if options.seeds == "all":

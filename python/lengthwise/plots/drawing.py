@@ -30,7 +30,7 @@ AxesLike = Union[Axes, Sequence[Axes], NDArray[Any]]
 # Pixels to the inch, where a size is given in pixels.
 _PIXELS = 100
 # Inches.
-_LEGEND_LINE = 0.165
+_LEGEND_LINE = 0.15
 _CAPTION_LINE = 0.13
 _TITLE = 0.26
 _PANEL_TITLE = 0.2
@@ -79,9 +79,12 @@ def tick_label(value: float, largest: float) -> str:
 
 
 class _NumberFormatter(ticker.Formatter):
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        largest = max((abs(float(value)) for value in values), default=0.0)
+        return [tick_label(value, largest) for value in values]
+
     def __call__(self, x: float, pos: int | None = None) -> str:
-        largest = max((abs(float(at)) for at in self.locs), default=0.0)
-        return tick_label(x, largest)
+        return tick_label(x, x)
 
 
 def set_ticks(axis: MatplotlibAxis, described: Axis, most: int) -> None:
@@ -165,6 +168,9 @@ def _set_axis(axes: Axes, which: str, described: Axis, most: int) -> None:
         if described.ticks == "percent" and which == "y":
             # A line at 0 or 100 % is seen whole.
             low, high = low - 0.02 * (high - low), high + 0.03 * (high - low)
+        elif described.scale == "linear":
+            # Nor is a marker at the end cut in half.
+            high += 0.015 * (high - low)
         getattr(axes, f"set_{which}lim")(low, high)
     set_ticks(axis, described, most)
 
@@ -297,16 +303,22 @@ def _draw_new(picture: Picture, size: Size, decorated: bool) -> Figure:
     width = size.width / _PIXELS if size.width else _natural_width(picture)
     entries = _legend_entries(picture)
     legend_columns = _legend_columns([name for name, _ in entries], width - 2 * _EDGE, small) if entries else 0
-    legend_height = math.ceil(len(entries) / legend_columns) * _LEGEND_LINE + _EDGE if entries else 0.0
+    legend_height = math.ceil(len(entries) / legend_columns) * _LEGEND_LINE + _EDGE / 2 if entries else 0.0
     caption = f"{picture.caption} {picture.band_caption}" if decorated else ""
     caption_lines = wrap(caption, width - 2 * _EDGE, small)
     footer = legend_height + len(caption_lines) * _CAPTION_LINE + (_EDGE if caption_lines else 0)
-    title = picture.title if decorated else ""
-    panel_titles = any(panel.title for panel in picture.panels)
-    ticks = 0 if picture.is_scatter else _TICKS
+    title_size = float(matplotlib.rcParams["figure.titlesize"])
+    title = wrap(picture.title, width - 2 * _EDGE, title_size) if decorated else []
+    panel_titles = [_panel_title(panel.title, width, picture) for panel in picture.panels]
+    # Of each row of panels: the lines of its highest title.
+    title_lines = sum(
+        max(one.count("\n") + bool(one) for one in panel_titles[row * picture.columns : (row + 1) * picture.columns])
+        for row in range(rows)
+    )
+    labelled_rows = 0 if picture.is_scatter else 1 if _shares_x(picture) else rows
     fixed = (
-        footer + (_TITLE if title else 0) + (_LABEL if picture.x.label else 0) + 2 * _EDGE
-        + rows * (ticks + (_PANEL_TITLE if panel_titles else 0) + _EDGE)
+        footer + len(title) * _TITLE + (_LABEL if picture.x.label else 0) + 2 * _EDGE
+        + title_lines * _PANEL_TITLE + labelled_rows * _TICKS + rows * _EDGE
     )  # fmt: skip
     height = size.height / _PIXELS if size.height else fixed + rows * _panel_height(picture, width)
     least_width = 0.8 + picture.columns * _LEAST_PANEL[0] + (0.8 if picture.has_maps else 0)
@@ -332,17 +344,31 @@ def _draw_new(picture: Picture, size: Size, decorated: bool) -> Figure:
                 linespacing=_CAPTION_LINE * 72 / small / 1.2,
             )  # fmt: skip
     if title:
-        body.suptitle(_shortened(title, width - 2 * _EDGE, float(matplotlib.rcParams["axes.titlesize"]) + 1.5))
-    _draw_body(body, picture, rows, width)
+        body.suptitle("\n".join(title))
+    _draw_body(body, picture, rows, width, (height - fixed) / rows)
     return figure
 
 
-def _shortened(title: str, width: float, points: float) -> str:
-    """On as many lines as it takes."""
-    return "\n".join(wrap(title, width, points))
+def _panel_title(title: str, width: float, picture: Picture) -> str:
+    """Broken into lines that do not reach the title beside it."""
+    across = (width - (1.4 if picture.has_maps else 0.7)) / picture.columns
+    return "\n".join(wrap(title, across, float(matplotlib.rcParams["axes.titlesize"])))
 
 
-def _draw_body(body: FigureBase, picture: Picture, rows: int, width: float) -> None:
+def _shares_x(picture: Picture) -> bool:
+    """Whether the x axes of a column are the same, so that one has the labels of all."""
+    if picture.has_maps:
+        return len({panel.map.tokens for panel in picture.panels if panel.map is not None}) == 1
+    return picture.x.range is not None
+
+
+def _row_title(title: str, height: float) -> str:
+    """Broken into lines that are no longer than the panel is high."""
+    size = float(matplotlib.rcParams["axes.labelsize"])
+    return "\n".join(line for part in title.split("\n") for line in wrap(part, height, size))
+
+
+def _draw_body(body: FigureBase, picture: Picture, rows: int, width: float, panel_height: float) -> None:
     single = len(picture.panels) == 1
     across = width / picture.columns
     most_x = max(3, min(9, int(across / (0.35 if picture.has_maps else 0.42))))
@@ -354,17 +380,19 @@ def _draw_body(body: FigureBase, picture: Picture, rows: int, width: float) -> N
         axes = body.add_subplot(grid[row, column])
         all_axes.append(axes)
         image = _draw_panel(axes, panel, picture, most_x, 6) or image
+        axes.set_title(_panel_title(panel.title, width, picture))
         if picture.has_maps:
             axes.tick_params(labelsize=6)
             axes.spines[["top", "right"]].set_visible(True)
-        elif not single:
+        if not single:
             # Tick labels are those of the outer panels where all have one range.
             last_in_column = i + picture.columns >= len(picture.panels)
             axes.tick_params(
-                labelbottom=last_in_column or picture.x.range is None, labelleft=column == 0 or picture.y.range is None
+                labelbottom=last_in_column or not _shares_x(picture),
+                labelleft=column == 0 or (picture.y.range is None and not picture.has_maps),
             )
-        if column == 0 and picture.row_titles and row < len(picture.row_titles):
-            axes.set_ylabel(picture.row_titles[row])
+        if column == 0 and row < len(picture.row_titles):
+            axes.set_ylabel(_row_title(picture.row_titles[row], panel_height))
     if single and not picture.row_titles:
         all_axes[0].set_xlabel(picture.x.label)
         all_axes[0].set_ylabel(picture.y.label)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lengthwise._proto import event_pb2
 from lengthwise.names import label
@@ -110,6 +110,21 @@ def tasks_of(groups: Iterable[TrialGroup]) -> list[TrialGroup]:
 
 def of_task(groups: Iterable[TrialGroup], task: Component) -> list[TrialGroup]:
     return [group for group in groups if label(group.task) == label(task)]
+
+
+def joined(groups: Sequence[TrialGroup]) -> list[TrialGroup]:
+    """The groups of all tasks as those of one panel: encodings keep their colours, tasks differ by dashes."""
+    tasks = [label(group.task) for group in tasks_of(groups)]
+    if len(tasks) < 2:
+        return list(groups)
+    return [
+        replace(
+            group,
+            name=f"{group.experiment.catalogue.task_title(group.task)}, {group.name}",
+            style=replace(group.style, dashes=tasks.index(label(group.task))),
+        )
+        for group in groups
+    ]
 
 
 def best_rate(group: TrialGroup, score: TrialScore) -> SeedGroup | None:

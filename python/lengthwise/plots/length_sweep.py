@@ -156,14 +156,12 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
 
 
 def _set_swept_axis(result: Picture) -> None:
-    """Of powers of two where values are far apart, to what is drawn."""
+    """Of powers of two, to what is drawn."""
     values = [x for panel in result.panels for series in panel.series for x in series.x]
     lowest, largest = min(values), max(values)
-    if lowest > 0 and largest >= 4 * lowest and all(float(value).is_integer() for value in values):
-        powers = all(value == 2 ** round(numpy.log2(value)) for value in values)
-        if powers or result.kind == "length_sweep" and result.x.label.startswith("number of positions"):
-            result.x.scale = "log2"
-            result.x.range = (lowest / 1.1, largest * 1.1)
+    if lowest > 0 and largest > lowest:
+        result.x.scale = "log2"
+        result.x.range = (lowest / 1.1, largest * 1.1)
 
 
 def _of_training(
@@ -196,25 +194,28 @@ def _of_training(
                         lines.setdefault(name, {}).setdefault(float(value_of(trial)), []).append(measure)
             panel = Panel(task_title(task))
             if options.splits:
-                panel.title = split if len(tasks) == 1 else f"{task_title(task)}, {split}"
+                panel.title = split if task is tasks[0] else ""
             for number, (name, by_value) in enumerate(lines.items()):
                 values = sorted(by_value)
                 most_seeds = max([most_seeds, *map(len, by_value.values())])
                 low, high = ([float(numpy.quantile(by_value[value], q)) for value in values] for q in (0.1, 0.9))
                 middle = [statistics.median(by_value[value]) for value in values]
                 panel.series.append(Series(name, values, middle, low, high, numbered_style(number)))
-            if panel.series:
+            if panel.series or options.splits:
                 result.panels.append(panel)
-    if not result.panels:
+    if not any(panel.series for panel in result.panels):
         raise no_final_evaluation(experiments)
     check_panels(len(result.panels))
-    result.columns = 3 if options.splits else columns_for(len(result.panels))
+    result.columns = len(_SPLITS) if options.splits else columns_for(len(result.panels))
+    if options.splits and len(tasks) > 1:
+        result.row_titles = [task_title(task) for task in tasks]
     if is_loss:
         set_loss_axis(result)
-    _set_swept_axis(result)
-    if result.x.range is None:
+    if parameter == "length":
+        _set_swept_axis(result)
+    else:
         longest = max(x for panel in result.panels for series in panel.series for x in series.x)
-        result.x.range = (0, longest * 1.03)
+        result.x.range = (0, longest)
     result.caption = missing_trials(experiments)
     if not options.splits:
         add_sentence(result, f"{result.y.label[:1].upper()}{result.y.label[1:]} on what training did not show.")

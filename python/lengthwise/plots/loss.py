@@ -18,6 +18,7 @@ from lengthwise.plots.panels import (
     line,
     mean,
     precondition,
+    refuse_best,
     set_loss_axis,
     set_step_axis,
     task_title,
@@ -65,6 +66,7 @@ def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
 def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
     if options.metric not in ("", "loss", "accuracy"):
         raise UsageError(f'--metric: training does not record "{options.metric}"; there are loss, accuracy')
+    refuse_best(options)
     of_accuracy = options.metric == "accuracy"
     names = experiment_names(experiments)
     groups = group_trials(experiments)

@@ -25,5 +25,7 @@ class Options:
     reference: str = ""
     # Lines of single trials: "mean" hides them, "all" draws every one, "best" the best of the seeds before all others.
     seeds: str = ""
+    # All tasks, such as the formats of an addition, in one panel: encodings keep their colours, tasks differ by dashes.
+    together: bool = False
     # Losses: recorded points that one drawn point is the mean of; 1: none is averaged; 0: what suits the curve.
     smooth: int = 0

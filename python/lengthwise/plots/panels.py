@@ -11,6 +11,7 @@ import numpy
 from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup, final_evaluations
+from lengthwise.plots.options import Options
 from lengthwise.plots.picture import Axis, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
 
@@ -208,6 +209,11 @@ class Averaging:
             )
         if self.several_rates:
             add_sentence(picture, f"Each line has the learning rate with {best_by}.")
+
+
+def refuse_best(options: Options) -> None:
+    if options.seeds == "best":
+        raise UsageError("--seeds best is for the figure accuracy_by_length; this one shows the mean, or all")
 
 
 def add_sentence(picture: Picture, sentence: str) -> None:

@@ -30,11 +30,10 @@ def _records_projections(trial: Trial) -> bool:
 def _no_projections(experiments: Sequence[PlottedExperiment]) -> Exception:
     names = experiment_names(experiments)
     if any(_records_projections(trial) for experiment in experiments for trial in experiment.trials):
-        return precondition(
-            f"no trial of {names} has recorded projections yet; that is done after the last evaluation"
-        )
+        return precondition(f"no trial of {names} has recorded projections yet; that is done after the last evaluation")
     return precondition(
-        f"{names} has no projections; evaluation.projection in its specification, such as {{lengths: [40, 150]}}, records them"
+        f"{names} has no projections; evaluation.projection in its specification, such as {{lengths: [40, 150]}}, "
+        "records them"
     )
 
 

@@ -17,13 +17,14 @@ import matplotlib
 import matplotlib.style
 from matplotlib.figure import Figure
 
-from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.errors import UsageError
+from lengthwise.plots import FORMATS
+from lengthwise.user_file import write_for_user
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 STYLE_SHEET = Path(__file__).with_name("paper.mplstyle")
-FORMATS = (".svg", ".pdf", ".png")
 
 SHADE = "#ECECEC"
 REFERENCE_LINE = "#555555"
@@ -38,7 +39,9 @@ def context() -> Iterator[None]:
 
 @cache
 def _sheet() -> Any:
-    return matplotlib.rc_params_from_file(STYLE_SHEET, use_default_template=True)
+    sheet = matplotlib.rc_params_from_file(STYLE_SHEET, use_default_template=True)
+    # Not a matter of style, and the first look at "backend" imports pyplot.
+    return {name: value for name, value in dict.items(sheet) if not name.startswith(("backend", "interactive"))}
 
 
 class NotebookFigure(Figure):
@@ -73,7 +76,7 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() in FORMATS:
         return target
-    raise UsageError(f'--out is "{target}"; its name must end with .svg, .pdf or .png')
+    raise UsageError(f'the file is "{target}"; its name must end with .svg, .pdf or .png')
 
 
 def render(figure: Figure, suffix: str) -> bytes:
@@ -92,13 +95,5 @@ def render(figure: Figure, suffix: str) -> bytes:
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Writes .svg, .pdf or .png; the file is there whole or not at all."""
     target = check_path(path)
-    data = render(figure, target.suffix.lower())
-    temporary = target.with_name(target.name + ".tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(target)
-    except OSError as error:
-        raise LengthwiseError(f"cannot write {target}: {error.strerror}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_for_user(target, render(figure, target.suffix.lower()))
     return target
