@@ -949,6 +949,11 @@ class SavingTest(unittest.TestCase):
                 self.assertEqual(first, second)
                 self.assertNotIn(b"Date", first)
 
+    def test_its_own_savefig_keeps_the_style(self):
+        buffer = io.BytesIO()
+        drawing.draw(grid(1, 1)).savefig(buffer, format="svg", metadata={"Date": None, "Creator": "Lengthwise"})
+        self.assertEqual(buffer.getvalue(), style.render(drawing.draw(grid(1, 1)), ".svg"))
+
     def test_text_of_a_vector_picture_is_text(self):
         svg = style.render(drawing.draw(grid(1, 1)), ".svg").decode()
         self.assertIn(">A title<", svg)

@@ -116,7 +116,7 @@ def set_ticks(axis: MatplotlibAxis, described: Axis, most: int) -> None:
 def _draw_series(axes: Axes, series: Series, place: int) -> None:
     look = series.style
     if series.kind == "scatter":
-        size = {"markersize": 2.5, "alpha": 0.6} if series.faint else {"markersize": 2.2}
+        size = {"markersize": 2.5, "alpha": 0.6} if series.faint else {"markersize": 1.7, "markeredgewidth": 0.5}
         # Faint points lie behind everything, the others in their order.
         axes.plot(
             series.x, series.y, linestyle="none", zorder=1.8 if series.faint else 2.5, label=series.name or None,

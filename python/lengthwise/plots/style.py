@@ -44,8 +44,12 @@ def _sheet() -> Any:
     return {name: value for name, value in dict.items(sheet) if not name.startswith(("backend", "interactive"))}
 
 
-class NotebookFigure(Figure):
-    """A figure that a notebook shows without pyplot."""
+class StyledFigure(Figure):
+    """A figure that is written in its style, also by its own savefig(), and that a notebook shows without pyplot."""
+
+    def savefig(self, fname: Any, *, transparent: bool | None = None, **more: Any) -> None:
+        with context():
+            super().savefig(fname, transparent=transparent, **more)
 
     def _repr_png_(self) -> bytes:
         return render(self, ".png")
@@ -58,7 +62,7 @@ def new_figure(width: float | None = None, height: float | None = None, dpi: flo
     with context():
         default_width, default_height = matplotlib.rcParams["figure.figsize"]
         size = (width or default_width, height or default_height)
-        return NotebookFigure(figsize=size, dpi=dpi, layout="constrained")
+        return StyledFigure(figsize=size, dpi=dpi, layout="constrained")
 
 
 def shade_training(axes: Axes, first: float, last: float, label: str = "seen in training") -> None:
