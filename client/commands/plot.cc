@@ -27,7 +27,7 @@ constexpr FigureKind kFigures[] = {
     {"loss", "training loss over the steps"},
     {"attention", "which token looks at which; needs evaluation.attention_lengths"},
     {"projection", "activations in two dimensions; needs evaluation.projection"},
-    {"length_sweep", "results by a parameter of the encodings, training examples or length"},
+    {"length_sweep", "results by a parameter of encodings, training examples, length or rate"},
     {"accuracy_over_steps", "accuracy at single lengths over training's steps, of every trial"},
     {"accuracy_over_epochs",
      "mean accuracy over epochs, of every trial; needs evaluation.every_steps"},
@@ -180,8 +180,8 @@ void AddPlot(CLI::App& app, Program& program) {
   add_number("--head", options->head,
              "attention: this head, from 1, instead of the maximum over heads", "N");
   add_number("--length", options->length,
-             "attention, accuracy_over_steps: only this input length; error_places, error_counts: "
-             "this number of digits instead of the largest",
+             "attention, accuracy_over_steps, length_sweep: only this input length; error_places, "
+             "error_counts: this number of digits instead of the largest",
              "N");
   add_number("--sequence", options->sequence,
              "attention: of the sequences of a length this one, from 1; default the first", "S");
@@ -203,8 +203,8 @@ void AddPlot(CLI::App& app, Program& program) {
              "N");
   command
       ->add_option("--parameter", options->parameter,
-                   "length_sweep: the parameter of the encodings, or examples or length of the "
-                   "training; default: the one that differs")
+                   "length_sweep: the parameter of the encodings, or examples, length or learning_rate "
+                   "of the training; default: the one that differs")
       ->type_name("NAME");
   command->add_flag("--splits", options->splits,
                     "length_sweep over examples or length: training, validation and test beside "

@@ -559,6 +559,19 @@ class LengthSweepTest(FigureCase):
         self.assertEqual(picture.panels[0].series[0].x, [2, 8])
 
 
+    def test_learning_rates_are_swept_at_one_length(self):
+        experiment = plotted()
+        for rate, at_3 in [(1e-4, 0.1), (1e-3, 0.9), (1e-3, 0.7), (1e-2, 0.2)]:
+            trial = make_trial("fire", rate=rate, seed=len(experiment.trials), task="decimal_addition")
+            add(experiment, trial, [1, 1, at_3, 0])
+        picture = self.figure("length_sweep", experiment, length=3)
+        (line,) = picture.panels[0].series
+        self.assertEqual(line.x, [1e-4, 1e-3, 1e-2])
+        numpy.testing.assert_allclose(line.y, [0.1, 0.8, 0.2])
+        self.assertEqual((picture.x.scale, picture.x.label), ("log10", "learning rate"))
+        self.assertIn("Exact match at 3 digits.", picture.caption)
+
+
 def addition(weight_seed, data_seed):
     trial = make_trial("fire", seed=weight_seed, task="decimal_addition")
     trial.specification.data_seed = data_seed

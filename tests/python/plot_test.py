@@ -80,7 +80,7 @@ class PlotTest(PlotCase):
         self.assertIn("must end with .svg, .pdf or .png", told("--figure", "loss", "-o", "a.eps"))
         self.assertIn("100 to 10000", told("--figure", "loss", "--width", "7"))
         self.assertIn("--layer is for the figure attention alone", told("--figure", "loss", "--layer", "1"))
-        self.assertIn("error_places, error_counts, attention and", told("--figure", "loss", "--length", "2"))
+        self.assertIn("error_places, error_counts, attention, length_sweep and", told("--figure", "loss", "--length", "2"))
         self.assertIn("--metric is for the figures accuracy_by_length", told("--figure", "noise", "--metric", "loss"))
         self.assertIn("--parameter is for the figure length_sweep", told("--figure", "loss", "--parameter", "slope"))
         self.assertIn("must end with .csv or .json", told("--figure", "loss", "--data", "a.xls"))

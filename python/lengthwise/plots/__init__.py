@@ -88,9 +88,9 @@ register(
 register("projection", "activations in two dimensions; needs evaluation.projection", f"{_HERE}.projection:picture")
 register(
     "length_sweep",
-    "results by a parameter of the encodings, training examples or length",
+    "results by a parameter of encodings, training examples, length or rate",
     f"{_HERE}.length_sweep:picture",
-    ["parameter", "splits"],
+    ["length", "parameter", "splits"],
 )
 register(
     "accuracy_over_steps",

@@ -1,5 +1,5 @@
 """Results by what is swept: a parameter of the encodings (Ruoss et al. 2023, Figure 3), the number of training examples or
-the length of the vectors (positional attention, Figures 3, 4 and 12 to 21).
+the length of the vectors (positional attention, Figures 3, 4 and 12 to 21), the learning rate (Zhou et al. 2024, F.17).
 """
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     accuracy_axis,
     add_sentence,
+    capitalized,
     check_panels,
     columns_for,
     guess_reference,
@@ -42,6 +43,7 @@ from lengthwise.plots.series_style import SeriesStyle, numbered_style
 _OF_TRAINING: dict[str, tuple[str, Callable[[Trial], float]]] = {
     "examples": ("training examples", lambda trial: trial.specification.training.examples),
     "length": ("length of the vectors, n", lambda trial: trial.specification.training.lengths.max),
+    "learning_rate": ("learning rate", lambda trial: trial.specification.learning_rate),
 }
 _SPLITS = ("training", "validation: seen in training", "test: not seen in training")
 
@@ -81,7 +83,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
     differing = _differing(groups)
     wanted = options.parameter.removeprefix("training.")
     parameter = wanted or next(
-        (name for name in ("max_position", "examples", "length", *differing) if name in differing), ""
+        (name for name in ("max_position", "examples", "length", "learning_rate", *differing) if name in differing), ""
     )
     if parameter not in differing:
         names = experiment_names(experiments)
@@ -90,10 +92,13 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             "as in `encodings: [{name: relative, randomized: true, max_position: 1024}, {name: relative, randomized: true, "
             "max_position: 2048}]`, or experiments that differ in training.examples or training.lengths"
         )
+    if options.splits and options.length:
+        raise UsageError("--splits shows training, validation and test, and --length one length; choose one")
     if parameter in _OF_TRAINING:
         return _of_training(experiments, groups, parameter, options)
-    if options.splits:
-        raise UsageError("--splits is for sweeps of training examples or of lengths")
+    if options.splits or options.length:
+        option = "--splits" if options.splits else "--length"
+        raise UsageError(f"{option} is for sweeps of training examples, lengths and learning rates")
     return _of_encodings(experiments, groups, parameter)
 
 
@@ -167,12 +172,12 @@ def _set_swept_axis(result: Picture) -> None:
 def _of_training(
     experiments: Sequence[PlottedExperiment], groups: Sequence[TrialGroup], parameter: str, options: Options
 ) -> Picture:
-    """Medians over seeds, at the learning rate with the lowest mean error on what training did not show, a panel a task."""
+    """Medians over seeds, at the learning rate that is best on what training did not show, a panel a task."""
     title, value_of = _OF_TRAINING[parameter]
     catalogue = groups[0].experiment.catalogue
     is_loss = catalogue.compared_by_loss(groups[0].task)
     what = catalogue.loss_title(groups[0].task) if is_loss else catalogue.accuracy_title(groups[0].task)
-    result = Picture("length_sweep", f"{what[:1].upper()}{what[1:]} by {title}: {experiment_names(experiments)}")
+    result = Picture("length_sweep", f"{capitalized(what)} by {title}: {experiment_names(experiments)}")
     result.x.label = title
     result.y = Axis(what) if is_loss else accuracy_axis(what)
     networks = {label(group.network) for group in groups}
@@ -188,8 +193,9 @@ def _of_training(
                     continue
                 seeds = best_rate(group, final_score(group.experiment))
                 name = _line_name(group, len(networks) > 1, len(encodings) > 1)
-                for trial in seeds.trials if seeds else []:
-                    measure = _measure(group, trial, split, is_loss)
+                swept = group.trials if parameter == "learning_rate" else seeds.trials if seeds else []
+                for trial in swept:
+                    measure = _measure(group, trial, split, is_loss, options.length)
                     if measure is not None:
                         lines.setdefault(name, {}).setdefault(float(value_of(trial)), []).append(measure)
             panel = Panel(task_title(task))
@@ -213,12 +219,17 @@ def _of_training(
         set_loss_axis(result)
     if parameter == "length":
         _set_swept_axis(result)
+    elif parameter == "learning_rate":
+        rates = [x for panel in result.panels for series in panel.series for x in series.x]
+        result.x.scale, result.x.range = "log10", (min(rates) / 1.2, max(rates) * 1.2)
     else:
         longest = max(x for panel in result.panels for series in panel.series for x in series.x)
         result.x.range = (0, longest)
     result.caption = missing_trials(experiments)
-    if not options.splits:
-        add_sentence(result, f"{result.y.label[:1].upper()}{result.y.label[1:]} on what training did not show.")
+    if options.length:
+        add_sentence(result, f"{capitalized(what)} at {catalogue.length_title(groups[0].task, options.length)}.")
+    elif not options.splits:
+        add_sentence(result, f"{capitalized(what)} on what training did not show.")
     if most_seeds > 1:
         add_sentence(result, f"Median over up to {most_seeds} seeds.")
         result.band_caption = "Bands: 10th to 90th percentile of the seeds."
@@ -233,7 +244,7 @@ def _line_name(group: TrialGroup, several_networks: bool, several_encodings: boo
     return f"{label(group.network)}, {encoding}" if several_encodings else label(group.network)
 
 
-def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool) -> float | None:
+def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool, at_length: int) -> float | None:
     if split == _SPLITS[0]:
         return _training_measure(group.experiment, trial, is_loss)
     measured = final_evaluations(group.experiment).get(trial.name)
@@ -241,7 +252,11 @@ def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool) -> floa
         return None
     seen_up_to = trial.specification.evaluation.seen_up_to
     values = measured.losses if is_loss else measured.accuracies
-    chosen = [value for length, value in zip(measured.lengths, values) if (length > seen_up_to) == (split == _SPLITS[2])]
+    chosen = [
+        value
+        for length, value in zip(measured.lengths, values)
+        if (length == at_length if at_length else (length > seen_up_to) == (split == _SPLITS[2]))
+    ]
     return statistics.fmean(chosen) if chosen else None
 
 
