@@ -96,6 +96,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     stem = "-".join([*(file_name(experiment.name) for experiment in experiments), kind.name])
     size = drawing.Size(arguments.pixels_wide, arguments.pixels_high)
     figure = drawing.draw(picture, size=size, decorated=not arguments.plain)
+    style.settle(figure)
     paths = [arguments.out] if arguments.out else [f"{stem}.svg", f"{stem}.png"]
     for path in paths:
         output.out.write(f"{style.save(figure, path)}\n")

@@ -83,6 +83,13 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     raise UsageError(f'the file is "{target}"; its name must end with .svg, .pdf or .png')
 
 
+def settle(figure: Figure) -> None:
+    """Lays the figure out once for all files that are written of it, and for good."""
+    with context():
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+
+
 def render(figure: Figure, suffix: str) -> bytes:
     """The bytes of ".svg", ".pdf" or ".png": the same for the same figure, at any time."""
     of_formats: dict[str, dict[str, Any]] = {
