@@ -611,6 +611,14 @@ class AccuracyOfTrialsTest(FigureCase):
         self.assertEqual(len({series.style for series in picture.panels[0].series if series.faint}), 1)
         self.message("accuracy_of_trials", plotted())
 
+    def test_a_weight_seed_of_one_data_seed_has_no_spread_around_it(self):
+        experiment = plotted()
+        for seed in range(3):  # `seeds: 0..2`
+            add(experiment, addition(seed, seed), [1, 1, 0.3 * seed])
+        picture = self.figure("accuracy_of_trials", experiment)
+        self.assertNotIn("between weight seeds", picture.caption)
+        self.assertEqual({series.name for series in picture.panels[0].series}, {"a trial", "the best"})
+
 
 class AnswerErrorsTest(FigureCase):
     def add_errors(self, experiment, trial, size, by_place, by_wrong_digits, with_carry, without_carry):

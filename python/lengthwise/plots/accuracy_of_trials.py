@@ -41,16 +41,17 @@ _BEST_TRIAL = SeriesStyle(color=6, marker=0)
 
 @dataclass
 class _SeedGrid:
-    """Every weight seed with every data seed."""
+    """Every weight seed with every data seed, or seeds that go together."""
 
     weights: list[int]
     data: list[int]
+    trials: int
     # Of trials, by their weight seed.
     scores: dict[int, list[float]] = field(default_factory=dict)
 
     @property
     def varies_both(self) -> bool:
-        return len(self.weights) > 1 and len(self.data) > 1
+        return len(self.weights) > 1 and len(self.data) > 1 and self.trials > len(self.weights)
 
     def spread(self) -> str:
         """Standard deviations of the means over data seeds, and around them."""
@@ -61,7 +62,8 @@ class _SeedGrid:
 
 def _grid_of(seeds: SeedGroup, score: TrialScore) -> _SeedGrid:
     specifications = [trial.specification for trial in seeds.trials]
-    grid = _SeedGrid(sorted({one.weight_seed for one in specifications}), sorted({one.data_seed for one in specifications}))
+    weights = sorted({one.weight_seed for one in specifications})
+    grid = _SeedGrid(weights, sorted({one.data_seed for one in specifications}), len(specifications))
     for trial in seeds.trials:
         value = score(trial)
         if value is not None:
