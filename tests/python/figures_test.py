@@ -500,6 +500,9 @@ class LengthSweepTest(FigureCase):
         self.assertEqual(len(points.x), 4)
         self.assertEqual((line.name, line.x, line.y), ("Bucket Sort", [1024, 2048], [0.9, 0.7]))
         self.assertEqual(picture.x.scale, "log2")
+        self.assertIn("Points: every trial.", picture.caption)
+        experiment.trials = [trial for trial in experiment.trials if trial.specification.weight_seed == 0]
+        self.assertNotIn("Points", self.figure("length_sweep", experiment).caption)
 
     def test_says_what_a_sweep_is(self):
         experiment = plotted()

@@ -155,7 +155,8 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
     panel.references = [Reference(y, text) for y, text in sorted(guesses.items())]
     result.panels = [panel]
     _set_swept_axis(result)
-    result.caption = "Lines: the highest of all seeds and learning rates. Points: every trial."
+    if len(panel.series) > len(highest):
+        result.caption = "Lines: the highest of all seeds and learning rates. Points: every trial."
     add_sentence(result, missing_trials(experiments))
     return result
 
