@@ -85,8 +85,6 @@ absl::StatusOr<int> Doctor(Program& program) {
       "worker here", FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY"),
       Self()));
   findings.push_back(InspectPython(FindPython()));
-  const char* path = Environment("PATH");
-  findings.push_back(InspectGnuplot(path == nullptr ? "" : path));
   findings.push_back(InspectLocale(Environment));
 
   int warnings = 0;

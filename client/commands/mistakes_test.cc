@@ -119,17 +119,6 @@ TEST_F(MistakesTest, OfNames) {
       {{"encodings", "randomized_relative"},
        kUsage,
        "unknown encoding \"randomized_relative\"; write {name: relative, randomized: true}"},
-      {{"plot", "e", "--figure", "los"}, kUsage, "unknown figure \"los\"; did you mean \"loss\"?"},
-      {{"plot", "e"},
-       kUsage,
-       "say what to draw: --figure "
-       "accuracy_by_length|accuracy_of_trials|accuracy_over_steps|accuracy_over_time|attention|"
-       "attention_ground_truth|attention_similarity|encoding_distance|error_counts|error_places|"
-       "length_sweep|"
-       "loss|noise|projection"},
-      {{"plot", "e", "--figure", "attention", "--metric", "loss"},
-       kUsage,
-       "--metric is for the figures accuracy_by_length, accuracy_over_steps and loss"},
       {{"show", "f-1"}, kFailure, "there is no experiment \"f-1\"; did you mean \"e-1\"?"},
       {{"logs", "e-1/7"},
        kFailure,
@@ -196,10 +185,6 @@ TEST_F(MistakesTest, OfFiles) {
                  kFailure,
                  "cannot write /nowhere/e.html: No such file or directory; make its directory, or "
                  "name another file"});
-  ExpectOneLine({{"plot", "e", "--figure", "loss", "-o", "/nowhere/e.svg"},
-                 kFailure,
-                 "cannot write /nowhere/e.svg: No such file or directory; make its directory, or "
-                 "name another file"});
   const std::string directory = testing::TempDir() + "/nowhere";
   ExpectOneLine({{"results", "e", "--data_dir", directory},
                  kFailure,
@@ -213,9 +198,6 @@ TEST_F(MistakesTest, OfFiles) {
   ExpectOneLine({{"report", "e", "-o", "/dev/full"},
                  kFailure,
                  "cannot write /dev/full: No space left on device; free some space"});
-  ExpectOneLine({{"plot", "e", "--figure", "loss", "-o", "e.pdf"},
-                 kUsage,
-                 "--out is \"e.pdf\"; its name must end with .svg or .png"});
 }
 
 TEST_F(MistakesTest, OfFilesThatOnlyOthersMayRead) {
@@ -258,21 +240,12 @@ TEST_F(MistakesTest, OfRedirection) {
 }
 
 TEST_F(MistakesTest, OfWhatIsInstalled) {
-  // Without a loss there is nothing to draw, and gnuplot is not asked for.
-  v1::QueryLossCurvesResponse::Curve curve;
-  curve.set_trial("experiments/e-1/trials/bucket_sort-none");
-  for (int step = 1; step <= 2; ++step) {
-    curve.mutable_points()->add_steps(step);
-    curve.mutable_points()->add_losses(1.0f / static_cast<float>(step));
-  }
-  server_.AddLossCurve(curve);
-  const std::string path = std::getenv("PATH");
-  setenv("PATH", "/nowhere", 1);
-  ExpectOneLine({{"plot", "e", "--figure", "loss", "-o", testing::TempDir() + "/e.svg"},
-                 kFailure,
-                 "pictures are drawn by gnuplot, which is not installed: `apt-get install "
-                 "gnuplot-nox`; without it --terminal draws curves here"});
-  setenv("PATH", path.c_str(), 1);
+  setenv("LENGTHWISE_PYTHON", "/nowhere/python", 1);
+  ExpectOneLine(
+      {{"plot", "e", "--figure", "loss", "--server", "127.0.0.1:1"},
+       kFailure,
+       "cannot execute /nowhere/python: No such file or directory; set LENGTHWISE_PYTHON to "
+       "a Python with the package lengthwise, or run deploy/install.sh"});
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "client/commands/program.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -73,17 +74,27 @@ absl::StatusOr<access::Settings> Program::Settings() const {
                                  [](const char* name) -> const char* { return std::getenv(name); });
 }
 
-absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool asks_server) {
+absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool asks_server,
+                                       std::string* printed) {
   access::ChannelOptions channel;
   if (asks_server) {
     const auto connection = Connect();
     if (!connection.ok()) return connection.status();
     channel = (*connection)->channel_options();
   }
-  arguments.insert(arguments.end(), {"--output", output, "--width", absl::StrCat(width()),
-                                     "--color", palette().enabled() ? "always" : "never"});
+  // Behind "--" there are names alone.
+  const auto names = std::find(arguments.begin(), arguments.end(), "--");
+  arguments.insert(names, {"--output", output, "--width", absl::StrCat(width()), "--color",
+                           palette().enabled() ? "always" : "never"});
   return client::RunPython(
-      arguments, channel, [this](absl::string_view text) { out_ << text << std::flush; },
+      arguments, channel,
+      [this, printed](absl::string_view text) {
+        if (printed != nullptr) {
+          absl::StrAppend(printed, text);
+        } else {
+          out_ << text << std::flush;
+        }
+      },
       [this](absl::string_view text) { err_ << text << std::flush; });
 }
 

@@ -62,8 +62,10 @@ class Program {
   PrivateService* private_service() { return private_service_.get(); }
 
   // Runs a command of the Python package with --output, and colours and width of this program's
-  // output; `asks_server`: with the server of Connect(). Returns its exit code.
-  absl::StatusOr<int> RunPython(std::vector<std::string> arguments, bool asks_server = true);
+  // output; `asks_server`: with the server of Connect(). What it prints goes to `printed`, or to
+  // out() where that is null. Returns its exit code.
+  absl::StatusOr<int> RunPython(std::vector<std::string> arguments, bool asks_server = true,
+                                std::string* printed = nullptr);
 
   // Writes records as --output says (json or csv).
   void Write(const Records& records);

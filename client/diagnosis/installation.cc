@@ -191,7 +191,7 @@ std::string FindInPath(const std::string& program, const std::string& path) {
 
 Finding InspectPython(const absl::StatusOr<std::string>& python) {
   constexpr char kNeededBy[] =
-      "`results --compare`, `compare`, `report` and LaTeX exports run in it";
+      "`plot`, `report`, `analyze`, `export`, `compare` and `results --compare` run in it";
   constexpr char kAdvice[] = "run deploy/install.sh";
   if (!python.ok()) {
     return {Verdict::kWarning, "python", absl::StrCat("not found: ", kNeededBy), kAdvice};
@@ -201,13 +201,6 @@ Finding InspectPython(const absl::StatusOr<std::string>& python) {
             absl::StrCat(kAdvice, ", or correct LENGTHWISE_PYTHON")};
   }
   return {Verdict::kOk, "python", *python};
-}
-
-Finding InspectGnuplot(const std::string& path) {
-  const std::string found = FindInPath("gnuplot", path);
-  if (!found.empty()) return {Verdict::kOk, "gnuplot", found};
-  return {Verdict::kWarning, "gnuplot", "not found: `lengthwise plot` and `report` draw with it",
-          "run `apt-get install gnuplot-nox`; without it `plot --terminal` draws curves"};
 }
 
 Finding InspectLocale(const access::Environment& environment) {

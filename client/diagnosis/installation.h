@@ -27,12 +27,9 @@ Findings InspectCredentials(const access::Settings& settings, absl::Time now);
 Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path,
                        const ProgramVersion& client);
 
-// The Python environment in which comparisons are made: `python` as FindPython of
-// python/python_program.h found it.
+// The Python environment in which results are drawn, analysed and compared: `python` as FindPython
+// of python/python_program.h found it.
 Finding InspectPython(const absl::StatusOr<std::string>& python);
-
-// gnuplot, which draws pictures; `path` is $PATH.
-Finding InspectGnuplot(const std::string& path);
 
 // Whether the terminal shows the boxes and blocks of tables and charts, by its locale.
 Finding InspectLocale(const access::Environment& environment);

@@ -147,18 +147,12 @@ TEST_F(InstallationTest, WarnsOfAGpuThatAWorkerCannotUse) {
 
 TEST_F(InstallationTest, LooksForThePythonEnvironment) {
   const Finding missing = InspectPython(absl::NotFoundError("none"));
-  EXPECT_THAT(missing, Is(Verdict::kWarning, "python", "not found: `results --compare`"));
+  EXPECT_THAT(missing, Is(Verdict::kWarning, "python", "not found: `plot`"));
   EXPECT_EQ(missing.advice, "run deploy/install.sh");
   EXPECT_THAT(InspectPython("/nowhere/python"),
               Is(Verdict::kWarning, "python", "/nowhere/python cannot be executed"));
   const std::string path = File("bin/python", "", 0755);
   EXPECT_THAT(InspectPython(path), Is(Verdict::kOk, "python", path));
-}
-
-TEST_F(InstallationTest, LooksForGnuplot) {
-  EXPECT_THAT(InspectGnuplot(directory_), Is(Verdict::kWarning, "gnuplot", "not found"));
-  const std::string path = File("bin/gnuplot", "", 0755);
-  EXPECT_THAT(InspectGnuplot("/nowhere:" + directory_ + "/bin"), Is(Verdict::kOk, "gnuplot", path));
 }
 
 TEST_F(InstallationTest, WarnsOfALocaleThatIsNotUtf8) {

@@ -25,6 +25,7 @@ SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 COMMANDS = {
     "compare": "Prints two experiments side by side",
     "export": "Writes what was measured, or the models, for other tools",
+    "plot": "Draws results as SVG, PDF and PNG",
     "results": "Prints an experiment beside a paper's table",
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import pandas
@@ -17,6 +17,9 @@ from lengthwise import errors, events, frames, names
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.trial import Trial
+
+if TYPE_CHECKING:
+    from lengthwise.plots.accessor import Plots
 
 # After which calling again may help.
 _MAY_PASS = (
@@ -56,6 +59,7 @@ class Experiment:
     def __init__(self, connection: Connection, message: experiment_service_pb2.Experiment) -> None:
         self._connection = connection
         self._message = message
+        self._plots: Plots | None = None
 
     def __repr__(self) -> str:
         return f"<Experiment {self.name}: {self.counts.total} trials, {self.counts.succeeded} succeeded>"
@@ -96,8 +100,18 @@ class Experiment:
         """With all defaults, as protobuf's JSON has it."""
         return MessageToDict(self._message.specification, preserving_proto_field_name=True)
 
+    @property
+    def plot(self) -> Plots:
+        """Its figures: `experiment.plot.accuracy_by_length()` returns a matplotlib Figure."""
+        if self._plots is None:
+            from lengthwise.plots.accessor import Plots
+
+            self._plots = Plots(self)
+        return self._plots
+
     def refresh(self) -> Experiment:
         """Asks for its state again; returns itself."""
+        self._plots = None
         self._message = self._connection.call(
             "ExperimentService/GetExperiment",
             experiment_service_pb2.GetExperimentRequest(name=self.name),

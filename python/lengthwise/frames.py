@@ -1,15 +1,14 @@
 """From answers of the server to pandas frames: one observation a row, with what tells the trials apart."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-import grpc
 import pandas
 
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.errors import LengthwiseError
+from lengthwise.names import per_trial
 
 if TYPE_CHECKING:
     from lengthwise.trial import Trial
@@ -28,23 +27,11 @@ TRIALS = [
 
 SUMMED_UP = ["unseen_accuracy", "seen_accuracy", "training_accuracy"]
 
-T = TypeVar("T")
-
 
 def _key(trial: Trial) -> list[Any]:
     return [
         trial.name, trial.task, trial.network, trial.encoding, trial.learning_rate, trial.weight_seed, trial.data_seed,
     ]  # fmt: skip
-
-
-def _per_trial(names: Sequence[str], name: str, query: Callable[[str], T]) -> list[T]:
-    """One answer for all, or, where that is too large for the server, one for each trial."""
-    try:
-        return [query(name)]
-    except LengthwiseError as error:
-        if error.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or len(names) < 2:
-            raise
-    return [query(one) for one in names]
 
 
 def losses(connection: Connection, name: str, trials: Sequence[Trial], max_points: int) -> pandas.DataFrame:
@@ -59,7 +46,7 @@ def losses(connection: Connection, name: str, trials: Sequence[Trial], max_point
 
     keys = {trial.name: _key(trial) for trial in trials}
     rows: list[list[Any]] = []
-    for response in _per_trial(list(keys), name, query):
+    for response in per_trial(list(keys), name, query):
         for curve in response.curves:
             points = curve.points
             for values in zip(
@@ -82,7 +69,7 @@ def accuracies(connection: Connection, name: str, trials: Sequence[Trial], inter
     keys = {trial.name: (_key(trial), trial.seen_up_to) for trial in trials}
     rows: list[list[Any]] = []
     metrics: list[dict[str, float]] = []
-    for response in _per_trial(list(keys), name, query):
+    for response in per_trial(list(keys), name, query):
         for evaluation in response.evaluations:
             key, seen_up_to = keys[evaluation.trial]
             measured = evaluation.accuracies

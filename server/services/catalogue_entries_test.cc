@@ -33,6 +33,16 @@ TEST(CatalogueEntries, TasksAndEncodingsHaveTheirFacts) {
       EXPECT_EQ(entry.facts().at("chomsky_level"), "regular");
       EXPECT_EQ(entry.facts().at("random_accuracy"), "0.5");  // one of two classes
       EXPECT_EQ(entry.facts().at("permutation_invariant"), "false");
+      EXPECT_EQ(entry.facts().at("kind"), "transduction");
+      EXPECT_FALSE(entry.facts().contains("seen_up_to")) << "its axis is the length of training";
+    }
+    if (entry.kind() == v1::TASK && entry.name() == "cumulative_sum") {
+      EXPECT_EQ(entry.facts().at("kind"), "regression");
+      EXPECT_EQ(entry.facts().at("seen_up_to"), "1");
+    }
+    if (entry.kind() == v1::TASK && entry.name() == "latin_square") {
+      EXPECT_EQ(entry.facts().at("kind"), "puzzle");
+      EXPECT_EQ(entry.facts().at("seen_up_to"), "0");
     }
     if (entry.kind() == v1::TASK && entry.name() == "decimal_addition") {
       EXPECT_EQ(entry.facts().at("axis"), "digits");

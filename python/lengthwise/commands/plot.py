@@ -1,0 +1,108 @@
+"""`lengthwise plot EXPERIMENT... --figure KIND`: pictures of results."""
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.errors import UsageError
+from lengthwise.user_file import check_writable, write_for_user
+
+_LEAST_PIXELS = 100
+_MOST_PIXELS = 10_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from lengthwise.plots import FIGURES
+
+    parser.add_argument("experiments", nargs="+", help="Experiments, or single trials as EXPERIMENT/TRIAL")
+    figures = "; ".join(f"{kind.name}: {kind.description}" for kind in FIGURES.values())
+    parser.add_argument("--figure", default="", metavar="KIND", help=figures.replace("%", "%%"))
+    parser.add_argument("-o", "--out", default="", metavar="FILE", help="The file, .svg, .pdf or .png")
+    for name in ("task", "network", "encoding", "trial"):
+        parser.add_argument(f"--{name}", action="append", default=[], help=f"Only this {name}; may be repeated")
+    parser.add_argument("--learning_rate", action="append", type=float, default=[], metavar="RATE")
+    for name in ("metric", "parameter", "reference", "title"):
+        parser.add_argument(f"--{name}", default=None if name == "title" else "")
+    parser.add_argument("--seeds", default="", choices=["", "mean", "best", "all"])
+    for name, default in (("layer", 0), ("head", 0), ("length", 0), ("sequence", 1), ("smooth", 0)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--splits", action="store_true")
+    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--plain", action="store_true", help="Without title and caption")
+    parser.add_argument("--pixels_wide", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--pixels_high", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--data", default="", metavar="FILE", help="Also keep what is drawn as numbers: .csv or .json")
+    parser.add_argument("--script", default="", metavar="FILE", help="Also keep a Python program that draws the figure")
+    parser.add_argument("--open", action="store_true", help="Then show it, with $BROWSER or xdg-open")
+    add_server_options(parser)
+    # json: the figure as numbers, instead of pictures.
+    add_output_option(parser, ["table", "json"])
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    from lengthwise import plots
+
+    # Mistakes that can be told before a server is asked.
+    kind = plots.find(arguments.figure)
+    options = plots.Options(
+        metric=arguments.metric, length=arguments.length, layer=arguments.layer, head=arguments.head,
+        sequence=arguments.sequence, parameter=arguments.parameter, splits=arguments.splits,
+        reference=arguments.reference, seeds=arguments.seeds, together=arguments.together,
+        smooth=arguments.smooth,
+    )  # fmt: skip
+    plots.check_options(kind, options)
+    if arguments.out and Path(arguments.out).suffix.lower() not in plots.FORMATS:
+        raise UsageError(f'--out is "{arguments.out}"; its name must end with .svg, .pdf or .png')
+    for pixels in (arguments.pixels_wide, arguments.pixels_high):
+        if pixels != 0 and not _LEAST_PIXELS <= pixels <= _MOST_PIXELS:
+            raise UsageError(f"a picture of {pixels} pixels? Accepted: {_LEAST_PIXELS} to {_MOST_PIXELS}")
+    if arguments.data and Path(arguments.data).suffix.lower() not in plots.DATA_FORMATS:
+        raise UsageError(f'--data is "{arguments.data}"; its name must end with .csv or .json')
+    for path in filter(None, (arguments.out, arguments.data, arguments.script)):
+        check_writable(path)
+
+    from lengthwise import settings
+    from lengthwise.connection import Connection
+    from lengthwise.names import file_name
+    from lengthwise.plots import data, numbers
+
+    chosen = data.TrialFilter(
+        arguments.task, arguments.network, arguments.encoding, arguments.learning_rate, arguments.trial
+    )
+    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
+    try:
+        experiments = data.fetch(connection, arguments.experiments, chosen)
+        picture = plots.describe(kind.name, experiments, options)
+    finally:
+        connection.close()
+    if arguments.title is not None:
+        picture.title = arguments.title
+    if output.kind == "json":
+        output.out.write(numbers.to_json(picture))
+        return SUCCESS
+    if arguments.data:
+        as_csv = Path(arguments.data).suffix.lower() == ".csv"
+        text = numbers.to_csv(picture) if as_csv else numbers.to_json(picture)
+        write_for_user(arguments.data, text.encode())
+        output.out.write(f"{arguments.data}\n")
+    if arguments.script:
+        write_for_user(arguments.script, numbers.to_script(picture).encode())
+        output.out.write(f"{arguments.script}\n")
+
+    from lengthwise.plots import drawing, style
+
+    # "quickstart-1-loss", or "a-1-b-1-loss" for several experiments.
+    stem = "-".join([*(file_name(experiment.name) for experiment in experiments), kind.name])
+    size = drawing.Size(arguments.pixels_wide, arguments.pixels_high)
+    figure = drawing.draw(picture, size=size, decorated=not arguments.plain)
+    style.settle(figure)
+    paths = [arguments.out] if arguments.out else [f"{stem}.svg", f"{stem}.png"]
+    for path in paths:
+        output.out.write(f"{style.save(figure, path)}\n")
+    if arguments.open:
+        from lengthwise.browser import open_in_browser
+
+        output.out.flush()
+        open_in_browser(paths[0])
+    return SUCCESS

@@ -1,0 +1,64 @@
+"""`experiment.plot.accuracy_by_length()` and its sisters."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lengthwise import plots
+from lengthwise.plots.data import PlottedExperiment, TrialFilter, keep, of_experiments
+from lengthwise.plots.options import Options
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lengthwise.experiment import Experiment
+    from lengthwise.plots.drawing import AxesLike
+
+
+class Plots:
+    """The figures of one experiment, each a method: `dir()` and FIGURES list them. What one has read of the server serves
+    the next; `experiment.refresh()` has them read again.
+    """
+
+    def __init__(self, experiment: Experiment | Sequence[Experiment]) -> None:
+        self._experiments = [experiment] if not isinstance(experiment, Sequence) else list(experiment)
+        self._plotted: list[PlottedExperiment] | None = None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *plots.FIGURES})
+
+    def __getattr__(self, name: str) -> Callable[..., Figure]:
+        if name not in plots.FIGURES:
+            raise AttributeError(f"there is no figure {name!r}; there are {', '.join(plots.FIGURES)}")
+
+        def figure(ax: AxesLike | None = None, **more: Any) -> Figure:
+            return self.draw(name, ax, **more)
+
+        figure.__name__ = name
+        figure.__doc__ = plots.FIGURES[name].description
+        return figure
+
+    def draw(
+        self,
+        name: str,
+        ax: AxesLike | None = None,
+        *,
+        tasks: Sequence[str] = (),
+        networks: Sequence[str] = (),
+        encodings: Sequence[str] = (),
+        learning_rates: Sequence[float] = (),
+        title: str | None = None,
+        decorated: bool = True,
+        **options: Any,
+    ) -> Figure:
+        """A figure of FIGURES: a new one, or drawn on the caller's axes, one for each panel. Labels choose among the trials;
+        the options are those of plots.Options that the figure takes. `decorated=False` leaves title and caption out.
+        """
+        if self._plotted is None:
+            self._plotted = of_experiments(self._experiments)
+        chosen = self._plotted
+        filter = TrialFilter(tasks, networks, encodings, learning_rates)
+        if filter != TrialFilter():
+            chosen = [experiment.copy() for experiment in chosen]
+            keep(chosen, filter)
+        return plots.draw(name, chosen, Options(**options), ax, title=title, decorated=decorated)

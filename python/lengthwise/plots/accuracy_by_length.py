@@ -1,0 +1,120 @@
+"""Accuracy by length after training, a panel a task (Ruoss et al. 2023, Figure 4; Zhou et al. 2024, Figures 1 and 3)."""
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from lengthwise.plots.data import PlottedExperiment, experiment_names
+from lengthwise.plots.groups import (
+    best_rate,
+    best_trial,
+    final_evaluations,
+    final_score,
+    group_trials,
+    joined,
+    of_task,
+    tasks_of,
+)
+from lengthwise.plots.metrics import by_length, choose_metric, is_accuracy, main_metric
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import (
+    Averaging,
+    add_sentence,
+    capitalized,
+    check_panels,
+    columns_for,
+    guess_reference,
+    line,
+    missing_trials,
+    no_final_evaluation,
+    set_length_axis,
+    set_loss_axis,
+    task_title,
+    training_lengths,
+)
+from lengthwise.plots.picture import Axis, Panel, Picture, Series
+
+_BEST_UNSEEN = "the highest mean accuracy on lengths not seen in training"
+_LOWEST_UNSEEN = "the lowest mean error on what training did not show"
+
+
+def _shaded_label(training: Collection[tuple[float, float]], axis: str) -> str:
+    """What the panels' shaded parts are."""
+    # "digits" are counted, a "length" is not.
+    counted = axis.endswith("s")
+    if len(training) != 1:
+        return f"{axis if counted else axis + 's'} seen in training"
+    ((first, last),) = training
+    if counted:
+        return f"seen in training: {first:.0f} to {last:.0f} {axis}"
+    if first == last:
+        return f"seen in training: {axis} {last:.0f}"
+    return f"seen in training: {axis}s {first:.0f} to {last:.0f}"
+
+
+def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    groups = group_trials(experiments)
+    tasks = tasks_of(groups)
+    shown = choose_metric(experiments, tasks, options.metric, intervals=False)
+    names = experiment_names(experiments)
+    result = Picture("accuracy_by_length", f"Accuracy by length: {names}", y=shown.axis)
+    result.x = Axis("input length", ticks="counts")
+    if tasks:
+        result.x.label = tasks[-1].experiment.catalogue.axis_title(tasks[-1].task)
+    if options.metric or result.x.label != "input length":
+        what = result.y.label if options.metric else "accuracy" if is_accuracy(shown.name) else "error"
+        result.title = f"{capitalized(what)} by {result.x.label}: {names}"
+    averaging = Averaging(is_median=shown.is_median)
+    training: set[tuple[float, float]] = set()
+    for task in tasks[:1] if options.together else tasks:
+        panel = Panel(" and ".join(map(task_title, tasks)) if options.together else task_title(task))
+        of_this = joined(groups) if options.together else of_task(groups, task.task)
+        for group in of_this:
+            score = final_score(group.experiment)
+            seeds = best_rate(group, score)
+            if seeds is None:
+                continue
+            finals = final_evaluations(group.experiment)
+            curves = {one.name: by_length(finals[one.name], shown.name) for one in seeds.trials if one.name in finals}
+            band = averaging.band(list(curves.values()))
+            if not band.x:
+                continue
+            averaging.count(sum(map(bool, curves.values())), len(group.rates))
+            if options.seeds in ("all", "best") and len(curves) > 1:
+                panel.series += [line(curve, group.style, faint=True) for curve in curves.values() if curve]
+            if options.seeds == "best":
+                best = best_trial(seeds.trials, score)
+                panel.series.append(line(curves[best.name] if best else {}, group.style, group.name))
+            elif options.seeds == "all":
+                panel.series.append(Series(group.name, band.x, band.y, style=group.style))
+            else:
+                panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
+        if not panel.series:
+            continue
+        panel.shaded = training_lengths(of_this)
+        if panel.shaded is not None:
+            training.add(panel.shaded)
+        guess = guess_reference(task)
+        if guess is not None and shown.name == main_metric(task):
+            panel.references.append(guess)
+        result.panels.append(panel)
+    if not result.panels:
+        raise no_final_evaluation(experiments)
+    check_panels(len(result.panels))
+    result.columns = columns_for(len(result.panels))
+    set_length_axis(result)
+    result.shaded_label = _shaded_label(training, groups[0].experiment.catalogue.axis(groups[0].task))
+    if not is_accuracy(shown.name):
+        set_loss_axis(result)
+    result.caption = missing_trials(experiments)
+    if options.seeds == "best" and averaging.most_seeds > 1:
+        what = "lowest error" if shown.is_median else "highest accuracy"
+        add_sentence(
+            result,
+            f"Thick lines: the best of up to {averaging.most_seeds} seeds, with the {what} on what training did not show. "
+            "Thin lines: all seeds.",
+        )
+        averaging.most_seeds = 1
+    averaging.describe(_LOWEST_UNSEEN if averaging.is_median else _BEST_UNSEEN, result)
+    if options.seeds == "all":
+        result.band_caption = "Thin lines: all seeds." if averaging.most_seeds > 1 else ""
+    return result

@@ -1,0 +1,197 @@
+"""Accuracy over the steps, or epochs, of training: at single lengths of every trial (Zhou et al. 2024, F.4 to F.7 and
+F.9), or the mean over all lengths (the validation accuracies of Figures 2, 7 and 8 on Latin squares).
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from lengthwise._proto import event_pb2
+from lengthwise.errors import UsageError
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
+from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, evaluation_score, group_trials, of_task, tasks_of
+from lengthwise.plots.metrics import ShownMetric, by_length, choose_metric, is_accuracy, main_metric
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import (
+    Averaging,
+    Curve,
+    add_sentence,
+    capitalized,
+    check_panels,
+    columns_for,
+    guess_reference,
+    line,
+    no_interval_evaluation,
+    set_loss_axis,
+    set_step_axis,
+    task_title,
+)
+from lengthwise.plots.picture import Panel, Picture, Series
+
+# The evaluations of a trial during training, by step.
+Evaluations = dict[int, event_pb2.LengthAccuracies]
+
+_BEST_BY = "the best last evaluation during training"
+
+
+def interval_evaluations(experiment: PlottedExperiment, with_finals: bool = False) -> dict[str, Evaluations]:
+    """By trial, in the order of the steps. The final evaluation is one of `with_finals` where no other is of its step."""
+    found: dict[str, Evaluations] = {}
+    for one in experiment.evaluations(intervals=True):
+        if not one.accuracies.final:
+            found.setdefault(one.trial, {})[one.step] = one.accuracies
+    if with_finals:
+        for one in experiment.evaluations(intervals=True):
+            if one.accuracies.final and one.trial in found:
+                found[one.trial].setdefault(one.step, one.accuracies)
+    return {trial: dict(sorted(of_trial.items())) for trial, of_trial in found.items()}
+
+
+@dataclass(frozen=True)
+class _Line:
+    group: TrialGroup
+    seeds: SeedGroup
+    evaluations: dict[str, Evaluations]
+
+    def add_to(self, panel: Panel, curve_of: Callable[[Trial, Evaluations], Curve], averaging: Averaging) -> None:
+        evaluated = [trial for trial in self.seeds.trials if trial.name in self.evaluations]
+        curves = [curve for trial in evaluated if (curve := curve_of(trial, self.evaluations[trial.name]))]
+        band = averaging.band(curves)
+        if not band.x:
+            return
+        averaging.count(len(curves), len(self.group.rates))
+        # The thin lines show the spread.
+        if len(curves) > 1:
+            panel.series += [line(curve, self.group.style, faint=True) for curve in curves]
+        panel.series.append(Series(self.group.name, band.x, band.y, style=self.group.style))
+
+
+def _lines(groups: Sequence[TrialGroup], evaluations: dict[str, dict[str, Evaluations]]) -> list[_Line]:
+    """Of the groups the shown learning rate."""
+    found = []
+    for group in groups:
+        of_trials = evaluations[group.experiment.name]
+
+        def score(trial: Trial, group: TrialGroup = group, of_trials: dict[str, Evaluations] = of_trials) -> float | None:
+            if trial.name not in of_trials:
+                return None
+            return evaluation_score(group.experiment, trial, list(of_trials[trial.name].values())[-1])
+
+        seeds = best_rate(group, score)
+        if seeds is not None:
+            found.append(_Line(group, seeds, of_trials))
+    return found
+
+
+def _start(
+    kind: str, experiments: Sequence[PlottedExperiment], options: Options
+) -> tuple[Picture, list[TrialGroup], ShownMetric, Averaging]:
+    groups = group_trials(experiments)
+    shown = choose_metric(experiments, tasks_of(groups), options.metric, intervals=True)
+    result = Picture(kind, y=shown.axis)
+    result.x.label = "training step"
+    return result, groups, shown, Averaging(is_median=shown.is_median)
+
+
+def _finish(
+    result: Picture, experiments: Sequence[PlottedExperiment], shown: ShownMetric, averaging: Averaging, what: str
+) -> Picture:
+    result.title = f"{capitalized(result.y.label)} over {what}: {experiment_names(experiments)}"
+    result.columns = columns_for(len(result.panels))
+    set_step_axis(result)
+    if not is_accuracy(shown.name):
+        set_loss_axis(result)
+    if averaging.most_seeds > 1:
+        average = "median" if averaging.is_median else "mean"
+        add_sentence(result, f"Thin lines: trials. Thick lines: their {average}, up to the step that all have reached.")
+        averaging.most_seeds = 1
+    averaging.describe(_BEST_BY, result)
+    return result
+
+
+def _panel_title(group: TrialGroup, length: int, name_task: bool) -> str:
+    """ "30 digits, seen in training"."""
+    title = group.experiment.catalogue.length_title(group.task, length)
+    if length <= group.trials[0].specification.evaluation.seen_up_to:
+        title += ", seen in training"
+    return f"{task_title(group)}, {title}" if name_task else title
+
+
+def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    result, groups, shown, averaging = _start("accuracy_over_steps", experiments, options)
+    evaluations = {experiment.name: interval_evaluations(experiment) for experiment in experiments}
+    tasks = tasks_of(groups)
+    recorded: set[int] = set()
+    for task in tasks:
+        lines = _lines(of_task(groups, task.task), evaluations)
+        lengths = sorted(
+            {
+                length
+                for one in lines
+                for trial in one.seeds.trials
+                for measured in one.evaluations.get(trial.name, {}).values()
+                for length in measured.lengths
+            }
+        )
+        recorded.update(lengths)
+        for length in lengths:
+            if options.length not in (0, length):
+                continue
+            panel = Panel(_panel_title(lines[0].group, length, len(tasks) > 1))
+
+            def at_length(trial: Trial, of_trial: Evaluations, length: int = length) -> Curve:
+                curves = {float(step): by_length(measured, shown.name) for step, measured in of_trial.items()}
+                return {step: curve[length] for step, curve in curves.items() if length in curve}
+
+            for one in lines:
+                one.add_to(panel, at_length, averaging)
+            if panel.series:
+                result.panels.append(panel)
+    if not result.panels and recorded and options.length not in recorded:
+        raise UsageError(
+            f"no evaluations during training at length {options.length}; there are those at "
+            f"{', '.join(map(str, sorted(recorded)))}"
+        )
+    if not result.panels:
+        raise no_interval_evaluation(experiments)
+    check_panels(len(result.panels), "one a task and length", "choose with --task or --length")
+    return _finish(result, experiments, shown, averaging, "training")
+
+
+def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """The mean over all evaluated lengths, by epochs of the stored training set; by steps where nothing is stored."""
+    result, groups, shown, averaging = _start("accuracy_over_epochs", experiments, options)
+    evaluations = {experiment.name: interval_evaluations(experiment, with_finals=True) for experiment in experiments}
+    trainings = [group.trials[0].specification.training for group in groups]
+    stored = bool(trainings) and all(training.examples > 0 for training in trainings)
+    for task in tasks_of(groups):
+        panel = Panel(task_title(task))
+
+        def mean_over_lengths(trial: Trial, of_trial: Evaluations) -> Curve:
+            training = trial.specification.training
+            unit = math.ceil(training.examples / training.batch_size) if stored else 1
+            curve = {}
+            for step, measured in of_trial.items():
+                values = list(by_length(measured, shown.name).values())
+                if values:
+                    curve[step / unit] = math.fsum(values) / len(values)
+            return curve
+
+        for one in _lines(of_task(groups, task.task), evaluations):
+            one.add_to(panel, mean_over_lengths, averaging)
+        if not panel.series:
+            continue
+        guess = guess_reference(task)
+        if guess is not None and shown.name == main_metric(task):
+            panel.references.append(guess)
+        result.panels.append(panel)
+    if not result.panels:
+        raise no_interval_evaluation(experiments)
+    check_panels(len(result.panels))
+    result.caption = "Mean over the lengths that are evaluated during training."
+    _finish(result, experiments, shown, averaging, "epochs" if stored else "training")
+    if stored:
+        result.x.label = "epoch"
+        result.x.range = (0, max(series.x[-1] for panel in result.panels for series in panel.series))
+    return result

@@ -1,0 +1,103 @@
+"""Accuracy on unseen lengths over the wall-clock time of training (Ruoss et al. 2023, Figure 2)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lengthwise.plots.accuracy_over_steps import Evaluations, interval_evaluations
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
+from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, group_trials, of_task, tasks_of, unseen_accuracy
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import (
+    Averaging,
+    accuracy_axis,
+    check_panels,
+    columns_for,
+    guess_reference,
+    mean,
+    no_interval_evaluation,
+    precondition,
+    task_title,
+)
+from lengthwise.plots.picture import Panel, Picture, Series
+
+
+def _unseen(trial: Trial, of_trial: Evaluations) -> dict[float, float]:
+    found = {float(step): unseen_accuracy(trial, measured) for step, measured in of_trial.items()}
+    return {step: accuracy for step, accuracy in found.items() if accuracy is not None}
+
+
+def _series(group: TrialGroup, seeds: SeedGroup, of_trials: dict[str, Evaluations], averaging: Averaging) -> Series:
+    """Mean over seeds at each step, placed at the mean of the seconds."""
+    accuracies, seconds = [], []
+    for trial in seeds.trials:
+        accuracy = _unseen(trial, of_trials.get(trial.name, {}))
+        if accuracy:
+            accuracies.append(accuracy)
+            seconds.append({step: of_trials[trial.name][int(step)].training_seconds for step in accuracy})
+    averaging.count(len(accuracies), len(group.rates))
+    band = mean(accuracies)
+    return Series(group.name, mean(seconds).y, band.y, band.low, band.high, group.style)
+
+
+def _none_unseen(experiments: Sequence[PlottedExperiment]) -> Exception:
+    if not any(interval_evaluations(experiment) for experiment in experiments):
+        return no_interval_evaluation(experiments)
+    return precondition(
+        f"the evaluations during training of {experiment_names(experiments)} have no length above evaluation.seen_up_to: "
+        "give longer evaluation.interval_lengths, or a smaller seen_up_to"
+    )
+
+
+def _scale_time(result: Picture, longest: float) -> None:
+    """Writes seconds as minutes or hours where that is shorter."""
+    unit, name = (3600, "hours") if longest > 3 * 3600 else (60, "minutes") if longest > 600 else (1, "seconds")
+    for panel in result.panels:
+        for series in panel.series:
+            series.x = [x / unit for x in series.x]
+    result.x.label = f"training time (wall clock, {name})"
+    result.x.range = (0, longest / unit)
+
+
+def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    groups = group_trials(experiments)
+    evaluations = {experiment.name: interval_evaluations(experiment) for experiment in experiments}
+    names = experiment_names(experiments)
+    result = Picture("accuracy_over_time", f"Accuracy over training time: {names}")
+    result.y = accuracy_axis("token accuracy on lengths not seen")
+    averaging = Averaging()
+    for task in tasks_of(groups):
+        catalogue = task.experiment.catalogue
+        what = "on what training did not show" if catalogue.own_axis(task.task) else "on lengths not seen"
+        result.y.label = f"{catalogue.accuracy_title(task.task)} {what}"
+        panel = Panel(task_title(task))
+        for group in of_task(groups, task.task):
+            of_trials = evaluations[group.experiment.name]
+
+            def last(trial: Trial, of_trials: dict[str, Evaluations] = of_trials) -> float | None:
+                return next(reversed(_unseen(trial, of_trials.get(trial.name, {})).values()), None)
+
+            seeds = best_rate(group, last)
+            if seeds is None:
+                continue
+            series = _series(group, seeds, of_trials, averaging)
+            if len(series.x):
+                panel.series.append(series)
+        if not panel.series:
+            continue
+        guess = guess_reference(task)
+        if guess is not None:
+            panel.references.append(guess)
+        result.panels.append(panel)
+    if not result.panels:
+        raise _none_unseen(experiments)
+    check_panels(len(result.panels))
+    longest = max(series.x[-1] for panel in result.panels for series in panel.series)
+    if longest <= 0:
+        raise precondition(
+            f"the evaluations of {names} do not say how long training had taken; workers of an earlier version made them"
+        )
+    result.columns = columns_for(len(result.panels))
+    _scale_time(result, longest)
+    result.caption = "Evaluations are not counted as training time. Lines end with the first seed."
+    averaging.describe("the highest such accuracy at the last evaluation during training", result)
+    return result

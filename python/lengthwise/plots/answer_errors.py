@@ -1,0 +1,114 @@
+"""What is wrong with the answers to text (Zhou et al. 2024, Figures 9 and F.10 to F.12)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy
+
+from lengthwise._proto import event_pb2
+from lengthwise.plots.data import PlottedExperiment, experiment_names
+from lengthwise.plots.groups import best_rate, final_score, group_trials, of_task, tasks_of
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import check_panels, columns_for, line, precondition, refuse_best, task_title
+from lengthwise.plots.picture import Axis, Panel, Picture
+
+# By trial, then by size.
+_Errors = dict[str, dict[int, event_pb2.AnswerErrors]]
+
+
+def _errors_of(experiments: Sequence[PlottedExperiment]) -> _Errors:
+    """Of the trials that are drawn; a later evaluation replaces an earlier one."""
+    found: _Errors = {}
+    for experiment in experiments:
+        drawn = {trial.name for trial in experiment.trials}
+        for event in experiment.analyses():
+            if event.HasField("answer_errors") and event.trial in drawn:
+                found.setdefault(event.trial, {})[event.answer_errors.length] = event.answer_errors
+    return found
+
+
+def _sum(columns: Sequence[Sequence[int]]) -> list[float]:
+    """Of counts of different lengths."""
+    total = numpy.zeros(max(map(len, columns), default=0))
+    for column in columns:
+        total[: len(column)] += column
+    return [float(value) for value in total]
+
+
+def _shares(counts: Sequence[float], first: int, of: float) -> dict[float, float]:
+    """Of `counts` from `first` on."""
+    return {float(i): counts[i] / of for i in range(first, len(counts))} if of > 0 else {}
+
+
+def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_places: bool) -> Picture:
+    refuse_best(options)
+    recorded = _errors_of(experiments)
+    names = experiment_names(experiments)
+    if not recorded:
+        raise precondition(
+            f"no trial of {names} has recorded what is wrong with its answers; trials on text do at the end of training"
+        )
+    # The longest that all trials have.
+    size = options.length or min(max(by_size) for by_size in recorded.values())
+    errors = {trial: by_size[size] for trial, by_size in recorded.items() if size in by_size}
+    if not errors:
+        there = sorted({digits for by_size in recorded.values() for digits in by_size})
+        raise precondition(
+            f"no answers at {size} digits are recorded; there are those at {', '.join(map(str, there))} digits"
+        )
+    if of_places:
+        result = Picture("error_places", f"Where digits are wrong at {size} digits: {names}")
+        result.x.label = "place of the digit, 0 for the least significant"
+        result.y = Axis("answers wrong at it", ticks="percent")
+    else:
+        result = Picture("error_counts", f"How many digits are wrong at {size} digits: {names}")
+        result.x.label = "wrong digits"
+        result.y = Axis("of the answers with wrong digits", ticks="percent")
+    result.x.ticks = "counts"
+    groups = group_trials(experiments)
+    carries: list[str] = []
+    for task in tasks_of(groups):
+        panel = Panel(task_title(task))
+        for group in of_task(groups, task.task):
+            seeds = best_rate(group, final_score(group.experiment))
+            found = [errors[trial.name] for trial in seeds.trials if trial.name in errors] if seeds else []
+
+            def shares(some: Sequence[event_pb2.AnswerErrors]) -> dict[float, float]:
+                if of_places:
+                    return _shares(_sum([one.wrong_by_place for one in some]), 0, sum(one.answers for one in some))
+                wrong = sum(one.first_wrong_with_carry + one.first_wrong_without_carry for one in some)
+                return _shares(_sum([one.answers_by_wrong_digits for one in some]), 1, wrong)
+
+            pooled = shares(found)
+            if not pooled:
+                continue
+            if options.seeds == "all" and len(found) > 1:
+                panel.series += [line(curve, group.style, faint=True) for one in found if (curve := shares([one]))]
+            panel.series.append(line(pooled, group.style, group.name))
+            with_carry = sum(one.first_wrong_with_carry for one in found)
+            wrong = with_carry + sum(one.first_wrong_without_carry for one in found)
+            if wrong > 0:
+                carries.append(f"{100 * with_carry / wrong:.0f} % ({panel.title}, {group.name})")
+        if panel.series:
+            result.panels.append(panel)
+    if not result.panels:
+        raise precondition(f"no digit of any answer at {size} digits is wrong")
+    check_panels(len(result.panels))
+    result.y.range = (0.0, max(y for panel in result.panels for series in panel.series for y in series.y))
+    result.columns = columns_for(len(result.panels))
+    result.caption = "All seeds together."
+    if options.seeds == "all":
+        result.caption = "Thick lines: all seeds together; thin lines: each."
+    if carries:
+        result.caption += f" Of the least significant wrong digits, so many have a carry into them: {', '.join(carries)}."
+    return result
+
+
+def places_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """How many answers are wrong at a place, of all answers."""
+    return _picture(experiments, options, of_places=True)
+
+
+def counts_picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """How many digits are wrong, of the answers with any."""
+    return _picture(experiments, options, of_places=False)

@@ -1,0 +1,113 @@
+"""What figures call tasks and encodings: the titles and facts of the server's catalogue."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from google.protobuf import struct_pb2
+
+from lengthwise._proto import catalogue_service_pb2, specification_pb2
+from lengthwise.connection import Connection
+from lengthwise.names import label
+
+Component = specification_pb2.Component
+Entry = catalogue_service_pb2.CatalogueEntry
+
+
+def is_randomized(encoding: Component) -> bool:
+    return encoding.parameters["randomized"].bool_value if "randomized" in encoding.parameters else False
+
+
+def metric_title(metric: str) -> str:
+    """ "strict closeness accuracy" of "strict_closeness_accuracy"."""
+    return metric.replace("_", " ")
+
+
+@dataclass
+class Catalogue:
+    """Without entries: names are titles, and tasks are of strings."""
+
+    tasks: dict[str, Entry] = field(default_factory=dict)
+    encodings: dict[str, Entry] = field(default_factory=dict)
+
+    def _fact(self, task: Component, name: str, default: str) -> str:
+        entry = self.tasks.get(task.name)
+        return entry.facts.get(name, default) if entry is not None else default
+
+    def task_title(self, task: Component) -> str:
+        """The catalogue's where the label is the one that nobody chose; the label where somebody did."""
+        entry = self.tasks.get(task.name)
+        return entry.title if entry is not None and label(task) == task.name and entry.title else label(task)
+
+    def encoding_title(self, encoding: Component) -> str:
+        """ "RoPE", "Randomized RoPE", "Randomized RoPE max_position=4096"; a label that somebody chose."""
+        own = label(encoding)
+        entry = self.encodings.get(encoding.name)
+        if entry is None or not entry.title:
+            return own
+        rest = own.removeprefix("randomized_")
+        randomized = rest != own
+        if not rest.startswith(encoding.name):
+            return own
+        rest = rest.removeprefix(encoding.name)
+        # What the server appends to tell components apart: "_max_position=4096".
+        if rest and not (rest.startswith("_") and "=" in rest):
+            return own
+        return ("Randomized " if randomized else "") + entry.title + (f" {rest[1:]}" if rest else "")
+
+    def axis_title(self, task: Component) -> str:
+        """What the lengths of its evaluation are, as an axis is called: "input length", "number of digits"."""
+        return self._fact(task, "axis_title", "input length")
+
+    def axis(self, task: Component) -> str:
+        """The same in a word: "length", "digits"."""
+        return self._fact(task, "axis", "length")
+
+    def own_axis(self, task: Component) -> str | None:
+        """ "scale": one of what `axis` names; None where that is the length of training, too."""
+        return self.axis(task) if self._fact(task, "seen_up_to", "") else None
+
+    def length_title(self, task: Component, length: int) -> str:
+        """ "length 40", "30 digits"."""
+        axis = self.axis(task)
+        # "digits" are counted, a "scale" is not.
+        if axis.endswith("s"):
+            return f"{length} {axis[:-1] if length == 1 else axis}"
+        return f"{axis} {length}"
+
+    def compared_by_loss(self, task: Component) -> bool:
+        return self._fact(task, "compared_by_loss", "false") == "true"
+
+    def loss_title(self, task: Component) -> str:
+        return self._fact(task, "loss_title", "cross-entropy")
+
+    def accuracy_title(self, task: Component) -> str:
+        return self._fact(task, "accuracy_title", "token accuracy")
+
+    def has_output_tokens(self, task: Component) -> bool:
+        """Whether its sequences have tokens for the outputs behind those of the input."""
+        return self._fact(task, "kind", "transduction") == "transduction"
+
+    def random_accuracy(self, task: Component) -> float | None:
+        """Of guessing, 0 to 1; None where it is not known: with other parameters than the paper's, and of losses."""
+        entry = self.tasks.get(task.name)
+        if entry is None or self.compared_by_loss(task) or "random_accuracy" not in entry.facts:
+            return None
+        for parameter in entry.parameters:
+            if parameter.name in task.parameters:
+                given: struct_pb2.Value = task.parameters[parameter.name]
+                if given != parameter.default_value:
+                    return None
+        return float(entry.facts["random_accuracy"])
+
+
+def fetch(connection: Connection) -> Catalogue:
+    entries = connection.call(
+        "CatalogueService/ListCatalogueEntries",
+        catalogue_service_pb2.ListCatalogueEntriesRequest(),
+        catalogue_service_pb2.ListCatalogueEntriesResponse,
+    ).entries
+    kinds = catalogue_service_pb2
+    return Catalogue(
+        {entry.name: entry for entry in entries if entry.kind == kinds.TASK},
+        {entry.name: entry for entry in entries if entry.kind == kinds.ENCODING},
+    )

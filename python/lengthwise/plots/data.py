@@ -1,0 +1,241 @@
+"""From the server to what figures are made of: few calls, each made when a figure first needs its answer."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+import grpc
+
+from lengthwise import names
+from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError, NotFoundError
+from lengthwise.names import label, per_trial, short_name
+from lengthwise.plots import catalogue
+from lengthwise.plots.catalogue import Catalogue
+from lengthwise.rendering import format_exact
+from lengthwise.suggestion import suggestion
+
+if TYPE_CHECKING:
+    from lengthwise.events import AttentionMap, Projection
+    from lengthwise.experiment import Experiment
+
+Trial = experiment_service_pb2.Trial
+Evaluation = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation
+LossCurve = experiment_service_pb2.QueryLossCurvesResponse.Curve
+
+T = TypeVar("T")
+
+# Of a loss curve: what a wide picture shows. The server averages the points between.
+LOSS_POINTS = 1000
+
+
+@dataclass(frozen=True)
+class TrialFilter:
+    """Which trials are drawn: those that have one of the labels in every sequence that is not empty."""
+
+    tasks: Sequence[str] = ()
+    networks: Sequence[str] = ()
+    encodings: Sequence[str] = ()
+    learning_rates: Sequence[float] = ()
+    # By id, the beginning of one, or index.
+    trials: Sequence[str] = ()
+
+
+@dataclass(eq=False)
+class PlottedExperiment:
+    """An experiment as figures read it. What is not set is asked of `connection`, once, when it is first read; a test or a
+    script without a server sets it.
+    """
+
+    # "quickstart-1".
+    name: str
+    # Those that are drawn, in the order of the grid.
+    trials: list[Trial] = field(default_factory=list)
+    connection: Connection | None = None
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    # Final evaluations; those with the ones that were made during training.
+    finals: list[Evaluation] | None = None
+    all_evaluations: list[Evaluation] | None = None
+    curves: list[LossCurve] | None = None
+    # By the trial's full name.
+    maps: dict[str, list[AttentionMap]] = field(default_factory=dict)
+    projected: dict[str, list[Projection]] = field(default_factory=dict)
+    recorded: list[event_pb2.Event] | None = None
+
+    @property
+    def full_name(self) -> str:
+        return f"experiments/{self.name}"
+
+    def copy(self) -> PlottedExperiment:
+        """To leave trials out of; what has been read is shared."""
+        return replace(self, trials=list(self.trials))
+
+    @property
+    def query_name(self) -> str:
+        """One trial alone is asked for by its own name."""
+        return self.trials[0].name if len(self.trials) == 1 else self.full_name
+
+    def evaluations(self, intervals: bool = False) -> list[Evaluation]:
+        """The final ones; with `intervals` also those made during training."""
+        if intervals:
+            if self.all_evaluations is None:
+                self.all_evaluations = self._query_evaluations(True)
+            return self.all_evaluations
+        if self.finals is None and self.all_evaluations is not None:
+            self.finals = [one for one in self.all_evaluations if one.accuracies.final]
+        if self.finals is None:
+            self.finals = self._query_evaluations(False)
+        return self.finals
+
+    def _query_evaluations(self, intervals: bool) -> list[Evaluation]:
+        connection = self.connection
+        if connection is None:
+            return []
+
+        def query(name: str) -> experiment_service_pb2.QueryLengthAccuraciesResponse:
+            return connection.call(
+                "ExperimentService/QueryLengthAccuracies",
+                experiment_service_pb2.QueryLengthAccuraciesRequest(name=name, include_intervals=intervals),
+                experiment_service_pb2.QueryLengthAccuraciesResponse,
+            )
+
+        answers = per_trial([trial.name for trial in self.trials], self.query_name, query)
+        return [one for answer in answers for one in answer.evaluations]
+
+    def loss_curves(self) -> list[LossCurve]:
+        """Of at most LOSS_POINTS points each."""
+        if self.curves is None:
+            connection = self.connection
+            if connection is None:
+                return []
+
+            def query(name: str) -> experiment_service_pb2.QueryLossCurvesResponse:
+                return connection.call(
+                    "ExperimentService/QueryLossCurves",
+                    experiment_service_pb2.QueryLossCurvesRequest(name=name, max_points=LOSS_POINTS),
+                    experiment_service_pb2.QueryLossCurvesResponse,
+                )
+
+            answers = per_trial([trial.name for trial in self.trials], self.query_name, query)
+            self.curves = [one for answer in answers for one in answer.curves]
+        return self.curves
+
+    def attention_maps(self, trial: str) -> list[AttentionMap]:
+        """Of a trial's full name."""
+        if trial not in self.maps and self.connection is not None:
+            from lengthwise.events import to_attention_maps
+
+            request = experiment_service_pb2.QueryAttentionMapsRequest(name=trial)
+            parts = self.connection.stream("ExperimentService/QueryAttentionMaps", request, event_pb2.AttentionMap)
+            self.maps[trial] = _whole(lambda: to_attention_maps(parts), f"the attention maps of {short_name(trial)}")
+        return self.maps.get(trial, [])
+
+    def projections(self, trial: str) -> list[Projection]:
+        if trial not in self.projected and self.connection is not None:
+            from lengthwise.events import to_projection
+
+            request = experiment_service_pb2.QueryProjectionsRequest(name=trial)
+            found = self.connection.stream("ExperimentService/QueryProjections", request, event_pb2.Projection)
+            self.projected[trial] = _whole(
+                lambda: [to_projection(one) for one in found], f"the projections of {short_name(trial)}"
+            )
+        return self.projected.get(trial, [])
+
+    def analyses(self) -> list[event_pb2.Event]:
+        """What was recorded for analyses: scores of single sequences, accuracies under noise, what is wrong with answers."""
+        if self.recorded is None:
+            connection = self.connection
+            if connection is None:
+                return []
+            request = experiment_service_pb2.QueryAnalysesRequest(name=self.query_name)
+            self.recorded = list(connection.stream("ExperimentService/QueryAnalyses", request, event_pb2.Event))
+        return self.recorded
+
+
+def _whole(read: Callable[[], list[T]], what: str) -> list[T]:
+    try:
+        return read()
+    except ValueError as error:
+        raise LengthwiseError(f"{what} do not have the size of their shape: {error}") from None
+
+
+def of_experiments(experiments: Iterable[Experiment | PlottedExperiment]) -> list[PlottedExperiment]:
+    """What figures read, of experiments of the client; whatever one has read already is kept."""
+    plotted: list[PlottedExperiment] = []
+    for experiment in experiments:
+        if isinstance(experiment, PlottedExperiment):
+            plotted.append(experiment)
+            continue
+        connection = experiment._connection
+        plotted.append(
+            PlottedExperiment(
+                experiment.id, names.list_trials(connection, experiment.name), connection, catalogue.fetch(connection)
+            )
+        )
+    return plotted
+
+
+def fetch(connection: Connection, wanted: Sequence[str], filter: TrialFilter | None = None) -> list[PlottedExperiment]:
+    """Each of `wanted` is an experiment, or "EXPERIMENT/TRIAL": then the experiment with this trial alone. NotFoundError: no
+    such experiment or trial, or a label in the filter that no trial has, with what was probably meant.
+    """
+    chosen = filter or TrialFilter()
+    known = catalogue.fetch(connection)
+    experiments: dict[str, PlottedExperiment] = {}
+    for name in wanted:
+        if names.names_trial(name):
+            trials = [names.find_trial(connection, name)]
+            experiment = trials[0].name.rpartition("/trials/")[0]
+        else:
+            experiment = names.find_experiment(connection, name).name
+            trials = (
+                [names.find_trial(connection, f"{short_name(experiment)}/{one}") for one in chosen.trials]
+                if chosen.trials
+                else names.list_trials(connection, experiment)
+            )
+        # An experiment of which several trials are named is one, and a trial that is named twice, too.
+        plotted = experiments.setdefault(
+            experiment, PlottedExperiment(short_name(experiment), connection=connection, catalogue=known)
+        )
+        there = {trial.name for trial in plotted.trials}
+        plotted.trials += [trial for trial in trials if trial.name not in there]
+    found = list(experiments.values())
+    keep(found, chosen)
+    return found
+
+
+def keep(experiments: Sequence[PlottedExperiment], filter: TrialFilter) -> None:
+    """Leaves in the experiments the trials that the filter's labels name; `filter.trials` is not read."""
+    rates = [format_exact(rate) for rate in filter.learning_rates]
+    kinds: list[tuple[str, Sequence[str], Callable[[Trial], str]]] = [
+        ("task", filter.tasks, lambda trial: label(trial.specification.task)),
+        ("network", filter.networks, lambda trial: label(trial.specification.network)),
+        ("encoding", filter.encodings, lambda trial: label(trial.specification.encoding)),
+        ("learning rate", rates, lambda trial: format_exact(trial.specification.learning_rate)),
+    ]
+    names_text = experiment_names(experiments)
+    for kind, wanted, name_of in kinds:
+        if not wanted:
+            continue
+        there = {name_of(trial) for experiment in experiments for trial in experiment.trials}
+        for one in wanted:
+            if one not in there:
+                raise _not_found(f'{names_text} has no {kind} "{one}"{suggestion(one, sorted(there))}')
+        for experiment in experiments:
+            experiment.trials = [trial for trial in experiment.trials if name_of(trial) in wanted]
+    if not any(experiment.trials for experiment in experiments):
+        raise _not_found(
+            f"no trial of {names_text} has all of the wanted task, network, encoding and learning rate together"
+        )
+
+
+def _not_found(message: str) -> NotFoundError:
+    return NotFoundError(message, code=grpc.StatusCode.NOT_FOUND)
+
+
+def experiment_names(experiments: Sequence[PlottedExperiment]) -> str:
+    """ "quickstart-1", "a-1 and b-1", "a-1, b-1 and c-1"."""
+    all_names = [experiment.name for experiment in experiments]
+    return " and ".join([", ".join(all_names[:-1]), all_names[-1]]) if len(all_names) > 1 else "".join(all_names)

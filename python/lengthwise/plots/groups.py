@@ -1,0 +1,201 @@
+"""From the trials of experiments to the lines of a figure."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from lengthwise._proto import event_pb2
+from lengthwise.names import label
+from lengthwise.plots.catalogue import Component, is_randomized
+from lengthwise.plots.data import PlottedExperiment, Trial
+from lengthwise.plots.series_style import SeriesStyle, encoding_style, numbered_style
+
+# Higher is better; None where a trial has no score.
+TrialScore = Callable[[Trial], float | None]
+
+
+@dataclass
+class SeedGroup:
+    """Trials that differ in nothing but seeds."""
+
+    learning_rate: float
+    trials: list[Trial] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class TrialGroup:
+    """Trials that differ in nothing but seeds and learning rates: a line of a figure."""
+
+    experiment: PlottedExperiment
+    task: Component
+    network: Component
+    encoding: Component
+    # What tells it from others of its task: the encoding, with the network and the experiment in front where there are
+    # several.
+    name: str
+    # The same for this name in all tasks.
+    style: SeriesStyle
+    rates: list[SeedGroup] = field(default_factory=list)
+
+    @property
+    def trials(self) -> list[Trial]:
+        return [trial for seeds in self.rates for trial in seeds.trials]
+
+
+class _Styles:
+    """Gives out styles. With one experiment and network an encoding has its colour of all figures. With several, lines are
+    numbered; encodings of one name, one plain and one randomized, share a colour.
+    """
+
+    def __init__(self, one_context: bool) -> None:
+        self._one_context = one_context
+        self._alike: dict[tuple[str, str, bool], list[str]] = {}
+        self._numbers: dict[tuple[str, str, int], int] = {}
+
+    def of(self, context: str, encoding: Component) -> SeriesStyle:
+        randomized = is_randomized(encoding)
+        alike = self._alike.setdefault((context, encoding.name, randomized), [])
+        own = label(encoding)
+        if own not in alike:
+            alike.append(own)
+        variant = alike.index(own)
+        if self._one_context:
+            return encoding_style(encoding.name, randomized, variant)
+        number = self._numbers.setdefault((context, encoding.name, variant), len(self._numbers))
+        style = numbered_style(number)
+        return SeriesStyle(style.color, style.marker, style.dashes + int(randomized))
+
+
+def group_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialGroup]:
+    """In the order of the experiments and their grids."""
+    networks = {label(trial.specification.network) for experiment in experiments for trial in experiment.trials}
+    styles = _Styles(len(experiments) == 1 and len(networks) <= 1)
+    groups: dict[tuple[str, str, str, str], TrialGroup] = {}
+    for experiment in experiments:
+        for trial in experiment.trials:
+            specification = trial.specification
+            network = label(specification.network)
+            key = (experiment.name, label(specification.task), network, label(specification.encoding))
+            if key not in groups:
+                name = experiment.catalogue.encoding_title(specification.encoding)
+                if len(networks) > 1:
+                    name = f"{network}, {name}"
+                if len(experiments) > 1:
+                    name = f"{experiment.name}: {name}"
+                groups[key] = TrialGroup(
+                    experiment,
+                    specification.task,
+                    specification.network,
+                    specification.encoding,
+                    name,
+                    styles.of(f"{experiment.name}/{network}", specification.encoding),
+                )
+            rates = groups[key].rates
+            rate = next((seeds for seeds in rates if seeds.learning_rate == specification.learning_rate), None)
+            if rate is None:
+                rate = SeedGroup(specification.learning_rate)
+                rates.append(rate)
+            rate.trials.append(trial)
+    return list(groups.values())
+
+
+def tasks_of(groups: Iterable[TrialGroup]) -> list[TrialGroup]:
+    """A group of each task, by label, in their order: the panels of a figure."""
+    first: dict[str, TrialGroup] = {}
+    for group in groups:
+        first.setdefault(label(group.task), group)
+    return list(first.values())
+
+
+def of_task(groups: Iterable[TrialGroup], task: Component) -> list[TrialGroup]:
+    return [group for group in groups if label(group.task) == label(task)]
+
+
+def joined(groups: Sequence[TrialGroup]) -> list[TrialGroup]:
+    """The groups of all tasks as those of one panel: encodings keep their colours, tasks differ by dashes."""
+    tasks = [label(group.task) for group in tasks_of(groups)]
+    if len(tasks) < 2:
+        return list(groups)
+    return [
+        replace(
+            group,
+            name=f"{group.experiment.catalogue.task_title(group.task)}, {group.name}",
+            style=replace(group.style, dashes=tasks.index(label(group.task))),
+        )
+        for group in groups
+    ]
+
+
+def best_rate(group: TrialGroup, score: TrialScore) -> SeedGroup | None:
+    """The learning rate whose trials have the highest mean score; of equal ones the first. None where no trial has one."""
+    best, highest = None, -math.inf
+    for seeds in group.rates:
+        scores = [value for value in map(score, seeds.trials) if value is not None and not math.isnan(value)]
+        if scores and (best is None or math.fsum(scores) / len(scores) > highest):
+            best, highest = seeds, math.fsum(scores) / len(scores)
+    return best
+
+
+def best_trial(trials: Iterable[Trial], score: TrialScore) -> Trial | None:
+    best, highest = None, -math.inf
+    for trial in trials:
+        value = score(trial)
+        if value is None or math.isnan(value) or (best is not None and value <= highest):
+            continue
+        best, highest = trial, value
+    return best
+
+
+def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -> list[tuple[TrialGroup, Trial]]:
+    """Of each group the best trial by `final_score` of those that are wanted; groups without one are left out."""
+    chosen = []
+    for group in groups:
+        best = best_trial(filter(wanted, group.trials), final_score(group.experiment))
+        if best is not None:
+            chosen.append((group, best))
+    return chosen
+
+
+def unseen_accuracy(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
+    """Mean over the lengths that training did not show; None where there are none."""
+    seen_up_to = trial.specification.evaluation.seen_up_to
+    unseen = [accuracy for length, accuracy in zip(measured.lengths, measured.accuracies) if length > seen_up_to]
+    return math.fsum(unseen) / len(unseen) if unseen else None
+
+
+def unseen_loss(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
+    """The same of losses, over all lengths where none is unseen."""
+    seen_up_to = trial.specification.evaluation.seen_up_to
+    pairs = list(zip(measured.lengths, measured.losses))
+    losses = [loss for length, loss in pairs if length > seen_up_to] or [loss for _, loss in pairs]
+    return math.fsum(losses) / len(losses) if losses else None
+
+
+def evaluation_score(experiment: PlottedExperiment, trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
+    """Mean accuracy over the unseen lengths, over all where none is unseen; the negative of such a mean of losses for tasks
+    that are compared by them.
+    """
+    if experiment.catalogue.compared_by_loss(trial.specification.task):
+        loss = unseen_loss(trial, measured)
+        return None if loss is None else -loss
+    unseen = unseen_accuracy(trial, measured)
+    if unseen is not None:
+        return unseen
+    return math.fsum(measured.accuracies) / len(measured.accuracies) if measured.accuracies else None
+
+
+def final_evaluations(experiment: PlottedExperiment) -> dict[str, event_pb2.LengthAccuracies]:
+    """The last full evaluation of each trial that has one, by the trial's name."""
+    return {one.trial: one.accuracies for one in experiment.evaluations() if one.accuracies.final}
+
+
+def final_score(experiment: PlottedExperiment) -> TrialScore:
+    """Scores trials by their final evaluation."""
+    finals = final_evaluations(experiment)
+
+    def score(trial: Trial) -> float | None:
+        measured = finals.get(trial.name)
+        return None if measured is None else evaluation_score(experiment, trial, measured)
+
+    return score

@@ -1,0 +1,270 @@
+"""Results by what is swept: a parameter of the encodings (Ruoss et al. 2023, Figure 3), the number of training examples or
+the length of the vectors (positional attention, Figures 3, 4 and 12 to 21), the learning rate (Zhou et al. 2024, F.17).
+"""
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy
+
+from lengthwise.errors import UsageError
+from lengthwise.names import label
+from lengthwise.plots.catalogue import Component, is_randomized
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
+from lengthwise.plots.groups import (
+    TrialGroup,
+    best_rate,
+    final_evaluations,
+    final_score,
+    group_trials,
+    tasks_of,
+    unseen_accuracy,
+)
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import (
+    accuracy_axis,
+    add_sentence,
+    capitalized,
+    check_panels,
+    columns_for,
+    guess_reference,
+    missing_trials,
+    no_final_evaluation,
+    precondition,
+    set_loss_axis,
+    task_title,
+)
+from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
+from lengthwise.plots.series_style import SeriesStyle, numbered_style
+
+# Of training and not of the encodings: what a user calls it, how an axis does, and where it stands.
+_OF_TRAINING: dict[str, tuple[str, Callable[[Trial], float]]] = {
+    "examples": ("training examples", lambda trial: trial.specification.training.examples),
+    "length": ("length of the vectors, n", lambda trial: trial.specification.training.lengths.max),
+    "learning_rate": ("learning rate", lambda trial: trial.specification.learning_rate),
+}
+_SPLITS = ("training", "validation: seen in training", "test: not seen in training")
+
+
+def _number_of(encoding: Component, parameter: str) -> float | None:
+    """None where the encoding has no such number, or makes no use of it: positions that are not drawn have no number to be
+    drawn from.
+    """
+    if parameter not in encoding.parameters:
+        return None
+    value = encoding.parameters[parameter]
+    if value.WhichOneof("kind") != "number_value":
+        return None
+    unused = parameter == "max_position" and "randomized" in encoding.parameters and not is_randomized(encoding)
+    return None if unused and encoding.name != "learned" else value.number_value
+
+
+def _differing(groups: Sequence[TrialGroup]) -> list[str]:
+    """The parameters whose values differ between encodings, and what differs between trainings."""
+    values: dict[str, set[float]] = {}
+    for group in groups:
+        for name in sorted(group.encoding.parameters):
+            number = _number_of(group.encoding, name)
+            if number is not None:
+                values.setdefault(name, set()).add(number)
+    for name, (_, of_trial) in _OF_TRAINING.items():
+        values[name] = {of_trial(trial) for group in groups for trial in group.trials}
+    return sorted(name for name, found in values.items() if len(found) > 1)
+
+
+def _kind_of(encoding: Component) -> str:
+    return ("randomized_" if is_randomized(encoding) else "") + encoding.name
+
+
+def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    groups = group_trials(experiments)
+    differing = _differing(groups)
+    wanted = options.parameter.removeprefix("training.")
+    parameter = wanted or next(
+        (name for name in ("max_position", "examples", "length", "learning_rate", *differing) if name in differing), ""
+    )
+    if parameter not in differing:
+        names = experiment_names(experiments)
+        raise precondition(
+            f"the encodings of {names} do not differ in {parameter or 'a number'}; a sweep has one encoding several times, "
+            "as in `encodings: [{name: relative, randomized: true, max_position: 1024}, {name: relative, randomized: true, "
+            "max_position: 2048}]`, or experiments that differ in training.examples or training.lengths"
+        )
+    if options.splits and options.length:
+        raise UsageError("--splits shows training, validation and test, and --length one length; choose one")
+    if parameter in _OF_TRAINING:
+        return _of_training(experiments, groups, parameter, options)
+    if options.splits or options.length:
+        option = "--splits" if options.splits else "--length"
+        raise UsageError(f"{option} is for sweeps of training examples, lengths and learning rates")
+    return _of_encodings(experiments, groups, parameter)
+
+
+@dataclass
+class _EncodingLine:
+    """An experiment's task and kind of encoding."""
+
+    first: TrialGroup
+    # By value of the parameter: the accuracies of all trials.
+    accuracies: dict[float, list[float]] = field(default_factory=dict)
+
+
+def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[TrialGroup], parameter: str) -> Picture:
+    lines: dict[tuple[str, str, str], _EncodingLine] = {}
+    for group in groups:
+        value = _number_of(group.encoding, parameter)
+        if value is None:
+            continue
+        key = (group.experiment.name, _kind_of(group.encoding), label(group.task))
+        found = lines.setdefault(key, _EncodingLine(group))
+        finals = final_evaluations(group.experiment)
+        for trial in group.trials:
+            accuracy = unseen_accuracy(trial, finals[trial.name]) if trial.name in finals else None
+            if accuracy is not None:
+                found.accuracies.setdefault(value, []).append(accuracy)
+    drawn = [one for one in lines.values() if one.accuracies]
+    if not drawn:
+        raise no_final_evaluation(experiments)
+    result = Picture("length_sweep", f"Accuracy by {parameter}: {experiment_names(experiments)}")
+    result.x.label = "number of positions drawn from, L (max_position)" if parameter == "max_position" else parameter
+    last = drawn[-1].first
+    result.y = accuracy_axis(f"{last.experiment.catalogue.accuracy_title(last.task)} on lengths not seen")
+    panel = Panel()
+    guesses: dict[float, str] = {}
+    highest: list[Series] = []
+    kinds = {kind for _, kind, _ in lines}
+    for number, one in enumerate(drawn):
+        group = one.first
+        name = task_title(group) + (f", {_kind_of(group.encoding)}" if len(kinds) > 1 else "")
+        if len(experiments) > 1:
+            name = f"{group.experiment.name}: {name}"
+        points = [(value, accuracy) for value, found in one.accuracies.items() for accuracy in found]
+        style = numbered_style(number)
+        if len(points) > len(one.accuracies):
+            open_style = SeriesStyle(style.color, style.marker, 1)
+            x, y = [point[0] for point in points], [point[1] for point in points]
+            panel.series.append(Series("", x, y, style=open_style, kind="scatter", faint=True))
+        values = sorted(one.accuracies)
+        highest.append(Series(name, values, [max(one.accuracies[value]) for value in values], style=style))
+        guess = guess_reference(group)
+        if guess is not None:
+            guesses[guess.y] = guess.label
+    panel.series += highest
+    panel.references = [Reference(y, text) for y, text in sorted(guesses.items())]
+    result.panels = [panel]
+    _set_swept_axis(result)
+    if len(panel.series) > len(highest):
+        result.caption = "Lines: the highest of all seeds and learning rates. Points: every trial."
+    add_sentence(result, missing_trials(experiments))
+    return result
+
+
+def _set_swept_axis(result: Picture) -> None:
+    """Of powers of two, to what is drawn."""
+    values = [x for panel in result.panels for series in panel.series for x in series.x]
+    lowest, largest = min(values), max(values)
+    if lowest > 0 and largest > lowest:
+        result.x.scale = "log2"
+        result.x.range = (lowest / 1.1, largest * 1.1)
+
+
+def _of_training(
+    experiments: Sequence[PlottedExperiment], groups: Sequence[TrialGroup], parameter: str, options: Options
+) -> Picture:
+    """Medians over seeds, at the learning rate that is best on what training did not show, a panel a task."""
+    title, value_of = _OF_TRAINING[parameter]
+    catalogue = groups[0].experiment.catalogue
+    is_loss = catalogue.compared_by_loss(groups[0].task)
+    what = catalogue.loss_title(groups[0].task) if is_loss else catalogue.accuracy_title(groups[0].task)
+    result = Picture("length_sweep", f"{capitalized(what)} by {title}: {experiment_names(experiments)}")
+    result.x.label = title
+    result.y = Axis(what) if is_loss else accuracy_axis(what)
+    networks = {label(group.network) for group in groups}
+    encodings = {catalogue.encoding_title(group.encoding) for group in groups}
+    most_seeds = 1
+    tasks = tasks_of(groups)
+    for task in tasks:
+        for split in _SPLITS if options.splits else _SPLITS[2:]:
+            # By line, then by value: a measure of every seed.
+            lines: dict[str, dict[float, list[float]]] = {}
+            for group in groups:
+                if label(group.task) != label(task.task):
+                    continue
+                seeds = best_rate(group, final_score(group.experiment))
+                name = _line_name(group, len(networks) > 1, len(encodings) > 1)
+                swept = group.trials if parameter == "learning_rate" else seeds.trials if seeds else []
+                for trial in swept:
+                    measure = _measure(group, trial, split, is_loss, options.length)
+                    if measure is not None:
+                        lines.setdefault(name, {}).setdefault(float(value_of(trial)), []).append(measure)
+            panel = Panel(task_title(task))
+            if options.splits:
+                panel.title = split if task is tasks[0] else ""
+            for number, (name, by_value) in enumerate(lines.items()):
+                values = sorted(by_value)
+                most_seeds = max([most_seeds, *map(len, by_value.values())])
+                low, high = ([float(numpy.quantile(by_value[value], q)) for value in values] for q in (0.1, 0.9))
+                middle = [statistics.median(by_value[value]) for value in values]
+                panel.series.append(Series(name, values, middle, low, high, numbered_style(number)))
+            if panel.series or options.splits:
+                result.panels.append(panel)
+    if not any(panel.series for panel in result.panels):
+        raise no_final_evaluation(experiments)
+    check_panels(len(result.panels))
+    result.columns = len(_SPLITS) if options.splits else columns_for(len(result.panels))
+    if options.splits and len(tasks) > 1:
+        result.row_titles = [task_title(task) for task in tasks]
+    if is_loss:
+        set_loss_axis(result)
+    if parameter == "length":
+        _set_swept_axis(result)
+    elif parameter == "learning_rate":
+        rates = [x for panel in result.panels for series in panel.series for x in series.x]
+        result.x.scale, result.x.range = "log10", (min(rates) / 1.2, max(rates) * 1.2)
+    else:
+        longest = max(x for panel in result.panels for series in panel.series for x in series.x)
+        result.x.range = (0, longest)
+    result.caption = missing_trials(experiments)
+    if options.length:
+        add_sentence(result, f"{capitalized(what)} at {catalogue.length_title(groups[0].task, options.length)}.")
+    elif not options.splits:
+        add_sentence(result, f"{capitalized(what)} on what training did not show.")
+    if most_seeds > 1:
+        add_sentence(result, f"Median over up to {most_seeds} seeds.")
+        result.band_caption = "Bands: 10th to 90th percentile of the seeds."
+    return result
+
+
+def _line_name(group: TrialGroup, several_networks: bool, several_encodings: bool) -> str:
+    """Without the experiment, which is what is swept."""
+    encoding = group.experiment.catalogue.encoding_title(group.encoding)
+    if not several_networks:
+        return encoding
+    return f"{label(group.network)}, {encoding}" if several_encodings else label(group.network)
+
+
+def _measure(group: TrialGroup, trial: Trial, split: str, is_loss: bool, at_length: int) -> float | None:
+    if split == _SPLITS[0]:
+        return _training_measure(group.experiment, trial, is_loss)
+    measured = final_evaluations(group.experiment).get(trial.name)
+    if measured is None:
+        return None
+    seen_up_to = trial.specification.evaluation.seen_up_to
+    values = measured.losses if is_loss else measured.accuracies
+    chosen = [
+        value
+        for length, value in zip(measured.lengths, values)
+        if (length == at_length if at_length else (length > seen_up_to) == (split == _SPLITS[2]))
+    ]
+    return statistics.fmean(chosen) if chosen else None
+
+
+def _training_measure(experiment: PlottedExperiment, trial: Trial, is_loss: bool) -> float | None:
+    """Of the last twentieth of the recorded points."""
+    for curve in experiment.loss_curves():
+        if curve.trial == trial.name:
+            values = list(curve.points.losses if is_loss else curve.points.accuracies)
+            return statistics.fmean(values[-max(1, len(values) // 20) :]) if values else None
+    return None

@@ -1,0 +1,128 @@
+"""Loss or accuracy on the training batches over the steps (Zhou et al. 2024, Figures 6, F.2, F.3 and G.2 to G.10)."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from lengthwise.errors import UsageError
+from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
+from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, final_score, group_trials, of_task, tasks_of
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import (
+    Averaging,
+    Curve,
+    accuracy_axis,
+    add_sentence,
+    check_panels,
+    columns_for,
+    line,
+    mean,
+    precondition,
+    refuse_best,
+    set_loss_axis,
+    set_step_axis,
+    task_title,
+)
+from lengthwise.plots.picture import Axis, Panel, Picture, Series
+
+# By trial.
+_Curves = dict[str, dict[float, float]]
+
+
+def _curves_of(experiment: PlottedExperiment, metric: str) -> _Curves:
+    found: _Curves = {}
+    for curve in experiment.loss_curves():
+        values = curve.points.accuracies if metric == "accuracy" else curve.points.losses
+        points = {float(step): value for step, value in zip(curve.points.steps, values) if math.isfinite(value)}
+        if points:
+            found[curve.trial] = points
+    return found
+
+
+def _window(points: int) -> int:
+    """Points of a running mean over a curve of so many: an odd number, about a tenth."""
+    return 1 if points < 10 else points // 10 | 1
+
+
+def _running_mean(curve: Curve, window: int) -> dict[float, float]:
+    """Over as many points on both sides, fewer towards the ends."""
+    steps, values = list(curve), list(curve.values())
+    result = {}
+    for i, step in enumerate(steps):
+        reach = min(window // 2, i, len(values) - 1 - i)
+        result[step] = math.fsum(values[i - reach : i + reach + 1]) / (2 * reach + 1)
+    return result
+
+
+def _shown_rate(group: TrialGroup, losses: _Curves) -> SeedGroup | None:
+    """By accuracy where trials have been evaluated, by loss where none has."""
+
+    def last_loss(trial: Trial) -> float | None:
+        return -next(reversed(losses[trial.name].values())) if trial.name in losses else None
+
+    return best_rate(group, final_score(group.experiment)) or best_rate(group, last_loss)
+
+
+def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    if options.metric not in ("", "loss", "accuracy"):
+        raise UsageError(f'--metric: training does not record "{options.metric}"; there are loss, accuracy')
+    refuse_best(options)
+    of_accuracy = options.metric == "accuracy"
+    names = experiment_names(experiments)
+    groups = group_trials(experiments)
+    losses = {experiment.name: _curves_of(experiment, "loss") for experiment in experiments}
+    shown = {experiment.name: _curves_of(experiment, options.metric) for experiment in experiments}
+    result = Picture("loss", f"{'Accuracy in training' if of_accuracy else 'Training loss'}: {names}")
+    result.x.label = "training step"
+    result.y = accuracy_axis("outputs of training batches that are right") if of_accuracy else Axis("cross-entropy, nats")
+    averaging = Averaging()
+    widest = 1
+    for task in tasks_of(groups):
+        if task.experiment.catalogue.compared_by_loss(task.task) and not of_accuracy:
+            result.y.label = task.experiment.catalogue.loss_title(task.task)
+        panel = Panel(task_title(task))
+        for group in of_task(groups, task.task):
+            seeds = _shown_rate(group, losses[group.experiment.name])
+            of_trials = shown[group.experiment.name]
+            curves = []
+            for trial in seeds.trials if seeds else []:
+                if trial.name not in of_trials:
+                    continue
+                # The loss of a step depends on its length as much as on what was learned, which hides a mean over seeds. A
+                # single trial's is shown as it was, so that a sudden transition is.
+                window = options.smooth or (1 if options.seeds == "all" else _window(len(of_trials[trial.name])))
+                widest = max(widest, window)
+                curves.append(_running_mean(of_trials[trial.name], window))
+            if not curves:
+                continue
+            averaging.count(len(curves), len(group.rates))
+            if options.seeds == "all":
+                panel.series += [line(curve, group.style, group.name, faint=True) for curve in curves]
+                continue
+            band = mean(curves)
+            if band.x:
+                panel.series.append(Series(group.name, band.x, band.y, band.low, band.high, group.style))
+        if panel.series:
+            result.panels.append(panel)
+    if not result.panels:
+        raise precondition(
+            f"no trial of {names} has recorded a loss yet (training.report_every_steps says how often one does)"
+        )
+    check_panels(len(result.panels))
+    result.columns = columns_for(len(result.panels))
+    set_step_axis(result)
+    if not of_accuracy:
+        set_loss_axis(result)
+    what = "Accuracy" if of_accuracy else "Loss"
+    if options.seeds == "all":
+        result.caption = f"{what} on the training batches; a line a trial."
+        averaging.most_seeds = 1
+    else:
+        result.caption = f"{what} on the training batches, up to the step that all seeds have reached."
+    if widest > 1:
+        add_sentence(result, f"Running mean over up to {widest} recorded points, as each step has another length.")
+    averaging.describe(
+        "the highest mean accuracy on lengths not seen in training, or the lowest loss where nothing is evaluated yet",
+        result,
+    )
+    return result

@@ -1,0 +1,78 @@
+"""What evaluations measured, by name: "accuracy", "loss", and the names of LengthAccuracies.metrics."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lengthwise._proto import event_pb2
+from lengthwise.errors import UsageError
+from lengthwise.plots.catalogue import metric_title
+from lengthwise.plots.data import Evaluation, PlottedExperiment, experiment_names
+from lengthwise.plots.groups import TrialGroup
+from lengthwise.plots.panels import accuracy_axis
+from lengthwise.plots.picture import Axis
+
+
+def main_metric(group: TrialGroup) -> str:
+    """What the task's results are: its loss where they are compared by it, otherwise its accuracy."""
+    return "loss" if group.experiment.catalogue.compared_by_loss(group.task) else "accuracy"
+
+
+def is_accuracy(metric: str) -> bool:
+    """Whether it is a share of what is right, from 0 to 1, and not an error, of which lower ones are better."""
+    return metric.endswith("accuracy")
+
+
+def by_length(measured: event_pb2.LengthAccuracies, metric: str) -> dict[float, float]:
+    """Empty where the evaluation does not have the metric."""
+    if metric == "accuracy":
+        values: Sequence[float] = measured.accuracies
+    elif metric == "loss":
+        values = measured.losses
+    else:
+        values = next((one.values for one in measured.metrics if one.name == metric), [])
+    return dict(zip(map(float, measured.lengths), values))
+
+
+@dataclass(frozen=True)
+class ShownMetric:
+    name: str
+    # Called "token accuracy", "mean squared error", "digits accuracy".
+    axis: Axis
+    # The tasks are compared by their losses, of which medians are shown.
+    is_median: bool = False
+
+
+def _title(group: TrialGroup, metric: str) -> str:
+    if metric == "accuracy":
+        return group.experiment.catalogue.accuracy_title(group.task)
+    return group.experiment.catalogue.loss_title(group.task) if metric == "loss" else metric_title(metric)
+
+
+def _check(experiments: Sequence[PlottedExperiment], evaluations: Sequence[Evaluation], metric: str) -> None:
+    others = {one.name for evaluation in evaluations for one in evaluation.accuracies.metrics}
+    names = ["accuracy", "loss", *sorted(others)]
+    if evaluations and metric not in names:
+        raise UsageError(
+            f'--metric: no evaluation of {experiment_names(experiments)} has "{metric}"; there are {", ".join(names)}'
+        )
+
+
+def choose_metric(
+    experiments: Sequence[PlottedExperiment], tasks: Sequence[TrialGroup], metric: str, intervals: bool
+) -> ShownMetric:
+    """`metric`, or where it is empty what the tasks' results are. UsageError where no evaluation of these experiments has
+    it, with those there are, and where some tasks are compared by accuracies and some by losses.
+    """
+    if metric:
+        _check(experiments, [one for each in experiments for one in each.evaluations(intervals)], metric)
+    shown = ShownMetric(metric or "accuracy", accuracy_axis("token accuracy"))
+    kinds = {main_metric(task) for task in tasks}
+    if len(kinds) > 1:
+        raise UsageError("one picture shows accuracies or errors, and these experiments have both; plot them one by one")
+    for task in tasks:
+        name = metric or main_metric(task)
+        title = _title(task, name)
+        axis = accuracy_axis(title) if is_accuracy(name) else Axis(title)
+        shown = ShownMetric(name, axis, kinds == {"loss"})
+    return shown

@@ -1,0 +1,233 @@
+"""What figures with one panel a task have in common."""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import grpc
+import numpy
+
+from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.plots.data import PlottedExperiment, experiment_names
+from lengthwise.plots.groups import TrialGroup, final_evaluations
+from lengthwise.plots.options import Options
+from lengthwise.plots.picture import Axis, Picture, Reference, Series
+from lengthwise.plots.series_style import SeriesStyle
+
+_MOST_PANELS = 16
+# What a logarithmic axis of losses shows.
+_MOST_DECADES = 7
+
+# y by x.
+Curve = Mapping[float, float]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A line of averages with the band around it."""
+
+    x: list[float]
+    y: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def _values(curves: Sequence[Curve]) -> tuple[list[float], numpy.ndarray[tuple[int, int], numpy.dtype[numpy.float64]]]:
+    """The curves' values at the x's of the one that ends first, as far as all curves reach: no step in an average comes from
+    a curve that begins or ends. Between its points a curve is straight.
+    """
+    filled = [curve for curve in curves if curve]
+    if not filled:
+        return [], numpy.empty((0, 0))
+    begin = max(min(curve) for curve in filled)
+    shortest = min(filled, key=lambda curve: max(curve))
+    xs = sorted(x for x in shortest if x >= begin)
+    rows = []
+    for curve in filled:
+        known = sorted(curve)
+        rows.append(numpy.interp(xs, known, [curve[x] for x in known]))
+    return xs, numpy.array(rows)
+
+
+def mean(curves: Sequence[Curve]) -> Band:
+    """With the lowest and the highest."""
+    x, values = _values(curves)
+    if not x:
+        return Band([], [], [], [])
+    return Band(x, values.mean(axis=0).tolist(), values.min(axis=0).tolist(), values.max(axis=0).tolist())
+
+
+def median(curves: Sequence[Curve]) -> Band:
+    """With the 10th and the 90th percentile."""
+    x, values = _values(curves)
+    if not x:
+        return Band([], [], [], [])
+    low, middle, high = numpy.quantile(values, [0.1, 0.5, 0.9], axis=0)
+    return Band(x, middle.tolist(), low.tolist(), high.tolist())
+
+
+def guess_reference(group: TrialGroup) -> Reference | None:
+    """ "random guess 20 %"; None for a task whose guessing accuracy is not known or nothing."""
+    accuracy = group.experiment.catalogue.random_accuracy(group.task)
+    # Where no guess is right there is no line to be above.
+    return Reference(accuracy, f"random guess {100 * accuracy:.3g} %") if accuracy else None
+
+
+def training_lengths(groups: Sequence[TrialGroup]) -> tuple[float, float] | None:
+    """The lengths of training, if all trials of these groups have the same."""
+    found: set[tuple[float, float]] = set()
+    for group in groups:
+        own_axis = group.experiment.catalogue.own_axis(group.task)
+        for trial in group.trials:
+            seen_up_to = trial.specification.evaluation.seen_up_to
+            # Puzzles, of which training shows none of the evaluation's.
+            if seen_up_to < 1:
+                return None
+            lengths = trial.specification.training.lengths
+            found.add((1, seen_up_to) if own_axis else (lengths.min, lengths.max))
+    if len(found) != 1:
+        return None
+    (only,) = found
+    return only if only[1] > 0 else None
+
+
+def accuracy_axis(title: str) -> Axis:
+    """From 0 to 100 %."""
+    return Axis(title, ticks="percent", range=(0.0, 1.0))
+
+
+def set_step_axis(picture: Picture) -> None:
+    """From 0 to the last step that is drawn."""
+    steps = [series.x[-1] for panel in picture.panels for series in panel.series if len(series.x)]
+    picture.x.range = (0, max([1.0, *steps]))
+
+
+def set_length_axis(picture: Picture) -> None:
+    """To what is drawn; from 0 where that makes little difference, which reads better."""
+    points = [x for panel in picture.panels for series in panel.series for x in series.x]
+    shortest, longest = min(points), max(points)
+    if shortest < 0.15 * longest:
+        shortest = 0
+    if shortest == longest:
+        shortest = longest - 1
+    picture.x.range = (shortest, longest)
+    for panel in picture.panels:
+        if panel.shaded is not None and panel.shaded[0] <= 1:
+            panel.shaded = (shortest, panel.shaded[1])
+
+
+def set_loss_axis(picture: Picture) -> None:
+    """Of panels that show losses alone: logarithmic where they differ by much, and then over a few powers of ten at most; a
+    loss of exactly 0 is drawn at its lower end.
+    """
+    all_series = [series for panel in picture.panels for series in panel.series]
+    values = [value for series in all_series for value in (*series.y, *series.low, *series.high)]
+    highest = max(values, default=0.0)
+    lowest = min((value for value in values if value > 0), default=math.inf)
+    if highest <= 10 * lowest:
+        picture.y.range = (0, highest * 1.05 if highest > 0 else 1)
+        return
+    picture.y.scale = "log10"
+    lowest = max(lowest, highest * 10**-_MOST_DECADES) / 1.2
+    picture.y.range = (lowest, highest * 1.2)
+    for series in all_series:
+        series.y = [max(value, lowest) for value in series.y]
+        series.low = [max(value, lowest) for value in series.low]
+        series.high = [max(value, lowest) for value in series.high]
+
+
+def columns_for(panels: int) -> int:
+    """Of a grid: 1, 2, 3, 2 (four panels), 3, ... at most 4."""
+    if panels <= 3:
+        return max(1, panels)
+    return 2 if panels == 4 else 3 if panels <= 6 or panels == 9 else 4
+
+
+def check_panels(panels: int, what: str = "one a task", how: str = "choose some with --task") -> None:
+    if panels > _MOST_PANELS:
+        raise UsageError(f"a picture has room for {_MOST_PANELS} panels, {what}, and these are {panels}; {how}")
+
+
+def precondition(message: str) -> LengthwiseError:
+    """What a figure needs was not recorded."""
+    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
+
+
+def no_interval_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
+    names = experiment_names(experiments)
+    if any(trial.specification.evaluation.every_steps > 0 for experiment in experiments for trial in experiment.trials):
+        return precondition(f"no trial of {names} has been evaluated during training yet")
+    return precondition(
+        f"{names} has no evaluations during training; evaluation.every_steps in its specification records them"
+    )
+
+
+def no_final_evaluation(experiments: Sequence[PlottedExperiment]) -> LengthwiseError:
+    return precondition(
+        f"no trial of {experiment_names(experiments)} has been evaluated in full yet; that is done at the end of training "
+        f"(`lengthwise watch {experiments[0].name if experiments else ''}` shows how far they are)"
+    )
+
+
+def missing_trials(experiments: Sequence[PlottedExperiment]) -> str:
+    """ "2 of 6 trials have no final evaluation."; empty where all have."""
+    trials = evaluated = 0
+    for experiment in experiments:
+        finals = final_evaluations(experiment)
+        trials += len(experiment.trials)
+        evaluated += sum(trial.name in finals for trial in experiment.trials)
+    missing = trials - evaluated
+    if missing == 0:
+        return ""
+    counted = "1 trial" if trials == 1 else f"{trials:,} trials"
+    return f"{missing} of {counted} {'has' if missing == 1 else 'have'} no final evaluation."
+
+
+@dataclass
+class Averaging:
+    """What the averaging was; `describe` appends it to the captions."""
+
+    most_seeds: int = 1
+    several_rates: bool = False
+    is_median: bool = False
+
+    def band(self, curves: Sequence[Curve]) -> Band:
+        return median(curves) if self.is_median else mean(curves)
+
+    def count(self, seeds: int, rates: int) -> None:
+        self.most_seeds = max(self.most_seeds, seeds)
+        self.several_rates |= rates > 1
+
+    def describe(self, best_by: str, picture: Picture) -> None:
+        if self.most_seeds > 1:
+            add_sentence(picture, f"{'Median' if self.is_median else 'Mean'} over up to {self.most_seeds} seeds.")
+            picture.band_caption = (
+                "Bands: 10th to 90th percentile of the seeds."
+                if self.is_median
+                else "Bands: from the lowest to the highest seed."
+            )
+        if self.several_rates:
+            add_sentence(picture, f"Each line has the learning rate with {best_by}.")
+
+
+def refuse_best(options: Options) -> None:
+    if options.seeds == "best":
+        raise UsageError("--seeds best is for the figure accuracy_by_length; this one shows the mean, or all")
+
+
+def add_sentence(picture: Picture, sentence: str) -> None:
+    picture.caption = f"{picture.caption} {sentence}".strip()
+
+
+def capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def line(curve: Curve, style: SeriesStyle, name: str = "", *, faint: bool = False) -> Series:
+    """One trial's, without a band."""
+    return Series(name, list(curve), list(curve.values()), style=style, faint=faint)
+
+
+def task_title(group: TrialGroup) -> str:
+    return group.experiment.catalogue.task_title(group.task)

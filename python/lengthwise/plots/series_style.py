@@ -1,0 +1,57 @@
+"""What tells the series of a figure apart, and keeps one encoding's colour in all of them."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+# As axes.prop_cycle of the style sheet has them.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = ("o", "s", "^", "D", "v", "p", "P", "X", "<", ">", "h")
+_DASHES: tuple[Any, ...] = ("solid", (0, (4, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+
+# The fixed places of encodings, so that one has the same colour in every figure: those that a paper compares differ.
+_ENCODINGS = {
+    "none": 6, "sin_cos": 0, "relative": 1, "rope": 2, "alibi": 3, "learned": 4, "fire": 5,
+    "kerple_log": 7, "t5": 8, "shaw": 9, "sin_cos_2d": 10, "one_hot": 11, "binary": 12,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SeriesStyle:
+    """How a series is told from others: by colour, and without colours by marker and dashes."""
+
+    color: int = 0
+    marker: int = 0
+    # Index of a pattern of dashes; 0 is a solid line. Markers of dashed lines are open.
+    dashes: int = 0
+
+    @property
+    def hex_color(self) -> str:
+        return COLORS[self.color % len(COLORS)]
+
+    def line(self) -> dict[str, Any]:
+        """Keywords of Axes.plot."""
+        return {"color": self.hex_color, "linestyle": _DASHES[self.dashes % len(_DASHES)], **self.points()}
+
+    def points(self) -> dict[str, Any]:
+        """Keywords of Axes.plot for markers."""
+        return {
+            "marker": _MARKERS[self.marker % len(_MARKERS)],
+            "markeredgecolor": self.hex_color,
+            "markerfacecolor": "white" if self.dashes % 2 else self.hex_color,
+        }
+
+
+def numbered_style(number: int) -> SeriesStyle:
+    """Of the series of this number, from 0: no two of the first 28 look alike."""
+    return SeriesStyle(number, number, number // len(COLORS) % len(_DASHES))
+
+
+def encoding_style(name: str, randomized: bool = False, variant: int = 0) -> SeriesStyle:
+    """The same for an encoding in every figure; a randomized one is dashed. `variant` counts encodings of one name that a
+    figure has, from 0.
+    """
+    place = _ENCODINGS.get(name, len(_ENCODINGS))
+    # Beyond the colours a second pattern of dashes for each of the two kinds.
+    second = 2 if place >= len(COLORS) else 0
+    return SeriesStyle(place + 2 * variant, place + variant, int(randomized) + second)

@@ -1,0 +1,74 @@
+"""Files that a user asked for by name, such as a picture or a report."""
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import grpc
+
+from lengthwise.errors import LengthwiseError
+
+_ADVICE = {
+    errno.ENOENT: "make its directory, or name another file",
+    errno.ENOTDIR: "make its directory, or name another file",
+    errno.EISDIR: "name a file in it",
+    errno.EACCES: "name another file",
+    errno.EPERM: "name another file",
+    errno.EROFS: "name another file",
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+}
+
+
+def _unwritten(number: int, path: str) -> LengthwiseError:
+    advice = f"; {_ADVICE[number]}" if number in _ADVICE else ""
+    message = f"cannot write {path}: {os.strerror(number)}{advice}"
+    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)
+
+
+def _mode(path: str) -> int | None:
+    """None: there is no such file."""
+    try:
+        return os.stat(path).st_mode
+    except OSError:
+        return None
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raises what write_for_user would, as far as that can be told before the work."""
+    name = os.fspath(path)
+    mode = _mode(name)
+    if mode is not None and stat.S_ISDIR(mode):
+        raise _unwritten(errno.EISDIR, name)
+    written = name if mode is not None else os.path.dirname(name) or "."
+    if not os.path.exists(written):
+        raise _unwritten(errno.ENOENT, name)
+    if not os.access(written, os.W_OK):
+        raise _unwritten(errno.EACCES, name)
+
+
+def write_for_user(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file with the permissions that the user gives to new files, and through links. What was there stays as it was
+    until all is written. FAILED_PRECONDITION: it cannot be written, and why.
+    """
+    name = os.fspath(path)
+    mode = _mode(name)
+    # A device or a pipe has no file beside it, nor has a file in a directory that is not the user's.
+    beside = mode is None or (stat.S_ISREG(mode) and os.access(os.path.dirname(name) or ".", os.W_OK))
+    try:
+        if not beside:
+            Path(name).write_bytes(data)
+            return
+        target = os.path.realpath(name) if os.path.islink(name) else name
+        part = Path(f"{target}.{os.getpid()}.part")
+        try:
+            part.write_bytes(data)
+            if mode is not None:
+                part.chmod(stat.S_IMODE(mode))
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise _unwritten(error.errno or errno.EIO, name) from None

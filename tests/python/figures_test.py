@@ -1,0 +1,1075 @@
+"""From messages of the API to what figures show: the points of lines, titles and captions, and why there is no figure."""
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+import unittest
+import unittest.mock
+
+import numpy
+import service
+from lengthwise import plots
+from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError
+from lengthwise.events import AttentionMap, Projection
+from lengthwise.plots import catalogue, drawing, numbers, style
+from lengthwise.plots.data import PlottedExperiment
+from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
+from lengthwise.plots.series_style import numbered_style
+from lengthwise.settings import Settings
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+CATALOGUE = catalogue.Catalogue()
+
+
+def setUpModule():
+    """The names and facts of a real server."""
+    global CATALOGUE
+    server = service.Server()
+    connection = Connection(Settings(server=server.address), timeout=service.DEADLINE)
+    CATALOGUE = catalogue.fetch(connection)
+    connection.close()
+    server.kill()
+
+
+def plotted(name="e-1", trials=()):
+    return PlottedExperiment(name, list(trials), catalogue=CATALOGUE, finals=[], all_evaluations=[], curves=[], recorded=[])
+
+
+def make_trial(encoding, randomized=False, rate=0.1, seed=0, experiment="e-1", task="bucket_sort"):
+    """Of bucket sort, trained on lengths 1 to 2."""
+    trial = experiment_service_pb2.Trial()
+    specification = trial.specification
+    specification.task.name = specification.task.label = task
+    specification.network.name = "encoder"
+    specification.encoding.name = encoding
+    specification.encoding.label = f"randomized_{encoding}" if randomized else encoding
+    specification.encoding.parameters["randomized"].bool_value = randomized
+    specification.learning_rate = rate
+    specification.weight_seed = seed
+    specification.training.lengths.min, specification.training.lengths.max = 1, 2
+    specification.evaluation.seen_up_to = 2
+    trial.name = f"experiments/{experiment}/trials/{task}-{specification.encoding.label}-lr{rate}-seed{seed}"
+    return trial
+
+
+def evaluation(trial, lengths, accuracies, step=9, final=True, losses=(), **metrics):
+    one = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation(trial=trial.name, step=step)
+    one.accuracies.final = final
+    one.accuracies.lengths.extend(lengths)
+    one.accuracies.accuracies.extend(accuracies)
+    one.accuracies.losses.extend(losses)
+    for name, values in metrics.items():
+        one.accuracies.metrics.add(name=name, values=values)
+    return one
+
+
+def add(experiment, trial, accuracies):
+    """A trial with final accuracies at the lengths 1, 2, 3, ..."""
+    experiment.trials.append(trial)
+    experiment.finals.append(evaluation(trial, range(1, len(accuracies) + 1), accuracies))
+
+
+def add_interval(experiment, trial, step, seconds, unseen):
+    one = evaluation(trial, [2, 4], [1, unseen], step=step, final=False)
+    one.accuracies.training_seconds = seconds
+    experiment.all_evaluations.append(one)
+
+
+def add_curve(experiment, trial, losses, accuracies=(), every=100):
+    curve = experiment_service_pb2.QueryLossCurvesResponse.Curve(trial=trial.name)
+    curve.points.steps.extend(every * (i + 1) for i in range(len(losses)))
+    curve.points.losses.extend(losses)
+    curve.points.accuracies.extend(accuracies)
+    experiment.curves.append(curve)
+
+
+class FigureCase(unittest.TestCase):
+    def figure(self, name, *experiments, **options):
+        """Described and drawn: what the axes have is what was described."""
+        picture = plots.describe(name, experiments, plots.Options(**options))
+        self.check_drawn(picture, drawing.draw(picture))
+        return picture
+
+    def check_drawn(self, picture, figure):
+        panels = [axes for axes in figure.axes if axes.get_label() != "<colorbar>"]
+        self.assertEqual(len(panels), len(picture.panels))
+        for axes, panel in zip(panels, picture.panels):
+            self.assertEqual(axes.get_title().replace("\n", " "), panel.title)
+            drawn = [
+                (list(map(float, line.get_xdata())), list(map(float, line.get_ydata())))
+                for line in axes.get_lines()
+                if not str(line.get_label()).startswith("_random guess")
+            ]
+            for series in panel.series:
+                self.assertIn((list(map(float, series.x)), list(map(float, series.y))), drawn)
+            if panel.map is not None:
+                numpy.testing.assert_array_equal(axes.images[0].get_array(), panel.map.values)
+
+    def message(self, name, *experiments, **options):
+        with self.assertRaises(LengthwiseError) as raised:
+            plots.describe(name, experiments, plots.Options(**options))
+        return str(raised.exception)
+
+
+class AccuracyByLengthTest(FigureCase):
+    def test_seeds_of_the_best_rate_on_unseen_lengths_are_averaged(self):
+        experiment = plotted()
+        # 0.001 is better on unseen lengths, 0.1 on seen ones.
+        add(experiment, make_trial("sin_cos", rate=0.1), [1.0, 1.0, 0.2])
+        add(experiment, make_trial("sin_cos", rate=0.001), [0.9, 0.8, 0.4])
+        add(experiment, make_trial("sin_cos", rate=0.001, seed=1), [0.7, 0.6, 0.8])
+        picture = self.figure("accuracy_by_length", experiment)
+        (panel,) = picture.panels
+        self.assertEqual(panel.title, "Bucket Sort")
+        (line,) = panel.series
+        self.assertEqual(line.name, "sin / cos")
+        self.assertEqual(line.x, [1, 2, 3])
+        self.assertAlmostEqual(line.y[2], 0.6)
+        self.assertEqual((line.low[2], line.high[2]), (0.4, 0.8))
+        self.assertEqual(panel.shaded, (1, 2))
+        self.assertEqual(picture.shaded_label, "seen in training: lengths 1 to 2")
+        self.assertEqual([reference.y for reference in panel.references], [0.2])  # five symbols
+        self.assertIn("Mean over up to 2 seeds.", picture.caption)
+        self.assertIn("learning rate with the highest mean accuracy", picture.caption)
+
+    def test_band_and_shade_and_guess_are_drawn(self):
+        experiment = plotted()
+        add(experiment, make_trial("sin_cos"), [1.0, 1.0, 0.2])
+        add(experiment, make_trial("sin_cos", seed=1), [0.8, 0.5, 0.4])
+        figure = plots.draw("accuracy_by_length", [experiment])
+        (axes,) = figure.axes
+        (band,) = axes.collections
+        vertices = band.get_paths()[0].vertices
+        for x, low, high in [(1, 0.8, 1.0), (2, 0.5, 1.0), (3, 0.2, 0.4)]:
+            of_x = vertices[vertices[:, 0] == x][:, 1]
+            self.assertEqual((of_x.min(), of_x.max()), (low, high))
+        (shade,) = axes.patches
+        self.assertEqual((shade.get_x(), shade.get_x() + shade.get_width()), (1, 2))
+        guesses = [line for line in axes.get_lines() if str(line.get_label()).startswith("_random guess")]
+        self.assertEqual([list(line.get_ydata()) for line in guesses], [[0.2, 0.2]])
+
+    def test_randomized_encoding_has_its_plain_ones_colour_dashed(self):
+        experiment = plotted()
+        for encoding, randomized in [("rope", False), ("alibi", False), ("rope", True)]:
+            add(experiment, make_trial(encoding, randomized), [1, 1, 1])
+        other = make_trial("rope", True)
+        other.specification.encoding.label = "randomized_rope_max_position=4096"
+        other.name = "experiments/e-1/trials/4096"
+        add(experiment, other, [1, 1, 1])
+        series = self.figure("accuracy_by_length", experiment).panels[0].series
+        self.assertEqual(len(series), 4)
+        self.assertEqual(series[0].style.hex_color, series[2].style.hex_color)
+        self.assertEqual((series[0].style.dashes, series[2].style.dashes), (0, 1))
+        self.assertNotEqual(series[0].style.hex_color, series[1].style.hex_color)
+        self.assertEqual(series[3].name, "Randomized RoPE max_position=4096")
+        for i in range(3):
+            self.assertNotEqual(series[3].style.hex_color, series[i].style.hex_color)
+
+    def test_encoding_has_one_colour_in_all_figures(self):
+        looks = []
+        for encodings in (["rope", "alibi"], ["sin_cos", "relative", "rope"]):
+            experiment = plotted()
+            for encoding in encodings:
+                add(experiment, make_trial(encoding), [1, 1, 1])
+            series = self.figure("accuracy_by_length", experiment).panels[0].series
+            looks.append(next(one.style for one in series if one.name == "RoPE"))
+        self.assertEqual(looks[0], looks[1])
+
+    def test_guessing_is_not_drawn_where_it_is_not_known(self):
+        experiment = plotted()
+        trial = make_trial("none")
+        trial.specification.task.parameters["vocabulary"].number_value = 7
+        add(experiment, trial, [1, 1, 1])
+        self.assertEqual(self.figure("accuracy_by_length", experiment).panels[0].references, [])
+
+    def test_missing_evaluations_are_told(self):
+        experiment = plotted(trials=[make_trial("none")])
+        self.assertIn("no trial of e-1 has been evaluated in full yet", self.message("accuracy_by_length", experiment))
+        add(experiment, make_trial("none", seed=1), [1, 1, 1])
+        self.assertIn("1 of 2 trials has no final evaluation.", self.figure("accuracy_by_length", experiment).caption)
+
+    def test_experiments_are_told_apart(self):
+        a, b = plotted("a-1"), plotted("b-1")
+        add(a, make_trial("none", experiment="a-1"), [1, 1, 1])
+        add(b, make_trial("none", experiment="b-1"), [1, 1, 1])
+        picture = self.figure("accuracy_by_length", a, b)
+        (panel,) = picture.panels
+        self.assertEqual([series.name for series in panel.series], ["a-1: None", "b-1: None"])
+        self.assertNotEqual(panel.series[0].style, panel.series[1].style)
+        self.assertEqual(picture.title, "Accuracy by length: a-1 and b-1")
+
+    def test_best_seed_stands_before_all_others(self):
+        experiment = plotted()
+        add(experiment, make_trial("rope", seed=0), [1, 1, 0.3])
+        add(experiment, make_trial("rope", seed=1), [0.5, 0.5, 0.9])
+        picture = self.figure("accuracy_by_length", experiment, seeds="best")
+        first, second, best = picture.panels[0].series
+        self.assertEqual([first.faint, second.faint, best.faint], [True, True, False])
+        self.assertEqual([first.y, second.y, best.y], [[1, 1, 0.3], [0.5, 0.5, 0.9], [0.5, 0.5, 0.9]])
+        self.assertEqual([first.name, best.name], ["", "RoPE"])
+        self.assertIn("the best of up to 2 seeds", picture.caption)
+        self.assertNotIn("Mean over", picture.caption)
+        of_all = self.figure("accuracy_by_length", experiment, seeds="all")
+        self.assertEqual(of_all.panels[0].series[-1].y, [0.75, 0.75, 0.6])
+        self.assertEqual(len(of_all.panels[0].series), 3)
+        self.assertIn("Thin lines: all seeds.", of_all.band_caption)
+
+
+    def test_formats_stand_in_one_panel(self):
+        experiment = plotted()
+        for task, encoding, unseen in [("reversed", "fire", 0.9), ("reversed", "none", 0.8), ("standard", "fire", 0.1)]:
+            trial = make_trial(encoding, task="decimal_addition")
+            trial.specification.task.label = task
+            trial.name += task
+            add(experiment, trial, [1, 1, unseen])
+        picture = self.figure("accuracy_by_length", experiment, together=True)
+        (panel,) = picture.panels
+        self.assertEqual(panel.title, "reversed and standard")
+        self.assertEqual([one.name for one in panel.series], ["reversed, FIRE", "reversed, None", "standard, FIRE"])
+        self.assertEqual([one.y[2] for one in panel.series], [0.9, 0.8, 0.1])
+        first, second, third = (one.style for one in panel.series)
+        self.assertEqual(first.hex_color, third.hex_color)
+        self.assertNotEqual(first.hex_color, second.hex_color)
+        self.assertNotEqual(first.dashes, third.dashes)
+        self.assertEqual(len(self.figure("accuracy_by_length", experiment).panels), 2)
+
+
+class MetricsCase(FigureCase):
+    def setUp(self):
+        self.experiment = plotted()
+
+    def add_trial(self, task, encoding, seed, rate=0.1):
+        trial = make_trial(encoding, rate=rate, seed=seed, task=task)
+        self.experiment.trials.append(trial)
+        return trial
+
+    def evaluate(self, step, final, accuracy, loss=(), **metrics):
+        """Of the trial that was added last, at the lengths 2 and 3."""
+        one = evaluation(self.experiment.trials[-1], [2, 3], accuracy, step, final, loss, **metrics)
+        self.experiment.all_evaluations.append(one)
+        if final:
+            self.experiment.finals.append(one)
+
+
+class AccuracyByLengthMetricTest(MetricsCase):
+    def test_regression_is_the_median_of_the_rate_with_the_lowest_loss(self):
+        for seed in range(3):
+            self.add_trial("cumulative_sum", "one_hot", seed, 0.1)
+            self.evaluate(9, True, [1, 0], [0, 2], rounding_accuracy=[1, 0.25 * seed])
+            self.add_trial("cumulative_sum", "one_hot", seed, 0.01)
+            self.evaluate(9, True, [1, 1], [0, 9], rounding_accuracy=[1, 1])
+        picture = self.figure("accuracy_by_length", self.experiment, metric="rounding_accuracy")
+        self.assertEqual(picture.title, "Rounding accuracy by scale of the numbers: e-1")
+        self.assertEqual((picture.y.label, picture.y.ticks), ("rounding accuracy", "percent"))
+        series = picture.panels[0].series[0]
+        self.assertEqual(series.y, [1, 0.25])
+        self.assertAlmostEqual(series.low[1], 0.05, msg="the 10th percentile of 0, 0.25 and 0.5")
+        self.assertIn("Median over up to 3 seeds.", picture.caption)
+        self.assertIn("the lowest mean error", picture.caption)
+        self.assertEqual(picture.shaded_label, "seen in training: scales 1 to 2")
+        closeness = self.figure("accuracy_by_length", self.experiment, metric="accuracy")
+        self.assertEqual(closeness.y.label, "accuracy by closeness")
+        self.assertEqual(closeness.panels[0].series[0].y, [1, 0])
+
+    def test_error_of_a_task_with_accuracies_is_a_mean(self):
+        self.add_trial("decimal_addition", "rope", 0)
+        self.evaluate(9, True, [1, 0], [0.5, 1], digits_accuracy=[1, 0.5])
+        self.add_trial("decimal_addition", "rope", 1)
+        self.evaluate(9, True, [1, 0], [1.5, 3], digits_accuracy=[1, 0.75])
+        loss = self.figure("accuracy_by_length", self.experiment, metric="loss")
+        self.assertEqual(loss.title, "Cross-entropy by number of digits: e-1")
+        self.assertEqual(loss.y.ticks, "numbers")
+        self.assertEqual(loss.panels[0].series[0].y, [1, 2])
+        digits = self.figure("accuracy_by_length", self.experiment, metric="digits_accuracy")
+        self.assertEqual(digits.panels[0].series[0].y, [1, 0.625])
+
+    def test_unknown_metric_is_answered_with_those_there_are(self):
+        self.add_trial("decimal_addition", "rope", 0)
+        self.evaluate(9, True, [1, 0], [0, 1], digits_accuracy=[1, 0.5])
+        self.assertEqual(
+            self.message("accuracy_by_length", self.experiment, metric="digit_accuracy"),
+            '--metric: no evaluation of e-1 has "digit_accuracy"; there are accuracy, loss, digits_accuracy',
+        )
+        self.experiment.finals.clear()
+        self.assertIn(
+            "no trial of e-1 has been evaluated in full yet",
+            self.message("accuracy_by_length", self.experiment, metric="digits_accuracy"),
+        )
+
+    def test_accuracies_and_errors_do_not_share_a_picture(self):
+        self.add_trial("decimal_addition", "rope", 0)
+        self.evaluate(9, True, [1, 0], [0, 1])
+        self.add_trial("cumulative_sum", "one_hot", 0)
+        self.evaluate(9, True, [1, 0], [0, 1])
+        self.assertIn("plot them one by one", self.message("accuracy_by_length", self.experiment))
+
+
+class AccuracyOverStepsTest(MetricsCase):
+    def test_has_a_panel_a_length_with_every_trial_and_their_mean(self):
+        # Two seeds that learn length 3 at different steps.
+        for seed in range(2):
+            self.add_trial("decimal_addition", "rope", seed)
+            self.evaluate(10, False, [0.5, 0])
+            self.evaluate(20, False, [1, 0.0 if seed == 0 else 0.5])
+            self.evaluate(30, False, [1, 1])
+            self.evaluate(30, True, [0, 0])
+        picture = self.figure("accuracy_over_steps", self.experiment)
+        self.assertEqual(picture.title, "Exact match over training: e-1")
+        self.assertEqual((picture.x.label, picture.x.range), ("training step", (0, 30)))
+        self.assertEqual([panel.title for panel in picture.panels], ["2 digits, seen in training", "3 digits"])
+        first, second, thick = picture.panels[1].series
+        self.assertTrue(first.faint)
+        self.assertEqual(first.name, "", "not in the legend")
+        self.assertEqual([list(first.y), list(second.y)], [[0, 0, 1], [0, 0.5, 1]])
+        self.assertFalse(thick.faint)
+        self.assertEqual((thick.name, list(thick.y)), ("RoPE", [0, 0.25, 1]))
+        self.assertEqual(thick.x[1], 20)
+        self.assertEqual(list(thick.low), [], "the thin lines are the band")
+        self.assertEqual(thick.style, first.style)
+        self.assertIn("Thick lines: their mean", picture.caption)
+
+    def test_shows_the_length_and_the_metric_that_are_asked_for(self):
+        self.add_trial("decimal_addition", "rope", 0)
+        self.evaluate(10, False, [0.5, 0], digits_accuracy=[0.75, 0.25])
+        picture = self.figure("accuracy_over_steps", self.experiment, metric="digits_accuracy", length=3)
+        (panel,) = picture.panels
+        self.assertEqual([series.y for series in panel.series], [[0.25]], "one trial is its own mean")
+        self.assertEqual(
+            self.message("accuracy_over_steps", self.experiment, length=7),
+            "no evaluations during training at length 7; there are those at 2, 3",
+        )
+
+    def test_regression_is_the_median_of_errors(self):
+        for seed in range(3):
+            self.add_trial("cumulative_sum", "one_hot", seed)
+            self.evaluate(10, False, [0, 0], [8 if seed == 2 else 1] * 2)
+        picture = self.figure("accuracy_over_steps", self.experiment)
+        self.assertEqual(picture.panels[0].title, "scale 2, seen in training")
+        self.assertEqual(picture.panels[0].series[-1].y, [1])
+        self.assertEqual(picture.y.label, "mean squared error")
+        self.assertIn("their median", picture.caption)
+
+    def test_names_the_field_that_records_it(self):
+        self.add_trial("decimal_addition", "rope", 0)
+        self.evaluate(10, True, [1, 1])
+        self.assertIn(
+            "evaluation.every_steps in its specification records them", self.message("accuracy_over_steps", self.experiment)
+        )
+
+    def test_epochs_are_of_the_stored_examples(self):
+        trial = self.add_trial("latin_square", "learned", 0)
+        trial.specification.training.examples = 100
+        trial.specification.training.batch_size = 32  # four steps an epoch
+        self.evaluate(4, False, [0.25, 0.75])
+        self.evaluate(8, True, [1, 0.5])
+        picture = self.figure("accuracy_over_epochs", self.experiment)
+        (line,) = picture.panels[0].series
+        self.assertEqual((list(line.x), list(line.y)), ([1, 2], [0.5, 0.75]))
+        self.assertEqual((picture.x.label, picture.x.range), ("epoch", (0, 2)))
+
+    def test_without_stored_examples_there_are_steps(self):
+        self.add_trial("decimal_addition", "rope", 0)
+        self.evaluate(10, False, [0.5, 0])
+        picture = self.figure("accuracy_over_epochs", self.experiment)
+        self.assertEqual((list(picture.panels[0].series[0].x), picture.x.label), ([10], "training step"))
+
+
+class LossFigureTest(FigureCase):
+    def test_seeds_are_averaged_as_far_as_all_have_come(self):
+        experiment = plotted(trials=[make_trial("none"), make_trial("none", seed=1)])
+        add_curve(experiment, experiment.trials[0], [2, 1, 0.5, 0.25])
+        add_curve(experiment, experiment.trials[1], [2, 0.5])
+        picture = self.figure("loss", experiment)
+        (line,) = picture.panels[0].series
+        self.assertEqual((line.x, line.y), ([100, 200], [2, 0.75]))
+        self.assertEqual((picture.y.scale, picture.y.label), ("linear", "cross-entropy, nats"))
+
+    def test_losses_over_decades_get_a_logarithmic_axis_that_holds_zeros(self):
+        experiment = plotted(trials=[make_trial("none")])
+        add_curve(experiment, experiment.trials[0], [2, 0.1, 0.0001, 0])
+        picture = self.figure("loss", experiment)
+        self.assertEqual(picture.y.scale, "log10")
+        lowest = picture.y.range[0]
+        self.assertGreater(lowest, 0)
+        for value in (*picture.panels[0].series[0].y, *picture.panels[0].series[0].low):
+            self.assertGreaterEqual(value, lowest)
+
+    def test_many_points_are_smoothed_without_moving_their_mean(self):
+        experiment = plotted(trials=[make_trial("none")])
+        add_curve(experiment, experiment.trials[0], [1.5 if i % 2 == 0 else 0.5 for i in range(100)])
+        picture = self.figure("loss", experiment)
+        (line,) = picture.panels[0].series
+        self.assertEqual(len(line.x), 100)
+        self.assertEqual(line.y[0], 1.5)  # nothing before it
+        self.assertAlmostEqual(line.y[50], 1, delta=0.5 / 11 + 1e-9)  # 11 points: one more of one kind
+        self.assertIn("Running mean over up to 11 recorded points", picture.caption)
+
+    def test_single_trials_keep_a_sudden_transition(self):
+        losses = [2.0] * 50 + [0.01] * 50
+        experiment = plotted(trials=[make_trial("none"), make_trial("none", seed=1)])
+        for trial in experiment.trials:
+            add_curve(experiment, trial, losses)
+        picture = self.figure("loss", experiment, seeds="all")
+        self.assertEqual(len(picture.panels[0].series), 2)
+        for line in picture.panels[0].series:
+            numpy.testing.assert_array_equal(line.y, numpy.float32(losses))
+        self.assertIn("a line a trial", picture.caption)
+        smoothed = self.figure("loss", experiment, seeds="all", smooth=11).panels[0].series[0].y
+        self.assertGreater(len([y for y in smoothed if 0.02 < y < 1.9]), 5)
+
+    def test_without_evaluations_the_lowest_loss_chooses_the_rate(self):
+        experiment = plotted(trials=[make_trial("none", rate=0.1), make_trial("none", rate=0.01)])
+        add_curve(experiment, experiment.trials[0], [2, 1])
+        add_curve(experiment, experiment.trials[1], [2, 0.5])
+        self.assertEqual(self.figure("loss", experiment).panels[0].series[0].y, [2, 0.5])
+        experiment.curves.clear()
+        self.assertIn("training.report_every_steps", self.message("loss", experiment))
+
+    def test_accuracy_in_training_is_of_the_rate_that_the_loss_shows(self):
+        experiment = plotted(trials=[make_trial("rope", rate=0.1), make_trial("rope", rate=0.01)])
+        add_curve(experiment, experiment.trials[0], [0.1, 0.1], [1, 1])
+        add_curve(experiment, experiment.trials[1], [0.01, 0.01], [0.25, 0.5])
+        picture = self.figure("loss", experiment, metric="accuracy")
+        self.assertEqual((picture.title, picture.y.ticks), ("Accuracy in training: e-1", "percent"))
+        self.assertEqual(picture.panels[0].series[0].y, [0.25, 0.5])
+        self.assertEqual(
+            self.message("loss", experiment, metric="digits_accuracy"),
+            '--metric: training does not record "digits_accuracy"; there are loss, accuracy',
+        )
+
+
+class AccuracyOverTimeTest(FigureCase):
+    def test_means_of_seeds_stand_at_the_mean_time(self):
+        experiment = plotted(trials=[make_trial("none"), make_trial("none", seed=1)])
+        add_interval(experiment, experiment.trials[0], 10, 1, 0.2)
+        add_interval(experiment, experiment.trials[0], 20, 2, 0.4)
+        add_interval(experiment, experiment.trials[1], 10, 3, 0.6)
+        add_interval(experiment, experiment.trials[1], 20, 4, 0.8)
+        picture = self.figure("accuracy_over_time", experiment)
+        (line,) = picture.panels[0].series
+        self.assertEqual(line.x, [2, 3])
+        self.assertAlmostEqual(line.y[0], 0.4)
+        self.assertAlmostEqual(line.high[1], 0.8)
+        self.assertEqual(picture.x.label, "training time (wall clock, seconds)")
+
+    def test_long_times_are_in_hours(self):
+        experiment = plotted(trials=[make_trial("none")])
+        add_interval(experiment, experiment.trials[0], 10, 36_000, 0.2)
+        picture = self.figure("accuracy_over_time", experiment)
+        self.assertEqual(picture.panels[0].series[0].x, [10])
+        self.assertEqual(picture.x.label, "training time (wall clock, hours)")
+
+    def test_names_the_field_that_records_it(self):
+        experiment = plotted()
+        add(experiment, make_trial("none"), [1, 1, 1])
+        self.assertIn(
+            "evaluation.every_steps in its specification records them", self.message("accuracy_over_time", experiment)
+        )
+        add_interval(experiment, experiment.trials[0], 10, 0, 0.2)
+        self.assertIn("how long training", self.message("accuracy_over_time", experiment))
+        experiment.trials[0].specification.evaluation.seen_up_to = 100
+        self.assertIn("seen_up_to", self.message("accuracy_over_time", experiment))
+
+
+class LengthSweepTest(FigureCase):
+    def sweep_trial(self, max_position, seed):
+        trial = make_trial("relative", True, seed=seed)
+        trial.specification.encoding.parameters["max_position"].number_value = max_position
+        trial.specification.encoding.label = f"relative_{max_position}"
+        trial.name += f"-{max_position}"
+        return trial
+
+    def test_draws_the_highest_and_all_trials_behind(self):
+        experiment = plotted()
+        for positions, seed, unseen in [(2048, 0, 0.5), (2048, 1, 0.7), (1024, 0, 0.9), (1024, 1, 0.6)]:
+            add(experiment, self.sweep_trial(positions, seed), [1, 1, unseen])
+        # It draws no positions: nothing of it belongs here.
+        add(experiment, make_trial("relative"), [1, 1, 1])
+        picture = self.figure("length_sweep", experiment)
+        (panel,) = picture.panels
+        points, line = panel.series
+        self.assertTrue(points.faint)
+        self.assertEqual(len(points.x), 4)
+        self.assertEqual((line.name, line.x, line.y), ("Bucket Sort", [1024, 2048], [0.9, 0.7]))
+        self.assertEqual(picture.x.scale, "log2")
+        self.assertIn("Points: every trial.", picture.caption)
+        experiment.trials = [trial for trial in experiment.trials if trial.specification.weight_seed == 0]
+        self.assertNotIn("Points", self.figure("length_sweep", experiment).caption)
+
+    def test_says_what_a_sweep_is(self):
+        experiment = plotted()
+        add(experiment, self.sweep_trial(2048, 0), [1, 1, 0.5])
+        self.assertIn("encodings: [{name:", self.message("length_sweep", experiment))
+        self.assertIn("do not differ in slope", self.message("length_sweep", experiment, parameter="slope"))
+
+    def of_examples(self):
+        """Two experiments of positional attention that differ in their training examples: two networks, three seeds."""
+        experiments = []
+        for examples, errors in [(5000, [4.0, 5.0, 9.0]), (10_000, [1.0, 2.0, 3.0])]:
+            experiment = plotted(f"figure3_{examples}-1")
+            for network in ("positional", "standard"):
+                for seed, error in enumerate(errors):
+                    trial = make_trial("one_hot", seed=seed, experiment=experiment.name, task="cumulative_sum")
+                    trial.name += network
+                    trial.specification.network.label = network
+                    trial.specification.training.examples = examples
+                    trial.specification.evaluation.seen_up_to = 1
+                    experiment.trials.append(trial)
+                    test = error * (10 if network == "standard" else 1)
+                    experiment.finals.append(evaluation(trial, [1, 3], [0, 0], losses=[error / 100, test]))
+                    add_curve(experiment, trial, [9.0] * 19 + [error / 1000])
+            experiments.append(experiment)
+        return experiments
+
+    def test_error_by_training_examples_is_a_median_with_its_band(self):
+        picture = self.figure("length_sweep", *self.of_examples())
+        (panel,) = picture.panels
+        self.assertEqual((panel.title, picture.x.label, picture.y.label), (
+            "Cumulative Sum", "training examples", "mean squared error"
+        ))  # fmt: skip
+        positional, standard = panel.series
+        self.assertEqual((positional.name, positional.x, positional.y), ("positional", [5000, 10_000], [5, 2]))
+        self.assertEqual(standard.y, [50, 20])
+        self.assertAlmostEqual(positional.low[0], 4.2)  # the 10th percentile of 4, 5 and 9
+        self.assertAlmostEqual(positional.high[0], 8.2)
+        self.assertIn("Median over up to 3 seeds.", picture.caption)
+
+    def test_training_validation_and_test_stand_beside_each_other(self):
+        picture = self.figure("length_sweep", *self.of_examples(), splits=True)
+        self.assertEqual(
+            [panel.title for panel in picture.panels],
+            ["training", "validation: seen in training", "test: not seen in training"],
+        )
+        numpy.testing.assert_allclose([panel.series[0].y[0] for panel in picture.panels], [0.005, 0.05, 5], rtol=1e-6)
+        self.assertEqual(picture.columns, 3)
+
+    def test_error_by_length_is_that_of_the_vectors(self):
+        experiments = self.of_examples()
+        for experiment, length in zip(experiments, (2, 8)):
+            for trial in experiment.trials:
+                trial.specification.training.examples = 30_000
+                trial.specification.training.lengths.max = length
+        picture = self.figure("length_sweep", *experiments)
+        self.assertEqual(picture.x.label, "length of the vectors, n")
+        self.assertEqual(picture.panels[0].series[0].x, [2, 8])
+
+
+    def test_learning_rates_are_swept_at_one_length(self):
+        experiment = plotted()
+        for rate, at_3 in [(1e-4, 0.1), (1e-3, 0.9), (1e-3, 0.7), (1e-2, 0.2)]:
+            trial = make_trial("fire", rate=rate, seed=len(experiment.trials), task="decimal_addition")
+            add(experiment, trial, [1, 1, at_3, 0])
+        picture = self.figure("length_sweep", experiment, length=3)
+        (line,) = picture.panels[0].series
+        self.assertEqual(line.x, [1e-4, 1e-3, 1e-2])
+        numpy.testing.assert_allclose(line.y, [0.1, 0.8, 0.2])
+        self.assertEqual((picture.x.scale, picture.x.label), ("log10", "learning rate"))
+        self.assertIn("Exact match at 3 digits.", picture.caption)
+
+
+def addition(weight_seed, data_seed):
+    trial = make_trial("fire", seed=weight_seed, task="decimal_addition")
+    trial.specification.data_seed = data_seed
+    trial.name += f"-data{data_seed}"
+    return trial
+
+
+class AccuracyOfTrialsTest(FigureCase):
+    def test_has_a_line_a_trial_and_the_spread_of_each_kind_of_seed(self):
+        experiment = plotted()
+        # Of the length not seen: means 0.9 and 0.3 by weight seed, 0.1 and 0.2 around them by data seed.
+        add(experiment, addition(4, 0), [1, 1, 0.8])
+        add(experiment, addition(4, 1), [1, 1, 1.0])
+        add(experiment, addition(7, 0), [1, 1, 0.1])
+        add(experiment, addition(7, 1), [1, 1, 0.5])
+        picture = self.figure("accuracy_of_trials", experiment)
+        self.assertEqual(picture.title, "Every trial's exact match by number of digits: e-1")
+        self.assertEqual(picture.y.label, "exact match")
+        by_length = self.figure("accuracy_by_length", experiment)
+        self.assertEqual(by_length.shaded_label, "seen in training: 1 to 2 digits")
+        (panel,) = picture.panels
+        self.assertEqual(len(panel.series), 5)
+        self.assertTrue(all(len(series.x) == 3 for series in panel.series))
+        faint = sorted(series.name for series in panel.series if series.faint)
+        self.assertEqual(faint, ["weight seed 4"] * 2 + ["weight seed 7"] * 2)
+        (best,) = [series for series in panel.series if not series.faint]
+        self.assertEqual((best.name, best.y[2]), ("the best", 1.0))
+        # sqrt((0.1^2 + 0.2^2) / 2) = 0.158
+        self.assertIn("FIRE: 30.0 points between weight seeds, 15.8 between data seeds", picture.caption)
+
+    def test_seeds_that_go_together_have_one_colour(self):
+        experiment = plotted()
+        add(experiment, addition(0, 0), [1, 1, 0.8])
+        add(experiment, addition(1, 0), [1, 1, 0.2])
+        picture = self.figure("accuracy_of_trials", experiment)
+        self.assertNotIn("weight", picture.caption)
+        self.assertEqual(len({series.style for series in picture.panels[0].series if series.faint}), 1)
+        self.message("accuracy_of_trials", plotted())
+
+    def test_a_weight_seed_of_one_data_seed_has_no_spread_around_it(self):
+        experiment = plotted()
+        for seed in range(3):  # `seeds: 0..2`
+            add(experiment, addition(seed, seed), [1, 1, 0.3 * seed])
+        picture = self.figure("accuracy_of_trials", experiment)
+        self.assertNotIn("between weight seeds", picture.caption)
+        self.assertEqual({series.name for series in picture.panels[0].series}, {"a trial", "the best"})
+
+
+class AnswerErrorsTest(FigureCase):
+    def add_errors(self, experiment, trial, size, by_place, by_wrong_digits, with_carry, without_carry):
+        experiment.recorded.append(
+            event_pb2.Event(
+                trial=trial.name,
+                answer_errors=event_pb2.AnswerErrors(
+                    length=size, answers=10, wrong_by_place=by_place, answers_by_wrong_digits=by_wrong_digits,
+                    first_wrong_with_carry=with_carry, first_wrong_without_carry=without_carry,
+                ),
+            )
+        )  # fmt: skip
+
+    def test_are_of_the_longest_size_and_all_seeds_together(self):
+        experiment = plotted()
+        add(experiment, addition(0, 0), [1, 1, 0.8])
+        add(experiment, addition(1, 0), [1, 1, 0.4])
+        first, second = experiment.trials
+        self.add_errors(experiment, first, 2, [9, 9], [0, 1, 9], 10, 0)
+        self.add_errors(experiment, first, 3, [0, 1, 1], [8, 2], 1, 1)
+        self.add_errors(experiment, second, 3, [2, 2, 4], [4, 4, 2], 5, 1)
+        places = self.figure("error_places", experiment)
+        self.assertEqual(places.title, "Where digits are wrong at 3 digits: e-1")
+        (line,) = places.panels[0].series
+        self.assertEqual((line.x[0], len(line.x)), (0, 3))
+        self.assertAlmostEqual(line.y[0], 2 / 20)
+        self.assertAlmostEqual(line.y[2], 5 / 20)
+        self.assertIn("75 % (Decimal Addition, FIRE)", places.caption)
+        (counts,) = self.figure("error_counts", experiment).panels[0].series
+        self.assertEqual(list(counts.x), [1, 2])
+        self.assertAlmostEqual(counts.y[0], 6 / 8)
+        self.assertAlmostEqual(counts.y[1], 2 / 8)
+        each = self.figure("error_places", experiment, seeds="all").panels[0].series
+        self.assertEqual([one.faint for one in each], [True, True, False])
+        self.assertEqual(list(each[1].y), [0.2, 0.2, 0.4])
+
+    def test_are_of_the_size_that_is_asked_for(self):
+        experiment = plotted()
+        add(experiment, addition(0, 0), [1, 1, 0.8])
+        self.add_errors(experiment, experiment.trials[0], 2, [9, 6], [0, 5, 5], 10, 0)
+        self.add_errors(experiment, experiment.trials[0], 3, [0, 1, 1], [8, 2], 1, 1)
+        places = self.figure("error_places", experiment, length=2)
+        self.assertEqual(places.title, "Where digits are wrong at 2 digits: e-1")
+        self.assertAlmostEqual(places.panels[0].series[0].y[1], 0.6)
+        self.assertEqual(len(self.figure("error_counts", experiment, length=2).panels[0].series[0].x), 2)
+        self.assertIn(
+            "no answers at 7 digits are recorded; there are those at 2, 3 digits",
+            self.message("error_counts", experiment, length=7),
+        )
+
+    def test_are_missed_where_there_are_none(self):
+        experiment = plotted()
+        add(experiment, addition(0, 0), [1, 1, 0.8])
+        self.assertIn(
+            "no trial of e-1 has recorded what is wrong with its answers", self.message("error_places", experiment)
+        )
+
+
+def attention_map(probabilities, tokens, length=1, input_number=0):
+    return AttentionMap(
+        length=length, input_number=input_number, sequence=0, tokens=numpy.array(tokens, numpy.int32),
+        positions=numpy.arange(len(tokens)), probabilities=numpy.array(probabilities, numpy.float32),
+    )  # fmt: skip
+
+
+class AttentionFigureTest(FigureCase):
+    # Two layers of two heads over an input token and an output place.
+    MAP = attention_map(
+        [[[[0.1, 0.9], [0.2, 0.8]], [[0.4, 0.6], [0.1, 0.9]]], [[[0.5, 0.5], [0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]]]], [3, 5]
+    )
+
+    def setUp(self):
+        self.experiment = plotted()
+        for seed in (0, 1):
+            trial = make_trial("none", seed=seed)
+            trial.specification.evaluation.attention_lengths.append(1)
+            add(self.experiment, trial, [1, 1, 0.3 if seed == 0 else 0.6])
+
+    def add_map(self, one):
+        self.experiment.maps[self.experiment.trials[1].name] = [one]
+
+    def values(self, picture, panel=0):
+        return picture.panels[panel].map.values.ravel().tolist()
+
+    def test_shows_the_maximum_over_heads_of_each_layer_of_the_best_trial(self):
+        self.experiment.maps[self.experiment.trials[0].name] = [attention_map(numpy.ones((1, 1, 2, 2)), [3, 5])]
+        self.add_map(self.MAP)
+        picture = self.figure("attention", self.experiment)
+        self.assertEqual((len(picture.panels), picture.columns), (2, 2))
+        numpy.testing.assert_allclose(self.values(picture), [0.4, 0.9, 0.2, 0.9])
+        numpy.testing.assert_allclose(self.values(picture, 1), [1.0, 0.5, 0.5, 1.0])
+        self.assertEqual(picture.panels[0].map.first_output, 1)
+        self.assertEqual(picture.panels[1].title, "layer 2")
+        self.assertEqual(picture.row_titles, ["None\nlength 1"])
+
+    def test_shows_one_head_or_the_heads_of_one_layer(self):
+        self.add_map(self.MAP)
+        numpy.testing.assert_allclose(self.values(self.figure("attention", self.experiment, head=2)), [0.4, 0.6, 0.1, 0.9])
+        heads = self.figure("attention", self.experiment, layer=1)
+        self.assertEqual(heads.panels[0].title, "head 1")
+        numpy.testing.assert_allclose(self.values(heads), [0.1, 0.9, 0.2, 0.8])
+        one = self.figure("attention", self.experiment, layer=2, head=1)
+        self.assertEqual(len(one.panels), 1)
+        numpy.testing.assert_allclose(self.values(one), [0.5, 0.5, 0.5, 0.5])
+
+    def test_long_maps_keep_the_largest_value_of_each_cell(self):
+        values = numpy.zeros((1, 1, 301, 301))
+        values[0, 0, 299, 7] = 0.75
+        self.add_map(attention_map(values, [0] * 300 + [2], length=300))
+        picture = self.figure("attention", self.experiment)
+        heat = picture.panels[0].map
+        self.assertEqual((heat.tokens_per_cell, heat.values.shape), (2, (151, 151)))
+        self.assertEqual(heat.values[149, 3], 0.75)
+        self.assertIn("the largest value of up to 2 x 2 tokens", picture.caption)
+
+    def test_scaled_inputs_are_named_by_their_scale(self):
+        trial = self.experiment.trials[1]
+        inputs = [[2, -1, 0], [4, -2, 0], [1, 1, 0], [3, 3, 0]]
+        for vector in inputs:
+            trial.specification.evaluation.attention_inputs.add(numbers=vector)
+        self.experiment.maps[trial.name] = [
+            attention_map(numpy.ones((1, 1, 3, 3)) / 3, [-1] * 3, input_number=number + 1) for number in range(len(inputs))
+        ]
+        titles = self.figure("attention", self.experiment).row_titles
+        self.assertEqual(
+            titles,
+            [f"None\n{name}" for name in ("vector 1, scale 1", "vector 1, scale 2", "vector 2, scale 1", "vector 2, scale 3")],
+        )
+        del trial.specification.evaluation.attention_inputs[1:]
+        trial.specification.evaluation.attention_inputs.add(numbers=[1, 2, 3])
+        del self.experiment.maps[trial.name][2:]
+        self.assertEqual(self.figure("attention", self.experiment).row_titles, ["None\ninput 1", "None\ninput 2"])
+
+    def test_says_what_is_wrong(self):
+        self.assertIn("has recorded attention yet", self.message("attention", self.experiment))
+        self.add_map(self.MAP)
+        self.assertIn("there is no layer 3: these networks have 2", self.message("attention", self.experiment, layer=3))
+        self.assertIn("no head 9", self.message("attention", self.experiment, head=9))
+        self.assertIn("no attention maps of length 7; recorded: 1", self.message("attention", self.experiment, length=7))
+        self.assertIn("attention_sequences", self.message("attention", self.experiment, sequence=2))
+        for trial in self.experiment.trials:
+            del trial.specification.evaluation.attention_lengths[:]
+        self.assertIn("evaluation.attention_lengths in its specification", self.message("attention", self.experiment))
+
+
+class ProjectionFigureTest(FigureCase):
+    def projection(self, length, sequences):
+        values = numpy.arange(2 * 2 * sequences * length, dtype=numpy.float32).reshape(2, sequences, length, 2)
+        return Projection(2, length, values, numpy.array([[0.5, 0.25], [0.75, 0.125]]))
+
+    def experiment(self, projections):
+        experiment = plotted()
+        trial = make_trial("none")
+        trial.specification.evaluation.projection.SetInParent()
+        add(experiment, trial, [1, 1, 1])
+        experiment.projected[trial.name] = projections
+        return experiment
+
+    def test_has_a_panel_a_depth_and_the_fitted_length_on_top(self):
+        self.assertIn("recorded projections yet", self.message("projection", self.experiment([])))
+        picture = self.figure("projection", self.experiment([self.projection(2, 3), self.projection(4, 1)]))
+        self.assertEqual(
+            [panel.title for panel in picture.panels], ["embedding (50 + 25 %)", "after block 1 (75 + 12 %)"]
+        )
+        other, fitted = picture.panels[1].series
+        self.assertEqual((other.name, fitted.name), ("length 4", "length 2, on which the components were fitted"))
+        self.assertEqual(fitted.style.hex_color, "#0072B2")
+        # [depths, sequences, tokens, 2]: the second depth begins at 12.
+        self.assertEqual((len(fitted.x), fitted.x[1], fitted.y[1]), (6, 14, 15))
+
+    def test_draws_whole_sequences_up_to_an_amount_that_can_be_read(self):
+        picture = self.figure("projection", self.experiment([self.projection(150, 30)]))
+        self.assertEqual(len(picture.panels[0].series[0].x), 1500)
+        self.assertIn("up to 1500 tokens", picture.caption)
+
+    def test_names_the_field_that_records_them(self):
+        experiment = plotted()
+        add(experiment, make_trial("none"), [1, 1, 1])
+        self.assertIn("evaluation.projection in its specification", self.message("projection", experiment))
+
+
+class TicksTest(unittest.TestCase):
+    def labels(self, axis, low, high, most):
+        axes = Figure().add_subplot()
+        if axis.scale != "linear":
+            axes.set_xscale("log", base=2 if axis.scale == "log2" else 10)
+        axes.set_xlim(low, high)
+        drawing.set_ticks(axes.xaxis, axis, most)
+        FigureCanvasAgg(axes.figure).draw()
+        at = axes.get_xticks()
+        texts = [label.get_text() for label in axes.get_xticklabels()]
+        return [text for value, text in zip(at, texts) if low * (1 - 1e-9) <= value <= high * (1 + 1e-9) or low <= value <= high]
+
+    def test_stand_at_round_values_within_the_range(self):
+        self.assertEqual(self.labels(Axis(), 0, 500, 6), ["0", "100", "200", "300", "400", "500"])
+        self.assertEqual(self.labels(Axis(), 1, 60, 5), ["20", "40", "60"])
+        self.assertEqual(self.labels(Axis(), 0, 2_000_000, 5), ["0", "500k", "1M", "1.5M", "2M"])
+        self.assertEqual(self.labels(Axis(), 0, 20_000, 5), ["0", "5k", "10k", "15k", "20k"])
+        self.assertEqual(self.labels(Axis(), 0, 2000, 3), ["0", "1000", "2000"])
+        self.assertEqual(self.labels(Axis(), -0.3, 0.3, 5), ["-0.2", "0", "0.2"])
+
+    def test_counts_have_no_ticks_between_them(self):
+        self.assertEqual(self.labels(Axis(ticks="counts"), 1, 3, 12), ["1", "2", "3"])
+        self.assertEqual(self.labels(Axis(ticks="counts"), 1, 60, 5), ["20", "40", "60"])
+
+    def test_accuracies_are_written_in_per_cent(self):
+        expected = ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
+        self.assertEqual(self.labels(Axis(ticks="percent"), 0, 1, 6), expected)
+
+    def test_logarithmic_axes_have_decades_and_few_of_them_twos_and_fives(self):
+        axis = Axis(scale="log10")
+        self.assertEqual(self.labels(axis, 0.04, 2.5, 8), ["0.05", "0.1", "0.2", "0.5", "1", "2"])
+        self.assertEqual(self.labels(axis, 1e-5, 2, 8), ["1e-05", "0.0001", "0.001", "0.01", "0.1", "1"])
+
+    def test_powers_of_two_are_written_in_full(self):
+        axis = Axis(scale="log2")
+        self.assertEqual(self.labels(axis, 1024, 16384, 8), ["1024", "2048", "4096", "8192", "16384"])
+        self.assertEqual(self.labels(axis, 1024, 16384, 3), ["1024", "4096", "16384"])
+
+    def test_there_are_none_where_they_would_mean_nothing(self):
+        self.assertEqual(self.labels(Axis(ticks="none"), 0, 1, 5), [])
+
+
+def heat_map(values):
+    return HeatMap(values, tokens=values.shape[0])
+
+
+def grid(panels, columns):
+    picture = Picture("accuracy_by_length", "A title", "Some words about what was averaged and what was left out of it.")
+    picture.x = Axis("input length", ticks="counts", range=(0, 500))
+    picture.y = Axis("token accuracy", ticks="percent", range=(0, 1))
+    picture.columns = columns
+    picture.shaded_label = "lengths seen in training"
+    for number in range(panels):
+        series = [Series(f"Randomized encoding {s}", [1, 500], [1, 0.5], style=numbered_style(s)) for s in range(11)]
+        guess = Reference(0.5, f"random guess {50 + number} %")
+        picture.panels.append(Panel(f"Task {number}", series, shaded=(0, 40), references=[guess]))
+    return picture
+
+
+class LayoutTest(unittest.TestCase):
+    def boxes(self, figure):
+        """What must not lie over each other: texts, frames and entries of the legend."""
+        drawn = []
+        draw_text = Text.draw
+
+        def remember(text, renderer):
+            drawn.append(text)
+            draw_text(text, renderer)
+
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()  # which lays it out
+        with unittest.mock.patch.object(Text, "draw", remember):
+            canvas.draw()
+        renderer = canvas.get_renderer()
+        found = {f"frame {number}": axes.get_window_extent(renderer) for number, axes in enumerate(figure.axes)}
+        for text in drawn:
+            if text.get_text() and text.get_visible():
+                found[f"{text.get_text()} {id(text)}"] = text.get_window_extent(renderer)
+        return found
+
+    def check(self, figure):
+        boxes = self.boxes(figure)
+        width, height = figure.bbox.width, figure.bbox.height
+        names = list(boxes)
+        for i, name in enumerate(names):
+            box = boxes[name]
+            self.assertGreaterEqual(box.x0, -0.5, name)
+            self.assertGreaterEqual(box.y0, -0.5, name)
+            self.assertLessEqual(box.x1, width + 0.5, name)
+            self.assertLessEqual(box.y1, height + 0.5, name)
+            for other in names[:i]:
+                one = boxes[other]
+                across = min(box.x1, one.x1) - max(box.x0, one.x0)
+                down = min(box.y1, one.y1) - max(box.y0, one.y0)
+                self.assertFalse(across > 0.5 and down > 0.5, f"{name} lies over {other}")
+
+    def test_nothing_lies_over_anything_or_outside(self):
+        for panels, columns in [(1, 1), (4, 2), (15, 4)]:
+            with self.subTest(panels=panels):
+                self.check(drawing.draw(grid(panels, columns)))
+
+    def test_long_names_of_rows_stay_beside_their_panels(self):
+        picture = Picture("attention", "Attention", columns=2, x=Axis("key token"), y=Axis("query token"))
+        picture.map_label = "attention, maximum over heads"
+        for row in range(3):
+            picture.row_titles.append("Missing Duplicate String: Randomized Relative Sinusoidal\nlength 150")
+            for column in range(2):
+                values = numpy.full((20, 20), 0.1)
+                picture.panels.append(Panel(f"layer {column + 1}" if row == 0 else "", map=heat_map(values)))
+        self.check(drawing.draw(picture))
+
+    def test_long_titles_stay_above_their_panels(self):
+        picture = grid(12, 4)
+        for panel in picture.panels:
+            panel.title = "Missing Duplicate String, Randomized Relative max_position=4096"
+        self.check(drawing.draw(picture))
+
+    def test_the_legend_has_each_name_once(self):
+        figure = drawing.draw(grid(4, 2))
+        (legend,) = [one for child in figure.subfigs for one in child.legends]
+        texts = [text.get_text() for text in legend.get_texts()]
+        # 11 series, the shade and the guess.
+        self.assertEqual(len(texts), 13)
+        self.assertEqual(len(set(texts)), 13)
+        self.assertIn("random guess", texts)
+
+    def test_one_panel_says_the_value_of_the_guess(self):
+        figure = drawing.draw(grid(1, 1))
+        (legend,) = [one for child in figure.subfigs for one in child.legends]
+        self.assertIn("random guess 50 %", [text.get_text() for text in legend.get_texts()])
+
+    def test_asked_size_is_kept(self):
+        figure = drawing.draw(grid(4, 2), size=drawing.Size(1000, 800))
+        png = style.render(figure, ".png")
+        self.assertEqual((int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")), (1000, 800))
+
+    def test_maps_are_square(self):
+        picture = Picture("attention", columns=2, panels=[Panel(map=heat_map(numpy.ones((1, 1)))) for _ in range(2)])
+        figure = drawing.draw(picture, size=drawing.Size(900, 300))
+        FigureCanvasAgg(figure).draw()
+        first, second, bar = (axes.get_window_extent() for axes in figure.axes)
+        self.assertAlmostEqual(first.width, first.height, delta=1)
+        self.assertGreater(bar.x0, second.x1)
+
+    def test_says_what_a_figure_that_does_not_fit_needs(self):
+        for size in (drawing.Size(300, 0), drawing.Size(0, 200)):
+            with self.assertRaises(LengthwiseError) as raised:
+                drawing.draw(grid(15, 4), size=size)
+            self.assertIn("it needs at least ", str(raised.exception))
+            self.assertIn("leave --width and --height out", str(raised.exception))
+
+    def test_no_two_of_many_series_look_alike(self):
+        looks = {tuple(map(str, numbered_style(number).line().values())) for number in range(28)}
+        self.assertEqual(len(looks), 28)
+
+    def test_a_plain_figure_has_no_title_and_no_caption(self):
+        figure = drawing.draw(grid(1, 1), decorated=False)
+        texts = [text.get_text() for text in figure.findobj(Text)]
+        self.assertNotIn("A title", texts)
+        self.assertFalse([text for text in texts if text.startswith("Some words")])
+
+
+class SavingTest(unittest.TestCase):
+    def test_files_do_not_change_from_run_to_run(self):
+        for suffix in (".svg", ".pdf", ".png"):
+            with self.subTest(suffix=suffix):
+                first, second = (style.render(drawing.draw(grid(4, 2)), suffix) for _ in range(2))
+                self.assertEqual(first, second)
+                self.assertNotIn(b"Date", first)
+
+    def test_its_own_savefig_keeps_the_style(self):
+        buffer = io.BytesIO()
+        drawing.draw(grid(1, 1)).savefig(buffer, format="svg", metadata={"Date": None, "Creator": "Lengthwise"})
+        self.assertEqual(buffer.getvalue(), style.render(drawing.draw(grid(1, 1)), ".svg"))
+
+    def test_text_of_a_vector_picture_is_text(self):
+        svg = style.render(drawing.draw(grid(1, 1)), ".svg").decode()
+        self.assertIn(">A title<", svg)
+        self.assertIn(">token accuracy<", svg)
+
+    def test_a_dollar_is_a_dollar(self):
+        picture = grid(1, 1)
+        picture.panels[0].series[0].name = "costs $1 and $2"
+        self.assertIn("costs $1 and $2", style.render(drawing.draw(picture), ".svg").decode())
+
+    def test_parameters_of_the_caller_stay(self):
+        before = dict(pyplot.rcParams)
+        style.render(drawing.draw(grid(1, 1)), ".svg")
+        self.assertEqual(dict(pyplot.rcParams), before)
+
+    def test_no_window_is_opened(self):
+        code = (
+            "import sys\nfrom lengthwise.plots import drawing, style\nfrom lengthwise.plots.picture import *\n"
+            "style.render(drawing.draw(Picture(panels=[Panel(series=[Series('a', [1, 2], [1, 2])])])), '.png')\n"
+            "print('matplotlib.pyplot' in sys.modules)"
+        )
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=service.ENVIRONMENT, check=True)
+        self.assertEqual(found.stdout, "False\n")
+
+
+class AxesOfTheCallerTest(unittest.TestCase):
+    def test_are_drawn_on_in_the_callers_style(self):
+        figure = Figure()
+        axes = figure.add_subplot()
+        self.assertIs(drawing.draw(grid(1, 1), axes), figure)
+        self.assertEqual(len(axes.get_lines()), 12)  # with the guess
+        self.assertEqual((axes.get_xlabel(), axes.get_ylabel()), ("input length", "token accuracy"))
+        self.assertEqual(len(axes.get_legend().get_texts()), 13)
+
+    def test_must_be_one_for_each_panel(self):
+        axes = Figure().subplots(2, 2)
+        figure = drawing.draw(grid(4, 2), axes)
+        self.assertTrue(all(isinstance(one, Axes) and one.get_lines() for one in figure.axes))
+        with self.assertRaisesRegex(LengthwiseError, "has 4 panels here, and 1 axes were given"):
+            drawing.draw(grid(4, 2), axes[0, 0])
+
+
+class NumbersTest(unittest.TestCase):
+    def test_csv_has_a_row_a_point(self):
+        picture = grid(2, 2)
+        picture.panels[1].series = [Series("a", [1.0, 2.0], [0.5, 0.25], [0.4, 0.2], [0.6, 0.3])]
+        rows = list(csv.DictReader(io.StringIO(numbers.to_csv(picture))))
+        self.assertEqual(len(rows), 11 * 2 + 2)
+        self.assertEqual(
+            rows[-1], {"panel": "Task 1", "series": "a", "x": "2", "y": "0.25", "low": "0.2", "high": "0.3"}
+        )
+        self.assertEqual(rows[0]["low"], "")
+
+    def test_csv_of_maps_has_a_row_a_cell(self):
+        picture = Picture(columns=1, panels=[Panel("layer 1", map=heat_map(numpy.array([[0.25, 0.75], [1, 0]])))])
+        rows = list(csv.reader(io.StringIO(numbers.to_csv(picture))))
+        self.assertEqual(rows[0], ["panel", "query", "key", "value"])
+        self.assertEqual(rows[2], ["layer 1", "0", "1", "0.75"])
+
+    def test_json_has_what_is_drawn(self):
+        data = json.loads(json.dumps(numbers.to_dictionary(grid(1, 1))))
+        self.assertEqual(data["panels"][0]["series"][10]["y"], [1.0, 0.5])
+        self.assertEqual(data["y"]["range"], [0.0, 1.0])
+
+    def test_the_program_draws_the_figure_again(self):
+        directory = service.new_directory()
+        picture = grid(2, 2)
+        picture.panels[0].title = picture.panels[0].series[0].name = 'a """ b \\ $'
+        for name, one in [("lines", picture), ("maps", Picture(panels=[Panel(map=heat_map(numpy.eye(3)))]))]:
+            program, target = directory / f"{name}.py", directory / f"{name}.svg"
+            program.write_text(numbers.to_script(one), encoding="utf-8")
+            environment = {**service.ENVIRONMENT, "MPLBACKEND": "agg"}
+            subprocess.run([sys.executable, program, target], check=True, env=environment)
+            self.assertGreater(target.stat().st_size, 1000)
+
+
+class OptionsTest(unittest.TestCase):
+    def test_a_figure_takes_its_own_alone(self):
+        with self.assertRaisesRegex(LengthwiseError, "--layer is for the figure attention alone"):
+            plots.describe("loss", [], plots.Options(layer=1))
+        with self.assertRaisesRegex(LengthwiseError, 'unknown figure "atention"; did you mean "attention"?'):
+            plots.describe("atention", [])
+
+    def test_means_and_bands_end_where_a_seed_ends(self):
+        from lengthwise.plots import panels
+
+        band = panels.mean([{1.0: 1.0, 3.0: 3.0}, {2.0: 0.0, 3.0: 1.0, 9.0: 5.0}])
+        self.assertEqual((band.x, band.y, band.low, band.high), ([3], [2], [1], [3]))
+        between = panels.mean([{1.0: 1.0, 3.0: 3.0}, {1.0: 0.0, 2.0: 0.0, 3.0: 1.0}])
+        self.assertEqual((between.x, between.y), ([1, 3], [0.5, 2]))
+        self.assertFalse(math.isnan(between.y[0]))
+
+
+if __name__ == "__main__":
+    unittest.main()
