@@ -1,12 +1,13 @@
-#include "statistics/summary.h"
+#include "server/aggregation/statistics.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 
-namespace lengthwise::statistics {
+namespace lengthwise::server {
 
 double Mean(absl::Span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -28,4 +29,15 @@ double Quantile(std::vector<double> values, double q) {
   return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
-}  // namespace lengthwise::statistics
+v1::SummarizeExperimentResponse::Statistic SeedStatistic(absl::Span<const double> values) {
+  v1::SummarizeExperimentResponse::Statistic statistic;
+  if (values.empty()) return statistic;
+  statistic.set_trials(static_cast<int32_t>(values.size()));
+  statistic.set_mean(Mean(values));
+  statistic.set_deviation(values.size() < 2 ? 0 : SampleStandardDeviation(values));
+  statistic.set_min(*std::min_element(values.begin(), values.end()));
+  statistic.set_max(*std::max_element(values.begin(), values.end()));
+  return statistic;
+}
+
+}  // namespace lengthwise::server
