@@ -33,14 +33,6 @@ struct PuzzleData {
   PuzzleSet validation;
 };
 
-// What a solver who goes by rules looks at in a puzzle. Cells are numbered row by row, from 0.
-struct Evidence {
-  // The cell that is asked for.
-  int64_t asked = 0;
-  // The cells that settle it, ascending and without it.
-  std::vector<int64_t> cells;
-};
-
 // A class for each grid of rows() x columns() tokens. The tokens are the model's input, row by row.
 class PuzzleTask : public Task {
  public:
@@ -67,12 +59,6 @@ class PuzzleTask : public Task {
   // the error of reading it for one that cannot be read, RESOURCE_EXHAUSTED where the parameters
   // leave too few puzzles; all say which parameter to change.
   virtual absl::StatusOr<PuzzleData> Data(uint64_t seed) const = 0;
-
-  // Of a puzzle's cells() tokens. INVALID_ARGUMENT for tokens that are no puzzle, or one that the
-  // task's rules do not settle; UNIMPLEMENTED for a task without rules.
-  virtual absl::StatusOr<Evidence> EvidenceOf(absl::Span<const int32_t> /*tokens*/) const {
-    return absl::UnimplementedError("these puzzles have no rules that settle them");
-  }
 
   // cells() tokens as files and people write them.
   virtual std::string Format(absl::Span<const int32_t> tokens) const = 0;

@@ -81,6 +81,7 @@ ValueKind KindOf(const std::string& full_name, const OptionDescription& option) 
       {"lengthwise cancel", {{"name", ValueKind::kExperimentOrTrial}}},
       {"lengthwise retry", {{"name", ValueKind::kExperimentOrTrial}}},
       {"lengthwise plot", {{"--trial", ValueKind::kFree}}},
+      {"lengthwise analyze loss_ratios", {{"--reference", ValueKind::kNetwork}}},
       {"lengthwise backup", {{"name", ValueKind::kFree}}},
       {"lengthwise auth revoke-token", {{"token", ValueKind::kFree}}},
       {"lengthwise auth create-token", {{"principal", ValueKind::kFree}}},
@@ -111,8 +112,8 @@ ValueKind KindOf(const std::string& full_name, const OptionDescription& option) 
   if (option.value == "FILE" || option.value == "PATH") return ValueKind::kFile;
   if (option.value == "DIR") return ValueKind::kDirectory;
   static const auto& kFreeValues = *new std::set<std::string>{
-      "C",    "N",    "K",          "S",      "L",    "H",    "DEVICE", "HOST:PORT", "ID",
-      "LIST", "NAME", "NAME=VALUE", "PIXELS", "RATE", "TEXT", "TIME",   "TOKENS"};
+      "C",    "N",    "K",          "S",      "L",    "H",     "DEVICE", "HOST:PORT", "ID",
+      "LIST", "NAME", "NAME=VALUE", "PIXELS", "RATE", "SHARE", "TEXT",   "TIME",      "TOKENS"};
   return kFreeValues.count(option.value) > 0 ? ValueKind::kFree : ValueKind::kUnknown;
 }
 

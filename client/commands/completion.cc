@@ -9,7 +9,7 @@
 #include "client/command_line/completion_scripts.h"
 #include "client/commands/commands.h"
 #include "client/commands/figure_names.h"
-#include "client/comparison/published_table.h"
+#include "client/comparison/published_keys.h"
 #include "client/connection/names.h"
 #include "client/watching/live_lines.h"
 #include "models/encodings/catalogue.h"
@@ -108,9 +108,8 @@ std::vector<Candidate> LookUp(const Completion& completion, const CLI::App& app,
       for (const std::string& name : FigureNames()) candidates.push_back({name});
       break;
     case ValueKind::kPublishedTable:
-      if (const auto tables = PublishedTables(); tables.ok()) {
-        for (const PublishedTable& table : *tables) candidates.push_back({table.key, table.title});
-      }
+      for (const PublishedKey& table : PublishedKeys())
+        candidates.push_back({table.key, table.title});
       break;
     case ValueKind::kExperiment:
     case ValueKind::kTrial:

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tasks/catalogue.h"
+#include "tasks/puzzles.h"
 
 namespace lengthwise::client {
 namespace {
@@ -39,6 +40,36 @@ TEST_F(CommandsTest, SamplesAreJsonLinesThatSolveToTheirTargets) {
   EXPECT_EQ(out_, first);
   Run({"sample", "bucket_sort", "--length", "12", "--count", "20", "--seed", "8", "--output=json"});
   EXPECT_NE(out_, first);
+}
+
+TEST_F(CommandsTest, ValidationPuzzlesAreThoseThatModelsAreScoredOn) {
+  const std::vector<std::string> settings = {"--set", "training_puzzles=12",
+                                             "--set", "held_out_puzzles=0",
+                                             "--set", "validation_puzzles=9"};
+  std::vector<std::string> arguments = {"sample", "latin_square", "--validation", "--count",
+                                        "100",    "--output",     "json"};
+  arguments.insert(arguments.end(), settings.begin(), settings.end());
+  ASSERT_EQ(Run(arguments), kSuccess) << err_;
+  const std::string printed = out_;
+  catalogue::Parameters parameters;
+  parameters.Set("training_puzzles", int64_t{12});
+  parameters.Set("held_out_puzzles", int64_t{0});
+  parameters.Set("validation_puzzles", int64_t{9});
+  const auto task = tasks::CreateTask("latin_square", parameters).value();
+  const auto data = static_cast<const tasks::PuzzleTask&>(*task).Data(/*seed=*/5).value();
+  std::vector<int32_t> tokens;
+  std::vector<int> conditions;
+  for (const absl::string_view line : absl::StrSplit(printed, '\n', absl::SkipEmpty())) {
+    const nlohmann::json json = nlohmann::json::parse(line.begin(), line.end());
+    for (const int32_t token : json["input"]) tokens.push_back(token);
+    conditions.push_back(json["condition"].get<int>() - 1);
+  }
+  EXPECT_EQ(tokens, data.validation.tokens) << "whatever the seed";
+  EXPECT_TRUE(std::equal(conditions.begin(), conditions.end(), data.validation.conditions.begin(),
+                         data.validation.conditions.end()));
+  EXPECT_EQ(Run({"sample", "bucket_sort", "--validation"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--validation is for tasks with puzzles, as latin_square; "
+                              "bucket_sort has none"));
 }
 
 TEST_F(CommandsTest, SamplesOfTextAreReadable) {

@@ -36,6 +36,12 @@ constexpr FigureKind kFigures[] = {
     {"attention_ground_truth", "attention beside the cells that puzzles' answers depend on"},
     {"attention_similarity", "accuracy by the likeness of attention to --reference's"},
     {"encoding_distance", "accuracy by the distance of learned tables from --reference's"},
+    {"noise_average", "accuracy averaged over the noise, a bar for each encoding"},
+    {"attention_matrix", "the likeness of attention between any two encodings"},
+    {"human_scores", "how alike models and people are, puzzle by puzzle; needs --people"},
+    {"human_scatter", "accuracy of models by people's, a point a puzzle; needs --people"},
+    {"error_carries", "errors with a carry into the wrong digit, beside chance; of sums"},
+    {"domain_bound", "how likely vectors of evaluation lie within the range of training, at most"},
 };
 
 // "    accuracy_by_length     accuracy at ...", a line each.
@@ -55,7 +61,7 @@ struct PlotOptions {
   std::vector<std::string> experiments;
   std::vector<std::string> tasks, networks, encodings, learning_rates, trials;
   // Of the Python command, as typed; an empty one was not given.
-  std::string figure, out, metric, seeds, parameter, reference, title, data, script;
+  std::string figure, out, metric, seeds, parameter, reference, people, title, data, script;
   int layer = 0, head = 0, length = 0, sequence = 0, smooth = 0, width = 0, height = 0;
   bool splits = false;
   bool together = false;
@@ -94,6 +100,7 @@ std::vector<std::string> PythonArguments(const PlotOptions& options) {
   if (options.splits) arguments.emplace_back("--splits");
   if (options.together) arguments.emplace_back("--together");
   add("reference", options.reference);
+  add("people", options.people);
   add("title", options.title);
   if (options.plain) arguments.emplace_back("--plain");
   add_number("pixels_wide", options.width);
@@ -181,7 +188,7 @@ void AddPlot(CLI::App& app, Program& program) {
              "attention: this head, from 1, instead of the maximum over heads", "N");
   add_number("--length", options->length,
              "attention, accuracy_over_steps, length_sweep: only this input length; error_places, "
-             "error_counts: this number of digits instead of the largest",
+             "error_counts, error_carries: this number of digits instead of the largest",
              "N");
   add_number("--sequence", options->sequence,
              "attention: of the sequences of a length this one, from 1; default the first", "S");
@@ -202,9 +209,10 @@ void AddPlot(CLI::App& app, Program& program) {
              "or none with --seeds all",
              "N");
   command
-      ->add_option("--parameter", options->parameter,
-                   "length_sweep: the parameter of the encodings, or examples, length or learning_rate "
-                   "of the training; default: the one that differs")
+      ->add_option(
+          "--parameter", options->parameter,
+          "length_sweep: the parameter of the encodings, or examples, length or learning_rate "
+          "of the training; default: the one that differs")
       ->type_name("NAME");
   command->add_flag("--splits", options->splits,
                     "length_sweep over examples or length: training, validation and test beside "
@@ -215,6 +223,11 @@ void AddPlot(CLI::App& app, Program& program) {
       ->add_option("--reference", options->reference,
                    "attention_similarity, encoding_distance: the encoding to compare with")
       ->type_name("ENCODING");
+  command
+      ->add_option(
+          "--people", options->people,
+          "human_scores, human_scatter: people's answers, as of `lengthwise analyze humans`")
+      ->type_name("FILE");
   command->add_option("--title", options->title, "Instead of the picture's own")->type_name("TEXT");
   command->add_flag("--plain", options->plain,
                     "Without title and caption, as a paper that has its own");

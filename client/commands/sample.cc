@@ -27,6 +27,8 @@ struct SampleOptions {
   // Absent for what training shows.
   std::optional<double> scale;
   int64_t count = 5;
+  // Of puzzles: those that trials are validated on, instead of those that they train on.
+  bool validation = false;
   uint64_t seed = 0;
   std::vector<std::string> settings;  // "name=value"
 };
@@ -39,12 +41,13 @@ catalogue::ParameterValue ParseValue(const std::string& text) {
   return text;
 }
 
-// The first puzzles that the trials of a data seed train on.
+// The first puzzles that the trials of a data seed train on, or are validated on, in the order in
+// which each condition is evaluated.
 absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options,
                                   const tasks::PuzzleTask& task) {
   const absl::StatusOr<tasks::PuzzleData> data = task.Data(options.seed);
   if (!data.ok()) return data.status();
-  const tasks::PuzzleSet& puzzles = data->training;
+  const tasks::PuzzleSet& puzzles = options.validation ? data->validation : data->training;
   Table table({{.header = "puzzle"}, {.header = "answer"}, {.header = "condition"}});
   if (program.output == "csv") program.out() << "puzzle,answer,condition\n";
   for (int64_t i = 0; i < std::min(options.count, puzzles.size()); ++i) {
@@ -168,6 +171,10 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--scale is for tasks on real numbers, as cumulative_sum; ", options.task, " has none"));
   }
+  if (options.validation && (*task)->kind() != tasks::TaskKind::kPuzzle) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--validation is for tasks with puzzles, as latin_square; ", options.task, " has none"));
+  }
   if ((*task)->kind() == tasks::TaskKind::kPuzzle) {
     return SamplePuzzles(program, options, static_cast<const tasks::PuzzleTask&>(**task));
   }
@@ -242,6 +249,8 @@ void AddSample(CLI::App& app, Program& program) {
       ->check(CLI::Range(0, 10'000'000))
       ->capture_default_str()
       ->type_name("K");
+  command->add_flag("--validation", options->validation,
+                    "Of puzzles: those that models are validated on, the same for every seed");
   command->add_option("--seed", options->seed, "The same seed gives the same examples")
       ->capture_default_str()
       ->type_name("S");

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "client/plotting/display_names.h"
 #include "client/rendering/numbers.h"
-#include "statistics/summary.h"
+#include "server/aggregation/statistics.h"
 
 namespace lengthwise::client {
 namespace {
@@ -101,7 +101,7 @@ std::vector<SeriesPoint> SeedCurves::Mean() const {
   std::vector<SeriesPoint> points;
   for (const auto& [x, values] : Values()) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    points.push_back({.x = x, .y = statistics::Mean(values), .low = *low, .high = *high});
+    points.push_back({.x = x, .y = server::Mean(values), .low = *low, .high = *high});
   }
   return points;
 }
@@ -110,9 +110,9 @@ std::vector<SeriesPoint> SeedCurves::Median() const {
   std::vector<SeriesPoint> points;
   for (const auto& [x, values] : Values()) {
     points.push_back({.x = x,
-                      .y = statistics::Quantile(values, 0.5),
-                      .low = statistics::Quantile(values, 0.1),
-                      .high = statistics::Quantile(values, 0.9)});
+                      .y = server::Quantile(values, 0.5),
+                      .low = server::Quantile(values, 0.1),
+                      .high = server::Quantile(values, 0.9)});
   }
   return points;
 }

@@ -35,6 +35,11 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+std::filesystem::path ThisProgram() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
 // Both ends of a pipe; closed when it goes.
 class Pipe {
  public:
@@ -93,9 +98,7 @@ void Forward(const Pipe& out, const TakeText& take_out, const Pipe& err, const T
 
 absl::StatusOr<std::string> FindPython() {
   if (std::string given = Variable("LENGTHWISE_PYTHON"); !given.empty()) return given;
-  std::error_code error;
-  const std::filesystem::path beside =
-      std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const std::filesystem::path beside = ThisProgram().parent_path();
   std::vector<std::filesystem::path> places = {beside / "python",
                                                beside.parent_path() / "lib/lengthwise/python"};
   const std::string home = Variable("HOME");
@@ -134,6 +137,8 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                       {"LENGTHWISE_TLS_CERTIFICATE", channel.tls_certificate},
                       {"LENGTHWISE_TLS_KEY", channel.tls_key},
                       {"LENGTHWISE_TLS_SERVER_NAME", channel.tls_server_name},
+                      // Where it needs `lengthwise`, it runs this one.
+                      {"LENGTHWISE_CLIENT_BINARY", ThisProgram().string()},
                       {"PYTHONSAFEPATH", "1"},
                       {"PYTHONUTF8", "1"}},
       .output_descriptor = (*out_pipe)->write_end(),

@@ -26,9 +26,10 @@ absl::StatusOr<std::string> FindPython();
 using TakeText = std::function<void(absl::string_view)>;
 
 // Runs `python -m lengthwise ARGUMENTS --server ...` and waits for its end. It reaches the server
-// as `channel` says, and nothing of the environment or the configuration file changes that. Returns
-// its exit code, which has the meanings of ExitCode. Errors: those of FindPython; INTERNAL where it
-// was killed. Signals that end this program go to it, which cleans up; then this returns its code.
+// as `channel` says, and nothing of the environment or the configuration file changes that; where
+// it needs the program `lengthwise`, it runs the caller (LENGTHWISE_CLIENT_BINARY). Returns its
+// exit code, which has the meanings of ExitCode. Errors: those of FindPython; INTERNAL where it was
+// killed. Signals that end this program go to it, which cleans up; then this returns its code.
 absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                               const access::ChannelOptions& channel, const TakeText& out,
                               const TakeText& err);

@@ -94,6 +94,14 @@ TEST_F(PythonProgramTest, OnlyTheChannelsSettingsReachIt) {
   EXPECT_EQ(out_, "127.0.0.1:7 /t [] []\n");
 }
 
+TEST_F(PythonProgramTest, ItIsToldWhichProgramStartedIt) {
+  setenv("LENGTHWISE_CLIENT_BINARY", "/mine", 1);
+  setenv("LENGTHWISE_PYTHON",
+         Script(directory_ + "/python", "echo \"$LENGTHWISE_CLIENT_BINARY\"\n").c_str(), 1);
+  EXPECT_EQ(Run({}), 0);
+  EXPECT_EQ(out_, std::filesystem::read_symlink("/proc/self/exe").string() + "\n");
+}
+
 TEST_F(PythonProgramTest, SignalsArePassedOnAndItCleansUp) {
   setenv(
       "LENGTHWISE_PYTHON",

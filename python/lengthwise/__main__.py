@@ -1,8 +1,13 @@
 """`python -m lengthwise`."""
+import os
 import signal
 import sys
 from types import FrameType
 from typing import NoReturn
+
+# Before NumPy is imported. Matrices here are small: on busy cores OpenBLAS's threads wait for each other a hundred times
+# longer than one thread takes.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -23,6 +23,7 @@ from lengthwise.rendering import Palette, Records, Table
 SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
 
 COMMANDS = {
+    "analyze": "Analyzes stored attention maps, models and scores of single sequences",
     "compare": "Prints two experiments side by side",
     "export": "Writes what was measured, or the models, for other tools",
     "plot": "Draws results as SVG, PDF and PNG",

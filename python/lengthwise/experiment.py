@@ -19,6 +19,7 @@ from lengthwise.connection import Connection
 from lengthwise.trial import Trial
 
 if TYPE_CHECKING:
+    from lengthwise.analyses import Analyses
     from lengthwise.plots.accessor import Plots
 
 # After which calling again may help.
@@ -108,6 +109,13 @@ class Experiment:
 
             self._plots = Plots(self)
         return self._plots
+
+    @property
+    def analyze(self) -> Analyses:
+        """Its analyses: `experiment.analyze.t_test(reference="rope")` returns a frame."""
+        from lengthwise.analyses import Analyses
+
+        return Analyses([self])
 
     def refresh(self) -> Experiment:
         """Asks for its state again; returns itself."""

@@ -198,6 +198,35 @@ class PublishedGain:
 
 
 @dataclass(frozen=True)
+class PublishedSpeedup:
+    """How many times sooner the table's models reach an accuracy than others, in the paper's text."""
+
+    # 0 to 1.
+    accuracy: float
+    # "plain relative encodings that train on lengths up to 500".
+    than: str
+    times: float
+
+
+@dataclass(frozen=True)
+class PublishedLossRatio:
+    """How many times larger one network's losses are than another's, in the paper's text: over the tasks."""
+
+    smallest: float
+    mean: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class PublishedCorrelation:
+    """Spearman's rank correlation of the table's values and another table's, by column, in the paper's text."""
+
+    # The other table's key.
+    table: str
+    rho: float
+
+
+@dataclass(frozen=True)
 class PublishedTable:
     # "randomized_pe/table_1".
     key: str
@@ -220,6 +249,9 @@ class PublishedTable:
     released_code: Sequence[CodeDifference]
     notes: Sequence[str]
     gains: Sequence[PublishedGain] = ()
+    speedup: PublishedSpeedup | None = None
+    loss_ratio: PublishedLossRatio | None = None
+    correlation: PublishedCorrelation | None = None
 
     @property
     def is_time(self) -> bool:
@@ -318,6 +350,9 @@ def parse(name: str, text: str) -> PublishedTable:
             released_code=released_code,
             notes=file["notes"],
             gains=gains,
+            speedup=PublishedSpeedup(**file["speedup"]) if "speedup" in file else None,
+            correlation=PublishedCorrelation(**file["correlation"]) if "correlation" in file else None,
+            loss_ratio=PublishedLossRatio(**file["loss_ratio"]) if "loss_ratio" in file else None,
         )
     except KeyError as error:
         raise ValueError(f"{name}.json: has no {error}") from None

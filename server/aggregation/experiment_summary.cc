@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "statistics/seed_statistic.h"
-#include "statistics/summary.h"
+#include "server/aggregation/statistics.h"
 
 namespace lengthwise::server {
 namespace {
@@ -34,12 +33,12 @@ void Count(v1::TrialState state, v1::TrialCounts& counts) {
 void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Quantiles& answer) {
   if (values.empty()) return;
   answer.set_trials(static_cast<int32_t>(values.size()));
-  answer.set_median(statistics::Quantile(values, 0.5));
-  answer.set_low(statistics::Quantile(values, 0.1));
-  answer.set_high(statistics::Quantile(values, 0.9));
+  answer.set_median(Quantile(values, 0.5));
+  answer.set_low(Quantile(values, 0.1));
+  answer.set_high(Quantile(values, 0.9));
 }
 
-struct Mean {
+struct RunningMean {
   double sum = 0;
   int count = 0;
   void Add(double value) {
@@ -100,8 +99,8 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
   Member* const member = FindUnended(index);
   if (member == nullptr) return;
   member->state = v1::SUCCEEDED;
-  Mean seen;
-  Mean unseen;
+  RunningMean seen;
+  RunningMean unseen;
   const int count = std::min(accuracies.lengths_size(), accuracies.accuracies_size());
   for (int i = 0; i < count; ++i) {
     const int32_t length = accuracies.lengths(i);
@@ -166,13 +165,13 @@ void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
       best_seen = &member;
     }
   }
-  *answer.mutable_unseen_accuracy() = statistics::SeedStatistic(unseen);
-  *answer.mutable_seen_accuracy() = statistics::SeedStatistic(seen);
+  *answer.mutable_unseen_accuracy() = SeedStatistic(unseen);
+  *answer.mutable_seen_accuracy() = SeedStatistic(seen);
   if (!training.empty()) {
-    *answer.mutable_training_accuracy() = statistics::SeedStatistic(training);
+    *answer.mutable_training_accuracy() = SeedStatistic(training);
   }
-  *answer.mutable_training_seconds() = statistics::SeedStatistic(seconds);
-  *answer.mutable_steps_per_second() = statistics::SeedStatistic(rates);
+  *answer.mutable_training_seconds() = SeedStatistic(seconds);
+  *answer.mutable_steps_per_second() = SeedStatistic(rates);
   if (const Member* best = best_unseen ? best_unseen : best_seen; best != nullptr) {
     answer.set_best_trial(best->id);
   }
@@ -192,7 +191,7 @@ void ExperimentSummary::FillLosses(const Cell& cell, bool omit_lengths,
   std::vector<double> seen_means, unseen_means;
   for (const int32_t index : cell.members) {
     const Member& member = members_.at(index);
-    Mean seen, unseen;
+    RunningMean seen, unseen;
     for (const auto& [length, loss] : member.losses) {
       by_length[length].push_back(loss);
       (length > member.seen_up_to ? unseen : seen).Add(loss);

@@ -95,40 +95,4 @@ std::optional<Deduction> Deduce(const Puzzle& puzzle) {
   return is_taken ? std::nullopt : deduction;
 }
 
-CellSet CellsRead(const Puzzle& puzzle, Rule rule) {
-  const size_t target = TargetCell(puzzle);
-  const CellSet row = RowOf(target);
-  const CellSet column = ColumnOf(target);
-  CellSet cells = 0;
-  // A line, and with it the lines that cross it at its other blanks.
-  const auto add = [&](CellSet line, bool with_crossing, CellSet (*crossing)(size_t)) {
-    cells = static_cast<CellSet>(cells | line);
-    for (size_t cell = 0; with_crossing && cell < kCells; ++cell) {
-      if ((line & Cell(cell)) == 0 || puzzle[cell] != kBlank) continue;
-      cells = static_cast<CellSet>(cells | crossing(cell));
-    }
-  };
-  switch (rule) {
-    case Rule::kRow:
-      add(row, false, ColumnOf);
-      break;
-    case Rule::kColumn:
-      add(column, false, RowOf);
-      break;
-    case Rule::kRowAndColumn:
-      add(row, false, ColumnOf);
-      add(column, false, RowOf);
-      break;
-    case Rule::kRowWithTwoColumns:
-    case Rule::kRowWithThreeColumns:
-      add(row, true, ColumnOf);
-      break;
-    case Rule::kColumnWithTwoRows:
-    case Rule::kColumnWithThreeRows:
-      add(column, true, RowOf);
-      break;
-  }
-  return static_cast<CellSet>(cells & ~Cell(target));
-}
-
 }  // namespace lengthwise::tasks::latin_square

@@ -35,10 +35,6 @@ struct Deduction {
 // has no rule of its own, as in the Latin square task's published classifier.
 std::optional<Deduction> Deduce(const Puzzle& puzzle);
 
-// The cells that `rule` relates: those of its rows and columns, filled or blank, without the
-// target. `puzzle` has a target.
-CellSet CellsRead(const Puzzle& puzzle, Rule rule);
-
 }  // namespace lengthwise::tasks::latin_square
 
 #endif  // LENGTHWISE_TASKS_LATIN_SQUARE_DEDUCTION_H_

@@ -130,22 +130,6 @@ class LatinSquareTask final : public PuzzleTask {
     return text;
   }
 
-  absl::StatusOr<Evidence> EvidenceOf(absl::Span<const int32_t> tokens) const override {
-    const absl::StatusOr<Puzzle> puzzle = ParsePuzzle(Format(tokens));
-    if (!puzzle.ok()) return puzzle.status();
-    const std::optional<Deduction> deduction = Deduce(*puzzle);
-    if (!deduction.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("no rule settles the target of ", FormatPuzzle(*puzzle)));
-    }
-    Evidence evidence{.asked = static_cast<int64_t>(TargetCell(*puzzle))};
-    const CellSet cells = CellsRead(*puzzle, deduction->rule);
-    for (size_t cell = 0; cell < kCells; ++cell) {
-      if ((cells & Cell(cell)) != 0) evidence.cells.push_back(static_cast<int64_t>(cell));
-    }
-    return evidence;
-  }
-
  private:
   absl::StatusOr<const Puzzles*> SharedPuzzles() const {
     const platform::MutexLock lock(mutex_);

@@ -22,8 +22,6 @@
 namespace lengthwise::tasks::latin_square {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Task> Create(const catalogue::Parameters& given = {}) {
@@ -177,25 +175,6 @@ TEST(LatinSquareSeedsTest, TheDataIsAFunctionOfParametersAndSeed) {
   EXPECT_EQ(AsPuzzles(*again).Data(1)->training.classes, data.training.classes);
   EXPECT_EQ(AsPuzzles(*again).Data(1)->validation.tokens, data.validation.tokens);
   EXPECT_NE(AsPuzzles(*other).Data(1)->validation.tokens, data.validation.tokens);
-}
-
-TEST_F(LatinSquareTest, EveryPuzzleHasEvidenceForItsAnswer) {
-  const Evidence evidence =
-      AsPuzzles(*task_).EvidenceOf({0, 4, 0, 0, 2, 5, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0}).value();
-  EXPECT_EQ(evidence.asked, 5);
-  EXPECT_THAT(evidence.cells, ElementsAre(1, 4, 6, 7, 9, 13));
-  const std::vector<int32_t> open = {0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-  EXPECT_TRUE(absl::IsInvalidArgument(AsPuzzles(*task_).EvidenceOf(open).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(AsPuzzles(*task_).EvidenceOf({1, 1}).status()));
-  const absl::Span<const int32_t> tokens = data_->validation.tokens;
-  for (size_t i = 0; i < 108; ++i) {
-    const auto of_puzzle = AsPuzzles(*task_).EvidenceOf(tokens.subspan(i * kCells, kCells));
-    ASSERT_TRUE(of_puzzle.ok()) << of_puzzle.status();
-    // Three cells of one line, six of two, and of a line with two or three that cross it.
-    const std::vector<std::set<size_t>> sizes = {{3}, {6}, {9, 12}};
-    EXPECT_THAT(sizes.at(static_cast<size_t>(data_->validation.conditions[i])),
-                Contains(of_puzzle->cells.size()));
-  }
 }
 
 TEST(LatinSquareFormatTest, WritesTokensAsPuzzles) {

@@ -10,6 +10,7 @@ import sys
 import unittest
 
 import grpc
+import numpy
 import service
 from lengthwise import command_line, errors, rendering
 from service import CLIENT, Numbers, lengthwise
@@ -162,6 +163,31 @@ class CommandLineTest(unittest.TestCase):
         self.assertAlmostEqual(float(rows[0]["first_unseen"]), sum(means) / 2)
         self.assertEqual((rows[0]["first_trials"], float(rows[0]["difference"])), ("2", 0))
         self.assertIn("Both were trained and scored alike.", self.output("compare", "tiny", "tiny"))
+
+    def test_analyses_are_of_what_the_server_keeps(self):
+        def rows(analysis, *more):
+            return list(csv.DictReader(io.StringIO(self.output("analyze", analysis, "tiny", *more, "--output", "csv"))))
+
+        plain, noisy = rows("noise")[:2]
+        of_both = [numpy.mean([Numbers(index).accuracy(length) for length in Numbers.LENGTHS]) for index in (0, 1)]
+        self.assertEqual((plain["encoding"], plain["noise"], plain["models"]), ("none", "0", "2"))
+        self.assertAlmostEqual(float(plain["accuracy"]), numpy.mean(of_both))
+        self.assertEqual((noisy["noise"], noisy["accuracy"]), ("0.1", "0.75"))
+        (tested,) = rows("t_test", "--reference", "none")
+        self.assertAlmostEqual(float(tested["accuracy"]) - float(tested["reference_accuracy"]), 0.02)
+        self.assertEqual((tested["encoding"], tested["pairs"], tested["t"]), ("sin_cos", "2", ""), "all differ by as much")
+        maps = [Numbers(index).attention().astype(float).ravel() for index in range(4)]
+        units = [one / numpy.linalg.norm(one) for one in maps]
+        self_similar, other = rows("attention", "--reference", "none")
+        self.assertAlmostEqual(float(self_similar["cosine"]), units[0] @ units[1])
+        self.assertAlmostEqual(
+            float(other["cosine"]), numpy.mean([units[own] @ units[two] for own in (2, 3) for two in (0, 1)])
+        )
+        text = self.output("analyze", "speed", "tiny", "--accuracy", "0.1")
+        # 200 steps in 2 s.
+        self.assertRegex(text, r"none +100\.0 ± 0\.0 +1\.0")
+        frame = self.client.experiment("tiny-1").analyze.noise()
+        self.assertEqual(frame["accuracy"].tolist()[1], 0.75)
 
     def test_private_server_on_a_data_directory(self):
         copy = service.new_directory() / "data"

@@ -8,7 +8,7 @@ from lengthwise._proto import catalogue_service_pb2, event_pb2, experiment_servi
 from lengthwise.connection import Connection
 from lengthwise.settings import Settings
 
-STREAMS = {"WatchExperiment", "DownloadModel", "QueryAttentionMaps", "QueryProjections"}
+STREAMS = {"WatchExperiment", "DownloadModel", "QueryAnalyses", "QueryAttentionMaps", "QueryProjections"}
 REQUESTS = {
     "GetExperiment": experiment_service_pb2.GetExperimentRequest,
     "ListExperiments": experiment_service_pb2.ListExperimentsRequest,
@@ -17,7 +17,9 @@ REQUESTS = {
     "SummarizeExperiment": experiment_service_pb2.SummarizeExperimentRequest,
     "WatchExperiment": experiment_service_pb2.WatchExperimentRequest,
     "DownloadModel": experiment_service_pb2.DownloadModelRequest,
+    "QueryAnalyses": experiment_service_pb2.QueryAnalysesRequest,
     "QueryAttentionMaps": experiment_service_pb2.QueryAttentionMapsRequest,
+    "QueryLengthAccuracies": experiment_service_pb2.QueryLengthAccuraciesRequest,
     "QueryProjections": experiment_service_pb2.QueryProjectionsRequest,
     "ListCatalogueEntries": catalogue_service_pb2.ListCatalogueEntriesRequest,
 }
@@ -31,6 +33,10 @@ class FakeServer(grpc.GenericRpcHandler):
         self.histories: dict[str, list[event_pb2.Event]] = {}
         self.models: dict[str, list[experiment_service_pb2.DownloadModelResponse]] = {}
         self.maps: dict[str, list[event_pb2.AttentionMap]] = {}
+        self.evaluations: list[experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation] = []
+        self.analyses: list[event_pb2.Event] = []
+        # Of the catalogue.
+        self.entries = [catalogue_service_pb2.CatalogueEntry(kind=catalogue_service_pb2.TASK, name="bucket_sort")]
         self.summary = experiment_service_pb2.SummarizeExperimentResponse()
         self._server = grpc.server(futures.ThreadPoolExecutor(4))
         self._server.add_generic_rpc_handlers((self,))
@@ -114,5 +120,11 @@ class FakeServer(grpc.GenericRpcHandler):
         return iter(())
 
     def _ListCatalogueEntries(self, request):
-        entry = catalogue_service_pb2.CatalogueEntry(kind=catalogue_service_pb2.TASK, name="bucket_sort")
-        return catalogue_service_pb2.ListCatalogueEntriesResponse(entries=[entry])
+        return catalogue_service_pb2.ListCatalogueEntriesResponse(entries=self.entries)
+
+    def _QueryAnalyses(self, request):
+        return iter([one for one in self.analyses if f"{one.trial}/".startswith(f"{request.name}/")])
+
+    def _QueryLengthAccuracies(self, request):
+        evaluations = [one for one in self.evaluations if f"{one.trial}/".startswith(f"{request.name}/")]
+        return experiment_service_pb2.QueryLengthAccuraciesResponse(evaluations=evaluations)

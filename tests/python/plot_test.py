@@ -80,7 +80,14 @@ class PlotTest(PlotCase):
         self.assertIn("must end with .svg, .pdf or .png", told("--figure", "loss", "-o", "a.eps"))
         self.assertIn("100 to 10000", told("--figure", "loss", "--width", "7"))
         self.assertIn("--layer is for the figure attention alone", told("--figure", "loss", "--layer", "1"))
-        self.assertIn("error_places, error_counts, attention, length_sweep and", told("--figure", "loss", "--length", "2"))
+        self.assertIn(
+            "error_places, error_counts, attention, length_sweep, accuracy_over_steps and error_carries",
+            told("--figure", "loss", "--length", "2"),
+        )
+        self.assertIn(
+            "the figure attention_similarity needs --reference, the encoding", told("--figure", "attention_similarity")
+        )
+        self.assertIn("the figure human_scatter needs --people, a file", told("--figure", "human_scatter"))
         self.assertIn("--metric is for the figures accuracy_by_length", told("--figure", "noise", "--metric", "loss"))
         self.assertIn("--parameter is for the figure length_sweep", told("--figure", "loss", "--parameter", "slope"))
         self.assertIn("must end with .csv or .json", told("--figure", "loss", "--data", "a.xls"))
@@ -144,11 +151,16 @@ class PlotTest(PlotCase):
             "accuracy_over_steps": "Token accuracy over training: tiny-1",
             "accuracy_over_epochs": "Token accuracy over training: tiny-1",
             "accuracy_over_time": "Accuracy over training time: tiny-1",
+            "noise": "Accuracy under noise: tiny-1",
+            "noise_average": "Average accuracy under noise: tiny-1",
+            "attention_matrix": "Likeness of attention: tiny-1",
         }
         for figure, title in text.items():
             with self.subTest(figure=figure):
                 self.output("tiny", "--figure", figure, "-o", "a.svg")
                 self.assertIn(title, svg_texts(self.directory / "a.svg"))
+        self.output("tiny", "--figure", "attention_similarity", "--reference", "none", "-o", "a.svg")
+        self.assertIn("Attention beside none: tiny-1", svg_texts(self.directory / "a.svg"))
 
     def test_terminal_shows_lines(self):
         text = self.output("tiny", "--figure", "loss", "--terminal")

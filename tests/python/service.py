@@ -15,6 +15,8 @@ ROOT = pathlib.Path.cwd()  # the runfiles of the Bazel test, or the checkout wit
 SERVER = os.environ.get("SERVER", "server/lengthwise_server")
 CLIENT = os.environ.get("CLIENT", "client/lengthwise")
 DEADLINE = 60.0
+# With files that are no part of this repository.
+DATA_DIRECTORY = os.environ.get("LENGTHWISE_DATA_DIR", "")
 
 
 def new_directory() -> pathlib.Path:

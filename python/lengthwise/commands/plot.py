@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in ("task", "network", "encoding", "trial"):
         parser.add_argument(f"--{name}", action="append", default=[], help=f"Only this {name}; may be repeated")
     parser.add_argument("--learning_rate", action="append", type=float, default=[], metavar="RATE")
-    for name in ("metric", "parameter", "reference", "title"):
+    for name in ("metric", "parameter", "reference", "people", "title"):
         parser.add_argument(f"--{name}", default=None if name == "title" else "")
     parser.add_argument("--seeds", default="", choices=["", "mean", "best", "all"])
     for name, default in (("layer", 0), ("head", 0), ("length", 0), ("sequence", 1), ("smooth", 0)):
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         metric=arguments.metric, length=arguments.length, layer=arguments.layer, head=arguments.head,
         sequence=arguments.sequence, parameter=arguments.parameter, splits=arguments.splits,
         reference=arguments.reference, seeds=arguments.seeds, together=arguments.together,
-        smooth=arguments.smooth,
+        smooth=arguments.smooth, people=arguments.people,
     )  # fmt: skip
     plots.check_options(kind, options)
     if arguments.out and Path(arguments.out).suffix.lower() not in plots.FORMATS:

@@ -38,6 +38,8 @@ class FigureKind:
     options: tuple[str, ...]
     # "lengthwise.plots.loss:picture": a function of (experiments, options) that returns a Picture.
     function: str
+    # The option without which there is nothing to draw; empty: none.
+    required: str = ""
 
     def picture(self, experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
         module, _, function = self.function.partition(":")
@@ -48,9 +50,16 @@ class FigureKind:
 FIGURES: dict[str, FigureKind] = {}
 
 
-def register(name: str, description: str, function: str, options: Iterable[str] = ()) -> None:
+# What options are that figures cannot be drawn without.
+_REQUIRED = {
+    "reference": "the encoding that the others are compared with",
+    "people": "a file of people's answers (`lengthwise analyze humans --help`)",
+}
+
+
+def register(name: str, description: str, function: str, options: Iterable[str] = (), required: str = "") -> None:
     """Adds a figure to the list."""
-    FIGURES[name] = FigureKind(name, description, tuple(options), function)
+    FIGURES[name] = FigureKind(name, description, tuple(options), function, required)
 
 
 _HERE = "lengthwise.plots"
@@ -120,12 +129,49 @@ register(
     "accuracy by the likeness of attention to --reference's",
     f"{_HERE}.analysis_figures:attention_similarities",
     ["reference"],
+    required="reference",
 )
 register(
     "encoding_distance",
     "accuracy by the distance of learned tables from --reference's",
     f"{_HERE}.analysis_figures:encoding_distances",
     ["reference"],
+    required="reference",
+)
+register(
+    "noise_average",
+    "accuracy averaged over the noise, a bar for each encoding",
+    f"{_HERE}.analysis_figures:noise_average",
+)
+register(
+    "attention_matrix",
+    "the likeness of attention between any two encodings",
+    f"{_HERE}.analysis_figures:attention_matrix",
+)
+register(
+    "human_scores",
+    "how alike models and people are, puzzle by puzzle; needs --people",
+    f"{_HERE}.analysis_figures:human_scores",
+    ["people"],
+    required="people",
+)
+register(
+    "human_scatter",
+    "accuracy of models by people's, a point a puzzle; needs --people",
+    f"{_HERE}.analysis_figures:human_scatter",
+    ["people"],
+    required="people",
+)
+register(
+    "error_carries",
+    "errors with a carry into the wrong digit, beside chance; of sums",
+    f"{_HERE}.analysis_figures:error_carries",
+    ["length"],
+)
+register(
+    "domain_bound",
+    "how likely vectors of evaluation lie within the range of training, at most",
+    f"{_HERE}.domain_bound:picture",
 )
 
 
@@ -139,7 +185,9 @@ def find(name: str) -> FigureKind:
 
 
 def check_options(kind: FigureKind, options: Options) -> None:
-    """UsageError for an option that the figure does not take."""
+    """UsageError for an option that the figure does not take, and where the one is missing that it needs."""
+    if kind.required and not getattr(options, kind.required):
+        raise UsageError(f"the figure {kind.name} needs --{kind.required}, {_REQUIRED[kind.required]}")
     for one in fields(Options):
         if one.name in kind.options or getattr(options, one.name) == one.default:
             continue

@@ -40,6 +40,7 @@ _EDGE = 0.08
 _LEAST_PANEL = (0.55, 0.45)
 _SAMPLE = 0.36
 _COLUMN_GAP = 0.2
+_MANY_POINTS = 100
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,11 @@ def set_ticks(axis: MatplotlibAxis, described: Axis, most: int) -> None:
 def _draw_series(axes: Axes, series: Series, place: int) -> None:
     look = series.style
     if series.kind == "scatter":
-        size = {"markersize": 2.5, "alpha": 0.6} if series.faint else {"markersize": 1.7, "markeredgewidth": 0.5}
+        # The activations of many tokens, or a point for each model.
+        many = len(series.x) > _MANY_POINTS
+        size = {"markersize": 1.7, "markeredgewidth": 0.5} if many else {"markersize": 3.5}
+        if series.faint:
+            size = {"markersize": 2.5, "alpha": 0.6}
         # Faint points lie behind everything, the others in their order.
         axes.plot(
             series.x, series.y, linestyle="none", zorder=1.8 if series.faint else 2.5, label=series.name or None,

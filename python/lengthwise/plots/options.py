@@ -29,3 +29,5 @@ class Options:
     together: bool = False
     # Losses: recorded points that one drawn point is the mean of; 1: none is averaged; 0: what suits the curve.
     smooth: int = 0
+    # A file of people's answers to puzzles, as `lengthwise analyze humans` reads it.
+    people: str = ""

@@ -1,0 +1,178 @@
+"""Whether sums go wrong where a carry comes in (Zhou et al. 2024, Figure 9): beside how often one does by chance.
+
+Looked at is the least significant wrong digit of an answer: more significant ones may be wrong because of it. What is stored
+of an answer says whether a carry comes into that place; it does not say how far the carry came, so that errors by the length
+of a chain of carries cannot be told.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy
+from numpy.typing import NDArray
+
+from lengthwise.analyses.measures import CONFIDENCE
+from lengthwise.analyses.recorded import scores_of
+from lengthwise.analyses.trial_sets import SeedCounter, Subject, Trial, TrialSet, cannot
+from lengthwise.errors import UsageError
+from lengthwise.published import parameter_of
+
+Array = NDArray[numpy.float64]
+
+
+def carry_probabilities(digits: int, leading_zeros: bool) -> Array:
+    """[digits + 1]: how likely there is a carry into each place, 0 the least significant, of two random operands. Digits are
+    uniform from 0 to 9; the most significant of two or more from 1 to 9 unless `leading_zeros`.
+    """
+    found = numpy.zeros(digits + 1)
+    for place in range(digits):
+        choices = range(1, 10) if place == digits - 1 > 0 and not leading_zeros else range(10)
+        sums = numpy.add.outer(choices, choices)
+        found[place + 1] = (sums > 9).mean() + (sums == 9).mean() * found[place]
+    return found
+
+
+def share_interval(count: int, of: int) -> tuple[float, float]:
+    """Wilson's confidence interval of a share (scipy.stats.binomtest)."""
+    import scipy.stats
+
+    found = scipy.stats.binomtest(count, of).proportion_ci(CONFIDENCE, "wilson")
+    return float(found.low), float(found.high)
+
+
+@dataclass(frozen=True)
+class CarryGroup:
+    """Of neighbouring places."""
+
+    # Their middle.
+    place: float
+    # Answers whose least significant wrong digit is there, and those of them with a carry into it.
+    errors: int
+    with_carry: int
+    # How likely random operands have one, on average over the places.
+    base_rate: float
+
+
+@dataclass(eq=False)
+class CarryErrors:
+    """Of one set and number of digits: all seeds together."""
+
+    of: TrialSet
+    digits: int
+    models: int
+    answers: int
+    # By place, 0 the least significant: answers whose least significant wrong digit is there, with a carry into it, without,
+    with_carry: Array
+    without_carry: Array
+    # and how likely there is a carry into it of random operands.
+    base_rate: Array
+
+    @property
+    def errors(self) -> int:
+        return int(self.with_carry.sum() + self.without_carry.sum())
+
+    @property
+    def share(self) -> float | None:
+        """Of the errors, those with a carry; None without errors."""
+        return float(self.with_carry.sum()) / self.errors if self.errors else None
+
+    @property
+    def expected(self) -> float | None:
+        """The share where carries make no difference: the mean of the base rate over the places of the errors."""
+        return float((self.with_carry + self.without_carry) @ self.base_rate) / self.errors if self.errors else None
+
+    def interval(self) -> tuple[float, float] | None:
+        """Of the share."""
+        return share_interval(int(self.with_carry.sum()), self.errors) if self.errors else None
+
+    def groups(self, most: int) -> list[CarryGroup]:
+        """The places into which a carry may come in at most so many groups of nearly equal size."""
+        places = numpy.arange(1, self.digits + 1)
+        return [
+            CarryGroup(
+                place=float(group.mean()),
+                errors=int(self.with_carry[group].sum() + self.without_carry[group].sum()),
+                with_carry=int(self.with_carry[group].sum()),
+                base_rate=float(self.base_rate[group].mean()),
+            )
+            for group in numpy.array_split(places, min(most, len(places)))
+        ]
+
+    def p_value(self) -> float | None:
+        """Two-sided, of as many carries at these places where they make no difference: each is then a toss with the base
+        rate of its place (scipy.stats.poisson_binom). Twice the smaller tail, at most 1.
+        """
+        if not self.errors:
+            return None
+        import scipy.stats
+
+        tosses = numpy.repeat(self.base_rate, (self.with_carry + self.without_carry).astype(int))
+        count = int(self.with_carry.sum())
+        law = scipy.stats.poisson_binom(tosses)
+        return float(min(1.0, 2 * min(law.cdf(count), law.sf(count - 1))))
+
+    def accuracies(self) -> tuple[Array, Array]:
+        """By place, of the answers that are right up to it: the share whose digit there is right, among those with a carry
+        into it and those without. How many have one is not stored of right answers: the base rate says it. Not a number
+        where nobody has one.
+        """
+        before = numpy.concatenate([[0.0], numpy.cumsum(self.with_carry + self.without_carry)[:-1]])
+        reached = self.answers - before
+        with numpy.errstate(divide="ignore", invalid="ignore"):
+            with_carry = 1 - self.with_carry / (reached * self.base_rate)
+            without = 1 - self.without_carry / (reached * (1 - self.base_rate))
+        with_carry[reached * self.base_rate == 0] = numpy.nan
+        return numpy.clip(with_carry, 0, 1), numpy.clip(without, 0, 1)
+
+
+def _leading_zeros(trial: Trial) -> bool:
+    return bool(parameter_of(trial.specification.task, "leading_zeros"))
+
+
+def measure(subject: Subject, digits: int = 0) -> list[CarryErrors]:
+    """One for each set that has scores of single answers to sums, at this number of digits; 0: the largest that all sets
+    have.
+
+    FAILED_PRECONDITION where none has, and how to record them; UsageError for a number of digits that none has.
+    """
+    scores = scores_of(subject)
+    found: list[tuple[TrialSet, list[Trial]]] = []
+    for one in subject.sets:
+        if one.trials[0].specification.task.name != "decimal_addition":
+            continue
+        seeds = SeedCounter()
+        trials = []
+        for trial in seeds.uncounted(one.trials):
+            if trial.name in scores.sequences:
+                seeds.count(trial)
+                trials.append(trial)
+        if trials:
+            found.append((one, trials))
+    if not found:
+        raise cannot(
+            f"no trial of {subject.names} has scores of single answers to sums; set evaluation.sequence_scores, or evaluate "
+            "stored models with `lengthwise evaluate TRIAL --sequence_scores`"
+        )
+    sizes = [set(scores.sequences[trial.name]) for _, trials in found for trial in trials]
+    common = set.intersection(*sizes)
+    if digits == 0 and not common:
+        raise cannot("the trials have no number of digits in common; choose one with --length")
+    size = digits or max(common)
+    rows = []
+    for one, trials in found:
+        of_size = [scores.sequences[trial.name][size] for trial in trials if size in scores.sequences[trial.name]]
+        if not of_size:
+            continue
+        base = carry_probabilities(size, _leading_zeros(trials[0]))
+        counts = numpy.zeros((2, size + 1))
+        for recorded in of_size:
+            for answer in recorded.wrong_answers:
+                # None where the digits are too many, which is no place.
+                if answer.places and answer.places[0] <= size:
+                    counts[int(answer.carry_into_first), answer.places[0]] += 1
+        answers = sum(len(recorded.accuracies) for recorded in of_size)
+        rows.append(CarryErrors(one, size, len(of_size), answers, counts[1], counts[0], base))
+    if not rows:
+        there = sorted(set().union(*sizes))
+        raise UsageError(f"no answers at {size} digits are recorded; there are those at {', '.join(map(str, there))} digits")
+    return rows

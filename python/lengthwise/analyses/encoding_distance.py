@@ -1,0 +1,85 @@
+"""How far the tables that models learned are from a fixed encoding's, where one may be turned onto the other (Ito et al.,
+Figure 10), and how alike the encodings themselves are.
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy
+from numpy.typing import NDArray
+
+from lengthwise.analyses.encoding_tables import FixedEncoding, fixed_encoding, learns_tables, stored_tables
+from lengthwise.analyses.measures import cosine_similarity, procrustes_distance
+from lengthwise.analyses.trial_sets import SeedCounter, Subject, Trial, TrialSet, cannot
+from lengthwise.names import short_name
+
+
+@dataclass(eq=False)
+class EncodingDistance:
+    of: TrialSet
+    trial: Trial
+    # Of the model's tables from the reference's, block by block: orthogonal Procrustes distance, and cosine of the two
+    # tables as they are.
+    blocks: list[float]
+    cosines: list[float]
+
+    @property
+    def mean(self) -> float:
+        return float(numpy.mean(self.blocks))
+
+
+@dataclass(eq=False)
+class EncodingDistances:
+    # One for each model with tables, in the order of the sets.
+    models: list[EncodingDistance] = field(default_factory=list)
+    # Encodings that learn no table.
+    without_tables: list[str] = field(default_factory=list)
+    # By label: the cosine of other fixed encodings' tables to the reference's, of as many rows and features.
+    fixed: dict[str, float] = field(default_factory=dict)
+    # Standard deviation of the cosine, whose mean is 0, of a table of independent draws to the reference's: what a learned
+    # one starts from is not stored.
+    untrained_cosine: float = 0
+
+
+def measure(subject: Subject, reference: FixedEncoding) -> EncodingDistances:
+    """Downloads the models of the trials whose encoding learns tables. FAILED_PRECONDITION where none does; the download's
+    errors.
+    """
+    distances = EncodingDistances()
+    shape = (0, 0)
+    for one in subject.sets:
+        if not learns_tables(one.trials[0]):
+            distances.without_tables.append(one.encoding)
+            continue
+        seeds = SeedCounter()
+        for trial in seeds.uncounted(one.trials):
+            seeds.count(trial)
+            blocks, cosines = [], []
+            for table in stored_tables(subject, trial):
+                rows, width = table.shape
+                if width % 4 != 0:
+                    raise cannot(
+                        f"{short_name(trial.name)} has vectors of {width} features; fixed encodings have a multiple of four"
+                    )
+                try:
+                    blocks.append(procrustes_distance(table, reference.table(rows, width)))
+                    cosines.append(_cosine(table, reference.table(rows, width)))
+                except ValueError as error:
+                    raise cannot(f"{short_name(trial.name)}: {error}") from None
+                shape = rows, width
+            if blocks:
+                distances.models.append(EncodingDistance(one, trial, blocks, cosines))
+    if not distances.models:
+        raise cannot("no trial that succeeded has an encoding that learns a table (`learned`)")
+    for one in subject.sets:
+        experiment = subject.experiment_of(one.trials[0])
+        fixed = fixed_encoding(one.trials[0].specification.encoding, experiment.catalogue)
+        if fixed is not None and fixed != reference:
+            distances.fixed[one.encoding] = cosine_similarity(fixed.table(*shape), reference.table(*shape))
+    distances.untrained_cosine = 1 / math.sqrt(math.prod(shape))
+    return distances
+
+
+def _cosine(table: NDArray[numpy.float64], reference: NDArray[numpy.float64]) -> float:
+    return cosine_similarity(table, reference) if table.any() else float("nan")

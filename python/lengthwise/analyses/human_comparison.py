@@ -1,0 +1,126 @@
+"""Models' answers to single puzzles beside people's (Ito et al., Figure 6)."""
+from __future__ import annotations
+
+import csv
+import io
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy
+
+from lengthwise.analyses.ground_truth import check_puzzles
+from lengthwise.analyses.measures import Correlation, cosine_similarity, spearman_correlation
+from lengthwise.analyses.recorded import scores_of
+from lengthwise.analyses.trial_sets import SeedCounter, Subject, Trial, TrialSet, cannot
+from lengthwise.errors import LengthwiseError
+from lengthwise.names import short_name
+from lengthwise.private_service import find_program
+from lengthwise.published import parameter_of
+
+# The validation puzzles of each condition (from 1), in the order in which they are evaluated.
+PuzzlesByCondition = dict[int, list[str]]
+
+
+@dataclass(eq=False)
+class HumanComparison:
+    of: TrialSet
+    models: int = 0
+    # In the order in which the models saw them.
+    puzzles: list[str] = field(default_factory=list)
+    # Of each puzzle: the share of the models that solve it, and people's.
+    model_accuracies: list[float] = field(default_factory=list)
+    human_accuracies: list[float] = field(default_factory=list)
+
+    @property
+    def cosine(self) -> float | None:
+        """Of the two lists of accuracies; None where one is all zeros."""
+        if not any(self.model_accuracies) or not any(self.human_accuracies):
+            return None
+        return cosine_similarity(self.model_accuracies, self.human_accuracies)
+
+    @property
+    def ranks(self) -> Correlation | None:
+        return spearman_correlation(self.model_accuracies, self.human_accuracies)
+
+    @property
+    def composite(self) -> float | None:
+        """The mean of cosine and rank correlation (Figure 6C)."""
+        return None if self.cosine is None or self.ranks is None else (self.cosine + self.ranks.coefficient) / 2
+
+
+def validation_puzzles(trial: Trial) -> PuzzlesByCondition:
+    """As `lengthwise sample` makes them, which a worker does alike. FAILED_PRECONDITION where it cannot."""
+    check_puzzles(trial)
+    task = trial.specification.task
+    command = [find_program("lengthwise", "client", "LENGTHWISE_CLIENT_BINARY"), "sample", task.name, "--validation"]
+    for name in task.parameters:
+        value = parameter_of(task, name)
+        text = str(value).lower() if isinstance(value, bool) else f"{value:.17g}" if isinstance(value, float) else value
+        command += ["--set", f"{name}={text}"]
+    try:
+        made = subprocess.run(
+            [*command, "--count", "10000000", "--output", "csv"],
+            stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
+            env={**os.environ, "LENGTHWISE_CONFIG": ""}, check=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise LengthwiseError(f"cannot run {command[0]}: {error.strerror}") from None
+    if made.returncode != 0:
+        raise cannot(
+            f"the validation puzzles of {short_name(trial.name)} cannot be made here as the worker made them: "
+            f"{made.stderr.strip().removeprefix('lengthwise: ')}; files of puzzles must be within this command's reach, too"
+        )
+    found: PuzzlesByCondition = {}
+    for row in csv.DictReader(io.StringIO(made.stdout)):
+        found.setdefault(int(row["condition"]), []).append(row["puzzle"])
+    return found
+
+
+def compare(
+    subject: Subject,
+    humans: Mapping[str, float],
+    puzzles_of: Callable[[Trial], PuzzlesByCondition] = validation_puzzles,
+) -> list[HumanComparison]:
+    """Compares the validation puzzles that are in both, a row for each set with scores of single sequences.
+
+    `humans`: people's accuracies by puzzle. FAILED_PRECONDITION: no trial has such scores, and how to record them; a task
+    that has no puzzles; no puzzle is in both.
+    """
+    scores = scores_of(subject)
+    # Trials of one task have the same validation puzzles, whatever their seeds.
+    made: dict[bytes, PuzzlesByCondition] = {}
+    rows = []
+    for one in subject.sets:
+        row = HumanComparison(one)
+        solved: dict[str, list[float]] = {}
+        seeds = SeedCounter()
+        for trial in seeds.uncounted(one.trials):
+            recorded = scores.sequences.get(trial.name)
+            if recorded is None:
+                continue
+            seeds.count(trial)
+            if one.training not in made:
+                made[one.training] = puzzles_of(trial)
+            row.models += 1
+            for condition, of_condition in sorted(recorded.items()):
+                for puzzle, accuracy in zip(made[one.training].get(condition, []), of_condition.accuracies):
+                    if puzzle in humans:
+                        solved.setdefault(puzzle, []).append(accuracy)
+        row.puzzles = list(solved)
+        row.model_accuracies = [float(numpy.mean(values)) for values in solved.values()]
+        row.human_accuracies = [humans[puzzle] for puzzle in solved]
+        if row.models > 0:
+            rows.append(row)
+    if not rows:
+        raise cannot(
+            "no trial has scores of single puzzles; set evaluation.sequence_scores, or evaluate stored models with "
+            "`lengthwise evaluate TRIAL --sequence_scores`"
+        )
+    if not any(row.puzzles for row in rows):
+        raise cannot(
+            "none of the validation puzzles is in the file of people's answers; validate on these: `tasks: {name: "
+            "latin_square, validation_file: NAME}`, with the file in the worker's LENGTHWISE_PUZZLE_DIR"
+        )
+    return rows

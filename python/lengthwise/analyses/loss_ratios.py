@@ -1,0 +1,120 @@
+"""How many times larger the losses of one network are than another's, beyond the range of training (positional attention:
+"400 to 3,000 times", of the medians of Figure 2, as geometric means over the scales).
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from lengthwise._proto import event_pb2
+from lengthwise.analyses.trial_sets import SeedCounter, Subject, TrialSet, cannot, check_reference, training_of
+from lengthwise.plots.groups import final_evaluations
+from lengthwise.published import PublishedTable
+
+
+@dataclass(eq=False)
+class LossRatios:
+    of: TrialSet
+    reference: TrialSet
+    # By scale, ascending, those that training did not show: median over the models of each.
+    own: dict[int, float]
+    others: dict[int, float]
+    models: int
+    # What a paper's table has for the same, by scale.
+    published: dict[int, float]
+
+    @property
+    def ratios(self) -> dict[int, float]:
+        """Of the reference's loss by the own one."""
+        return {scale: self.others[scale] / own for scale, own in self.own.items() if own > 0}
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values and min(values) > 0 else math.nan
+
+
+def _medians(finals: Mapping[str, event_pb2.LengthAccuracies], one: TrialSet) -> tuple[dict[int, float], int]:
+    """Over the models of different seeds, and how many. `finals`: evaluations by the trial's name."""
+    losses: dict[int, list[float]] = {}
+    seeds = SeedCounter()
+    models = 0
+    for trial in seeds.uncounted(one.trials):
+        measured = finals.get(trial.name)
+        if measured is None:
+            continue
+        seeds.count(trial)
+        models += 1
+        for scale, loss in zip(measured.lengths, measured.losses):
+            if scale > trial.specification.evaluation.seen_up_to:
+                losses.setdefault(scale, []).append(loss)
+    return {scale: float(numpy.median(values)) for scale, values in sorted(losses.items())}, models
+
+
+def published_ratios(table: PublishedTable, one: TrialSet, reference: TrialSet) -> dict[int, float]:
+    """By scale; empty where the table does not have both."""
+
+    def losses(of: TrialSet) -> Mapping[int, float]:
+        specification = of.trials[0].specification
+        found: dict[int, float] = {}
+        for (r, c), value in table.cells.items():
+            row, column = table.rows[r], table.columns[c]
+            if row.matches(specification.task, specification.network) and column.matches(
+                specification.network, specification.encoding
+            ):
+                found.setdefault(column.length, value.value)
+        return found
+
+    own, others = losses(one), losses(reference)
+    return {scale: others[scale] / own[scale] for scale in sorted(own.keys() & others.keys()) if own[scale] > 0}
+
+
+def _partner(one: TrialSet, reference: str, sets: Sequence[TrialSet]) -> TrialSet | None:
+    """The set of the network `reference` that was trained as `one`, with the same encoding; None where there is none."""
+    trained = training_of(one.trials[0].specification, with_network=False)
+    for other in sets:
+        if (other.network, other.encoding, other.learning_rate) == (reference, one.encoding, one.learning_rate) and (
+            training_of(other.trials[0].specification, with_network=False) == trained
+        ):
+            return other
+    return None
+
+
+def compare(subject: Subject, reference: str, published: PublishedTable | None = None) -> list[LossRatios]:
+    """A row for each set of another network that has a set of `reference` with its task, training, encoding and learning
+    rate. UsageError for an unknown network; FAILED_PRECONDITION where nothing was evaluated beyond training.
+    """
+    check_reference(reference, "network", [one.network for one in subject.sets])
+    finals: dict[str, event_pb2.LengthAccuracies] = {}
+    for experiment in subject.experiments:
+        finals.update(final_evaluations(experiment))
+    rows = []
+    for one in subject.sets:
+        partner = _partner(one, reference, subject.sets)
+        experiment = subject.experiment_of(one.trials[0])
+        is_loss = experiment.catalogue.compared_by_loss(one.trials[0].specification.task)
+        if partner is None or one.network == reference or not is_loss:
+            continue
+        own, models = _medians(finals, one)
+        others, _ = _medians(finals, partner)
+        both = [scale for scale in own if scale in others]
+        if both:
+            ratios = published_ratios(published, one, partner) if published else {}
+            rows.append(
+                LossRatios(
+                    one,
+                    partner,
+                    {scale: own[scale] for scale in both},
+                    {scale: others[scale] for scale in both},
+                    models,
+                    {scale: ratios[scale] for scale in both if scale in ratios},
+                )
+            )
+    if not rows:
+        raise cannot(
+            f"nothing was evaluated beyond training beside {reference}: ratios need trials of a task that is compared by "
+            "losses, with another network and the same encoding and learning rate"
+        )
+    return rows

@@ -1,0 +1,58 @@
+"""Accuracy by the noise on the embeddings of tokens (Ito et al., Figure 5)."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy
+
+from lengthwise.analyses.recorded import scores_of
+from lengthwise.analyses.trial_sets import SeedCounter, Subject, TrialSet, cannot
+
+
+@dataclass(eq=False)
+class NoiseCurve:
+    of: TrialSet
+    # By the noise's standard deviation, 0 for none, ascending: mean accuracy over all lengths of each model.
+    accuracies: dict[float, list[float]] = field(default_factory=dict)
+
+    def averages(self) -> list[float]:
+        """Of each model the mean over the deviations above 0 (Figures 5D and E)."""
+        under_noise = [values for deviation, values in self.accuracies.items() if deviation > 0]
+        return [float(numpy.mean(of_model)) for of_model in zip(*under_noise)]
+
+
+def _without_noise(subject: Subject) -> dict[str, float]:
+    """By the trial's name: mean accuracy over all lengths of the final evaluation."""
+    return {
+        one.trial: float(numpy.mean(one.accuracies.accuracies))
+        for experiment in subject.experiments
+        for one in experiment.evaluations()
+        if one.accuracies.accuracies
+    }
+
+
+def curves(subject: Subject) -> list[NoiseCurve]:
+    """One for each set of which a trial was evaluated under noise. FAILED_PRECONDITION, saying how to do so, where none was.
+    """
+    scores, plain = scores_of(subject), _without_noise(subject)
+    found = []
+    for one in subject.sets:
+        values: dict[float, list[float]] = {}
+        seeds = SeedCounter()
+        for trial in seeds.uncounted(one.trials):
+            if trial.name not in scores.noise:
+                continue
+            seeds.count(trial)
+            noise = scores.noise[trial.name]
+            for deviation, accuracy in zip(noise.deviations, noise.accuracies):
+                values.setdefault(deviation, []).append(accuracy)
+            if trial.name in plain:
+                values.setdefault(0.0, []).append(plain[trial.name])
+        if values:
+            found.append(NoiseCurve(one, dict(sorted(values.items()))))
+    if not found:
+        raise cannot(
+            f"no trial of {subject.names} was evaluated under noise; set evaluation.embedding_noise, or evaluate stored "
+            "models with `lengthwise evaluate TRIAL --embedding_noise 0.02,0.04,0.06,0.08,0.1`"
+        )
+    return found

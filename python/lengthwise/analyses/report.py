@@ -1,0 +1,566 @@
+"""What `lengthwise analyze` and notebooks have of each analysis: a function for each, from trials to a table with remarks.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy
+
+from lengthwise import published as published_tables
+from lengthwise.analyses import (
+    attention_similarity,
+    encoding_distance,
+    human_comparison,
+    noise_curves,
+    seed_comparison,
+)
+from lengthwise.analyses import carries as carry_errors
+from lengthwise.analyses import ground_truth as ground_truth_attention
+from lengthwise.analyses import loss_ratios as ratios
+from lengthwise.analyses import speed as speeds
+from lengthwise.analyses.attention_similarity import AttentionMeasure
+from lengthwise.analyses.encoding_distance import EncodingDistance
+from lengthwise.analyses.encoding_tables import find_fixed
+from lengthwise.analyses.measures import CONFIDENCE, spearman_correlation
+from lengthwise.analyses.table import (
+    AnalysisTable,
+    Cell,
+    Column,
+    accuracy_cells,
+    count_cell,
+    mean_cells,
+    number_cell,
+    percent_cell,
+    probability_cell,
+)
+from lengthwise.analyses.trial_sets import Subject, TrialSet
+from lengthwise.errors import UsageError
+from lengthwise.published import PublishedTable, PublishedValue, Quantity
+from lengthwise.rendering import format_count, format_exact, format_integers
+
+if TYPE_CHECKING:
+    import pandas
+
+_INTERVAL = f"{100 * CONFIDENCE:.0f} % interval"
+_ACCURACY = [Column("accuracy", "accuracy %"), Column("accuracy_deviation")]
+
+
+@dataclass
+class AnalysisReport:
+    # What the numbers are: a sentence without its stop.
+    caption: str
+    table: AnalysisTable
+    # Sentences.
+    remarks: list[str] = field(default_factory=list)
+
+    def frame(self) -> pandas.DataFrame:
+        """The records, with "caption" and "remarks" in `attrs`."""
+        import pandas
+
+        records = self.table.as_records()
+        found = pandas.DataFrame(records.rows, columns=list(records.columns))
+        found.attrs.update(caption=self.caption, remarks=list(self.remarks))
+        return found
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{format_count(count)} {what}{'' if count == 1 else 's'}"
+
+
+def correlation_remark(quantity: str, values: Sequence[float], accuracies: Sequence[float]) -> list[str]:
+    """How a quantity goes with accuracy over the rows; nothing for fewer than three."""
+    found = spearman_correlation(values, accuracies)
+    if found is None:
+        return []
+    p = "< 0.001" if found.p_value < 0.001 else f"= {found.p_value:.3f}"
+    return [
+        f"Over {found.n} encodings, {quantity} and accuracy: Spearman's ρ = {found.coefficient:.2f}, p {p} (two-sided, "
+        f"Student's t with {found.n - 2} degree{'' if found.n == 3 else 's'} of freedom)."
+    ]
+
+
+def _published_value(table: PublishedTable, one: TrialSet) -> PublishedValue | None:
+    specification = one.trials[0].specification
+    for r, row in enumerate(table.rows):
+        if row.task != specification.task.name:
+            continue
+        for c, column in enumerate(table.columns):
+            if (r, c) in table.cells and column.matches(specification.network, specification.encoding):
+                return table.cells[r, c]
+    return None
+
+
+def _published_cells(table: PublishedTable, one: TrialSet) -> list[Cell]:
+    found = _published_value(table, one)
+    value = number_cell(found.value if found else None, 3)
+    deviation = number_cell(found.deviation if found else None, 3)
+    return [Cell(value.value, f"{value.text} ± {deviation.text}" if deviation.value is not None else value.text), deviation]
+
+
+def find_cosines(key: str, measure: str) -> PublishedTable:
+    """The published table of a key such as "lst_pe_init/table_3". UsageError where it has no such values."""
+    table = published_tables.find(key)
+    if table.quantity is not Quantity.ATTENTION_COSINE or measure != "cosine":
+        raise UsageError(
+            f"--compare: {key} has no {'cosines' if measure == 'cosine' else 'divergences'} of attention maps; "
+            "lst_pe_init/table_3 has cosines"
+        )
+    return table
+
+
+def attention(
+    subject: Subject, reference: str, measure: str = "cosine", published: PublishedTable | None = None
+) -> AnalysisReport:
+    """Attention maps beside those of the encoding `reference`, by an AttentionMeasure ("cosine" or "js"). `published`: with
+    a table's values beside the measured ones (find_cosines).
+    """
+    kind = AttentionMeasure(measure)
+    comparison = attention_similarity.compare(subject, reference, kind)
+    cosine = kind is AttentionMeasure.COSINE
+    name = "cosine" if cosine else "divergence"
+    of_published = [Column("published", "paper"), Column("published_deviation")] if published else []
+    columns = [
+        *_ACCURACY,
+        Column(name, "cosine" if cosine else "JS divergence", rule_before=True),
+        Column(f"{name}_deviation"),
+        *of_published,
+        Column("models", "models"),
+        Column("pairs", "pairs"),
+    ]
+    what = (
+        "Cosine similarity of attention maps to those of"
+        if cosine
+        else "Jensen-Shannon divergence (nats) of what tokens attend to from"
+    )
+    report = AnalysisReport(
+        f"{what} {reference} ({_counted(comparison.sequences, 'sequence')}, {_counted(comparison.layers, 'layer')}): mean "
+        "and standard deviation over pairs of models",
+        AnalysisTable(columns),
+    )
+    values, of_values = [], []
+    for row in comparison.rows:
+        own = subject.accuracies_of(row.of)
+        cells = accuracy_cells(own) + mean_cells(row.pairs, 3 if cosine else 4)
+        cells += _published_cells(published, row.of) if published else []
+        report.table.add_row(row.of, [*cells, count_cell(row.models), count_cell(len(row.pairs))])
+        if row.of.encoding != reference and row.pairs and own:
+            values.append(float(numpy.mean(row.pairs)))
+            of_values.append(float(numpy.mean(own)))
+    report.remarks += correlation_remark(name, values, of_values)
+    if published and published.correlation:
+        report.remarks += _published_correlation(published, subject, comparison.rows)
+    if not all(row.pairs for row in comparison.rows):
+        report.remarks.append(
+            f"–: nothing to pair with; {reference} is compared with other seeds of its own, the others with it at the same "
+            "learning rate and training."
+        )
+    if comparison.without_maps:
+        report.remarks.append(f"Without attention maps: {_list(comparison.without_maps)}.")
+    if published:
+        report.remarks.append(f"Paper: {published.citation}, {published.table}; {published.aggregation}.")
+    return report
+
+
+def _published_correlation(
+    table: PublishedTable, subject: Subject, rows: Sequence[attention_similarity.AttentionSimilarity]
+) -> list[str]:
+    """The same correlation over the table's encodings alone, here and in the paper."""
+    assert table.correlation is not None
+    other = published_tables.find(table.correlation.table)
+    # Of the first row: others are of other quantities.
+    accuracies = {other.columns[c].key: value.value for (r, c), value in other.cells.items() if r == 0}
+    printed = [
+        (value.value, accuracies[table.columns[c].key])
+        for (_, c), value in table.cells.items()
+        if table.columns[c].key in accuracies
+    ]
+    here = [
+        (float(numpy.mean(row.pairs)), float(numpy.mean(own)))
+        for row in rows
+        if row.pairs and (own := subject.accuracies_of(row.of)) and _published_value(table, row.of) is not None
+    ]
+    in_paper, found = (
+        spearman_correlation([x for x, _ in pairs], [y for _, y in pairs]) for pairs in (printed, here)
+    )
+    assert in_paper is not None
+    own_text = "" if found is None else f"ρ = {found.coefficient:.2f} over {found.n} here; "
+    return [
+        f"Over the encodings of {table.table}: {own_text}ρ = {in_paper.coefficient:.2f} over the {in_paper.n} that the "
+        f"paper prints, with the accuracies of {other.table}, and {table.correlation.rho} in its text."
+    ]
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(sorted(set(names)))
+
+
+def attention_matrix(subject: Subject, measure: str = "cosine") -> AnalysisReport:
+    """Attention maps of any two encodings: a column for each in the table, a record for each pair."""
+    kind = AttentionMeasure(measure)
+    matrix = attention_similarity.compare_all(subject, kind)
+    cosine = kind is AttentionMeasure.COSINE
+    name = "cosine" if cosine else "divergence"
+    columns = [Column("other"), Column(name), Column("pairs")]
+    columns += [Column(header=one.encoding, rule_before=i == 0) for i, one in enumerate(matrix.sets)]
+    what = "Cosine similarity of attention maps" if cosine else "Jensen-Shannon divergence (nats) of what tokens attend to"
+    report = AnalysisReport(
+        f"{what} between encodings ({_counted(matrix.sequences, 'sequence')}, {_counted(matrix.layers, 'layer')}): mean "
+        "over pairs of models, on the diagonal of different seeds",
+        AnalysisTable(columns),
+    )
+    decimals = 3 if cosine else 4
+    for i, one in enumerate(matrix.sets):
+        cells = [number_cell(value, decimals) for value in matrix.values[i]]
+        report.table.add_row(one, [Cell()] * 3 + cells)
+        for j, other in enumerate(matrix.sets):
+            report.table.add_record(one, [Cell(other.encoding), cells[j], count_cell(int(matrix.pairs[i, j]))])
+    return report
+
+
+def ground_truth(subject: Subject) -> AnalysisReport:
+    """How much attention goes to the cells that settle a puzzle."""
+    rows = ground_truth_attention.compare(subject)
+    layers = max(len(row.layers) for row in rows)
+    # In records a row for each layer and length.
+    in_records = ["layer", "length", "puzzles", "even_share", "share", "share_deviation", "models"]
+    columns = [Column(name) for name in in_records]
+    columns += [Column(header="accuracy %"), Column(header="even", rule_before=True)]
+    columns += [Column(header=f"layer {layer + 1}", rule_before=layer == 0) for layer in range(layers)]
+    columns.append(Column(header="models", rule_before=True))
+    puzzles = max(row.all.puzzles for row in rows)
+    report = AnalysisReport(
+        "Per cent of the attention of the cell asked for that goes to the cells which settle it "
+        f"({_counted(puzzles, 'puzzle')}): mean and standard deviation over models",
+        AnalysisTable(columns),
+    )
+    for row in rows:
+        cells = [Cell()] * len(in_records)
+        cells += [accuracy_cells(subject.accuracies_of(row.of))[0], percent_cell(row.all.even)]
+        cells += [
+            accuracy_cells(row.all.by_layer[layer])[0] if layer < len(row.layers) else number_cell(None, 1)
+            for layer in range(layers)
+        ]
+        report.table.add_row(row.of, [*cells, count_cell(row.models)])
+        for layer in range(len(row.layers)):
+            for length, shares in row.by_length.items():
+                report.table.add_record(
+                    row.of,
+                    [
+                        count_cell(layer + 1), count_cell(length), count_cell(shares.puzzles), number_cell(shares.even, 3),
+                        *accuracy_cells(shares.by_layer[layer]), count_cell(row.models),
+                    ],
+                )  # fmt: skip
+    report.remarks.append(
+        "even: what attending to all cells alike would give. The cells that settle a puzzle are those of the rows and "
+        "columns that the rules of its task relate."
+    )
+    return report
+
+
+def encodings(subject: Subject, reference: str) -> AnalysisReport:
+    """How far learned tables are from the fixed encoding `reference`: a label, or a name of the catalogue."""
+    distances = encoding_distance.measure(subject, find_fixed(subject, reference))
+    columns = [
+        *_ACCURACY,
+        Column("first_block", "block 1", rule_before=True), Column("first_block_deviation"),
+        Column("all_blocks", "mean of blocks"), Column("all_blocks_deviation"),
+        Column("models", "models"),
+        # Of the two tables of block 1 as they are.
+        Column("cosine"), Column("cosine_deviation"),
+    ]  # fmt: skip
+    report = AnalysisReport(
+        f"Orthogonal Procrustes distance (Frobenius) of learned tables to {reference}, mean and standard deviation over "
+        "models",
+        AnalysisTable(columns),
+    )
+    of_sets: dict[TrialSet, list[EncodingDistance]] = {}
+    for model in distances.models:
+        of_sets.setdefault(model.of, []).append(model)
+    values, of_values = [], []
+    for one, models in of_sets.items():
+        own = subject.accuracies_of(one)
+        first = [model.blocks[0] for model in models]
+        cells = accuracy_cells(own) + mean_cells(first, 2) + mean_cells([model.mean for model in models], 2)
+        cells += [count_cell(len(first)), *mean_cells([model.cosines[0] for model in models], 2)]
+        report.table.add_row(one, cells)
+        if own:
+            values.append(float(numpy.mean(first)))
+            of_values.append(float(numpy.mean(own)))
+    report.remarks += correlation_remark("distance in block 1", values, of_values)
+    if distances.without_tables:
+        report.remarks.append(f"Without a learned table: {_list(distances.without_tables)}.")
+    of_fixed = "".join(f"{name} {value:.2f}, " for name, value in distances.fixed.items())
+    report.remarks.append(
+        f"Cosine of other encodings themselves to {reference}: {of_fixed}learned ones before training 0.00 ± "
+        f"{distances.untrained_cosine:.2f}, as of independent draws; what a model started from is not stored."
+    )
+    return report
+
+
+def noise(subject: Subject) -> AnalysisReport:
+    """Accuracy by the noise on the embeddings of tokens."""
+    curves = noise_curves.curves(subject)
+    deviations = sorted({deviation for curve in curves for deviation in curve.accuracies})
+    # In records a row for each deviation: how many there are is no matter of columns.
+    columns = [Column("noise"), Column("accuracy"), Column("accuracy_deviation"), Column("models")]
+    columns += [Column(header=format_exact(deviation), rule_before=deviation == 0) for deviation in deviations]
+    report = AnalysisReport(
+        "Accuracy (%) by the standard deviation of the noise on the embeddings of tokens, mean and standard deviation over "
+        "models",
+        AnalysisTable(columns),
+    )
+    for curve in curves:
+        cells = [Cell()] * 4 + [accuracy_cells(curve.accuracies.get(deviation, []))[0] for deviation in deviations]
+        report.table.add_row(curve.of, cells)
+        for deviation, values in curve.accuracies.items():
+            report.table.add_record(
+                curve.of, [number_cell(deviation, 3), *accuracy_cells(values), count_cell(len(values))]
+            )
+    return report
+
+
+def humans(subject: Subject, people: Mapping[str, float]) -> AnalysisReport:
+    """Puzzle by puzzle beside people's accuracies (latin_square.read_human_accuracies)."""
+    comparisons = human_comparison.compare(subject, people)
+    columns = [
+        Column("accuracy", "models %"),
+        Column("human_accuracy", "people %"),
+        Column("cosine", "cosine", rule_before=True),
+        Column("spearman", "Spearman's ρ"),
+        Column("p_value", "p"),
+        Column("puzzles", "puzzles"),
+        Column("models", "models"),
+        Column("composite", "composite"),
+    ]
+    report = AnalysisReport("Accuracy on single puzzles, models' beside people's", AnalysisTable(columns))
+    for row in comparisons:
+        ranks = row.ranks
+        report.table.add_row(
+            row.of,
+            [
+                *(
+                    percent_cell(float(numpy.mean(values)) if values else None)
+                    for values in (row.model_accuracies, row.human_accuracies)
+                ),
+                number_cell(row.cosine, 3),
+                number_cell(ranks.coefficient if ranks else None, 2),
+                probability_cell(ranks.p_value if ranks else None),
+                count_cell(len(row.puzzles)),
+                count_cell(row.models),
+                number_cell(row.composite, 2),
+            ],
+        )
+    report.remarks.append(
+        "Spearman's rank correlation over the puzzles; p is two-sided, of Student's t with as many degrees of freedom as "
+        "puzzles less two. composite: the mean of cosine and ρ."
+    )
+    return report
+
+
+def t_test(subject: Subject, reference: str) -> AnalysisReport:
+    """Each encoding against `reference`, seed by seed."""
+    comparisons = seed_comparison.compare(subject, reference)
+    columns = [
+        *_ACCURACY,
+        Column("reference_accuracy", f"{reference} %"), Column("reference_accuracy_deviation"),
+        Column("t", "t", rule_before=True), Column("degrees_of_freedom", "df"), Column("p_value", "p"),
+        Column("pairs"), Column("difference", "difference", rule_before=True),
+        Column("difference_low", _INTERVAL), Column("difference_high"),
+    ]  # fmt: skip
+    report = AnalysisReport(
+        f"Paired t-tests of {reference} against the other encodings, seed by seed", AnalysisTable(columns)
+    )
+    for row in comparisons:
+        test = row.test
+        low = Cell(None, "–") if test is None else Cell(test.low, f"{100 * test.low:.1f} to {100 * test.high:.1f}")
+        report.table.add_row(
+            row.of,
+            [
+                *accuracy_cells(row.own),
+                *accuracy_cells(row.reference),
+                number_cell(test.t if test else None, 2),
+                count_cell(len(row.own) - 1),
+                probability_cell(test.p_value if test else None),
+                count_cell(len(row.own)),
+                percent_cell(test.difference if test else None),
+                low,
+                number_cell(test.high if test else None, 3),
+            ],
+        )
+    report.remarks.append(
+        f"Student's t-test for related samples: t is positive where {reference} is better; p is two-sided. difference: "
+        f"{reference} less the encoding in points, mean over the seeds that both have, with the {100 * CONFIDENCE:.0f} % "
+        "confidence interval of that mean."
+    )
+    if any(row.test is None for row in comparisons):
+        report.remarks.append("–: a test needs at least two seeds, and differences that are not all the same.")
+    return report
+
+
+def carries(subject: Subject, digits: int = 0) -> AnalysisReport:
+    """Whether sums go wrong where a carry comes in; `digits` 0: the largest number that all have."""
+    rows = carry_errors.measure(subject, digits)
+    # In records a row for each place.
+    in_records = [
+        "digits", "place", "base_rate", "first_wrong_with_carry", "first_wrong_without_carry", "accuracy_with_carry",
+        "accuracy_without_carry", "answers", "models",
+    ]  # fmt: skip
+    columns = [Column(name) for name in in_records]
+    columns += [
+        Column(header="answers"), Column(header="errors"),
+        Column(header="with carry %", rule_before=True), Column(header=_INTERVAL), Column(header="by chance %"),
+        Column(header="p"), Column(header="models", rule_before=True),
+    ]  # fmt: skip
+    report = AnalysisReport(
+        f"Of the wrong answers to sums of {rows[0].digits} digits, those with a carry into the least significant wrong "
+        "digit",
+        AnalysisTable(columns),
+    )
+    for row in rows:
+        interval = row.interval()
+        report.table.add_row(
+            row.of,
+            [
+                *[Cell()] * len(in_records),
+                count_cell(row.answers), count_cell(row.errors), percent_cell(row.share),
+                Cell(None, f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval else "–"),
+                percent_cell(row.expected), probability_cell(row.p_value()), count_cell(row.models),
+            ],
+        )  # fmt: skip
+        for place, values in enumerate(zip(row.base_rate, row.with_carry, row.without_carry, *row.accuracies())):
+            base_rate, with_carry, without_carry, right_with, right_without = map(float, values)
+            report.table.add_record(
+                row.of,
+                [
+                    count_cell(row.digits), count_cell(place), number_cell(base_rate, 3), count_cell(int(with_carry)),
+                    count_cell(int(without_carry)), number_cell(right_with, 3), number_cell(right_without, 3),
+                    count_cell(row.answers), count_cell(row.models),
+                ],
+            )  # fmt: skip
+    report.remarks.append(
+        "by chance: how often random operands have a carry into the places of the errors. p: two-sided, of as many carries "
+        f"if they made no difference (Poisson binomial). Intervals: Wilson's, of {100 * CONFIDENCE:.0f} %. How far a carry "
+        "came is not stored."
+    )
+    return report
+
+
+def speed(subject: Subject, accuracy: float = 0.9) -> AnalysisReport:
+    """Steps a second, and seconds of training until the accuracy on unseen lengths was above `accuracy`, 0 to 1."""
+    rows = speeds.measure(subject, accuracy)
+    columns = [
+        Column("steps_per_second", "steps/s"), Column("steps_per_second_deviation"),
+        Column("times_steps_per_second", "times"),
+        Column("published_steps_per_second", "paper"),
+        Column("seconds", f"s to {100 * accuracy:.4g} %", rule_before=True), Column("times_sooner", "times sooner"),
+        Column("reached", "reached"), Column("models", "models"),
+    ]  # fmt: skip
+    report = AnalysisReport(
+        f"Steps a second, mean and standard deviation over models, and seconds of training until the accuracy on unseen "
+        f"lengths is above {100 * accuracy:.4g} %, of the median model; times: than the slowest of its task",
+        AnalysisTable(columns),
+    )
+    tables = [table for table in published_tables.tables() if table.quantity is Quantity.STEPS_PER_SECOND]
+    speedups: dict[str, PublishedTable] = {}
+    for row in rows:
+        found = [table for table in tables if _trained_as(table, row.of) and _published_value(table, row.of) is not None]
+        value = _published_value(found[0], row.of) if found else None
+        speedups.update((table.key, table) for table in found)
+        report.table.add_row(
+            row.of,
+            [
+                *mean_cells(row.steps_per_second, 1),
+                number_cell(speeds.times_faster(row, rows, "steps_per_second"), 1),
+                number_cell(value.value if value else None, 1),
+                number_cell(row.median if math.isfinite(row.median) else None, 1),
+                number_cell(speeds.times_faster(row, rows, "seconds"), 1),
+                count_cell(row.reached), count_cell(row.models),
+            ],
+        )  # fmt: skip
+    if any(row.reached < row.models for row in rows):
+        report.remarks.append(
+            "–: at most half of the models got there; evaluation.every_steps says how often they were looked at."
+        )
+    for table in speedups.values():
+        if known := table.speedup:
+            report.remarks.append(
+                f"Paper: {table.citation}, {table.table}: {100 * known.accuracy:g} % are reached {known.times} times "
+                f"sooner than by {known.than}."
+            )
+    report.remarks.append("Members of a pack count the pack's seconds each: what is to be compared trains alone.")
+    return report
+
+
+def _trained_as(table: PublishedTable, one: TrialSet) -> bool:
+    """Whether the lengths of training are those of the table's own trials."""
+    lengths = one.trials[0].specification.training.lengths
+    wanted = table.protocol.get("training", {}).get("lengths", "")
+    return bool(f"{lengths.min}..{lengths.max}" == wanted)
+
+
+def loss_ratios(subject: Subject, reference: str, published: PublishedTable | None = None) -> AnalysisReport:
+    """How many times larger the losses of the network `reference` are than the others', beyond the range of training.
+    `published`: beside a table of losses (find_losses).
+    """
+    rows = ratios.compare(subject, reference, published)
+    # In records a row for each scale.
+    columns = [Column("scale"), Column("loss"), Column("reference_loss"), Column("ratio")]
+    columns += [Column("published_ratio")] if published else []
+    columns.append(Column("models"))
+    in_records = len(columns)
+    columns += [
+        Column(header="smallest"),
+        Column(header="geometric mean"),
+        Column(header="largest"),
+        *([Column(header="paper", rule_before=True)] if published else []),
+        Column(header="models", rule_before=True),
+    ]
+    scales = sorted({scale for row in rows for scale in row.own})
+    report = AnalysisReport(
+        f"Losses of {reference} by those of the other networks, medians over models, at the scales "
+        f"{format_integers(scales)} that training did not show",
+        AnalysisTable(columns),
+    )
+    means, of_paper = [], []
+    for row in rows:
+        values = list(row.ratios.values())
+        means.append(ratios.geometric_mean(values))
+        of_paper.append(ratios.geometric_mean(list(row.published.values())))
+        cells = [number_cell(one, 1) for one in (min(values, default=None), means[-1], max(values, default=None))]
+        cells += [number_cell(of_paper[-1], 1)] if published else []
+        report.table.add_row(row.of, [*[Cell()] * in_records, *cells, count_cell(row.models)])
+        for scale in row.own:
+            record = [count_cell(scale), number_cell(row.own[scale], 4), number_cell(row.others[scale], 4)]
+            record.append(number_cell(row.ratios.get(scale), 1))
+            record += [number_cell(row.published.get(scale), 1)] if published else []
+            report.table.add_record(row.of, [*record, count_cell(row.models)])
+    report.remarks += _range_remark("Here", means)
+    report.remarks += _range_remark("Paper's table", of_paper) if published else []
+    if published and published.loss_ratio:
+        known = published.loss_ratio
+        report.remarks.append(
+            f"Paper's text: {known.smallest:,} to {known.largest:,} times, {known.mean:,} on average ({published.citation}; "
+            "as geometric means over the scales its table gives the same)."
+        )
+    return report
+
+
+def _range_remark(where: str, means: Sequence[float]) -> list[str]:
+    known = [one for one in means if not math.isnan(one)]
+    if not known:
+        return []
+    return [
+        f"{where}: {min(known):,.0f} to {max(known):,.0f} times over {_counted(len(known), 'row')}, "
+        f"{ratios.geometric_mean(known):,.0f} on average (geometric means)."
+    ]
+
+
+def find_losses(key: str) -> PublishedTable:
+    """The published table of a key such as "positional_attention/figure_2". UsageError where it has no losses."""
+    table = published_tables.find(key)
+    if table.quantity is not Quantity.LOSS:
+        raise UsageError(f"--compare: {key} has no losses; positional_attention/figure_2 has some")
+    return table

@@ -1,0 +1,87 @@
+"""How fast models train, and how soon they are right (Ruoss et al. 2023, Figure 2 and its text: 168.4 and 22.1 steps a
+second, 90 % reached 35.4 times sooner).
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy
+
+from lengthwise.analyses.trial_sets import SeedCounter, Subject, TrialSet, cannot
+from lengthwise.errors import UsageError
+from lengthwise.plots.groups import evaluation_score
+
+
+@dataclass(eq=False)
+class Speed:
+    of: TrialSet
+    # Of each model that has trained: steps by the seconds that they took. Members of a pack count the pack's seconds each.
+    steps_per_second: list[float]
+    # Of each model: seconds of training until an evaluation was above the accuracy; infinite where none was.
+    seconds: list[float]
+
+    @property
+    def models(self) -> int:
+        return len(self.seconds)
+
+    @property
+    def reached(self) -> int:
+        return sum(map(math.isfinite, self.seconds))
+
+    @property
+    def median(self) -> float:
+        """Seconds of the median model; infinite where at most half of them got there."""
+        ordered = sorted(self.seconds)
+        return float(ordered[len(ordered) // 2] if len(ordered) % 2 else sum(ordered[len(ordered) // 2 - 1 :][:2]) / 2)
+
+
+def _seconds(subject: Subject, accuracy: float) -> dict[str, float]:
+    """By the trial's name: of the evaluations during training (evaluation.every_steps) and the final one, when the first was
+    above `accuracy`, on average over the unseen lengths. Trials of which none was are not in it.
+    """
+    found: dict[str, float] = {}
+    for experiment in subject.experiments:
+        trials = {trial.name: trial for trial in experiment.trials}
+        for one in experiment.evaluations(intervals=True):
+            if one.trial in trials:
+                score = evaluation_score(experiment, trials[one.trial], one.accuracies)
+                if score is not None and score > accuracy:
+                    found[one.trial] = min(found.get(one.trial, math.inf), one.accuracies.training_seconds)
+    return found
+
+
+def measure(subject: Subject, accuracy: float) -> list[Speed]:
+    """One for each set, in their order. `accuracy`: 0 to 1. FAILED_PRECONDITION for tasks that are compared by loss, which
+    are not right or wrong; UsageError for what is no accuracy.
+    """
+    if not 0 < accuracy < 1:
+        raise UsageError(f"--accuracy: got {accuracy:g}, expected a number above 0 and below 1")
+    seconds_of = _seconds(subject, accuracy)
+    found = []
+    for one in subject.sets:
+        experiment = subject.experiment_of(one.trials[0])
+        if experiment.catalogue.compared_by_loss(one.trials[0].specification.task):
+            continue
+        seeds = SeedCounter()
+        rates, seconds = [], []
+        for trial in seeds.uncounted(one.trials):
+            seeds.count(trial)
+            outcome = trial.outcome
+            if outcome.training_seconds > 0:
+                rates.append(outcome.training_steps / outcome.training_seconds)
+            seconds.append(seconds_of.get(trial.name, math.inf))
+        found.append(Speed(one, rates, seconds))
+    if not found:
+        raise cannot(f"the tasks of {subject.names} are compared by their losses: there is no accuracy to be reached")
+    return found
+
+
+def times_faster(one: Speed, others: list[Speed], by: str) -> float | None:
+    """Than the slowest of its task. `by`: "steps_per_second" or "seconds"; None where one of the two is not known."""
+    beside = [other for other in others if other.of.task == one.of.task]
+    if by == "seconds":
+        slowest = max(other.median for other in beside)
+        return slowest / one.median if math.isfinite(slowest) and one.median > 0 else None
+    means = [float(numpy.mean(other.steps_per_second)) for other in beside if other.steps_per_second]
+    return float(numpy.mean(one.steps_per_second)) / min(means) if one.steps_per_second and min(means) > 0 else None

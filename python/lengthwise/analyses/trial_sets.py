@@ -1,0 +1,178 @@
+"""What analyses start from: trials that differ in nothing but their seeds, and their final accuracies."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import grpc
+
+from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.names import label
+from lengthwise.plots.data import PlottedExperiment, experiment_names
+from lengthwise.plots.groups import final_score
+from lengthwise.suggestion import suggestion
+
+Trial = experiment_service_pb2.Trial
+# Weight and data seed: what pairs the trials of two sets.
+Seeds = tuple[int, int]
+
+
+@dataclass(eq=False)
+class TrialSet:
+    """The trials that a row of an analysis sums up: of the same labels, trained and encoded alike, all SUCCEEDED.
+
+    Trials of one label that were trained with other parameters are another set. Its experiment tells the two apart: no
+    experiment has two sets of the same labels and learning rate.
+    """
+
+    # Short name of the first trial's experiment.
+    experiment: str
+    task: str
+    network: str
+    encoding: str
+    learning_rate: float
+    # Serialized task, network and training: sets with the same bytes were trained alike.
+    training: bytes
+    encoding_parameters: bytes
+    # In the order of the experiments and their grids. A model that was evaluated again is there twice.
+    trials: list[Trial] = field(default_factory=list)
+
+    @property
+    def labels(self) -> tuple[str, str, str, float]:
+        return self.task, self.network, self.encoding, self.learning_rate
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Experiments that are analysed as one."""
+
+    experiments: Sequence[PlottedExperiment]
+    # In the order of the experiments and their grids; not empty.
+    sets: Sequence[TrialSet]
+    # By the trial's full name, of the final evaluation: the mean over the lengths that training did not show, over all where
+    # it showed all. For tasks that are compared by loss the negative of that mean of losses.
+    accuracies: dict[str, float]
+
+    @property
+    def names(self) -> str:
+        """ "a-1", "a-1 and b-1", "a-1, b-1 and c-1"."""
+        return experiment_names(self.experiments)
+
+    def experiment_of(self, trial: Trial) -> PlottedExperiment:
+        return next(one for one in self.experiments if trial.name.startswith(f"{one.full_name}/"))
+
+    def connection_of(self, trial: Trial) -> Connection:
+        """FAILED_PRECONDITION where the experiment was given without a server."""
+        connection = self.experiment_of(trial).connection
+        if connection is None:
+            raise cannot(f"{self.names} is not of a server, which would have its models")
+        return connection
+
+    def accuracies_of(self, one: TrialSet) -> list[float]:
+        """One for each seed."""
+        return list(self.accuracies_by_seed(one).values())
+
+    def accuracies_by_seed(self, one: TrialSet) -> dict[Seeds, float]:
+        """The first trial of each seed counts."""
+        found: dict[Seeds, float] = {}
+        for trial in one.trials:
+            if trial.name in self.accuracies:
+                found.setdefault(seeds_of(trial), self.accuracies[trial.name])
+        return found
+
+
+def seeds_of(trial: Trial) -> Seeds:
+    return trial.specification.weight_seed, trial.specification.data_seed
+
+
+class SeedCounter:
+    """Which seeds of a set have been counted: a model that was evaluated again counts once."""
+
+    def __init__(self) -> None:
+        self._counted: set[Seeds] = set()
+
+    def uncounted(self, trials: Sequence[Trial]) -> Iterator[Trial]:
+        """Trials whose seeds are not counted when their turn comes."""
+        for trial in trials:
+            if seeds_of(trial) not in self._counted:
+                yield trial
+
+    def count(self, trial: Trial) -> None:
+        self._counted.add(seeds_of(trial))
+
+
+def share_labels(sets: Sequence[TrialSet]) -> bool:
+    """Whether two different sets have the same labels and learning rate, so that only their experiments tell them apart."""
+    distinct = list(dict.fromkeys(sets))
+    return len({one.labels for one in distinct}) < len(distinct)
+
+
+def reference_of(one: TrialSet, reference: str, sets: Sequence[TrialSet]) -> TrialSet | None:
+    """The set of the encoding `reference` that was trained as `one`; None where there is none."""
+    for other in sets:
+        if (other.encoding, other.training, other.learning_rate) == (reference, one.training, one.learning_rate):
+            return other
+    return None
+
+
+def check_reference(reference: str, what: str, names: Sequence[str]) -> None:
+    """UsageError, with those there are, where `reference` is none of `names`. `what` they are: "encoding"."""
+    if reference in names:
+        return
+    distinct = list(dict.fromkeys(names))
+    meant = suggestion(reference, distinct)
+    there = "" if meant.startswith("; accepted") else f"; there are {', '.join(distinct)}"
+    raise UsageError(f'--reference: no trial that succeeded has the {what} "{reference}"{meant}{there}')
+
+
+def training_of(specification: specification_pb2.TrialSpecification, with_network: bool = True) -> bytes:
+    """The same bytes for trials of one task, and network, that were trained alike."""
+    trained = specification_pb2.TrialSpecification(task=specification.task, training=specification.training)
+    if with_network:
+        trained.network.CopyFrom(specification.network)
+    # No model depends on how often something was written down.
+    trained.training.ClearField("report_every_steps")
+    trained.training.ClearField("checkpoint_every_steps")
+    return trained.SerializeToString(deterministic=True)
+
+
+def sets_of_trials(experiments: Sequence[PlottedExperiment]) -> list[TrialSet]:
+    sets: dict[tuple[object, ...], TrialSet] = {}
+    for experiment in experiments:
+        for trial in experiment.trials:
+            if trial.state != event_pb2.SUCCEEDED:
+                continue
+            specification = trial.specification
+            wanted = TrialSet(
+                experiment=experiment.name,
+                task=label(specification.task),
+                network=label(specification.network),
+                encoding=label(specification.encoding),
+                learning_rate=specification.learning_rate,
+                training=training_of(specification),
+                encoding_parameters=specification.encoding.SerializeToString(deterministic=True),
+            )
+            key = (wanted.labels, wanted.training, wanted.encoding_parameters)
+            sets.setdefault(key, wanted).trials.append(trial)
+    return list(sets.values())
+
+
+def subject_of(experiments: Sequence[PlottedExperiment]) -> Subject:
+    """FAILED_PRECONDITION where no trial has succeeded."""
+    accuracies: dict[str, float] = {}
+    for experiment in experiments:
+        score_of = final_score(experiment)
+        for trial in experiment.trials:
+            if (score := score_of(trial)) is not None:
+                accuracies[trial.name] = score
+    subject = Subject(experiments, sets_of_trials(experiments), accuracies)
+    if not subject.sets:
+        raise cannot(f"no trial of {subject.names} has succeeded yet: nothing to analyze")
+    return subject
+
+
+def cannot(message: str) -> LengthwiseError:
+    """What was measured does not suffice; `message` says what to do."""
+    return LengthwiseError(message, code=grpc.StatusCode.FAILED_PRECONDITION)

@@ -1,0 +1,436 @@
+"""What analyses found, as figures (Ito et al. 2024, relational reasoning on Latin squares, Figures 3 to 6 and 10)."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy
+
+from lengthwise.analyses import (
+    attention_similarity,
+    carries,
+    encoding_distance,
+    ground_truth,
+    human_comparison,
+    latin_square,
+    noise_curves,
+)
+from lengthwise.analyses.attention_similarity import AttentionMeasure
+from lengthwise.analyses.encoding_tables import find_fixed
+from lengthwise.analyses.measures import CONFIDENCE, sample_deviation
+from lengthwise.analyses.trial_sets import Subject, TrialSet, share_labels, subject_of
+from lengthwise.errors import UsageError
+from lengthwise.plots.attention import check_map_rows
+from lengthwise.plots.data import PlottedExperiment
+from lengthwise.plots.options import Options
+from lengthwise.plots.panels import accuracy_axis, add_sentence, check_panels, columns_for, precondition
+from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
+from lengthwise.plots.series_style import SeriesStyle, numbered_style
+from lengthwise.rendering import format_exact
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ACCURACY = "accuracy on what was not seen in training"
+# Bars of which the names have room.
+_MOST_BARS = 40
+_MOST_NAMES_ACROSS = 8
+# Points of a line over the places of digits.
+_MOST_GROUPS = 10
+
+
+def _task_title(subject: Subject, one: TrialSet) -> str:
+    trial = one.trials[0]
+    return subject.experiment_of(trial).catalogue.task_title(trial.specification.task)
+
+
+def names_of(subject: Subject, sets: Sequence[TrialSet]) -> list[str]:
+    """ "learn_0.2", with what else tells a set from the others of its task."""
+    with_experiment = share_labels(sets)
+    names = []
+    for one in sets:
+        others = [other for other in sets if other.task == one.task]
+        trial = one.trials[0]
+        name = subject.experiment_of(trial).catalogue.encoding_title(trial.specification.encoding)
+        if any(other.network != one.network for other in others):
+            name = f"{one.network}, {name}"
+        if any(
+            (other.network, other.encoding) == (one.network, one.encoding) and other.learning_rate != one.learning_rate
+            for other in others
+        ):
+            name = f"{name}, {format_exact(one.learning_rate)}"
+        names.append(f"{one.experiment}: {name}" if with_experiment else name)
+    return names
+
+
+def best_rates(subject: Subject, sets: Sequence[TrialSet]) -> list[TrialSet]:
+    """Of sets that differ in their learning rates alone the one with the highest mean accuracy; of equal ones the first."""
+    best: dict[tuple[str, ...], tuple[float, TrialSet]] = {}
+    for one in sets:
+        accuracies = [subject.accuracies[trial.name] for trial in one.trials if trial.name in subject.accuracies]
+        score = math.fsum(accuracies) / len(accuracies) if accuracies else -math.inf
+        key = (one.experiment, one.task, one.network, one.encoding)
+        if key not in best or score > best[key][0]:
+            best[key] = (score, one)
+    chosen = {one for _, one in best.values()}
+    return [one for one in sets if one in chosen]
+
+
+class _TaskPanels:
+    """One panel a task, in the order in which they come, with a series for each set that is best among learning rates."""
+
+    def __init__(self, subject: Subject, sets: Sequence[TrialSet]) -> None:
+        self._subject = subject
+        self._chose = best_rates(subject, list(dict.fromkeys(sets)))
+        self._chose_rates = len(self._chose) < len(dict.fromkeys(sets))
+        self._names = dict(zip(self._chose, names_of(subject, self._chose)))
+        # Series of one name have one style in all panels.
+        self._styles: dict[str, int] = {}
+        self._panels: dict[str, Panel] = {}
+
+    def shows(self, one: TrialSet) -> bool:
+        return one in self._names
+
+    def add(self, one: TrialSet, series: Series) -> None:
+        """`one` is a set that is shown."""
+        series.name = self._names[one]
+        series.style = numbered_style(self._styles.setdefault(series.name, len(self._styles)))
+        if one.task not in self._panels:
+            trial = one.trials[0]
+            guess = self._subject.experiment_of(trial).catalogue.random_accuracy(trial.specification.task)
+            references = [Reference(guess, f"random guess {100 * guess:.3g} %")] if guess else []
+            self._panels[one.task] = Panel(_task_title(self._subject, one), references=references)
+        self._panels[one.task].series.append(series)
+
+    def move_to(self, picture: Picture) -> None:
+        check_panels(len(self._panels))
+        picture.columns = columns_for(len(self._panels))
+        picture.panels = list(self._panels.values())
+        if self._chose_rates:
+            add_sentence(picture, f"Each encoding has the learning rate with the highest {_ACCURACY}.")
+
+
+def _widen_x(picture: Picture) -> None:
+    """Room at both ends, so that no point lies on the frame."""
+    points = [x for panel in picture.panels for series in panel.series for x in series.x]
+    if points and min(points) < max(points):
+        margin = 0.05 * (max(points) - min(points))
+        picture.x.range = (min(points) - margin, max(points) + margin)
+
+
+def noise(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """Accuracy by the noise's standard deviation, a line for each set: the mean over its models, with a band from the lowest
+    to the highest (Figures 5B and C).
+    """
+    subject = subject_of(experiments)
+    return noise_picture(subject, noise_curves.curves(subject))
+
+
+def noise_picture(subject: Subject, curves: Sequence[noise_curves.NoiseCurve]) -> Picture:
+    picture = Picture("noise", f"Accuracy under noise: {subject.names}")
+    picture.x = Axis("standard deviation of the noise on the embeddings of tokens")
+    picture.y = accuracy_axis("accuracy, mean over all lengths")
+    panels = _TaskPanels(subject, [curve.of for curve in curves])
+    most = 1
+    for curve in curves:
+        if panels.shows(curve.of):
+            values = list(curve.accuracies.values())
+            means = [float(numpy.mean(one)) for one in values]
+            panels.add(
+                curve.of,
+                Series(
+                    x=list(curve.accuracies), y=means, low=[min(one) for one in values], high=[max(one) for one in values]
+                ),
+            )
+            most = max(most, *map(len, values))
+    if most > 1:
+        picture.caption = f"Lines: the mean of up to {most} models."
+        picture.band_caption = "Bands: from the lowest to the highest."
+    panels.move_to(picture)
+    return picture
+
+
+def attention_similarities(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """A point for each model: its accuracy by the cosine of its attention maps to those of the reference (Figure 4B)."""
+    subject = subject_of(experiments)
+    comparison = attention_similarity.compare(subject, options.reference, AttentionMeasure.COSINE)
+    return similarity_picture(subject, comparison, options.reference)
+
+
+def similarity_picture(
+    subject: Subject, comparison: attention_similarity.AttentionComparison, reference: str
+) -> Picture:
+    """Without the reference's own models."""
+    picture = Picture("attention_similarity", f"Attention beside {reference}: {subject.names}")
+    picture.x = Axis(f"cosine of attention maps to those of {reference}")
+    picture.y = accuracy_axis(_ACCURACY)
+    rows = [row for row in comparison.rows if row.of.encoding != reference]
+    panels = _TaskPanels(subject, [row.of for row in rows])
+    for row in rows:
+        points = [(mean, subject.accuracies[trial.name]) for trial, mean in row.means if trial.name in subject.accuracies]
+        if points and panels.shows(row.of):
+            panels.add(row.of, Series(x=[x for x, _ in points], y=[y for _, y in points], kind="scatter"))
+    sequences = f"{comparison.sequences:,} sequence{'' if comparison.sequences == 1 else 's'}"
+    picture.caption = f"Points: models; the mean over those of {reference}, {sequences} and all layers."
+    panels.move_to(picture)
+    _widen_x(picture)
+    return picture
+
+
+def encoding_distances(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """A point for each model: its accuracy by the distance of its first table from the reference's (Figure 10C)."""
+    subject = subject_of(experiments)
+    distances = encoding_distance.measure(subject, find_fixed(subject, options.reference))
+    return distance_picture(subject, distances, options.reference)
+
+
+def distance_picture(subject: Subject, distances: encoding_distance.EncodingDistances, reference: str) -> Picture:
+    picture = Picture("encoding_distance", f"Learned tables beside {reference}: {subject.names}")
+    picture.x = Axis(f"orthogonal Procrustes distance of the first table to {reference}")
+    picture.y = accuracy_axis(_ACCURACY)
+    of_sets: dict[TrialSet, list[tuple[float, float]]] = {}
+    for model in distances.models:
+        points = of_sets.setdefault(model.of, [])
+        if model.trial.name in subject.accuracies:
+            points.append((model.blocks[0], subject.accuracies[model.trial.name]))
+    panels = _TaskPanels(subject, list(of_sets))
+    for one, points in of_sets.items():
+        if points and panels.shows(one):
+            panels.add(one, Series(x=[x for x, _ in points], y=[y for _, y in points], kind="scatter"))
+    picture.caption = "Points: models."
+    panels.move_to(picture)
+    _widen_x(picture)
+    return picture
+
+
+def attention_ground_truth(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """A row for each set: what the cell asked for would attend to by the task's rules, and what it attends to in each layer,
+    the mean over its models.
+    """
+    subject = subject_of(experiments)
+    return ground_truth_picture(subject, ground_truth.compare(subject))
+
+
+def ground_truth_picture(subject: Subject, rows: Sequence[ground_truth.GroundTruthAttention]) -> Picture:
+    check_map_rows(len(rows))
+    if any(len(row.layers) != len(rows[0].layers) for row in rows):
+        raise UsageError("the networks have different numbers of layers; choose one with --network")
+    picture = Picture("attention_ground_truth", f"Attention beside the ground truth: {subject.names}")
+    picture.x, picture.y = Axis("cell attended to"), Axis("cell asked for")
+    picture.columns = len(rows[0].layers) + 1
+    picture.map_label, picture.map_maximum = "attention", 0
+    several_tasks = len({row.of.task for row in rows}) > 1
+    for row, name in zip(rows, names_of(subject, [row.of for row in rows])):
+        titles = [f"ground truth (even: {100 * row.all.even:.1f} %)"]
+        titles += [f"layer {i + 1}: {100 * shares.mean():.1f} %" for i, shares in enumerate(row.all.by_layer)]
+        for title, values in zip(titles, [row.truth, *row.layers]):
+            picture.panels.append(Panel(title, map=HeatMap(values, tokens=row.cells, first_output=row.cells)))
+            picture.map_maximum = max(picture.map_maximum, float(values.max()))
+        picture.row_titles.append(f"{_task_title(subject, row.of)}: {name}" if several_tasks else name)
+    puzzles = rows[0].all.puzzles
+    models = " and the models" if any(row.models > 1 for row in rows) else ""
+    picture.caption = (
+        "Of the puzzles that ask for a cell, numbered row by row: what its token attends to, the mean over "
+        f"{puzzles:,} puzzle{'' if puzzles == 1 else 's'}{models}. Ground truth: the other cells of the rows and columns "
+        "that settle the answer. Per cent: attention that goes there; even: attending to all cells alike."
+    )
+    return picture
+
+
+def attention_matrix(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """How alike the attention maps of any two encodings are (Figure 3B)."""
+    subject = subject_of(experiments)
+    return matrix_picture(subject, attention_similarity.compare_all(subject, AttentionMeasure.COSINE))
+
+
+def matrix_picture(subject: Subject, matrix: attention_similarity.SimilarityMatrix) -> Picture:
+    names = names_of(subject, matrix.sets)
+
+    def label(axes: Axes) -> None:
+        axes.set_xticks([i + 0.5 for i in range(len(names))], names, rotation=90)
+        axes.set_yticks([i + 0.5 for i in range(len(names))], names)
+        axes.tick_params(length=0)
+        if len(names) <= 12:
+            middle = float(numpy.nanmax(matrix.values)) / 2
+            for i, j in numpy.ndindex(matrix.values.shape):
+                if not math.isnan(value := float(matrix.values[i, j])):
+                    color = "black" if value > middle else "white"
+                    axes.text(j + 0.5, i + 0.5, f"{value:.2f}", ha="center", va="center", color=color, fontsize=5.5)
+
+    picture = Picture("attention_matrix", f"Likeness of attention: {subject.names}")
+    picture.map_label = "cosine of attention maps"
+    picture.map_maximum = max(float(numpy.nanmax(matrix.values)), 0.01)
+    size = len(names)
+    picture.panels = [Panel(map=HeatMap(matrix.values, tokens=size, first_output=size), draw=label)]
+    picture.caption = (
+        f"Mean over pairs of models, {matrix.sequences:,} sequence{'' if matrix.sequences == 1 else 's'} and all layers; "
+        "on the diagonal over models of different seeds."
+    )
+    return picture
+
+
+def _bars(axis: Axis, names: Sequence[str], values: Sequence[float], deviations: Sequence[float | None]) -> Panel:
+    """A bar for each name, with a line of one standard deviation to both sides."""
+    if len(names) > _MOST_BARS:
+        raise UsageError(
+            f"a picture has room for {_MOST_BARS} bars, and these are {len(names)}; choose some with --encoding"
+        )
+    x = [float(i) for i in range(len(names))]
+    low = [value - (deviation or 0) for value, deviation in zip(values, deviations)]
+    high = [value + (deviation or 0) for value, deviation in zip(values, deviations)]
+
+    def label(axes: Axes) -> None:
+        axes.set_xticks(x, names, rotation=90 if len(names) > _MOST_NAMES_ACROSS else 30)
+        for tick in axes.get_xticklabels():
+            tick.set_horizontalalignment("center" if len(names) > _MOST_NAMES_ACROSS else "right")
+            tick.set_rotation_mode("anchor" if len(names) <= _MOST_NAMES_ACROSS else "default")
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.tick_params(axis="x", length=0)
+        for at, value, deviation in zip(x, values, deviations):
+            if deviation is not None:
+                axes.errorbar([at], [value], [deviation], fmt="none", color="black", linewidth=0.8, capsize=2)
+
+    return Panel(series=[Series(x=x, y=list(values), low=low, high=high, kind="bars")], draw=label)
+
+
+def noise_average(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """Accuracy under noise, averaged over its standard deviations, a bar for each encoding (Figures 5D and E)."""
+    subject = subject_of(experiments)
+    curves = noise_curves.curves(subject)
+    shown = best_rates(subject, [curve.of for curve in curves])
+    curves = [curve for curve in curves if curve.of in shown and curve.averages()]
+    if not curves:
+        raise UsageError("the noise has no standard deviation above 0; set evaluation.embedding_noise to some")
+    picture = Picture("noise_average", f"Average accuracy under noise: {subject.names}")
+    picture.y = accuracy_axis("accuracy, mean over noise")
+    for task in dict.fromkeys(curve.of.task for curve in curves):
+        of_task = [curve for curve in curves if curve.of.task == task]
+        averages = [curve.averages() for curve in of_task]
+        panel = _bars(
+            picture.y,
+            names_of(subject, [curve.of for curve in of_task]),
+            [float(numpy.mean(one)) for one in averages],
+            [sample_deviation(one) for one in averages],
+        )
+        panel.title = _task_title(subject, of_task[0].of)
+        picture.panels.append(panel)
+    check_panels(len(picture.panels))
+    picture.columns = columns_for(len(picture.panels))
+    deviations = sorted({one for curve in curves for one in curve.accuracies if one > 0})
+    picture.caption = (
+        f"Mean over the standard deviations {', '.join(map(format_exact, deviations))} of the noise and up to "
+        f"{max(len(curve.averages()) for curve in curves)} models; lines: one standard deviation of the models."
+    )
+    return picture
+
+
+def human_scores(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """How alike models and people are puzzle by puzzle: cosine, rank correlation and their mean (Figures 6A to C, E to G).
+    """
+    people = latin_square.read_human_accuracies(options.people)
+    subject = subject_of(experiments)
+    return human_scores_picture(subject, human_comparison.compare(subject, people))
+
+
+def human_scores_picture(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
+    shown = best_rates(subject, [row.of for row in rows])
+    rows = [row for row in rows if row.of in shown and row.puzzles]
+    names = names_of(subject, [row.of for row in rows])
+    picture = Picture("human_scores", f"Models beside people: {subject.names}", columns=3)
+    scores: list[tuple[str, Callable[[human_comparison.HumanComparison], float | None]]] = [
+        ("cosine", lambda row: row.cosine),
+        ("Spearman's rank correlation", lambda row: row.ranks.coefficient if row.ranks else None),
+        ("composite", lambda row: row.composite),
+    ]
+    for title, score in scores:
+        found = [score(row) for row in rows]
+        panel = _bars(picture.y, names, [math.nan if one is None else one for one in found], [None] * len(rows))
+        panel.title = title
+        picture.panels.append(panel)
+    puzzles = max(len(row.puzzles) for row in rows)
+    picture.caption = (
+        f"Mean accuracies of models and of people on {puzzles:,} puzzles. composite: the mean of cosine and rank "
+        "correlation."
+    )
+    return picture
+
+
+def human_scatter(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """A point for each puzzle: the models' accuracy by people's, a panel for each encoding (Figure 6D)."""
+    people = latin_square.read_human_accuracies(options.people)
+    subject = subject_of(experiments)
+    return human_scatter_picture(subject, human_comparison.compare(subject, people))
+
+
+def human_scatter_picture(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
+    shown = best_rates(subject, [row.of for row in rows])
+    rows = [row for row in rows if row.of in shown and row.puzzles]
+    check_panels(len(rows), "one an encoding", "choose some with --encoding")
+    picture = Picture("human_scatter", f"Models beside people, puzzle by puzzle: {subject.names}")
+    picture.x, picture.y = accuracy_axis("people's accuracy"), accuracy_axis("models' accuracy")
+    picture.columns = columns_for(len(rows))
+    for row, name in zip(rows, names_of(subject, [row.of for row in rows])):
+        ranks = row.ranks
+        title = name if ranks is None else f"{name}: ρ = {ranks.coefficient:.2f}"
+        picture.panels.append(
+            Panel(title, [Series("", row.human_accuracies, row.model_accuracies, kind="scatter")])
+        )
+    most = max(row.models for row in rows)
+    picture.caption = (
+        f"Points: puzzles, the mean over up to {most} model{'' if most == 1 else 's'}. ρ: Spearman's rank correlation."
+    )
+    return picture
+
+
+def error_carries(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """Of the least significant wrong digits those with a carry into them, by their place, beside how often random operands
+    have one (Zhou et al. 2024, Figure 9).
+    """
+    subject = subject_of(experiments)
+    return carries_picture(subject, carries.measure(subject, options.length))
+
+
+def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Picture:
+    digits = rows[0].digits
+    picture = Picture("error_carries", f"Errors with a carry, sums of {digits} digits: {subject.names}")
+    picture.x = Axis("place of the digit, 0 for the least significant", ticks="counts", range=(0, digits + 0.5))
+    picture.y = accuracy_axis("errors with a carry into the digit")
+    panels = _TaskPanels(subject, [row.of for row in rows])
+    base_rates: dict[str, Series] = {}
+    totals = []
+    for row in rows:
+        groups = [group for group in row.groups(_MOST_GROUPS) if group.errors > 0]
+        if not groups or not panels.shows(row.of):
+            continue
+        intervals = [carries.share_interval(group.with_carry, group.errors) for group in groups]
+        series = Series(
+            x=[group.place for group in groups],
+            y=[group.with_carry / group.errors for group in groups],
+            low=[low for low, _ in intervals],
+            high=[high for _, high in intervals],
+        )
+        panels.add(row.of, series)
+        every = row.groups(_MOST_GROUPS)
+        base_rates.setdefault(
+            row.of.task,
+            Series(
+                "random operands",
+                [group.place for group in every],
+                [group.base_rate for group in every],
+                style=SeriesStyle(6, 6, 1),
+                faint=True,
+            ),
+        )
+        if row.share is not None and row.expected is not None:
+            totals.append(f"{series.name} {100 * row.share:.0f} % (by chance {100 * row.expected:.0f} %)")
+    if not base_rates:
+        raise precondition(f"no digit of any answer at {digits} digits is wrong where a carry may come in")
+    panels.move_to(picture)
+    for panel, base_rate in zip(picture.panels, base_rates.values()):
+        panel.references = []
+        panel.series.append(base_rate)
+    add_sentence(picture, "All seeds together, neighbouring places joined; the least significant wrong digit counts.")
+    add_sentence(picture, f"Errors with a carry: {', '.join(totals)}.")
+    picture.band_caption = f"Bands: {100 * CONFIDENCE:.0f} % intervals."
+    return picture
