@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/bulk_files.h"
+#include "platform/status_macros.h"
 #include "server/coordination/coordinator_impl.h"
 #include "server/storage/artifact_usage.h"
 #include "server/storage/backup.h"
@@ -59,17 +60,14 @@ absl::StatusOr<v1::Storage> CoordinatorImpl::GetStorage() {
   v1::Storage storage;
   storage.set_data_dir(options_.data_dir);
   storage.set_database_bytes(storage_->SizeBytes());
-  const absl::StatusOr<ArtifactUsage> artifacts =
-      MeasureArtifacts(absl::StrCat(options_.data_dir, "/", kArtifactsDirectory));
-  if (!artifacts.ok()) return artifacts.status();
-  storage.set_artifact_bytes(artifacts->bytes);
-  storage.set_artifacts(artifacts->artifacts);
-  const absl::StatusOr<int64_t> free = platform::FreeBytes(options_.data_dir);
-  if (!free.ok()) return free.status();
-  storage.set_free_bytes(*free);
-  const auto backups = ListBackups(options_.data_dir);
-  if (!backups.ok()) return backups.status();
-  for (const BackupDescription& backup : *backups) {
+  ASSIGN_OR_RETURN(const ArtifactUsage artifacts,
+                   MeasureArtifacts(absl::StrCat(options_.data_dir, "/", kArtifactsDirectory)));
+  storage.set_artifact_bytes(artifacts.bytes);
+  storage.set_artifacts(artifacts.artifacts);
+  ASSIGN_OR_RETURN(const int64_t free, platform::FreeBytes(options_.data_dir));
+  storage.set_free_bytes(free);
+  ASSIGN_OR_RETURN(const auto backups, ListBackups(options_.data_dir));
+  for (const BackupDescription& backup : backups) {
     v1::Backup& described = *storage.add_backups();
     described.set_name(backup.name);
     *described.mutable_create_time() = google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/coordination/coordinator_impl.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -33,16 +34,14 @@ absl::StatusOr<TrialPath> CoordinatorImpl::CheckLease(absl::string_view name,
     return absl::PermissionDeniedError(
         absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
   }
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
-  const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, name);
-  if (!trial.ok()) return trial.status();
-  if (trial->token != token || trial->state != v1::RUNNING) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("lease ", token, " is not the newest of ", name, ", which is ",
-                     v1::TrialState_Name(trial->state), ": ", trial->reason));
+  ASSIGN_OR_RETURN(const auto reader, storage_->Read());
+  ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, name));
+  if (trial.token != token || trial.state != v1::RUNNING) {
+    return absl::PermissionDeniedError(absl::StrCat("lease ", token, " is not the newest of ", name,
+                                                    ", which is ", v1::TrialState_Name(trial.state),
+                                                    ": ", trial.reason));
   }
-  return TrialPath{.experiment = trial->experiment_id, .trial = trial->id};
+  return TrialPath{.experiment = trial.experiment_id, .trial = trial.id};
 }
 
 class CoordinatorImpl::CheckedArtifactWriter : public ArtifactWriter {
@@ -58,9 +57,9 @@ class CoordinatorImpl::CheckedArtifactWriter : public ArtifactWriter {
 
   absl::Status Finish() override {
     // The lease may have ended during the upload.
-    const absl::StatusOr<TrialPath> path = coordinator_.CheckLease(
-        header_.trial(), header_.lease_id(), header_.fencing_token(), caller_);
-    if (!path.ok()) return path.status();
+    ASSIGN_OR_RETURN(const TrialPath path,
+                     coordinator_.CheckLease(header_.trial(), header_.lease_id(),
+                                             header_.fencing_token(), caller_));
     return ForWorker(writer_->Finish());
   }
 
@@ -82,11 +81,10 @@ absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> CoordinatorImpl::Wr
                                                      ", this server accepts up to ",
                                                      options_.max_artifact_bytes));
   }
-  const absl::StatusOr<TrialPath> path =
-      CheckLease(header.trial(), header.lease_id(), header.fencing_token(), caller);
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(const TrialPath path,
+                   CheckLease(header.trial(), header.lease_id(), header.fencing_token(), caller));
   auto writer = artifacts_->Write(
-      {.experiment = path->experiment, .trial = path->trial, .sha256 = header.sha256()},
+      {.experiment = path.experiment, .trial = path.trial, .sha256 = header.sha256()},
       header.size_bytes(), header.step());
   if (!writer.ok()) return ForWorker(writer.status());
   return std::make_unique<CheckedArtifactWriter>(*this, header, std::move(caller),
@@ -96,11 +94,10 @@ absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> CoordinatorImpl::Wr
 absl::Status CoordinatorImpl::ReadArtifact(const v1::DownloadArtifactRequest& request,
                                            absl::string_view caller,
                                            const std::function<bool(absl::string_view)>& take) {
-  const absl::StatusOr<TrialPath> path =
-      CheckLease(request.trial(), request.lease_id(), request.fencing_token(), caller);
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(const TrialPath path, CheckLease(request.trial(), request.lease_id(),
+                                                    request.fencing_token(), caller));
   const ArtifactId id = {
-      .experiment = path->experiment, .trial = path->trial, .sha256 = request.sha256()};
+      .experiment = path.experiment, .trial = path.trial, .sha256 = request.sha256()};
   if (absl::Status status = artifacts_->Verify(id); !status.ok()) return ForWorker(status);
   return ForWorker(artifacts_->Read(id, take));
 }
@@ -109,10 +106,9 @@ absl::Status CoordinatorImpl::ReadModel(
     absl::string_view trial_name, const std::function<bool(v1::DownloadModelResponse)>& take) {
   std::string missing;
   while (true) {
-    const absl::StatusOr<NewestModel> model = FindNewestModel(trial_name);
-    if (!model.ok()) return model.status();
-    const v1::Checkpoint& checkpoint = model->checkpoint;
-    absl::Status status = artifacts_->Verify(model->artifact, checkpoint.size_bytes());
+    ASSIGN_OR_RETURN(const NewestModel model, FindNewestModel(trial_name));
+    const v1::Checkpoint& checkpoint = model.checkpoint;
+    absl::Status status = artifacts_->Verify(model.artifact, checkpoint.size_bytes());
     if (absl::IsNotFound(status)) {
       // A newer one may have taken its place since it was looked up.
       if (missing != checkpoint.sha256()) {
@@ -125,9 +121,9 @@ absl::Status CoordinatorImpl::ReadModel(
     if (!status.ok()) return ForWorker(status);
     v1::DownloadModelResponse first;
     *first.mutable_checkpoint() = checkpoint;
-    first.set_step(model->step);
+    first.set_step(model.step);
     if (!take(std::move(first))) return absl::OkStatus();
-    status = artifacts_->Read(model->artifact, [&](absl::string_view chunk) {
+    status = artifacts_->Read(model.artifact, [&](absl::string_view chunk) {
       v1::DownloadModelResponse part;
       part.set_data(std::string(chunk));
       return take(std::move(part));
@@ -143,29 +139,25 @@ absl::Status CoordinatorImpl::ReadModel(
 
 absl::StatusOr<CoordinatorImpl::NewestModel> CoordinatorImpl::FindNewestModel(
     absl::string_view trial_name) {
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
-  const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, trial_name);
-  if (!trial.ok()) return trial.status();
-  if (trial->checkpoint_step > 0) {
-    const auto events = (*reader)->NewestEvents(trial->key, v1::Event::kCheckpoint, 4);
-    if (!events.ok()) return events.status();
-    for (const EventRecord& event : *events) {
-      if (event.step != trial->checkpoint_step) continue;
+  ASSIGN_OR_RETURN(const auto reader, storage_->Read());
+  ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, trial_name));
+  if (trial.checkpoint_step > 0) {
+    ASSIGN_OR_RETURN(const auto events, reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 4));
+    for (const EventRecord& event : events) {
+      if (event.step != trial.checkpoint_step) continue;
       NewestModel model;
-      absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(event, (*reader)->name());
-      if (!checkpoint.ok()) return checkpoint.status();
-      model.checkpoint = *std::move(checkpoint);
+      ASSIGN_OR_RETURN(v1::Checkpoint checkpoint, ToCheckpoint(event, reader->name()));
+      model.checkpoint = std::move(checkpoint);
       model.step = event.step;
-      model.artifact = {.experiment = trial->experiment_id,
-                        .trial = trial->id,
+      model.artifact = {.experiment = trial.experiment_id,
+                        .trial = trial.id,
                         .sha256 = model.checkpoint.sha256()};
       return model;
     }
   }
-  const bool may_come = trial->state == v1::QUEUED || trial->state == v1::RUNNING;
+  const bool may_come = trial.state == v1::QUEUED || trial.state == v1::RUNNING;
   return absl::NotFoundError(
-      absl::StrCat(trial_name, " has no stored model: it is ", v1::TrialState_Name(trial->state),
+      absl::StrCat(trial_name, " has no stored model: it is ", v1::TrialState_Name(trial.state),
                    may_come ? " and has stored no checkpoint yet"
                             : " and stored none, or its specification keeps nothing (`keep`)"));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "monitoring/histogram.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 #include "server/coordination/decision_counts.h"
 #include "server/coordination/retention.h"
 #include "server/storage/backup.h"
@@ -59,8 +60,7 @@ absl::Status NotStored(const absl::Status& cause) {
 absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Options& options,
                                                                        Dependencies dependencies) {
   if (!options.restore_from.empty()) {
-    absl::Status status = RestoreBackup(options.restore_from, options.data_dir);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(RestoreBackup(options.restore_from, options.data_dir));
   }
   if (absl::Status status = platform::CreateDirectories(options.data_dir); !status.ok()) {
     return absl::FailedPreconditionError(status.message());
@@ -78,23 +78,20 @@ absl::StatusOr<std::unique_ptr<CoordinatorImpl>> CoordinatorImpl::Open(const Opt
   SqliteOptions sqlite_options;
   sqlite_options.max_bytes = dependencies.max_database_bytes;
   if (dependencies.on_failed_sync) sqlite_options.on_failed_sync = dependencies.on_failed_sync;
-  auto storage = OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options);
-  if (!storage.ok()) return storage.status();
-  if (absl::Status status = DeleteUnfinishedBackups(options.data_dir); !status.ok()) return status;
-  auto artifacts = ArtifactStore::Open(options.data_dir + "/artifacts");
-  if (!artifacts.ok()) return artifacts.status();
+  ASSIGN_OR_RETURN(auto storage,
+                   OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options));
+  RETURN_IF_ERROR(DeleteUnfinishedBackups(options.data_dir));
+  ASSIGN_OR_RETURN(auto artifacts, ArtifactStore::Open(options.data_dir + "/artifacts"));
   std::unique_ptr<CoordinatorImpl> coordinator(
-      new CoordinatorImpl(options, std::move(dependencies), *std::move(lock), *std::move(storage),
-                          *std::move(artifacts)));
+      new CoordinatorImpl(options, std::move(dependencies), *std::move(lock), std::move(storage),
+                          std::move(artifacts)));
   {
     platform::MutexLock engine_lock(coordinator->engine_mutex_);
-    if (absl::Status status = coordinator->engine_.Rebuild(); !status.ok()) return status;
+    RETURN_IF_ERROR(coordinator->engine_.Rebuild());
   }
   {
-    const auto reader = coordinator->storage_->Read();
-    if (!reader.ok()) return reader.status();
-    absl::Status status = DeleteLeftArtifacts(**reader, *coordinator->artifacts_);
-    if (!status.ok()) return status;
+    ASSIGN_OR_RETURN(const auto reader, coordinator->storage_->Read());
+    RETURN_IF_ERROR(DeleteLeftArtifacts(*reader, *coordinator->artifacts_));
   }
   platform::MutexLock stop_lock(coordinator->stop_mutex_);
   coordinator->thread_ = std::thread([raw = coordinator.get()] { raw->Run(); });

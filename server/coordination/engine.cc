@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 #include "server/coordination/decision_counts.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -63,12 +64,10 @@ absl::Status Engine::Rebuild() {
   effects_ = Effects();
   misdated_.clear();
   LENGTHWISE_FAILPOINT_OR_RETURN("engine.rebuild.before");
-  absl::StatusOr<std::unique_ptr<StorageReader>> opened = storage_.Read();
-  if (!opened.ok()) return opened.status();
-  StorageReader& reader = **opened;
-  const absl::StatusOr<int64_t> next_token = reader.NextToken();
-  if (!next_token.ok()) return next_token.status();
-  auto scheduler = std::make_unique<Scheduler>(options_.scheduler, *next_token);
+  ASSIGN_OR_RETURN(std::unique_ptr<StorageReader> opened, storage_.Read());
+  StorageReader& reader = *opened;
+  ASSIGN_OR_RETURN(const int64_t next_token, reader.NextToken());
+  auto scheduler = std::make_unique<Scheduler>(options_.scheduler, next_token);
 
   struct Held {
     std::string worker;
@@ -108,23 +107,20 @@ absl::Status Engine::Rebuild() {
       });
   if (!status.ok()) return status;
   for (const TrialRecord& trial : running) {
-    const absl::StatusOr<std::optional<PackRecord>> pack = reader.FindPack(trial.pack);
-    if (!pack.ok()) return pack.status();
-    if (!pack->has_value()) continue;
-    const auto specification = ToTrialSpecification(trial, **pack, reader.name());
+    ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, reader.FindPack(trial.pack));
+    if (!pack.has_value()) continue;
+    const auto specification = ToTrialSpecification(trial, *pack, reader.name());
     // Shown less, and nothing else: the others start. Its next lease finds it out.
     if (!specification.ok()) continue;
-    effects_.running.push_back(StartOf(trial, **pack, *specification));
+    effects_.running.push_back(StartOf(trial, *pack, *specification));
   }
-  const absl::StatusOr<std::vector<LeaseRecord>> leases = reader.ListLeases();
-  if (!leases.ok()) return leases.status();
-  for (const LeaseRecord& lease : *leases) {
-    absl::StatusOr<std::vector<int64_t>> cancelled = reader.ListCancelledTrials(lease.token);
-    if (!cancelled.ok()) return cancelled.status();
-    if (cancelled->empty() && !held.contains(lease.token)) continue;
+  ASSIGN_OR_RETURN(const std::vector<LeaseRecord> leases, reader.ListLeases());
+  for (const LeaseRecord& lease : leases) {
+    ASSIGN_OR_RETURN(std::vector<int64_t> cancelled, reader.ListCancelledTrials(lease.token));
+    if (cancelled.empty() && !held.contains(lease.token)) continue;
     held[lease.token].worker = lease.worker;
     held[lease.token].size = lease.size;
-    held[lease.token].cancelled = *std::move(cancelled);
+    held[lease.token].cancelled = std::move(cancelled);
   }
   for (auto& [token, lease] : held) {
     scheduler->RestoreLease(token, lease.worker, lease.size, lease.running, lease.traits,
@@ -168,12 +164,11 @@ absl::Status Engine::Tick() {
 }
 
 absl::StatusOr<TrialRecord> Engine::GetTrial(int64_t key) {
-  absl::StatusOr<std::optional<TrialRecord>> found = writer_.FindTrial(key);
-  if (!found.ok()) return found.status();
-  if (!found->has_value()) {
+  ASSIGN_OR_RETURN(std::optional<TrialRecord> found, writer_.FindTrial(key));
+  if (!found.has_value()) {
     return absl::InternalError(absl::StrCat("trial number ", key, " is not in the store"));
   }
-  return **std::move(found);
+  return *std::move(found);
 }
 
 absl::Status Engine::Append(const TrialRecord& trial, v1::Event event) {
@@ -193,25 +188,22 @@ absl::Status Engine::Record(const Decisions& decisions, int64_t step, const v1::
   for (const LeaseChange& change : decisions.leases) {
     CountLeaseChange(change, effects_.decided);
     if (change.granted) effects_.granted.push_back(change.size);
-    absl::Status status = change.granted ? writer_.InsertLease({.token = change.token,
-                                                                .worker = change.worker,
-                                                                .grant_time = clock_.wall(),
-                                                                .size = change.size})
-                                         : writer_.DeleteLease(change.token);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(change.granted ? writer_.InsertLease({.token = change.token,
+                                                          .worker = change.worker,
+                                                          .grant_time = clock_.wall(),
+                                                          .size = change.size})
+                                   : writer_.DeleteLease(change.token));
   }
   for (const TrialChange& change : decisions.trials) {
-    absl::Status status = RecordChange(change, step, outcome);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(RecordChange(change, step, outcome));
   }
   return absl::OkStatus();
 }
 
 absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
                                   const v1::Outcome* outcome) {
-  absl::StatusOr<TrialRecord> found = GetTrial(change.trial);
-  if (!found.ok()) return found.status();
-  TrialRecord& trial = *found;
+  ASSIGN_OR_RETURN(TrialRecord found, GetTrial(change.trial));
+  TrialRecord& trial = found;
   const v1::TrialState previous = trial.state;
   CountTrialChange(change, trial, outcome, effects_.decided);
   trial.state = change.to;
@@ -227,11 +219,9 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
     if (trial.attempt > 1) {
       // What earlier attempts measured behind the checkpoint comes again. By position and not by
       // step: the final evaluation stands at the last step, behind the checkpoint of that step.
-      const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(trial);
-      if (!checkpoint.ok()) return checkpoint.status();
+      ASSIGN_OR_RETURN(const EventRecord checkpoint, CheckpointEvent(trial));
       LENGTHWISE_FAILPOINT("engine.events.replace");
-      absl::Status status = writer_.DeleteWorkerEvents(trial.key, checkpoint->position);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(writer_.DeleteWorkerEvents(trial.key, checkpoint.position));
     }
   }
   if (ended) LENGTHWISE_FAILPOINT("engine.trial.end");
@@ -241,9 +231,9 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   }
   const int64_t checkpoint_step = trial.checkpoint_step;
   if (ended) {
-    if (absl::Status status = Retain(trial); !status.ok()) return status;
+    RETURN_IF_ERROR(Retain(trial));
   }
-  if (absl::Status status = writer_.UpdateTrial(trial, previous); !status.ok()) return status;
+  RETURN_IF_ERROR(writer_.UpdateTrial(trial, previous));
   effects_.trials[trial.experiment_id].insert(trial.key);
   if (previous == v1::RUNNING) {
     effects_.running.push_back({.name = TrialName(trial.experiment_id, trial.id)});

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/event_checks.h"
 #include "server/coordination/messages.h"
@@ -32,37 +33,35 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(const v1::StreamEve
                   absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
   }
 
-  absl::StatusOr<std::optional<TrialRecord>> found =
-      writer_.FindTrial(path->experiment, path->trial);
-  if (!found.ok()) return found.status();
-  if (!found->has_value()) {
+  ASSIGN_OR_RETURN(std::optional<TrialRecord> found,
+                   writer_.FindTrial(path->experiment, path->trial));
+  if (!found.has_value()) {
     return refuse(v1::StreamEventsResponse::STALE_LEASE, "there is no such trial");
   }
-  TrialRecord& trial = **found;
+  TrialRecord& trial = *found;
   if (trial.token != token || trial.attempt != first.attempt()) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,
         absl::StrCat("the trial's newest is attempt ", trial.attempt, " with lease ", trial.token));
   }
-  const absl::StatusOr<int64_t> last = writer_.LastSequence(trial.key, trial.attempt);
-  if (!last.ok()) return last.status();
-  response.set_acknowledged_sequence(*last);
+  ASSIGN_OR_RETURN(const int64_t last, writer_.LastSequence(trial.key, trial.attempt));
+  response.set_acknowledged_sequence(last);
   const int64_t end = first.sequence() + request.events_size() - 1;
-  if (end <= *last) return response;  // all known
+  if (end <= last) return response;  // all known
   if (trial.state != v1::RUNNING) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,
         absl::StrCat("the trial is ", v1::TrialState_Name(trial.state), ": ", trial.reason));
   }
-  if (first.sequence() > *last + 1) {
+  if (first.sequence() > last + 1) {
     return refuse(v1::StreamEventsResponse::SEQUENCE_GAP,
-                  absl::StrCat("expected ", *last + 1, ", got ", first.sequence()));
+                  absl::StrCat("expected ", last + 1, ", got ", first.sequence()));
   }
-  if (std::string problem = ModelProblem(trial, request, *last); !problem.empty()) {
+  if (std::string problem = ModelProblem(trial, request, last); !problem.empty()) {
     return refuse(v1::StreamEventsResponse::INVALID, problem);
   }
   for (const v1::Event& event : request.events()) {
-    if (!event.has_checkpoint() || event.sequence() <= *last) continue;
+    if (!event.has_checkpoint() || event.sequence() <= last) continue;
     // The upload gave the file its name when all its bytes were there and had their checksum.
     const absl::Status stored =
         artifacts_.VerifyQuickly({.experiment = path->experiment,
@@ -79,10 +78,9 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(const v1::StreamEve
           absl::StrCat("the server's disk fails: ", stored.message(), "; try again"));
     }
   }
-  const absl::StatusOr<std::string> problem = LogProblem(trial, request, *last);
-  if (!problem.ok()) return problem.status();
-  if (!problem->empty()) return refuse(v1::StreamEventsResponse::INVALID, *problem);
-  if (absl::Status status = StoreNewEvents(trial, request, *last); !status.ok()) return status;
+  ASSIGN_OR_RETURN(const std::string problem, LogProblem(trial, request, last));
+  if (!problem.empty()) return refuse(v1::StreamEventsResponse::INVALID, problem);
+  RETURN_IF_ERROR(StoreNewEvents(trial, request, last));
   response.set_acknowledged_sequence(end);
   return response;
 }
@@ -115,23 +113,21 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
     LENGTHWISE_FAILPOINT("engine.event.append");
-    if (absl::Status status = Append(trial, event); !status.ok()) return status;
+    RETURN_IF_ERROR(Append(trial, event));
     effects_.points += event.training_points().steps_size();
     if (event.has_length_accuracies()) {
       effects_.evaluations.emplace_back(event.trial(), event.length_accuracies());
     }
     if (event.has_checkpoint()) {
-      absl::Status status = StoreCheckpoint(trial, event.step());
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(StoreCheckpoint(trial, event.step()));
     }
     if (event.has_outcome()) {
       const v1::Outcome& outcome = event.outcome();
       LENGTHWISE_FAILPOINT("engine.outcome.store");
-      const absl::StatusOr<Decisions> decisions = scheduler_->Finish(
-          trial.key, trial.token, outcome.kind(), event.step(), outcome.reason(), Now());
-      if (!decisions.ok()) return decisions.status();
-      absl::Status status = Record(*decisions, event.step(), &outcome);
-      if (!status.ok()) return status;
+      ASSIGN_OR_RETURN(const Decisions decisions,
+                       scheduler_->Finish(trial.key, trial.token, outcome.kind(), event.step(),
+                                          outcome.reason(), Now()));
+      RETURN_IF_ERROR(Record(decisions, event.step(), &outcome));
     }
   }
   return absl::OkStatus();
@@ -140,14 +136,14 @@ absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRe
 absl::Status Engine::StoreCheckpoint(TrialRecord& trial, int64_t step) {
   LENGTHWISE_FAILPOINT("engine.checkpoint.store");
   trial.checkpoint_step = step;
-  if (absl::Status status = writer_.UpdateTrial(trial, trial.state); !status.ok()) return status;
+  RETURN_IF_ERROR(writer_.UpdateTrial(trial, trial.state));
   scheduler_->SetCheckpoint(trial.key, step);
-  const auto checkpoints = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 3);
-  if (!checkpoints.ok()) return checkpoints.status();
-  if (checkpoints->size() < 3) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto checkpoints,
+                   writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 3));
+  if (checkpoints.size() < 3) return absl::OkStatus();
   // Two stay. Only this one is deleted, not all others: the next may be uploaded already.
   std::vector<std::string> sha256s;
-  for (const EventRecord& record : *checkpoints) {
+  for (const EventRecord& record : checkpoints) {
     const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, writer_.name());
     // Which file a damaged event meant nobody knows: it stays until the trial has ended.
     if (!checkpoint.ok()) return absl::OkStatus();

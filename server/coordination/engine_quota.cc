@@ -1,5 +1,6 @@
 // How many trials an owner may have that have not ended.
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/coordination/engine.h"
 #include "server/services/status.h"
 
@@ -17,14 +18,13 @@ absl::Status Engine::CheckQuota(const std::string& owner, int64_t added) {
   if (limit <= 0 || scheduler_->queued() + scheduler_->running() + added <= limit) {
     return absl::OkStatus();
   }
-  const absl::StatusOr<int64_t> unended = writer_.CountUnendedTrials(owner);
-  if (!unended.ok()) return unended.status();
-  if (*unended + added <= limit) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t unended, writer_.CountUnendedTrials(owner));
+  if (unended + added <= limit) return absl::OkStatus();
   return ExhaustedFor(
       kTryAgain,
       absl::StrCat(
-          owner, " has ", *unended,
-          *unended == 1 ? " trial that has not ended, and " : " trials that have not ended, and ",
+          owner, " has ", unended,
+          unended == 1 ? " trial that has not ended, and " : " trials that have not ended, and ",
           added, " more would pass the limit of ", limit,
           "; submit fewer, wait, cancel some, or have the server's --max_unended_trials "
           "raised"));

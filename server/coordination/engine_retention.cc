@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/log_limits.h"
 #include "server/coordination/retention.h"
@@ -10,9 +11,8 @@ namespace lengthwise::server {
 
 absl::Status Engine::Retain(TrialRecord& trial) {
   if (trial.checkpoint_step == 0) return absl::OkStatus();
-  const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial.pack);
-  if (!pack.ok()) return pack.status();
-  if (CheckpointsThatStay(pack->value_or(PackRecord()), trial.state) == 0) {
+  ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, writer_.FindPack(trial.pack));
+  if (CheckpointsThatStay(pack.value_or(PackRecord()), trial.state) == 0) {
     trial.checkpoint_step = 0;
   }
   // What was uploaded beside them goes, too. Which they are is looked up when it is done: a backup
@@ -32,12 +32,11 @@ absl::StatusOr<std::string> Engine::LogProblem(const TrialRecord& trial,
         return event.has_log_line() && event.sequence() > last_sequence;
       });
   if (added == 0) return "";
-  const absl::StatusOr<int64_t> stored =
-      writer_.CountWorkerEvents(trial.key, trial.attempt, v1::Event::kLogLine);
-  if (!stored.ok()) return stored.status();
-  if (*stored + added <= kMaxLogLines) return "";
+  ASSIGN_OR_RETURN(const int64_t stored,
+                   writer_.CountWorkerEvents(trial.key, trial.attempt, v1::Event::kLogLine));
+  if (stored + added <= kMaxLogLines) return "";
   return absl::StrCat("an attempt may send ", kMaxLogLines, " log lines; this one sent ",
-                      *stored + added);
+                      stored + added);
 }
 
 }  // namespace lengthwise::server

@@ -2,6 +2,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -16,21 +17,19 @@ absl::StatusOr<std::vector<int64_t>> Engine::FindEnded(const v1::RetryTrialsRequ
     for (const int state : request.states()) states.push_back(static_cast<v1::TrialState>(state));
     return writer_.ListTrialsInStates(experiment.key, states);
   }
-  const absl::StatusOr<std::optional<TrialRecord>> trial =
-      writer_.FindTrial(experiment.id, trial_id);
-  if (!trial.ok()) return trial.status();
-  if (!trial->has_value()) {
+  ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial,
+                   writer_.FindTrial(experiment.id, trial_id));
+  if (!trial.has_value()) {
     return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
   }
   std::vector<int64_t> found;
-  if (absl::c_linear_search(request.states(), (*trial)->state)) found.push_back((*trial)->key);
+  if (absl::c_linear_search(request.states(), trial->state)) found.push_back(trial->key);
   return found;
 }
 
 absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Engine::RetryTrials(
     const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts) {
-  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(request.name());
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(request.name()));
   for (const int state : request.states()) {
     if (state == v1::FAILED || state == v1::CANCELLED) continue;
     return absl::InvalidArgumentError(
@@ -40,38 +39,33 @@ absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Engine::RetryTrials(
     return absl::InvalidArgumentError("states: is empty, accepted are FAILED and CANCELLED");
   }
   absl::StatusOr<std::optional<ExperimentRecord>> experiment =
-      writer_.FindExperiment(path->experiment);
+      writer_.FindExperiment(path.experiment);
   if (!experiment.ok()) return experiment.status();
   if (!experiment->has_value()) {
     return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
   }
   const ExperimentRecord& record = **experiment;
   // What cannot be answered is not begun.
-  absl::StatusOr<v1::ExperimentSpecification> specification =
-      ToSpecification(record, writer_.name());
-  if (!specification.ok()) return specification.status();
+  ASSIGN_OR_RETURN(v1::ExperimentSpecification specification,
+                   ToSpecification(record, writer_.name()));
   if (!parts.trials.has_value()) {
-    absl::StatusOr<std::vector<int64_t>> trials = FindEnded(request, record, path->trial);
-    if (!trials.ok()) return trials.status();
-    absl::Status quota = CheckQuota(record.owner, static_cast<int64_t>(trials->size()));
-    if (!quota.ok()) return quota;
-    parts.trials = *std::move(trials);
+    ASSIGN_OR_RETURN(std::vector<int64_t> trials, FindEnded(request, record, path.trial));
+    RETURN_IF_ERROR(CheckQuota(record.owner, static_cast<int64_t>(trials.size())));
+    parts.trials = std::move(trials);
   }
   absl::flat_hash_map<int64_t, std::string> pack_keys;
   for (const int64_t key : parts.Take()) {
-    const absl::StatusOr<TrialRecord> trial = GetTrial(key);
-    if (!trial.ok()) return trial.status();
+    ASSIGN_OR_RETURN(const TrialRecord trial, GetTrial(key));
     // Another may have retried it since the first part.
-    if (!absl::c_linear_search(request.states(), trial->state)) continue;
-    const auto [pack_key, is_new] = pack_keys.try_emplace(trial->pack);
+    if (!absl::c_linear_search(request.states(), trial.state)) continue;
+    const auto [pack_key, is_new] = pack_keys.try_emplace(trial.pack);
     if (is_new) {
-      const absl::StatusOr<std::optional<PackRecord>> pack = writer_.FindPack(trial->pack);
-      if (!pack.ok()) return pack.status();
-      pack_key->second = pack->value_or(PackRecord()).pack_key;
+      ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, writer_.FindPack(trial.pack));
+      pack_key->second = pack.value_or(PackRecord()).pack_key;
     }
     const Decisions decisions =
-        Retry(*trial, record, pack_key->second, caller.empty() ? record.owner : caller);
-    if (absl::Status status = Record(decisions); !status.ok()) return status;
+        Retry(trial, record, pack_key->second, caller.empty() ? record.owner : caller);
+    RETURN_IF_ERROR(Record(decisions));
     parts.changed += static_cast<int32_t>(decisions.trials.size());
   }
   // A summary keeps what a trial ended with.
@@ -79,9 +73,9 @@ absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Engine::RetryTrials(
   if (!parts.AtEnd()) return std::nullopt;
   v1::RetryTrialsResponse response;
   response.set_retried_trials(parts.changed);
-  experiment = writer_.FindExperiment(path->experiment);
+  experiment = writer_.FindExperiment(path.experiment);
   if (!experiment.ok()) return experiment.status();
-  *response.mutable_experiment() = ToExperiment(**experiment, *std::move(specification));
+  *response.mutable_experiment() = ToExperiment(**experiment, std::move(specification));
   return response;
 }
 

@@ -2,6 +2,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 #include "platform/version.h"
 #include "server/coordination/engine.h"
 #include "server/coordination/messages.h"
@@ -77,9 +78,8 @@ absl::Status Engine::CheckWorker(absl::string_view worker, absl::string_view cal
 
 absl::StatusOr<EventRecord> Engine::CheckpointEvent(const TrialRecord& trial) {
   if (trial.checkpoint_step == 0) return EventRecord();
-  const auto events = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 4);
-  if (!events.ok()) return events.status();
-  for (const EventRecord& event : *events) {
+  ASSIGN_OR_RETURN(const auto events, writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 4));
+  for (const EventRecord& event : events) {
     if (event.step == trial.checkpoint_step) return event;
   }
   return EventRecord();
@@ -87,37 +87,32 @@ absl::StatusOr<EventRecord> Engine::CheckpointEvent(const TrialRecord& trial) {
 
 absl::StatusOr<Engine::Found> Engine::CheckSpecification(const std::vector<TrialKey>& trials) {
   if (trials.empty()) return Found::kUsable;
-  const absl::StatusOr<TrialRecord> first = GetTrial(trials.front());
-  if (!first.ok()) return first.status();
-  const auto pack = writer_.FindPack(first->pack);
-  if (!pack.ok()) return pack.status();
+  ASSIGN_OR_RETURN(const TrialRecord first, GetTrial(trials.front()));
+  ASSIGN_OR_RETURN(const auto pack, writer_.FindPack(first.pack));
   const absl::Status status =
-      ToSharedSpecification(pack->value_or(PackRecord()), writer_.name()).status();
+      ToSharedSpecification(pack.value_or(PackRecord()), writer_.name()).status();
   if (status.ok()) return Found::kUsable;
   for (const TrialKey trial : trials) {
-    absl::Status failed = Record(scheduler_->Fail(trial, status.message()));
-    if (!failed.ok()) return failed;
+    RETURN_IF_ERROR(Record(scheduler_->Fail(trial, status.message())));
   }
   return Found::kChanged;
 }
 
 absl::StatusOr<Engine::Found> Engine::CheckCheckpoint(int64_t key) {
-  absl::StatusOr<TrialRecord> trial = GetTrial(key);
-  if (!trial.ok()) return trial.status();
-  if (trial->checkpoint_step == 0) return Found::kUsable;
+  ASSIGN_OR_RETURN(TrialRecord trial, GetTrial(key));
+  if (trial.checkpoint_step == 0) return Found::kUsable;
   // Of the two that are kept; a third may be a damaged one that was passed over before.
-  const auto events = writer_.NewestEvents(key, v1::Event::kCheckpoint, 3);
-  if (!events.ok()) return events.status();
-  const int64_t wanted = trial->checkpoint_step;
+  ASSIGN_OR_RETURN(const auto events, writer_.NewestEvents(key, v1::Event::kCheckpoint, 3));
+  const int64_t wanted = trial.checkpoint_step;
   int64_t usable = 0;
   std::string problem = "it is not in the history";
-  for (const EventRecord& record : *events) {
+  for (const EventRecord& record : events) {
     if (record.step > wanted) continue;
     const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, writer_.name());
     absl::Status status = checkpoint.status();
     if (status.ok()) {
       status = artifacts_.VerifyQuickly(
-          {.experiment = trial->experiment_id, .trial = trial->id, .sha256 = checkpoint->sha256()},
+          {.experiment = trial.experiment_id, .trial = trial.id, .sha256 = checkpoint->sha256()},
           checkpoint->size_bytes(), kMostBytesToCheck);
     }
     if (status.ok()) {
@@ -137,67 +132,59 @@ absl::StatusOr<Engine::Found> Engine::CheckCheckpoint(int64_t key) {
   }
   if (usable == wanted) return Found::kUsable;
   if (usable == 0) {
-    const auto pack = writer_.FindPack(trial->pack);
-    if (!pack.ok()) return pack.status();
-    const auto specification = ToSharedSpecification(**pack, writer_.name());
-    if (!specification.ok()) return specification.status();
-    const std::string& evaluated = specification->evaluated_trial();
+    ASSIGN_OR_RETURN(const auto pack, writer_.FindPack(trial.pack));
+    ASSIGN_OR_RETURN(const auto specification, ToSharedSpecification(*pack, writer_.name()));
+    const std::string& evaluated = specification.evaluated_trial();
     if (!evaluated.empty()) {
-      absl::Status status =
-          Record(scheduler_->Fail(key, absl::StrCat("its copy of the model cannot be used (",
-                                                    problem, "); evaluate ", evaluated, " again")));
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(Record(
+          scheduler_->Fail(key, absl::StrCat("its copy of the model cannot be used (", problem,
+                                             "); evaluate ", evaluated, " again"))));
       return Found::kChanged;
     }
   }
 
-  trial->checkpoint_step = usable;
-  if (absl::Status status = writer_.UpdateTrial(*trial, trial->state); !status.ok()) return status;
+  trial.checkpoint_step = usable;
+  RETURN_IF_ERROR(writer_.UpdateTrial(trial, trial.state));
   v1::Event event;
-  event.set_attempt(trial->attempt);
+  event.set_attempt(trial.attempt);
   event.set_step(usable);
   event.mutable_log_line()->set_severity(v1::LogLine::WARNING);
   event.mutable_log_line()->set_text(absl::StrCat(
       "the checkpoint of step ", wanted, " cannot be used (", problem, "); going on from ",
       usable > 0 ? absl::StrCat("the one of step ", usable) : "the beginning"));
-  if (absl::Status status = Append(*trial, std::move(event)); !status.ok()) return status;
+  RETURN_IF_ERROR(Append(trial, std::move(event)));
   scheduler_->SetCheckpoint(key, usable);
   return Found::kChanged;
 }
 
 absl::StatusOr<v1::AcquireLeaseResponse> Engine::AcquireLease(const std::string& worker,
                                                               const std::string& caller) {
-  if (absl::Status status = CheckWorker(worker, caller); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckWorker(worker, caller));
   // A trial whose checkpoint turns out lost moves to another pack, one that fails or has to wait
   // leaves the queue: look again then.
   int unreadable = 0;
   for (bool usable = false; !usable;) {
     const std::vector<TrialKey> pack = scheduler_->NextPack(worker, Now());
-    absl::StatusOr<Found> found = CheckSpecification(pack);
-    if (!found.ok()) return found.status();
-    if (*found != Found::kUsable) continue;
+    ASSIGN_OR_RETURN(Found found, CheckSpecification(pack));
+    if (found != Found::kUsable) continue;
     usable = true;
     for (const TrialKey trial : pack) {
-      found = CheckCheckpoint(trial);
-      if (!found.ok()) return found.status();
-      usable = usable && *found == Found::kUsable;
-      if (*found != Found::kUnreadable || ++unreadable < kMostUnreadable) continue;
+      ASSIGN_OR_RETURN(found, CheckCheckpoint(trial));
+      usable = usable && found == Found::kUsable;
+      if (found != Found::kUnreadable || ++unreadable < kMostUnreadable) continue;
       return absl::UnavailableError(
           absl::StrCat("the checkpoints of ", unreadable, " trials cannot be read; try again"));
     }
   }
-  const absl::StatusOr<Decisions> decisions = scheduler_->Grant(worker, Now());
-  if (!decisions.ok()) return decisions.status();
+  ASSIGN_OR_RETURN(const Decisions decisions, scheduler_->Grant(worker, Now()));
   v1::AcquireLeaseResponse response;
-  if (decisions->trials.empty()) {
+  if (decisions.trials.empty()) {
     response.set_no_lease_reason(scheduler_->WhyNothing(worker));
     return response;
   }
   LENGTHWISE_FAILPOINT("engine.lease.grant");
-  if (absl::Status status = Record(*decisions); !status.ok()) return status;
-  absl::StatusOr<v1::Lease> lease = MakeLease(*decisions, caller);
-  if (!lease.ok()) return lease.status();
-  *response.mutable_lease() = *std::move(lease);
+  RETURN_IF_ERROR(Record(decisions));
+  ASSIGN_OR_RETURN(*response.mutable_lease(), MakeLease(decisions, caller));
   return response;
 }
 
@@ -209,27 +196,20 @@ absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions, absl::st
   lease.set_shape(scheduler_->ShapeOf(decisions.trials.front().trial));
   std::optional<PackRecord> pack;
   for (const TrialChange& change : decisions.trials) {
-    const absl::StatusOr<TrialRecord> trial = GetTrial(change.trial);
-    if (!trial.ok()) return trial.status();
+    ASSIGN_OR_RETURN(const TrialRecord trial, GetTrial(change.trial));
     if (!pack.has_value()) {
-      absl::StatusOr<std::optional<PackRecord>> found = writer_.FindPack(trial->pack);
-      if (!found.ok()) return found.status();
-      pack = *std::move(found);
+      ASSIGN_OR_RETURN(pack, writer_.FindPack(trial.pack));
     }
     v1::LeasedTrial& leased = *lease.add_trials();
-    leased.set_trial(TrialName(trial->experiment_id, trial->id));
-    auto specification = ToTrialSpecification(*trial, *pack, writer_.name());
-    if (!specification.ok()) return specification.status();
-    *leased.mutable_specification() = *std::move(specification);
-    leased.set_attempt(trial->attempt);
-    leased.set_checkpoint_step(trial->checkpoint_step);
-    effects_.running.push_back(StartOf(*trial, *pack, leased.specification()));
-    if (trial->checkpoint_step == 0) continue;
-    const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(*trial);
-    if (!checkpoint.ok()) return checkpoint.status();
-    absl::StatusOr<v1::Checkpoint> message = ToCheckpoint(*checkpoint, writer_.name());
-    if (!message.ok()) return message.status();
-    *leased.mutable_checkpoint() = *std::move(message);
+    leased.set_trial(TrialName(trial.experiment_id, trial.id));
+    ASSIGN_OR_RETURN(auto specification, ToTrialSpecification(trial, *pack, writer_.name()));
+    *leased.mutable_specification() = std::move(specification);
+    leased.set_attempt(trial.attempt);
+    leased.set_checkpoint_step(trial.checkpoint_step);
+    effects_.running.push_back(StartOf(trial, *pack, leased.specification()));
+    if (trial.checkpoint_step == 0) continue;
+    ASSIGN_OR_RETURN(const EventRecord checkpoint, CheckpointEvent(trial));
+    ASSIGN_OR_RETURN(*leased.mutable_checkpoint(), ToCheckpoint(checkpoint, writer_.name()));
   }
   return lease;
 }
@@ -237,16 +217,15 @@ absl::StatusOr<v1::Lease> Engine::MakeLease(const Decisions& decisions, absl::st
 absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatRequest& request,
                                                         const std::string& caller) {
   LENGTHWISE_FAILPOINT("engine.heartbeat");
-  if (absl::Status status = CheckWorker(request.worker_id(), caller); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckWorker(request.worker_id(), caller));
   std::vector<Token> tokens;
   for (const v1::HeldLease& lease : request.leases()) {
     // An id that does not fit is no lease of this caller.
     const bool fits = lease_ids_.Fits(lease.lease_id(), lease.fencing_token(), caller);
     tokens.push_back(fits ? lease.fencing_token() : 0);
   }
-  const absl::StatusOr<std::vector<LeaseDirective>> directives =
-      scheduler_->Heartbeat(request.worker_id(), tokens, Now());
-  if (!directives.ok()) return directives.status();
+  ASSIGN_OR_RETURN(const std::vector<LeaseDirective> directives,
+                   scheduler_->Heartbeat(request.worker_id(), tokens, Now()));
   fleet_.Heartbeat(request.worker_id(), request.measurements(), Now(), clock_.wall());
   if (request.stopping()) {
     scheduler_->Unregister(request.worker_id());
@@ -259,14 +238,13 @@ absl::StatusOr<v1::HeartbeatResponse> Engine::Heartbeat(const v1::HeartbeatReque
   for (int i = 0; i < request.leases_size(); ++i) {
     v1::HeartbeatResponse::LeaseDirective& directive = *response.add_leases();
     directive.set_lease_id(request.leases(i).lease_id());
-    directive.set_lost((*directives)[i].lost);
-    directive.set_preempted(!(*directives)[i].preempted.empty());
-    directive.set_reason((*directives)[i].preempted);
-    for (const TrialKey key : (*directives)[i].cancelled) {
-      const absl::StatusOr<std::optional<TrialRecord>> trial = writer_.FindTrial(key);
-      if (!trial.ok()) return trial.status();
-      if (!trial->has_value()) continue;  // its experiment was deleted
-      directive.add_cancelled_trials(TrialName((*trial)->experiment_id, (*trial)->id));
+    directive.set_lost(directives[i].lost);
+    directive.set_preempted(!directives[i].preempted.empty());
+    directive.set_reason(directives[i].preempted);
+    for (const TrialKey key : directives[i].cancelled) {
+      ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, writer_.FindTrial(key));
+      if (!trial.has_value()) continue;  // its experiment was deleted
+      directive.add_cancelled_trials(TrialName(trial->experiment_id, trial->id));
     }
   }
   for (const v1::TrialProgress& progress : request.progress()) {
@@ -282,9 +260,8 @@ absl::StatusOr<v1::ReleaseLeaseResponse> Engine::ReleaseLease(
     return absl::PermissionDeniedError(
         absl::StrCat("lease ", request.fencing_token(), " is not the caller's, or not by this id"));
   }
-  absl::Status status = Record(
-      scheduler_->Release(request.worker_id(), request.fencing_token(), request.reason(), Now()));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Record(
+      scheduler_->Release(request.worker_id(), request.fencing_token(), request.reason(), Now())));
   return v1::ReleaseLeaseResponse();
 }
 

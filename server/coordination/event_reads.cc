@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/coordination/coordinator_impl.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
@@ -28,19 +29,17 @@ absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadLog(
 absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
     absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events,
     bool log_only) {
-  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
   // Hundreds of watchers of an experiment want the same page when something was committed.
   const RecentPages::Key key = {.name = std::string(experiment_or_trial),
                                 .start_position = start_position,
                                 .max_events = max_events,
                                 .log_only = log_only};
   RecentPages::Ticket ticket;
-  if (std::optional<EventPage> page = recent_pages_.Find(path->experiment, key, ticket)) {
+  if (std::optional<EventPage> page = recent_pages_.Find(path.experiment, key, ticket)) {
     return *std::move(page);
   }
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(const auto reader, storage_->Read());
   EventPage page;
   page.at_end = true;
   page.next_position = std::max<int64_t>(start_position, 1);
@@ -56,67 +55,59 @@ absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
     }
     bytes += static_cast<int64_t>(event.payload.size());
     page.next_position = event.position + 1;
-    absl::StatusOr<v1::Event> message =
-        ToEvent(event, path->experiment, trial_id, (*reader)->name());
+    absl::StatusOr<v1::Event> message = ToEvent(event, path.experiment, trial_id, reader->name());
     damaged = message.status();
     if (!damaged.ok()) return false;
     page.events.push_back(*std::move(message));
     return true;
   };
   absl::Status status;
-  if (path->trial.empty()) {
-    const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, experiment_or_trial);
-    if (!record.ok()) return record.status();
-    page.unfinished_trials = record->counts.queued() + record->counts.running();
-    status = log_only ? (*reader)->ForEachLogEvent(record->key, 0, start_position, take)
-                      : (*reader)->ForEachEvent(record->key, start_position, take);
+  if (path.trial.empty()) {
+    ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, experiment_or_trial));
+    page.unfinished_trials = record.counts.queued() + record.counts.running();
+    status = log_only ? reader->ForEachLogEvent(record.key, 0, start_position, take)
+                      : reader->ForEachEvent(record.key, start_position, take);
   } else {
-    const absl::StatusOr<TrialRecord> record = FindTrial(**reader, experiment_or_trial);
-    if (!record.ok()) return record.status();
-    page.unfinished_trials = record->state == v1::QUEUED || record->state == v1::RUNNING ? 1 : 0;
-    status = log_only ? (*reader)->ForEachLogEvent(0, record->key, start_position, take)
-                      : (*reader)->ForEachTrialEvent(record->key, start_position, take);
+    ASSIGN_OR_RETURN(const TrialRecord record, FindTrial(*reader, experiment_or_trial));
+    page.unfinished_trials = record.state == v1::QUEUED || record.state == v1::RUNNING ? 1 : 0;
+    status = log_only ? reader->ForEachLogEvent(0, record.key, start_position, take)
+                      : reader->ForEachTrialEvent(record.key, start_position, take);
   }
   if (status.ok()) status = damaged;
   if (!status.ok()) return status;
   if (log_only && page.at_end) {
     // What was passed over is not read again.
-    const absl::StatusOr<int64_t> last = (*reader)->LastPosition();
-    if (!last.ok()) return last.status();
-    page.next_position = std::max(page.next_position, *last + 1);
+    ASSIGN_OR_RETURN(const int64_t last, reader->LastPosition());
+    page.next_position = std::max(page.next_position, last + 1);
   }
-  recent_pages_.Add(path->experiment, key, ticket, page);
+  recent_pages_.Add(path.experiment, key, ticket, page);
   return page;
 }
 
 absl::Status CoordinatorImpl::ForEachEvent(absl::string_view experiment_or_trial,
                                            int fact_field_number,
                                            const std::function<void(const v1::Event&)>& take) {
-  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
-  if (!path.ok()) return path.status();
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
+  ASSIGN_OR_RETURN(const auto reader, storage_->Read());
   int64_t experiment = 0;
   int64_t trial = 0;
-  if (path->trial.empty()) {
-    const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, experiment_or_trial);
-    if (!record.ok()) return record.status();
-    experiment = record->key;
+  if (path.trial.empty()) {
+    ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, experiment_or_trial));
+    experiment = record.key;
   } else {
-    const absl::StatusOr<TrialRecord> record = FindTrial(**reader, experiment_or_trial);
-    if (!record.ok()) return record.status();
-    trial = record->key;
+    ASSIGN_OR_RETURN(const TrialRecord record, FindTrial(*reader, experiment_or_trial));
+    trial = record.key;
   }
   absl::Status damaged;
   const absl::Status status =
-      (*reader)->ForEachEventOfKind(experiment, trial, fact_field_number,
-                                    [&](const EventRecord& event, absl::string_view trial_id) {
-                                      const absl::StatusOr<v1::Event> message = ToEvent(
-                                          event, path->experiment, trial_id, (*reader)->name());
-                                      damaged = message.status();
-                                      if (damaged.ok()) take(*message);
-                                      return damaged.ok();
-                                    });
+      reader->ForEachEventOfKind(experiment, trial, fact_field_number,
+                                 [&](const EventRecord& event, absl::string_view trial_id) {
+                                   const absl::StatusOr<v1::Event> message =
+                                       ToEvent(event, path.experiment, trial_id, reader->name());
+                                   damaged = message.status();
+                                   if (damaged.ok()) take(*message);
+                                   return damaged.ok();
+                                 });
   return status.ok() ? damaged : status;
 }
 

@@ -8,6 +8,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "server/coordination/coordinator_impl.h"
 #include "server/coordination/messages.h"
 #include "specification/reevaluation.h"
@@ -79,9 +80,8 @@ void CoordinatorImpl::CreateExperiment(v1::CreateExperimentRequest request,
 absl::StatusOr<Extension> CoordinatorImpl::PrepareExtension(
     const v1::ExtendExperimentRequest& request, const ExperimentRecord& record,
     absl::string_view store) {
-  const absl::StatusOr<v1::ExperimentSpecification> stored = ToSpecification(record, store);
-  if (!stored.ok()) return stored.status();
-  const v1::ExperimentSpecification& base = *stored;
+  ASSIGN_OR_RETURN(const v1::ExperimentSpecification stored, ToSpecification(record, store));
+  const v1::ExperimentSpecification& base = stored;
   if (!base.evaluated_trial().empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(request.name(), " evaluates a stored model and has no seeds to add; extend ",
@@ -99,9 +99,8 @@ absl::StatusOr<Extension> CoordinatorImpl::PrepareExtension(
                        specification.weight_seeds_size() > base.weight_seeds_size() ||
                        specification.data_seeds_size() > base.data_seeds_size();
   if (!changed) return extension;
-  absl::StatusOr<specification::Grid> grid = dependencies_.resolve(extended);
-  if (!grid.ok()) return grid.status();
-  extension.specification = grid->specification.SerializeAsString();
+  ASSIGN_OR_RETURN(specification::Grid grid, dependencies_.resolve(extended));
+  extension.specification = grid.specification.SerializeAsString();
   // The other axes are the same, so a trial is new if its pair of seeds is.
   const auto set = [](const Seeds& seeds) {
     return absl::flat_hash_set<uint64_t>(seeds.begin(), seeds.end());
@@ -109,7 +108,7 @@ absl::StatusOr<Extension> CoordinatorImpl::PrepareExtension(
   const bool paired = base.seeds_size() > 0;
   const auto weights = set(paired ? base.seeds() : base.weight_seeds());
   const auto data = set(paired ? base.seeds() : base.data_seeds());
-  for (specification::GridTrial& trial : grid->trials) {
+  for (specification::GridTrial& trial : grid.trials) {
     const bool known = weights.contains(trial.weight_seed) && data.contains(trial.data_seed);
     if (!known) extension.added.push_back(std::move(trial));
   }
@@ -120,13 +119,10 @@ void CoordinatorImpl::ExtendExperiment(v1::ExtendExperimentRequest request,
                                        Callback<v1::ExtendExperimentResponse> done) {
   using Response = v1::ExtendExperimentResponse;
   const auto prepare = [&]() -> absl::StatusOr<std::pair<std::string, Extension>> {
-    const auto reader = storage_->Read();
-    if (!reader.ok()) return reader.status();
-    const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, request.name());
-    if (!record.ok()) return record.status();
-    absl::StatusOr<Extension> extension = PrepareExtension(request, *record, (*reader)->name());
-    if (!extension.ok()) return extension.status();
-    return std::pair(record->id, *std::move(extension));
+    ASSIGN_OR_RETURN(const auto reader, storage_->Read());
+    ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, request.name()));
+    ASSIGN_OR_RETURN(Extension extension, PrepareExtension(request, record, reader->name()));
+    return std::pair(record.id, std::move(extension));
   };
   auto prepared = prepare();
   if (!prepared.ok()) {
@@ -158,47 +154,38 @@ absl::StatusOr<Submission> CoordinatorImpl::PrepareEvaluation(
   asked.clear_request_id();
   record.request_fingerprint = Fingerprint("EvaluateTrial\n", asked);
 
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(const auto reader, storage_->Read());
   if (!record.request_id.empty()) {
     // A repeated request needs no trial that can be evaluated, which may be gone by now.
-    const auto known = (*reader)->FindRequest(record.request_id);
-    if (!known.ok()) return known.status();
-    if (known->has_value()) return submission;
-    const auto deleted = (*reader)->FindDeletedRequest(record.request_id);
-    if (!deleted.ok()) return deleted.status();
-    if (deleted->has_value()) return submission;
+    ASSIGN_OR_RETURN(const auto known, reader->FindRequest(record.request_id));
+    if (known.has_value()) return submission;
+    ASSIGN_OR_RETURN(const auto deleted, reader->FindDeletedRequest(record.request_id));
+    if (deleted.has_value()) return submission;
   }
-  const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, request.trial());
-  if (!trial.ok()) return trial.status();
-  const auto pack = (*reader)->FindPack(trial->pack);
-  if (!pack.ok()) return pack.status();
-  const auto experiment = (*reader)->FindExperiment(trial->experiment_id);
-  if (!experiment.ok()) return experiment.status();
-  const auto source = ToTrialSpecification(*trial, **pack, (*reader)->name());
-  if (!source.ok()) return source.status();
-  const auto base = ToSpecification(**experiment, (*reader)->name());
-  if (!base.ok()) return base.status();
+  ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, request.trial()));
+  ASSIGN_OR_RETURN(const auto pack, reader->FindPack(trial.pack));
+  ASSIGN_OR_RETURN(const auto experiment, reader->FindExperiment(trial.experiment_id));
+  ASSIGN_OR_RETURN(const auto source, ToTrialSpecification(trial, *pack, reader->name()));
+  ASSIGN_OR_RETURN(const auto base, ToSpecification(*experiment, reader->name()));
   v1::CreateExperimentRequest resolved;
   *resolved.mutable_specification() =
-      specification::ReevaluationSpecification(*base, *source, request.evaluation());
-  absl::StatusOr<specification::Grid> grid = dependencies_.resolve(resolved);
-  if (!grid.ok()) return grid.status();
-  submission.grid = *std::move(grid);
-  specification::MakeReevaluation(*source, request.trial(), submission.grid);
+      specification::ReevaluationSpecification(base, source, request.evaluation());
+  ASSIGN_OR_RETURN(specification::Grid grid, dependencies_.resolve(resolved));
+  submission.grid = std::move(grid);
+  specification::MakeReevaluation(source, request.trial(), submission.grid);
   record.name = submission.grid.specification.name();
   record.priority = submission.grid.specification.priority();
   record.specification = submission.grid.specification.SerializeAsString();
 
   // The engine checks it, too; reading a large file is better done here.
-  const auto checkpoints = (*reader)->NewestEvents(trial->key, v1::Event::kCheckpoint, 1);
-  if (!checkpoints.ok()) return checkpoints.status();
-  for (const EventRecord& checkpoint : *checkpoints) {
-    const auto message = ToCheckpoint(checkpoint, (*reader)->name());
+  ASSIGN_OR_RETURN(const auto checkpoints,
+                   reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 1));
+  for (const EventRecord& checkpoint : checkpoints) {
+    const auto message = ToCheckpoint(checkpoint, reader->name());
     if (!message.ok()) continue;
     artifacts_
         ->Verify(
-            {.experiment = trial->experiment_id, .trial = trial->id, .sha256 = message->sha256()})
+            {.experiment = trial.experiment_id, .trial = trial.id, .sha256 = message->sha256()})
         .IgnoreError();
   }
   return submission;

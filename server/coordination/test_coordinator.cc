@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "platform/version.h"
 
 namespace lengthwise::server {
@@ -231,10 +232,9 @@ absl::Status TestCoordinator::Upload(const v1::Lease& lease, int trial, int64_t 
   header.set_sha256(platform::Sha256Hex(bytes));
   header.set_size_bytes(static_cast<int64_t>(bytes.size()));
   header.set_step(step);
-  auto writer = coordinator_->WriteArtifact(header, principal_);
-  if (!writer.ok()) return writer.status();
-  if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
-  return (*writer)->Finish();
+  ASSIGN_OR_RETURN(auto writer, coordinator_->WriteArtifact(header, principal_));
+  RETURN_IF_ERROR(writer->Append(bytes));
+  return writer->Finish();
 }
 
 absl::StatusOr<std::string> TestCoordinator::Download(const v1::Lease& lease, int trial,

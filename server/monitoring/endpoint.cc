@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "platform/status_macros.h"
 #include "server/monitoring/audit_metrics.h"
 #include "server/monitoring/statistics_metrics.h"
 #include "server/monitoring/stream_metrics.h"
@@ -21,9 +22,8 @@ absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> MonitoringEndpoint::Start(
       endpoint->registry_, std::make_shared<StatisticsMetrics>(coordinator),
       std::make_shared<StreamMetrics>(endpoint->streams_)};
   if (audit != nullptr) collectables.push_back(std::make_shared<AuditMetrics>(*audit));
-  auto http = monitoring::HttpEndpoint::Start(listen, "server", std::move(collectables));
-  if (!http.ok()) return http.status();
-  endpoint->http_ = *std::move(http);
+  ASSIGN_OR_RETURN(endpoint->http_,
+                   monitoring::HttpEndpoint::Start(listen, "server", std::move(collectables)));
   return endpoint;
 }
 

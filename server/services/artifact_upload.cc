@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 #include "server/services/status.h"
 #include "server/services/validation.h"
 
@@ -83,11 +84,8 @@ absl::Status ArtifactUpload::TakeMessage() {
   switch (request_.part_case()) {
     case v1::UploadArtifactRequest::kHeader: {
       if (writer_ != nullptr) return InvalidField("header", "comes twice; accepted: first only");
-      if (absl::Status status = CheckArtifactHeader(request_.header()); !status.ok()) return status;
-      absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> writer =
-          coordinator_.WriteArtifact(request_.header(), caller_);
-      if (!writer.ok()) return writer.status();
-      writer_ = *std::move(writer);
+      RETURN_IF_ERROR(CheckArtifactHeader(request_.header()));
+      ASSIGN_OR_RETURN(writer_, coordinator_.WriteArtifact(request_.header(), caller_));
       expected_bytes_ = request_.header().size_bytes();
       return absl::OkStatus();
     }

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/services/status.h"
 #include "server/services/unary.h"
 #include "server/services/validation.h"
@@ -85,10 +86,10 @@ grpc::ServerUnaryReactor* CatalogueService::ResolveSpecification(
   }
   return AnswerOnPool<v1::ResolveSpecificationResponse>(
       context, readers_, response, [request]() -> absl::StatusOr<v1::ResolveSpecificationResponse> {
-        auto grid = specification::Resolve(request->specification_text(), specification::Limits());
-        if (!grid.ok()) return grid.status();
+        ASSIGN_OR_RETURN(auto grid, specification::Resolve(request->specification_text(),
+                                                           specification::Limits()));
         v1::ResolveSpecificationResponse resolved;
-        *resolved.mutable_specification() = std::move(grid->specification);
+        *resolved.mutable_specification() = std::move(grid.specification);
         return resolved;
       });
 }

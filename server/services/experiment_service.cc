@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/services/push_stream.h"
 #include "server/services/queries.h"
 #include "server/services/refused_stream.h"
@@ -26,9 +27,8 @@ PushStream<T>* StreamAll(grpc::CallbackServerContext* context, const Caller& cal
                          std::function<absl::StatusOr<std::vector<T>>()> read,
                          TransferThreads& threads, OpenStreams& streams) {
   auto produce = [read = std::move(read)](const typename PushStream<T>::Send& send) {
-    absl::StatusOr<std::vector<T>> all = read();
-    if (!all.ok()) return all.status();
-    for (T& one : *all) {
+    ASSIGN_OR_RETURN(std::vector<T> all, read());
+    for (T& one : all) {
       if (!send(std::move(one))) break;
     }
     return absl::OkStatus();
@@ -57,12 +57,9 @@ absl::StatusOr<Caller> ExperimentService::AdmitChange(const grpc::CallbackServer
   absl::StatusOr<Caller> caller = gate_.Admit(context, method, request);
   // Who may change all need not be asked whose it is.
   if (!caller.ok() || caller->role == v1::ADMIN) return caller;
-  absl::Status status = CheckExperimentOrTrialName("name", request.name());
-  if (!status.ok()) return status;
-  const absl::StatusOr<std::string> owner = coordinator_.GetOwner(request.name());
-  if (!owner.ok()) return owner.status();
-  status = MayChange(*caller, request.name(), *owner);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
+  ASSIGN_OR_RETURN(const std::string owner, coordinator_.GetOwner(request.name()));
+  RETURN_IF_ERROR(MayChange(*caller, request.name(), owner));
   return caller;
 }
 
@@ -315,7 +312,7 @@ grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::Download
         admission.status());
   }
   auto produce = [this, request = *request](const Stream::Send& send) -> absl::Status {
-    if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckTrialName("name", request.name()));
     return coordinator_.ReadModel(request.name(), send);
   };
   return streams_.Keep(

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/services/loss_curve.h"
 #include "server/services/status.h"
 #include "server/services/validation.h"
@@ -23,9 +24,7 @@ absl::Status TooLarge(absl::string_view advice, int64_t max_answer_bytes) {
 absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(Coordinator& coordinator,
                                                        const v1::QueryLossCurvesRequest& request,
                                                        int64_t max_answer_bytes) {
-  if (absl::Status status = CheckExperimentOrTrialName("name", request.name()); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   const int32_t max_points = request.max_points() == 0 ? kDefaultPoints : request.max_points();
   if (max_points < 2 || max_points > kMaxPoints) {
     return InvalidField("max_points", absl::StrCat("is ", request.max_points(),
@@ -64,9 +63,7 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(Coordinator& coordinator,
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
     Coordinator& coordinator, const v1::QueryLengthAccuraciesRequest& request,
     int64_t max_answer_bytes) {
-  if (absl::Status status = CheckExperimentOrTrialName("name", request.name()); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   v1::QueryLengthAccuraciesResponse response;
   int64_t bytes = 0;
   const absl::Status status = coordinator.ForEachEvent(
@@ -87,9 +84,7 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
 absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
     Coordinator& coordinator, const v1::SummarizeExperimentRequest& request,
     int64_t max_answer_bytes) {
-  if (absl::Status status = CheckExperimentName("name", request.name()); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckExperimentName("name", request.name()));
   absl::StatusOr<v1::SummarizeExperimentResponse> response =
       coordinator.SummarizeExperiment(request);
   if (response.ok() && static_cast<int64_t>(response->ByteSizeLong()) > max_answer_bytes) {
@@ -101,7 +96,7 @@ absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
 
 absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
     Coordinator& coordinator, const v1::QueryAttentionMapsRequest& request) {
-  if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckTrialName("name", request.name()));
   if (request.length() < 0) {
     return InvalidField("length", absl::StrCat("is ", request.length(), "; accepted: 0 and more"));
   }
@@ -117,7 +112,7 @@ absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
 
 absl::StatusOr<std::vector<v1::Projection>> Projections(
     Coordinator& coordinator, const v1::QueryProjectionsRequest& request) {
-  if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckTrialName("name", request.name()));
   std::vector<v1::Projection> projections;
   const absl::Status status = coordinator.ForEachEvent(
       request.name(), v1::Event::kProjectionFieldNumber,
@@ -128,9 +123,7 @@ absl::StatusOr<std::vector<v1::Projection>> Projections(
 
 absl::StatusOr<std::vector<v1::Event>> Analyses(Coordinator& coordinator,
                                                 const v1::QueryAnalysesRequest& request) {
-  if (absl::Status status = CheckExperimentOrTrialName("name", request.name()); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   std::vector<v1::Event> events;
   for (const int kind :
        {v1::Event::kSequenceScoresFieldNumber, v1::Event::kNoiseAccuraciesFieldNumber,

@@ -7,6 +7,7 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "platform/grpc_lifetime.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -35,9 +36,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   Edge::Options edge_options = options.edge;
   edge_options.listen = options.listen;
   edge_options.encryption = options.encryption;
-  absl::StatusOr<std::unique_ptr<Edge>> edge = Edge::Listen(std::move(edge_options));
-  if (!edge.ok()) return edge.status();
-  std::unique_ptr<RpcServer> server(new RpcServer(options, *std::move(edge), coordinator));
+  ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(std::move(edge_options)));
+  std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), coordinator));
   grpc::ServerBuilder builder;
   // The edge has ended TLS.
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(

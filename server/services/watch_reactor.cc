@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "platform/status_macros.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
@@ -154,21 +155,21 @@ bool WatchReactor::ReadProgress() {
 }
 
 absl::Status WatchReactor::ReadPage(bool& more) {
-  absl::StatusOr<Coordinator::EventPage> page =
-      request_.log_only() ? coordinator_.ReadLog(request_.name(), cursor_, kPageEvents)
-                          : coordinator_.ReadEvents(request_.name(), cursor_, kPageEvents);
-  if (!page.ok()) return page.status();
-  for (v1::Event& event : page->events) {
+  ASSIGN_OR_RETURN(Coordinator::EventPage page,
+                   request_.log_only()
+                       ? coordinator_.ReadLog(request_.name(), cursor_, kPageEvents)
+                       : coordinator_.ReadEvents(request_.name(), cursor_, kPageEvents));
+  for (v1::Event& event : page.events) {
     const bool is_large = event.has_attention_map() || event.has_projection();
     if (is_large && request_.omit_attention_maps()) continue;
     *response_.add_events() = std::move(event);
   }
-  cursor_ = page->next_position;
-  at_end_ = page->at_end;
-  more = !page->at_end;
-  if (page->at_end) {
+  cursor_ = page.next_position;
+  at_end_ = page.at_end;
+  more = !page.at_end;
+  if (page.at_end) {
     response_.set_caught_up(!std::exchange(caught_up_, true));
-    complete_ = page->unfinished_trials == 0 && !request_.follow();
+    complete_ = page.unfinished_trials == 0 && !request_.follow();
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #include "server/storage/sqlite_reader.h"
 
 #include "absl/strings/numbers.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -178,14 +179,14 @@ absl::StatusOr<bool> SqliteReader<Base>::WasDeleted(absl::string_view id) {
   int64_t number = 0;
   if (!absl::SimpleAtoi(given.substr(0, dot), &number)) return false;
   // Numbers of a name are given in turn and never again.
-  const absl::StatusOr<int64_t> count =
+  ASSIGN_OR_RETURN(
+      const int64_t count,
       Number(connection_.Query("SELECT count(*) FROM experiment_names WHERE name = ?1 "
                                "AND ?2 BETWEEN 1 AND last_number "
                                "AND (?4 = '' OR EXISTS (SELECT 1 FROM restores WHERE tag = ?4)) "
                                "AND NOT EXISTS (SELECT 1 FROM experiments WHERE id = ?3)",
-                               id.substr(0, dash), number, id, tag));
-  if (!count.ok()) return count.status();
-  return *count > 0;
+                               id.substr(0, dash), number, id, tag)));
+  return count > 0;
 }
 
 template <typename Base>
