@@ -3,15 +3,15 @@
 #define LENGTHWISE_SERVER_SERVICES_FLEET_SERVICE_H_
 
 #include "proto/fleet_service.grpc.pb.h"
-#include "server/access/gate.h"
 #include "server/coordinator.h"
+#include "server/services/calls.h"
 
 namespace lengthwise::server {
 
 class FleetService final : public v1::FleetService::CallbackService {
  public:
   // Both outlive the service.
-  FleetService(Coordinator& coordinator, Gate& gate) : coordinator_(coordinator), gate_(gate) {}
+  FleetService(Coordinator& coordinator, Calls& calls) : coordinator_(coordinator), calls_(calls) {}
 
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest* request,
@@ -19,7 +19,7 @@ class FleetService final : public v1::FleetService::CallbackService {
 
  private:
   Coordinator& coordinator_;
-  Gate& gate_;
+  Calls& calls_;
 };
 
 }  // namespace lengthwise::server

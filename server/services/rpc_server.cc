@@ -89,16 +89,19 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Coordin
       edge_(std::move(edge)),
       audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
       gate_(WithAudit(options.gate, audit_.get()), options.tokens, absl::Now, &edge_->peers()),
+      lookups_(options.lookup_threads, options.longest_wait),
       readers_(options.reader_threads, options.longest_wait),
       transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),
       worker_transfers_(options.worker_transfer_threads, options.longest_wait,
                         options.transfer_patience),
-      experiments_(coordinator, readers_, transfers_, *streams_, gate_),
-      workers_(coordinator, worker_transfers_, *streams_, gate_),
-      fleet_(coordinator, gate_),
-      catalogue_(options.catalogue, readers_, gate_),
-      administration_(coordinator, transfers_, *streams_, gate_),
-      access_(gate_, options.tokens) {}
+      calls_(gate_, {.lookups = lookups_, .queries = readers_, .files = transfers_.pool},
+             *streams_),
+      experiments_(coordinator, readers_, transfers_, *streams_, calls_),
+      workers_(coordinator, worker_transfers_, *streams_, calls_),
+      fleet_(coordinator, calls_),
+      catalogue_(options.catalogue, calls_),
+      administration_(coordinator, transfers_, calls_),
+      access_(calls_, options.tokens) {}
 
 RpcServer::~RpcServer() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());

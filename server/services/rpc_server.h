@@ -20,6 +20,7 @@
 #include "server/edge/edge.h"
 #include "server/services/access_service.h"
 #include "server/services/administration_service.h"
+#include "server/services/calls.h"
 #include "server/services/catalogue_service.h"
 #include "server/services/experiment_service.h"
 #include "server/services/fleet_service.h"
@@ -59,7 +60,9 @@ class RpcServer {
     // How often the callers of open streams are asked for again: so long a stream may outlive its
     // token.
     absl::Duration recheck_interval = absl::Seconds(1);
-    // Threads that read pages of events and answer queries.
+    // Threads that read a few rows of the store (Work::kLookup), and those that read pages of
+    // events and answer queries (Work::kQuery): a list of trials does not wait for a loss curve.
+    int lookup_threads = 2;
     int reader_threads = 2;
     // Threads that carry models and attention maps to people: so many may wait for slow clients at
     // once. Of workers' checkpoints: their own, so that no viewer holds up what must become
@@ -98,9 +101,11 @@ class RpcServer {
   const std::unique_ptr<Edge> edge_;
   const std::unique_ptr<AuditTrail> audit_;  // null where nothing is recorded
   Gate gate_;
+  WorkPool lookups_;
   WorkPool readers_;
   TransferThreads transfers_;
   TransferThreads worker_transfers_;
+  Calls calls_;
   ExperimentService experiments_;
   WorkerService workers_;
   FleetService fleet_;

@@ -3,8 +3,8 @@
 #define LENGTHWISE_SERVER_SERVICES_WORKER_SERVICE_H_
 
 #include "proto/worker_service.grpc.pb.h"
-#include "server/access/gate.h"
 #include "server/coordinator.h"
+#include "server/services/calls.h"
 #include "server/services/open_streams.h"
 #include "server/services/push_stream.h"
 #include "server/services/registered_workers.h"
@@ -16,8 +16,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   // `transfers` carries artifacts, of workers alone: whatever people ask for, checkpoints come in.
   // All outlive the service.
   WorkerService(Coordinator& coordinator, TransferThreads& transfers, OpenStreams& streams,
-                Gate& gate)
-      : coordinator_(coordinator), transfers_(transfers), streams_(streams), gate_(gate) {}
+                Calls& calls)
+      : coordinator_(coordinator), transfers_(transfers), streams_(streams), calls_(calls) {}
 
   grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
                                            const v1::RegisterWorkerRequest* request,
@@ -44,7 +44,7 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   Coordinator& coordinator_;
   TransferThreads& transfers_;
   OpenStreams& streams_;
-  Gate& gate_;
+  Calls& calls_;
   RegisteredWorkers registered_{kMaxWorkersOfAPrincipal};
 };
 
