@@ -28,6 +28,11 @@
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
 #include "proto/worker_service.pb.h"
+#include "server/coordination/artifacts.h"
+#include "server/coordination/core_options.h"
+#include "server/coordination/recent_pages.h"
+#include "server/coordination/statistics.h"
+#include "server/coordination/subscriptions.h"
 
 namespace lengthwise::server {
 
@@ -37,75 +42,13 @@ namespace lengthwise::server {
 // the same name documents.
 class Coordinator {
  public:
-  struct Options {
-    // Directory of the database and the artifacts; made if it is missing.
-    std::string data_dir;
-    // A backup's directory, which becomes the data directory before it is opened; that must then be
-    // missing or empty. Empty: none.
-    std::string restore_from;
-    // A lease ends when no heartbeat came for so long.
-    absl::Duration lease_duration = absl::Seconds(30);
-    absl::Duration heartbeat_interval = absl::Seconds(1);
-    // Attempts that may fail temporarily before a trial is FAILED. Expired and released leases do
-    // not count.
-    int32_t max_failed_attempts = 3;
-    // A lease is not preempted for a higher priority before it has run so long.
-    absl::Duration preempt_after = absl::Minutes(1);
-    // Trials of an experiment.
-    int64_t max_trials = 100'000;
-    // Queued and running trials of one owner; 0 for no limit.
-    int64_t max_unended_trials = 1'000'000;
-    // Largest artifact accepted, bytes.
-    int64_t max_artifact_bytes = int64_t{8} << 30;
-  };
-
-  // By what a metric's label says.
-  struct DecisionCounts {
-    std::map<std::string, int64_t> decisions;
-    std::map<std::string, int64_t> retries;   // of trials, by why they are queued again
-    std::map<std::string, int64_t> failures;  // of trials that have failed for good
-  };
-  // A trial that runs now.
-  struct RunningTrial {
-    std::string experiment_id;
-    std::string trial_id;
-    std::string worker;
-    std::string task;
-    std::string network;
-    std::string encoding;
-    // The newest of this attempt; empty before the first.
-    v1::TrialProgress progress;
-    // Means of the newest evaluation: over the unseen lengths, where it had some, and by range of
-    // lengths (at most 20 of them).
-    std::optional<double> unseen_accuracy;
-    std::map<std::string, double> accuracies;
-  };
-  // What the monitoring reads. Counts are those of this process; the state is that of now.
-  struct Statistics {
-    v1::TrialCounts trials;  // over all experiments
-    // The 500 that run longest, and their experiments' counts by id.
-    std::vector<RunningTrial> running_trials;
-    std::map<std::string, v1::TrialCounts> running_experiments;
-    int64_t leases = 0;
-    int64_t lease_expiries = 0;
-    v1::Histogram lease_trials;  // sizes of the leases that were granted
-    DecisionCounts decided;
-    // Since the trial was queued that has been so for longest; 0 when none is.
-    double oldest_queued_seconds = 0;
-    std::vector<monitoring::WorkerSample> workers;  // live ones, by id
-    int64_t events_stored = 0;
-    int64_t points_stored = 0;  // points of loss curves
-    // Of transactions that changed something: seconds, commands that they answered, and events.
-    v1::Histogram commit_seconds;
-    v1::Histogram commit_commands;
-    v1::Histogram commit_events;
-    int64_t commit_failures = 0;
-    int64_t database_bytes = 0;
-    // Of the data directory's file system; 0 where it does not say.
-    int64_t disk_free_bytes = 0;
-    int64_t disk_size_bytes = 0;
-  };
-
+  using Options = CoreOptions;
+  using DecisionCounts = server::DecisionCounts;
+  using RunningTrial = server::RunningTrial;
+  using Statistics = server::Statistics;
+  using ArtifactWriter = server::ArtifactWriter;
+  using EventPage = server::EventPage;
+  using Subscription = server::Subscription;
   template <typename T>
   using Callback = std::function<void(absl::StatusOr<T>)>;
 
@@ -151,14 +94,7 @@ class Coordinator {
   virtual void StoreEvents(v1::StreamEventsRequest request, std::string caller,
                            Callback<v1::StreamEventsResponse> done) = 0;
 
-  // Artifacts. A writer takes the bytes of one upload; what is not finished is dropped with it.
-  class ArtifactWriter {
-   public:
-    virtual ~ArtifactWriter() = default;
-    virtual absl::Status Append(absl::string_view data) = 0;
-    // Verifies size and checksum, makes the artifact durable.
-    virtual absl::Status Finish() = 0;
-  };
+  // Artifacts.
   virtual absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteArtifact(
       const v1::UploadArtifactRequest::Header& header, std::string caller) = 0;
   // Calls `take` with chunks of at most 1 MiB; stops early when it returns false.
@@ -185,14 +121,6 @@ class Coordinator {
   virtual v1::ListWorkersResponse ListWorkers() = 0;
   virtual Statistics GetStatistics() = 0;
 
-  struct EventPage {
-    std::vector<v1::Event> events;  // ascending positions
-    // Where the next page starts.
-    int64_t next_position = 0;
-    // Nothing committed lies beyond this page, and this many trials have not ended.
-    bool at_end = false;
-    int64_t unfinished_trials = 0;
-  };
   // Events of an experiment or of one trial from `start_position` on, at most `max_events` and
   // about 64 KiB, or one that is larger. NOT_FOUND.
   virtual absl::StatusOr<EventPage> ReadEvents(absl::string_view experiment_or_trial,
@@ -215,10 +143,6 @@ class Coordinator {
   // committed, its last trial ended, or it was deleted; and `progress` for each TrialProgress that
   // comes, when ReadProgress has it. Of a trial: what concerns its experiment. Ends when the
   // returned object is destroyed: after that neither is called.
-  class Subscription {
-   public:
-    virtual ~Subscription() = default;
-  };
   virtual std::unique_ptr<Subscription> Subscribe(
       absl::string_view experiment_or_trial, std::function<void()> wake,
       std::function<void(const v1::TrialProgress&)> progress) = 0;

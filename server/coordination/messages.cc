@@ -157,4 +157,18 @@ EventRecord ToEventRecord(v1::Event event) {
   return record;
 }
 
+absl::StatusOr<ExperimentRecord> FindExperiment(StorageReader& reader, absl::string_view name) {
+  ASSIGN_OR_RETURN(const std::string id, ParseExperimentName(name));
+  ASSIGN_OR_RETURN(std::optional<ExperimentRecord> found, reader.FindExperiment(id));
+  if (!found.has_value()) return absl::NotFoundError(absl::StrCat("there is no ", name));
+  return *std::move(found);
+}
+
+absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view name) {
+  ASSIGN_OR_RETURN(const TrialPath path, ParseTrialName(name));
+  ASSIGN_OR_RETURN(std::optional<TrialRecord> found, reader.FindTrial(path.experiment, path.trial));
+  if (!found.has_value()) return absl::NotFoundError(absl::StrCat("there is no ", name));
+  return *std::move(found);
+}
+
 }  // namespace lengthwise::server

@@ -1,10 +1,12 @@
-// The coordinator's reads of events: pages for watchers, and all of one kind.
+#include "server/coordination/event_log.h"
+
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
-#include "server/coordination/coordinator_impl.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
@@ -16,19 +18,9 @@ constexpr int64_t kMaxPageBytes = 64 << 10;
 
 }  // namespace
 
-absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadEvents(
-    absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events) {
-  return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/false);
-}
-
-absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadLog(
-    absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events) {
-  return ReadPage(experiment_or_trial, start_position, max_events, /*log_only=*/true);
-}
-
-absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
-    absl::string_view experiment_or_trial, int64_t start_position, int64_t max_events,
-    bool log_only) {
+absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_trial,
+                                             int64_t start_position, int64_t max_events,
+                                             bool log_only) {
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
   // Hundreds of watchers of an experiment want the same page when something was committed.
   const RecentPages::Key key = {.name = std::string(experiment_or_trial),
@@ -39,7 +31,7 @@ absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
   if (std::optional<EventPage> page = recent_pages_.Find(path.experiment, key, ticket)) {
     return *std::move(page);
   }
-  ASSIGN_OR_RETURN(const auto reader, storage_->Read());
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   EventPage page;
   page.at_end = true;
   page.next_position = std::max<int64_t>(start_position, 1);
@@ -84,11 +76,10 @@ absl::StatusOr<Coordinator::EventPage> CoordinatorImpl::ReadPage(
   return page;
 }
 
-absl::Status CoordinatorImpl::ForEachEvent(absl::string_view experiment_or_trial,
-                                           int fact_field_number,
-                                           const std::function<void(const v1::Event&)>& take) {
+absl::Status EventLog::ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
+                                    const std::function<void(const v1::Event&)>& take) {
   ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
-  ASSIGN_OR_RETURN(const auto reader, storage_->Read());
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   int64_t experiment = 0;
   int64_t trial = 0;
   if (path.trial.empty()) {
@@ -111,8 +102,8 @@ absl::Status CoordinatorImpl::ForEachEvent(absl::string_view experiment_or_trial
   return status.ok() ? damaged : status;
 }
 
-std::vector<v1::TrialProgress> CoordinatorImpl::ReadProgress(absl::string_view experiment_or_trial,
-                                                             int64_t max_trials, int64_t& since) {
+std::vector<v1::TrialProgress> EventLog::ReadProgress(absl::string_view experiment_or_trial,
+                                                      int64_t max_trials, int64_t& since) {
   const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
   if (!path.ok()) return {};
   return running_trials_.ProgressSince(
@@ -120,13 +111,27 @@ std::vector<v1::TrialProgress> CoordinatorImpl::ReadProgress(absl::string_view e
       since);
 }
 
-std::unique_ptr<Coordinator::Subscription> CoordinatorImpl::Subscribe(
+std::unique_ptr<Subscription> EventLog::Subscribe(
     absl::string_view experiment_or_trial, std::function<void()> wake,
     std::function<void(const v1::TrialProgress&)> progress) {
   // A malformed name gets a subscription that never hears anything; reads tell what is wrong.
   const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
   return subscriptions_.Subscribe(path.ok() ? path->experiment : "", std::move(wake),
                                   std::move(progress));
+}
+
+void EventLog::Publish(const Effects& effects) {
+  running_trials_.Apply(effects.running);
+  for (const auto& [trial, accuracies] : effects.evaluations) {
+    running_trials_.Evaluated(trial, accuracies);
+  }
+  for (const std::string& experiment : effects.reshaped) recent_pages_.Changed(experiment);
+  for (const std::string& experiment : effects.experiments) recent_pages_.Changed(experiment);
+  for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);
+  for (const WorkerProgress& told : effects.progress) {
+    const std::optional<std::string> experiment = running_trials_.Progress(told);
+    if (experiment.has_value()) subscriptions_.Progress(*experiment, told.progress);
+  }
 }
 
 }  // namespace lengthwise::server
