@@ -129,7 +129,7 @@ class AsOwnerOf {
 // The audit log's file; without a path: there is none.
 platform::RotatedFile AuditFile(const Flags& flags) {
   if (flags.audit_log == "off") return {};
-  return {.path = flags.audit_log.empty() ? absl::StrCat(flags.coordinator.data_dir, "/audit.log")
+  return {.path = flags.audit_log.empty() ? absl::StrCat(flags.core.data_dir, "/audit.log")
                                           : flags.audit_log};
 }
 
@@ -165,7 +165,7 @@ absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const Flags& flags, bool 
 }  // namespace
 
 absl::Status CreateAdminToken(const Flags& flags) {
-  const std::string& data_dir = flags.coordinator.data_dir;
+  const std::string& data_dir = flags.core.data_dir;
   RETURN_IF_ERROR(platform::CreateDirectories(data_dir));
   absl::StatusOr<std::unique_ptr<TokenStore>> tokens = absl::UnknownError("not opened");
   absl::StatusOr<v1::CreateTokenResponse> created = absl::UnknownError("not made");
@@ -194,16 +194,16 @@ absl::Status CreateAdminToken(const Flags& flags) {
 }
 
 absl::Status RemoveAllTokens(const Flags& flags) {
-  const AsOwnerOf owner(flags.coordinator.data_dir);
-  RETURN_IF_ERROR(TokenStore::RemoveAll(flags.coordinator.data_dir));
-  RecordLocalChange(flags, "--remove_all_tokens", flags.coordinator.data_dir);
-  platform::LogWarning(absl::StrCat("removed all tokens of ", flags.coordinator.data_dir,
+  const AsOwnerOf owner(flags.core.data_dir);
+  RETURN_IF_ERROR(TokenStore::RemoveAll(flags.core.data_dir));
+  RecordLocalChange(flags, "--remove_all_tokens", flags.core.data_dir);
+  platform::LogWarning(absl::StrCat("removed all tokens of ", flags.core.data_dir,
                                     "; a server that is started there now is open to everyone who "
                                     "reaches it, and one that runs lets nobody in"));
   return absl::OkStatus();
 }
 
-absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
+absl::Status Serve(const Flags& flags, const OpenCore& open) {
   const pid_t parent = getppid();
   // Threads that come later inherit this, so that the signals wait for sigwait below.
   const sigset_t signals = StopSignals();
@@ -217,17 +217,16 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   // One of an earlier server would name the wrong address.
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
 
-  ASSIGN_OR_RETURN(std::unique_ptr<Coordinator> coordinator, open(flags.coordinator));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Core> core, open(flags.core));
 
-  ASSIGN_OR_RETURN(const std::unique_ptr<TokenStore> tokens,
-                   TokenStore::Open(flags.coordinator.data_dir));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TokenStore> tokens, TokenStore::Open(flags.core.data_dir));
   if (!flags.tls_certificate.empty() && !access::IsLoopback(flags.listen) &&
       !tokens->IsRequired()) {
     return absl::FailedPreconditionError(
         absl::StrCat("other machines reach ", flags.listen,
                      " and the server has no tokens: everyone might do "
                      "everything; make the first with `lengthwise_server --data_dir ",
-                     flags.coordinator.data_dir, " --create_admin_token PATH`"));
+                     flags.core.data_dir, " --create_admin_token PATH`"));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<AuditLog> audit,
                    OpenAuditLog(flags, tokens->IsRequired()));
@@ -243,13 +242,13 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
   options.catalogue = CatalogueEntries(specification::AllCatalogues());
   std::unique_ptr<MonitoringEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
-    ASSIGN_OR_RETURN(metrics,
-                     MonitoringEndpoint::Start(flags.metrics_listen, *coordinator, audit.get()));
+    ASSIGN_OR_RETURN(
+        metrics, MonitoringEndpoint::Start(
+                     flags.metrics_listen, [&core] { return core->GetStatistics(); }, audit.get()));
     options.interceptors.push_back(metrics->rpc_metrics().Interceptor());
     options.streams = metrics->streams();
   }
-  absl::StatusOr<std::unique_ptr<RpcServer>> server =
-      RpcServer::Start(std::move(options), *coordinator);
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options), *core);
   if (!server.ok()) return server.status();
 
   const std::string metrics_address = metrics == nullptr ? "" : metrics->address();
@@ -261,7 +260,7 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
       "serving on ", (*server)->address(), flags.tls_certificate.empty() ? "" : " with TLS",
       tokens->IsRequired() ? "" : ", to everyone without a token",
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
-      ", data in ", flags.coordinator.data_dir));
+      ", data in ", flags.core.data_dir));
 
   if (absl::Status status =
           platform::NotifyReady(absl::StrCat("serving on ", (*server)->address()));
@@ -287,7 +286,7 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
 
 namespace {
 
-absl::Status Run(const Flags& flags, const OpenCoordinator& open) {
+absl::Status Run(const Flags& flags, const OpenCore& open) {
   if (flags.remove_all_tokens) return RemoveAllTokens(flags);
   if (!flags.create_admin_token.empty()) return CreateAdminToken(flags);
   return Serve(flags, open);
@@ -295,7 +294,7 @@ absl::Status Run(const Flags& flags, const OpenCoordinator& open) {
 
 }  // namespace
 
-int RunProcess(int argc, const char* const* argv, const OpenCoordinator& open) {
+int RunProcess(int argc, const char* const* argv, const OpenCore& open) {
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&flags)) return *exit_code;
   // gRPC's own log speaks of file descriptors where the line below says what to do.

@@ -74,6 +74,8 @@ class Core {
   Reads& reads() { return reads_; }
   Backups& backups() { return backups_; }
   Statistics GetStatistics();
+  // Workers whose AcquireLease waits.
+  int64_t waiting_workers() const { return waiters_.waiting(); }
 
  private:
   Core(const CoreOptions& options, Dependencies dependencies,

@@ -26,6 +26,7 @@ absl::Status LeaseWaiters::Add(const v1::AcquireLeaseRequest& request, const std
   waiter.deadline = ledger_.Now() + std::clamp(wait, absl::ZeroDuration(), kMaxWait);
   waiter.done = std::move(done);
   waiter.given_up = std::move(given_up);
+  Count();
   return absl::OkStatus();
 }
 
@@ -54,6 +55,7 @@ void LeaseWaiters::Serve(std::vector<std::function<void()>>& answers) {
     served_.push_back(std::move(*waiter));
     waiter = waiters_.erase(waiter);
   }
+  Count();
 }
 
 void LeaseWaiters::Committed() {
@@ -65,11 +67,13 @@ void LeaseWaiters::CommitFailed(const absl::Status& failure) {
   for (Waiter& waiter : served_) waiter.done(failure);
   served_.clear();
   waiters_.remove_if([](const Waiter& waiter) { return waiter.is_new; });
+  Count();
 }
 
 void LeaseWaiters::RefuseAll(const absl::Status& status) {
   for (Waiter& waiter : waiters_) waiter.done(status);
   waiters_.clear();
+  Count();
 }
 
 absl::Time LeaseWaiters::NextDeadline() const {

@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_LEASE_WAITERS_H_
 #define LENGTHWISE_SERVER_COORDINATION_LEASE_WAITERS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -18,7 +19,7 @@
 
 namespace lengthwise::server {
 
-// Belongs to the command loop.
+// Belongs to the command loop, but for waiting().
 class LeaseWaiters {
  public:
   using Done = std::function<void(absl::StatusOr<v1::AcquireLeaseResponse>)>;
@@ -42,6 +43,9 @@ class LeaseWaiters {
   // Answers everybody.
   void RefuseAll(const absl::Status& status);
 
+  // How many wait. Any thread.
+  int64_t waiting() const { return waiting_; }
+
   // When one has waited long enough.
   absl::Time NextDeadline() const;
 
@@ -59,10 +63,13 @@ class LeaseWaiters {
     bool is_new = true;
   };
 
+  void Count() { waiting_ = static_cast<int64_t>(waiters_.size()); }
+
   Ledger& ledger_;
   Leases& leases_;
   std::list<Waiter> waiters_;
   std::vector<Waiter> served_;
+  std::atomic<int64_t> waiting_ = 0;  // the size of waiters_
 };
 
 }  // namespace lengthwise::server

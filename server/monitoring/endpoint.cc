@@ -16,10 +16,10 @@ MonitoringEndpoint::MonitoringEndpoint()
       streams_(std::make_shared<OpenStreams>()) {}
 
 absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> MonitoringEndpoint::Start(
-    const std::string& listen, Coordinator& coordinator, const AuditLog* audit) {
+    const std::string& listen, std::function<Statistics()> statistics, const AuditLog* audit) {
   std::unique_ptr<MonitoringEndpoint> endpoint(new MonitoringEndpoint);
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables = {
-      endpoint->registry_, std::make_shared<StatisticsMetrics>(coordinator),
+      endpoint->registry_, std::make_shared<StatisticsMetrics>(std::move(statistics)),
       std::make_shared<StreamMetrics>(endpoint->streams_)};
   if (audit != nullptr) collectables.push_back(std::make_shared<AuditMetrics>(*audit));
   ASSIGN_OR_RETURN(endpoint->http_,

@@ -24,7 +24,7 @@ grpc::ServerWriteReactor<v1::BackUpResponse>* AdministrationService::BackUp(
       [this](const v1::BackUpRequest& asked, const Caller&,
              const PushStream<v1::BackUpResponse>::Send& send) {
         absl::Time next = absl::InfinitePast();
-        return coordinator_.BackUp(asked, [&](const v1::BackUpResponse& response) {
+        return backups_.BackUp(asked, [&](const v1::BackUpResponse& response) {
           if (!response.complete() && absl::Now() < next) return true;
           next = absl::Now() + kBetweenResponses;
           return send(response);
@@ -37,7 +37,7 @@ grpc::ServerUnaryReactor* AdministrationService::GetStorage(grpc::CallbackServer
                                                             v1::Storage* response) {
   return calls_.Serve(
       Work::kFiles, "lengthwise.v1.AdministrationService/GetStorage", context, request, response,
-      [this](const v1::GetStorageRequest&, const Caller&) { return coordinator_.GetStorage(); });
+      [this](const v1::GetStorageRequest&, const Caller&) { return backups_.GetStorage(); });
 }
 
 grpc::ServerUnaryReactor* AdministrationService::GetServer(grpc::CallbackServerContext* context,

@@ -10,10 +10,10 @@
 
 namespace lengthwise::server {
 
-ArtifactUpload* ArtifactUpload::Start(Coordinator& coordinator, WorkPool& pool,
-                                      OpenStreams& streams, std::string caller) {
+ArtifactUpload* ArtifactUpload::Start(Artifacts& artifacts, WorkPool& pool, OpenStreams& streams,
+                                      std::string caller) {
   std::shared_ptr<ArtifactUpload> upload(
-      new ArtifactUpload(coordinator, pool, streams, std::move(caller)));
+      new ArtifactUpload(artifacts, pool, streams, std::move(caller)));
   upload->self_ = upload;
   streams.Add(upload);
   upload->Read();
@@ -85,7 +85,7 @@ absl::Status ArtifactUpload::TakeMessage() {
     case v1::UploadArtifactRequest::kHeader: {
       if (writer_ != nullptr) return InvalidField("header", "comes twice; accepted: first only");
       RETURN_IF_ERROR(CheckArtifactHeader(request_.header()));
-      ASSIGN_OR_RETURN(writer_, coordinator_.WriteArtifact(request_.header(), caller_));
+      ASSIGN_OR_RETURN(writer_, artifacts_.Write(request_.header(), caller_));
       expected_bytes_ = request_.header().size_bytes();
       return absl::OkStatus();
     }

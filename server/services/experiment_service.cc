@@ -1,5 +1,6 @@
 #include "server/services/experiment_service.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -33,7 +34,7 @@ std::string PrincipalOf(const Caller& caller) {
 absl::Status ExperimentService::CheckOwner(const Caller& caller, absl::string_view name) {
   if (caller.role == v1::ADMIN) return absl::OkStatus();
   RETURN_IF_ERROR(CheckExperimentOrTrialName("name", name));
-  ASSIGN_OR_RETURN(const std::string owner, coordinator_.GetOwner(name));
+  ASSIGN_OR_RETURN(const std::string owner, core_.reads().GetOwner(name));
   return MayChange(caller, name, owner);
 }
 
@@ -47,36 +48,53 @@ grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
                         absl::Status status = CheckCreateExperiment(asked);
                         if (status.ok()) status = MaySubmitFor(caller, asked.owner());
                         if (!status.ok()) return done(status);
-                        coordinator_.CreateExperiment(InNameOf(caller, asked), std::move(done));
+                        absl::StatusOr<Submission> prepared =
+                            core_.submissions().PrepareCreation(InNameOf(caller, asked));
+                        if (!prepared.ok()) return done(prepared.status());
+                        const auto submission = std::make_shared<Submission>(*std::move(prepared));
+                        core_.loop().Post<v1::CreateExperimentResponse>(
+                            [this, submission] { return core_.submissions().Create(*submission); },
+                            std::move(done), submission->bytes());
                       });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
     grpc::CallbackServerContext* context, const v1::ExtendExperimentRequest* request,
     v1::ExtendExperimentResponse* response) {
-  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context,
-                      request, response,
-                      [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
-                             Done<v1::ExtendExperimentResponse> done) {
-                        absl::Status status = CheckOwner(caller, asked.name());
-                        if (status.ok()) status = CheckExtendExperiment(asked);
-                        if (!status.ok()) return done(status);
-                        coordinator_.ExtendExperiment(asked, std::move(done));
-                      });
+  return calls_.Serve(
+      Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context, request, response,
+      [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
+             Done<v1::ExtendExperimentResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExtendExperiment(asked);
+        if (!status.ok()) return done(status);
+        absl::StatusOr<Extension> prepared = core_.submissions().PrepareExtension(asked);
+        if (!prepared.ok()) return done(prepared.status());
+        const auto extension = std::make_shared<Extension>(*std::move(prepared));
+        core_.loop().Post<v1::ExtendExperimentResponse>(
+            [this, extension] { return core_.submissions().Extend(std::move(*extension)); },
+            std::move(done), extension->bytes());
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerContext* context,
                                                            const v1::EvaluateTrialRequest* request,
                                                            v1::CreateExperimentResponse* response) {
-  return calls_.Serve(Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context,
-                      request, response,
-                      [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
-                             Done<v1::CreateExperimentResponse> done) {
-                        absl::Status status = CheckEvaluateTrial(asked);
-                        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
-                        if (!status.ok()) return done(status);
-                        coordinator_.EvaluateTrial(InNameOf(caller, asked), std::move(done));
-                      });
+  return calls_.Serve(
+      Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context, request, response,
+      [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
+             Done<v1::CreateExperimentResponse> done) {
+        absl::Status status = CheckEvaluateTrial(asked);
+        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
+        if (!status.ok()) return done(status);
+        absl::StatusOr<Submission> prepared =
+            core_.submissions().PrepareEvaluation(InNameOf(caller, asked));
+        if (!prepared.ok()) return done(prepared.status());
+        const auto submission = std::make_shared<Submission>(*std::move(prepared));
+        core_.loop().Post<v1::CreateExperimentResponse>(
+            [this, submission] { return core_.submissions().Evaluate(*submission); },
+            std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerContext* context,
@@ -88,7 +106,7 @@ grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerC
                       [this](const v1::GetExperimentRequest& asked,
                              const Caller&) -> absl::StatusOr<v1::Experiment> {
                         RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
-                        return coordinator_.GetExperiment(asked.name());
+                        return core_.reads().GetExperiment(asked.name());
                       });
 }
 
@@ -100,52 +118,60 @@ grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
                       [this](const v1::ListExperimentsRequest& asked,
                              const Caller&) -> absl::StatusOr<v1::ListExperimentsResponse> {
                         RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
-                        return coordinator_.ListExperiments(asked);
+                        return core_.reads().ListExperiments(asked);
                       });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
     grpc::CallbackServerContext* context, const v1::CancelExperimentRequest* request,
     v1::Experiment* response) {
-  return calls_.Serve(Work::kChange, "lengthwise.v1.ExperimentService/CancelExperiment", context,
-                      request, response,
-                      [this](const v1::CancelExperimentRequest& asked, const Caller& caller,
-                             Done<v1::Experiment> done) {
-                        absl::Status status = CheckOwner(caller, asked.name());
-                        if (status.ok()) status = CheckExperimentName("name", asked.name());
-                        if (status.ok())
-                          status = CheckText("reason", asked.reason(), kMaxReasonBytes);
-                        if (!status.ok()) return done(status);
-                        coordinator_.CancelExperiment(asked, PrincipalOf(caller), std::move(done));
-                      });
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/CancelExperiment", context, request, response,
+      [this](const v1::CancelExperimentRequest& asked, const Caller& caller,
+             Done<v1::Experiment> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExperimentName("name", asked.name());
+        if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
+        if (!status.ok()) return done(status);
+        core_.loop().PostParts<v1::Experiment>(
+            [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
+              return core_.experiments().Cancel(asked, by, *parts);
+            },
+            std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::RetryTrials(grpc::CallbackServerContext* context,
                                                          const v1::RetryTrialsRequest* request,
                                                          v1::RetryTrialsResponse* response) {
-  return calls_.Serve(Work::kChange, "lengthwise.v1.ExperimentService/RetryTrials", context,
-                      request, response,
-                      [this](const v1::RetryTrialsRequest& asked, const Caller& caller,
-                             Done<v1::RetryTrialsResponse> done) {
-                        absl::Status status = CheckOwner(caller, asked.name());
-                        if (status.ok()) status = CheckRetryTrials(asked);
-                        if (!status.ok()) return done(status);
-                        coordinator_.RetryTrials(asked, PrincipalOf(caller), std::move(done));
-                      });
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/RetryTrials", context, request, response,
+      [this](const v1::RetryTrialsRequest& asked, const Caller& caller,
+             Done<v1::RetryTrialsResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckRetryTrials(asked);
+        if (!status.ok()) return done(status);
+        core_.loop().PostParts<v1::RetryTrialsResponse>(
+            [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
+              return core_.experiments().RetryTrials(asked, by, *parts);
+            },
+            std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::DeleteExperiment(
     grpc::CallbackServerContext* context, const v1::DeleteExperimentRequest* request,
     v1::DeleteExperimentResponse* response) {
-  return calls_.Serve(Work::kChange, "lengthwise.v1.ExperimentService/DeleteExperiment", context,
-                      request, response,
-                      [this](const v1::DeleteExperimentRequest& asked, const Caller& caller,
-                             Done<v1::DeleteExperimentResponse> done) {
-                        absl::Status status = CheckOwner(caller, asked.name());
-                        if (status.ok()) status = CheckExperimentName("name", asked.name());
-                        if (!status.ok()) return done(status);
-                        coordinator_.DeleteExperiment(asked, std::move(done));
-                      });
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/DeleteExperiment", context, request, response,
+      [this](const v1::DeleteExperimentRequest& asked, const Caller& caller,
+             Done<v1::DeleteExperimentResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExperimentName("name", asked.name());
+        if (!status.ok()) return done(status);
+        core_.loop().Post<v1::DeleteExperimentResponse>(
+            [this, &asked] { return core_.experiments().Delete(asked); }, std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::GetTrial(grpc::CallbackServerContext* context,
@@ -155,7 +181,7 @@ grpc::ServerUnaryReactor* ExperimentService::GetTrial(grpc::CallbackServerContex
       Work::kLookup, "lengthwise.v1.ExperimentService/GetTrial", context, request, response,
       [this](const v1::GetTrialRequest& asked, const Caller&) -> absl::StatusOr<v1::Trial> {
         RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-        return coordinator_.GetTrial(asked.name());
+        return core_.reads().GetTrial(asked.name());
       });
 }
 
@@ -169,7 +195,7 @@ grpc::ServerUnaryReactor* ExperimentService::ListTrials(grpc::CallbackServerCont
                         RETURN_IF_ERROR(CheckExperimentName("parent", asked.parent()));
                         RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
                         RETURN_IF_ERROR(CheckText("filter", asked.filter(), kMaxFilterBytes));
-                        return coordinator_.ListTrials(asked);
+                        return core_.reads().ListTrials(asked);
                       });
 }
 
@@ -183,7 +209,11 @@ grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerCon
         if (status.ok()) status = CheckTrialName("name", asked.name());
         if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
         if (!status.ok()) return done(status);
-        coordinator_.CancelTrial(asked, PrincipalOf(caller), std::move(done));
+        core_.loop().Post<v1::Trial>(
+            [this, &asked, by = PrincipalOf(caller)] {
+              return core_.experiments().CancelTrial(asked, by);
+            },
+            std::move(done));
       });
 }
 
@@ -197,7 +227,7 @@ grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchE
           return InvalidField("start_position",
                               "is negative; accepted: 0 for all, or next_position");
         }
-        return WatchReactor::Start(*request, coordinator_, watchers_, streams_);
+        return WatchReactor::Start(*request, core_.event_log(), watchers_, streams_);
       });
 }
 
@@ -207,7 +237,7 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
   return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLossCurves", context,
                       request, response,
                       [this](const v1::QueryLossCurvesRequest& asked, const Caller&) {
-                        return LossCurves(coordinator_, asked);
+                        return LossCurves(core_.event_log(), asked);
                       });
 }
 
@@ -217,7 +247,7 @@ grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
   return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/SummarizeExperiment", context,
                       request, response,
                       [this](const v1::SummarizeExperimentRequest& asked, const Caller&) {
-                        return Summary(coordinator_, asked);
+                        return Summary(core_.reads(), asked);
                       });
 }
 
@@ -227,7 +257,7 @@ grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
   return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLengthAccuracies",
                       context, request, response,
                       [this](const v1::QueryLengthAccuraciesRequest& asked, const Caller&) {
-                        return LengthAccuracies(coordinator_, asked);
+                        return LengthAccuracies(core_.event_log(), asked);
                       });
 }
 
@@ -236,7 +266,7 @@ grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMap
   return calls_.PushAll<v1::AttentionMap>(
       transfers_, "lengthwise.v1.ExperimentService/QueryAttentionMaps", context, request,
       [this](const v1::QueryAttentionMapsRequest& asked) {
-        return AttentionMaps(coordinator_, asked);
+        return AttentionMaps(core_.event_log(), asked);
       });
 }
 
@@ -245,7 +275,7 @@ grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
   return calls_.PushAll<v1::Projection>(transfers_,
                                         "lengthwise.v1.ExperimentService/QueryProjections", context,
                                         request, [this](const v1::QueryProjectionsRequest& asked) {
-                                          return Projections(coordinator_, asked);
+                                          return Projections(core_.event_log(), asked);
                                         });
 }
 
@@ -253,7 +283,7 @@ grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
     grpc::CallbackServerContext* context, const v1::QueryAnalysesRequest* request) {
   return calls_.PushAll<v1::Event>(
       transfers_, "lengthwise.v1.ExperimentService/QueryAnalyses", context, request,
-      [this](const v1::QueryAnalysesRequest& asked) { return Analyses(coordinator_, asked); });
+      [this](const v1::QueryAnalysesRequest& asked) { return Analyses(core_.event_log(), asked); });
 }
 
 grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(
@@ -263,7 +293,7 @@ grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::Download
       [this](const v1::DownloadModelRequest& asked, const Caller&,
              const PushStream<v1::DownloadModelResponse>::Send& send) -> absl::Status {
         RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-        return coordinator_.ReadModel(asked.name(), send);
+        return core_.artifacts().ReadModel(asked.name(), send);
       });
 }
 

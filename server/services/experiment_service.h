@@ -1,9 +1,9 @@
-// lengthwise.v1.ExperimentService over a Coordinator.
+// lengthwise.v1.ExperimentService over the core.
 #ifndef LENGTHWISE_SERVER_SERVICES_EXPERIMENT_SERVICE_H_
 #define LENGTHWISE_SERVER_SERVICES_EXPERIMENT_SERVICE_H_
 
 #include "proto/experiment_service.grpc.pb.h"
-#include "server/coordinator.h"
+#include "server/coordination/core.h"
 #include "server/services/calls.h"
 #include "server/services/open_streams.h"
 #include "server/services/push_stream.h"
@@ -15,13 +15,9 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
  public:
   // `watchers` read pages of events; `transfers` may wait for a slow client. All outlive the
   // service.
-  ExperimentService(Coordinator& coordinator, WorkPool& watchers, TransferThreads& transfers,
+  ExperimentService(Core& core, WorkPool& watchers, TransferThreads& transfers,
                     OpenStreams& streams, Calls& calls)
-      : coordinator_(coordinator),
-        watchers_(watchers),
-        transfers_(transfers),
-        streams_(streams),
-        calls_(calls) {}
+      : core_(core), watchers_(watchers), transfers_(transfers), streams_(streams), calls_(calls) {}
 
   grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
                                              const v1::CreateExperimentRequest* request,
@@ -81,7 +77,7 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
   // Reads the store, unless the caller may change all (Work::kChange).
   absl::Status CheckOwner(const Caller& caller, absl::string_view name);
 
-  Coordinator& coordinator_;
+  Core& core_;
   WorkPool& watchers_;
   TransferThreads& transfers_;
   OpenStreams& streams_;

@@ -11,7 +11,7 @@ grpc::ServerUnaryReactor* FleetService::ListWorkers(grpc::CallbackServerContext*
                       response,
                       [this](const v1::ListWorkersRequest&,
                              const Caller&) -> absl::StatusOr<v1::ListWorkersResponse> {
-                        return coordinator_.ListWorkers();
+                        return reads_.ListWorkers();
                       });
 }
 

@@ -26,8 +26,7 @@ Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
-                                                            Coordinator& coordinator) {
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
   platform::KeepGrpcInitialized();
   // Both have effect on the builders that follow.
   grpc::EnableDefaultHealthCheckService(true);
@@ -37,7 +36,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   edge_options.listen = options.listen;
   edge_options.encryption = options.encryption;
   ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(std::move(edge_options)));
-  std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), coordinator));
+  std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), core));
   grpc::ServerBuilder builder;
   // The edge has ended TLS.
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
@@ -83,8 +82,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   return server;
 }
 
-RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Coordinator& coordinator)
-    : coordinator_(coordinator),
+RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& core)
+    : core_(core),
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
       edge_(std::move(edge)),
       audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
@@ -96,11 +95,11 @@ RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Coordin
                         options.transfer_patience),
       calls_(gate_, {.lookups = lookups_, .queries = readers_, .files = transfers_.pool},
              *streams_),
-      experiments_(coordinator, readers_, transfers_, *streams_, calls_),
-      workers_(coordinator, worker_transfers_, *streams_, calls_),
-      fleet_(coordinator, calls_),
+      experiments_(core, readers_, transfers_, *streams_, calls_),
+      workers_(core, worker_transfers_, *streams_, calls_),
+      fleet_(core.reads(), calls_),
       catalogue_(options.catalogue, calls_),
-      administration_(coordinator, transfers_, calls_),
+      administration_(core.backups(), transfers_, calls_),
       access_(calls_, options.tokens) {}
 
 RpcServer::~RpcServer() {
@@ -110,7 +109,7 @@ RpcServer::~RpcServer() {
 void RpcServer::Stop(absl::Duration grace) {
   server_->GetHealthCheckService()->Shutdown();
   streams_->StopAll();
-  coordinator_.Stop();
+  core_.Stop();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   server_.reset();

@@ -16,7 +16,7 @@
 #include "server/access/audit_trail.h"
 #include "server/access/gate.h"
 #include "server/access/token_store.h"
-#include "server/coordinator.h"
+#include "server/coordination/core.h"
 #include "server/edge/edge.h"
 #include "server/services/access_service.h"
 #include "server/services/administration_service.h"
@@ -77,10 +77,9 @@ class RpcServer {
   };
 
   // Serves until Stop. FAILED_PRECONDITION when the address cannot be bound or the certificate
-  // cannot be used. `coordinator` outlives
-  // the server.
-  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options,
-                                                          Coordinator& coordinator);
+  // cannot be used. `core` outlives the
+  // server.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options, Core& core);
   ~RpcServer();
 
   // "HOST:PORT" with the port that was bound.
@@ -88,15 +87,15 @@ class RpcServer {
   // Edge::CheckReachable.
   absl::Status CheckReachable(absl::Duration patience) { return edge_->CheckReachable(patience); }
 
-  // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the coordinator (which
+  // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the core (which
   // answers what waits), gives calls until `grace` to end, then breaks them. Returns when all are
   // over. Once.
   void Stop(absl::Duration grace);
 
  private:
-  RpcServer(const Options& options, std::unique_ptr<Edge> edge, Coordinator& coordinator);
+  RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& core);
 
-  Coordinator& coordinator_;
+  Core& core_;
   const std::shared_ptr<OpenStreams> streams_;
   const std::unique_ptr<Edge> edge_;
   const std::unique_ptr<AuditTrail> audit_;  // null where nothing is recorded

@@ -106,7 +106,7 @@ absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t 
 
 absl::Status CheckSpecificationText(const v1::SpecificationText& text) {
   // In the words of specification::Resolve, so that `lengthwise validate` says the same; here,
-  // such a text does not get as far as the coordinator.
+  // such a text does not get as far as the core.
   if (const auto size = static_cast<int64_t>(text.text().size()); size > kMaxSpecificationBytes) {
     return InvalidField(
         "text", absl::StrCat("got ", size, " bytes, expected at most ", kMaxSpecificationBytes));

@@ -50,7 +50,11 @@ grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerCont
           status = registered_.Register(caller.principal, asked.worker().worker_id(), absl::Now());
         }
         if (!status.ok()) return done(status);
-        coordinator_.RegisterWorker(Printable(asked), caller.principal, std::move(done));
+        core_.loop().Post<v1::RegisterWorkerResponse>(
+            [this, printable = Printable(asked), by = caller.principal] {
+              return core_.leases().Register(printable, by);
+            },
+            std::move(done));
       });
 }
 
@@ -63,7 +67,7 @@ grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContex
                       Done<v1::AcquireLeaseResponse> done) {
         if (absl::Status status = CheckWait(asked.wait()); !status.ok()) return done(status);
         // The context lives until the answer.
-        coordinator_.AcquireLease(
+        core_.loop().AcquireLease(
             asked, caller.principal, [context] { return context->IsCancelled(); }, std::move(done));
       });
 }
@@ -75,19 +79,27 @@ grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* 
                       response,
                       [this](const v1::HeartbeatRequest& asked, const Caller& caller,
                              Done<v1::HeartbeatResponse> done) {
-                        coordinator_.Heartbeat(Printable(asked), caller.principal, std::move(done));
+                        core_.loop().Post<v1::HeartbeatResponse>(
+                            [this, printable = Printable(asked), by = caller.principal] {
+                              return core_.leases().Heartbeat(printable, by);
+                            },
+                            std::move(done));
                       });
 }
 
 grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContext* context,
                                                       const v1::ReleaseLeaseRequest* request,
                                                       v1::ReleaseLeaseResponse* response) {
-  return calls_.Serve(
-      Work::kMemory, "lengthwise.v1.WorkerService/ReleaseLease", context, request, response,
-      [this](const v1::ReleaseLeaseRequest& asked, const Caller& caller,
-             Done<v1::ReleaseLeaseResponse> done) {
-        coordinator_.ReleaseLease(Printable(asked), caller.principal, std::move(done));
-      });
+  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/ReleaseLease", context, request,
+                      response,
+                      [this](const v1::ReleaseLeaseRequest& asked, const Caller& caller,
+                             Done<v1::ReleaseLeaseResponse> done) {
+                        core_.loop().Post<v1::ReleaseLeaseResponse>(
+                            [this, printable = Printable(asked), by = caller.principal] {
+                              return core_.leases().Release(printable, by);
+                            },
+                            std::move(done));
+                      });
 }
 
 grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>*
@@ -95,7 +107,17 @@ WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
   return calls_.Open<grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
       "lengthwise.v1.WorkerService/StreamEvents", context, nullptr,
       [this](const Caller& caller) -> absl::StatusOr<EventStream*> {
-        return EventStream::Start(coordinator_, streams_, caller.principal);
+        return EventStream::Start(
+            [this](v1::StreamEventsRequest asked, std::string by,
+                   Done<v1::StreamEventsResponse> done) {
+              const int64_t bytes = static_cast<int64_t>(asked.ByteSizeLong());
+              core_.loop().Post<v1::StreamEventsResponse>(
+                  [this, asked = std::move(asked), by = std::move(by)] {
+                    return core_.intake().Store(asked, by);
+                  },
+                  std::move(done), bytes);
+            },
+            streams_, caller.principal);
       });
 }
 
@@ -104,7 +126,8 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
   return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
       "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
       [this](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
-        return ArtifactUpload::Start(coordinator_, transfers_.pool, streams_, caller.principal);
+        return ArtifactUpload::Start(core_.artifacts(), transfers_.pool, streams_,
+                                     caller.principal);
       });
 }
 
@@ -116,7 +139,7 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadA
              const PushStream<v1::DownloadArtifactResponse>::Send& send) -> absl::Status {
         RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
         RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
-        return coordinator_.ReadArtifact(asked, caller.principal, [&](absl::string_view chunk) {
+        return core_.artifacts().Read(asked, caller.principal, [&](absl::string_view chunk) {
           v1::DownloadArtifactResponse response;
           response.set_data(std::string(chunk));
           return send(std::move(response));
