@@ -66,7 +66,7 @@ void AddAccess(CLI::App& app, Flags& flags) {
       ->check(not_negative)
       ->type_name("N")
       ->capture_default_str();
-  app.add_option("--max_unended_trials", flags.coordinator.max_unended_trials,
+  app.add_option("--max_unended_trials", flags.core.max_unended_trials,
                  "Queued and running trials of one owner; 0 for no limit")
       ->check(not_negative)
       ->type_name("N")
@@ -105,7 +105,7 @@ std::string CheckAddresses(const Flags& flags, bool insecure) {
 
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   Flags flags;
-  flags.coordinator.data_dir = DefaultDataDir();
+  flags.core.data_dir = DefaultDataDir();
   bool insecure = false;
 
   CLI::App app(
@@ -116,11 +116,11 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       ->check(CheckAddress)
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  app.add_option("--data_dir", flags.coordinator.data_dir,
+  app.add_option("--data_dir", flags.core.data_dir,
                  "Directory of the database and the checkpoints; made if it is missing")
       ->type_name("DIR")
       ->capture_default_str();
-  app.add_option("--restore", flags.coordinator.restore_from,
+  app.add_option("--restore", flags.core.restore_from,
                  "A backup's directory, which is copied to a new or empty --data_dir first")
       ->type_name("PATH");
   app.add_option("--metrics_listen", flags.metrics_listen,
@@ -128,18 +128,18 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
       ->check(CheckAddress)
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  app.add_option("--max_trials", flags.coordinator.max_trials, "Most trials of one experiment")
+  app.add_option("--max_trials", flags.core.max_trials, "Most trials of one experiment")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
       ->capture_default_str();
-  AddDuration(app, "--lease_duration", flags.coordinator.lease_duration,
+  AddDuration(app, "--lease_duration", flags.core.lease_duration,
               "A worker that is silent for so long loses its trials");
   AddDuration(app, "--self_check_interval", flags.self_check_interval,
               "How often the server connects to its own address. It ends, for its supervisor to "
               "start it again, when that fails three times in a row");
-  AddDuration(app, "--heartbeat_interval", flags.coordinator.heartbeat_interval,
+  AddDuration(app, "--heartbeat_interval", flags.core.heartbeat_interval,
               "How often workers report; at most half of the lease duration");
   AddDuration(
-      app, "--preempt_after", flags.coordinator.preempt_after,
+      app, "--preempt_after", flags.core.preempt_after,
       "Trials that have run so long make room for a higher priority when no worker is free");
   app.add_option("--ready_file", flags.ready_file,
                  "File that gets the bound addresses when the server serves: the API's, then the "
@@ -154,7 +154,7 @@ std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
     if (flags.listen.empty()) throw CLI::ValidationError("--listen", "is empty");
-    if (flags.coordinator.heartbeat_interval * 2 > flags.coordinator.lease_duration) {
+    if (flags.core.heartbeat_interval * 2 > flags.core.lease_duration) {
       throw CLI::ValidationError("--heartbeat_interval",
                                  "must be at most half of --lease_duration");
     }

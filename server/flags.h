@@ -7,7 +7,7 @@
 
 #include "absl/time/time.h"
 #include "server/access/quotas.h"
-#include "server/coordinator.h"
+#include "server/coordination/core_options.h"
 
 namespace lengthwise::server {
 
@@ -18,7 +18,7 @@ struct Flags {
   // When not empty: where the addresses are written once the server serves.
   std::string ready_file;
   bool exit_with_parent = false;
-  Coordinator::Options coordinator;
+  CoreOptions core;
   // Files; empty: plain text.
   std::string tls_certificate;
   std::string tls_key;

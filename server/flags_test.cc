@@ -31,16 +31,16 @@ TEST(Flags, DefaultsAreLocal) {
   const Flags flags = std::get<Flags>(Parse({}));
   EXPECT_EQ(flags.listen, "127.0.0.1:7070");
   EXPECT_EQ(flags.metrics_listen, "127.0.0.1:9464");
-  EXPECT_EQ(flags.coordinator.data_dir, "/somewhere/lengthwise");
-  EXPECT_EQ(flags.coordinator.lease_duration, absl::Seconds(30));
-  EXPECT_EQ(flags.coordinator.preempt_after, absl::Minutes(1));
+  EXPECT_EQ(flags.core.data_dir, "/somewhere/lengthwise");
+  EXPECT_EQ(flags.core.lease_duration, absl::Seconds(30));
+  EXPECT_EQ(flags.core.preempt_after, absl::Minutes(1));
   EXPECT_FALSE(flags.exit_with_parent);
 }
 
 TEST(Flags, TheHomeDirectoryIsTheDefaultWithoutXdg) {
   unsetenv("XDG_DATA_HOME");
   setenv("HOME", "/home/ada", 1);
-  EXPECT_EQ(std::get<Flags>(Parse({})).coordinator.data_dir, "/home/ada/.local/share/lengthwise");
+  EXPECT_EQ(std::get<Flags>(Parse({})).core.data_dir, "/home/ada/.local/share/lengthwise");
 }
 
 TEST(Flags, AreTaken) {
@@ -50,12 +50,12 @@ TEST(Flags, AreTaken) {
                              "--ready_file", "/r", "--exit_with_parent", "--restore=/b"}));
   EXPECT_EQ(flags.listen, "127.0.0.1:0");
   EXPECT_EQ(flags.metrics_listen, "");
-  EXPECT_EQ(flags.coordinator.data_dir, "/d");
-  EXPECT_EQ(flags.coordinator.max_trials, 7);
-  EXPECT_EQ(flags.coordinator.lease_duration, absl::Seconds(2));
-  EXPECT_EQ(flags.coordinator.heartbeat_interval, absl::Milliseconds(200));
+  EXPECT_EQ(flags.core.data_dir, "/d");
+  EXPECT_EQ(flags.core.max_trials, 7);
+  EXPECT_EQ(flags.core.lease_duration, absl::Seconds(2));
+  EXPECT_EQ(flags.core.heartbeat_interval, absl::Milliseconds(200));
   EXPECT_EQ(flags.ready_file, "/r");
-  EXPECT_EQ(flags.coordinator.restore_from, "/b");
+  EXPECT_EQ(flags.core.restore_from, "/b");
   EXPECT_TRUE(flags.exit_with_parent);
 }
 

@@ -1,7 +1,9 @@
 // lengthwise_server: accepts, schedules, stores, streams.
-#include "server/coordinator.h"
 #include "server/process.h"
 
 int main(int argc, char** argv) {
-  return lengthwise::server::RunProcess(argc, argv, lengthwise::server::Coordinator::Open);
+  using lengthwise::server::Core;
+  using lengthwise::server::CoreOptions;
+  return lengthwise::server::RunProcess(
+      argc, argv, [](const CoreOptions& options) { return Core::Open(options); });
 }

@@ -26,6 +26,7 @@
 #include "platform/log.h"
 #include "platform/rotated_file.h"
 #include "platform/service_manager.h"
+#include "platform/status_macros.h"
 #include "server/access/audit_log.h"
 #include "server/access/token_store.h"
 #include "server/monitoring/endpoint.h"
@@ -53,10 +54,9 @@ absl::Status ExitWithParent(pid_t parent) {
 
 // Readers see the whole file or none.
 absl::Status WriteReadyFile(const std::string& path, absl::string_view text) {
-  absl::StatusOr<std::unique_ptr<platform::AtomicFile>> file = platform::AtomicFile::Create(path);
-  if (!file.ok()) return file.status();
-  if (absl::Status status = (*file)->Append(text); !status.ok()) return status;
-  return (*file)->Commit();
+  ASSIGN_OR_RETURN(std::unique_ptr<platform::AtomicFile> file, platform::AtomicFile::Create(path));
+  RETURN_IF_ERROR(file->Append(text));
+  return file->Commit();
 }
 
 // How long the server may take to answer its own connection. Paused machines and full disks take
@@ -88,17 +88,13 @@ sigset_t StopSignals() {
 absl::StatusOr<RpcServer::Encryption> ReadEncryption(const Flags& flags) {
   RpcServer::Encryption encryption;
   if (flags.tls_certificate.empty()) return encryption;
-  absl::StatusOr<std::string> certificate =
-      access::ReadCertificate(flags.tls_certificate, absl::Now());
-  if (!certificate.ok()) return certificate.status();
-  absl::StatusOr<std::string> key = access::ReadPrivateKey(flags.tls_key, *certificate);
-  if (!key.ok()) return key.status();
-  encryption.certificate = *std::move(certificate);
-  encryption.key = *std::move(key);
+  ASSIGN_OR_RETURN(std::string certificate,
+                   access::ReadCertificate(flags.tls_certificate, absl::Now()));
+  ASSIGN_OR_RETURN(std::string key, access::ReadPrivateKey(flags.tls_key, certificate));
+  encryption.certificate = std::move(certificate);
+  encryption.key = std::move(key);
   if (!flags.tls_client_ca.empty()) {
-    absl::StatusOr<std::string> authority = access::ReadAuthorities(flags.tls_client_ca);
-    if (!authority.ok()) return authority.status();
-    encryption.client_authority = *std::move(authority);
+    ASSIGN_OR_RETURN(encryption.client_authority, access::ReadAuthorities(flags.tls_client_ca));
   }
   return encryption;
 }
@@ -133,7 +129,7 @@ class AsOwnerOf {
 // The audit log's file; without a path: there is none.
 platform::RotatedFile AuditFile(const Flags& flags) {
   if (flags.audit_log == "off") return {};
-  return {.path = flags.audit_log.empty() ? absl::StrCat(flags.coordinator.data_dir, "/audit.log")
+  return {.path = flags.audit_log.empty() ? absl::StrCat(flags.core.data_dir, "/audit.log")
                                           : flags.audit_log};
 }
 
@@ -169,8 +165,8 @@ absl::StatusOr<std::unique_ptr<AuditLog>> OpenAuditLog(const Flags& flags, bool 
 }  // namespace
 
 absl::Status CreateAdminToken(const Flags& flags) {
-  const std::string& data_dir = flags.coordinator.data_dir;
-  if (absl::Status status = platform::CreateDirectories(data_dir); !status.ok()) return status;
+  const std::string& data_dir = flags.core.data_dir;
+  RETURN_IF_ERROR(platform::CreateDirectories(data_dir));
   absl::StatusOr<std::unique_ptr<TokenStore>> tokens = absl::UnknownError("not opened");
   absl::StatusOr<v1::CreateTokenResponse> created = absl::UnknownError("not made");
   {
@@ -198,85 +194,73 @@ absl::Status CreateAdminToken(const Flags& flags) {
 }
 
 absl::Status RemoveAllTokens(const Flags& flags) {
-  const AsOwnerOf owner(flags.coordinator.data_dir);
-  if (absl::Status status = TokenStore::RemoveAll(flags.coordinator.data_dir); !status.ok()) {
-    return status;
-  }
-  RecordLocalChange(flags, "--remove_all_tokens", flags.coordinator.data_dir);
-  platform::LogWarning(absl::StrCat("removed all tokens of ", flags.coordinator.data_dir,
+  const AsOwnerOf owner(flags.core.data_dir);
+  RETURN_IF_ERROR(TokenStore::RemoveAll(flags.core.data_dir));
+  RecordLocalChange(flags, "--remove_all_tokens", flags.core.data_dir);
+  platform::LogWarning(absl::StrCat("removed all tokens of ", flags.core.data_dir,
                                     "; a server that is started there now is open to everyone who "
                                     "reaches it, and one that runs lets nobody in"));
   return absl::OkStatus();
 }
 
-absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
+absl::Status Serve(const Flags& flags, const OpenCore& open) {
   const pid_t parent = getppid();
   // Threads that come later inherit this, so that the signals wait for sigwait below.
   const sigset_t signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   if (flags.exit_with_parent) {
-    if (absl::Status status = ExitWithParent(parent); !status.ok()) return status;
+    RETURN_IF_ERROR(ExitWithParent(parent));
   }
   platform::RaiseDescriptorLimit();
   google::protobuf::SetLogHandler(LogOfProtobuf);
   // One of an earlier server would name the wrong address.
   if (!flags.ready_file.empty()) unlink(flags.ready_file.c_str());
 
-  absl::StatusOr<std::unique_ptr<Coordinator>> coordinator = open(flags.coordinator);
-  if (!coordinator.ok()) return coordinator.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Core> core, open(flags.core));
 
-  const absl::StatusOr<std::unique_ptr<TokenStore>> tokens =
-      TokenStore::Open(flags.coordinator.data_dir);
-  if (!tokens.ok()) return tokens.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<TokenStore> tokens, TokenStore::Open(flags.core.data_dir));
   if (!flags.tls_certificate.empty() && !access::IsLoopback(flags.listen) &&
-      !(*tokens)->IsRequired()) {
+      !tokens->IsRequired()) {
     return absl::FailedPreconditionError(
         absl::StrCat("other machines reach ", flags.listen,
                      " and the server has no tokens: everyone might do "
                      "everything; make the first with `lengthwise_server --data_dir ",
-                     flags.coordinator.data_dir, " --create_admin_token PATH`"));
+                     flags.core.data_dir, " --create_admin_token PATH`"));
   }
-  const absl::StatusOr<std::unique_ptr<AuditLog>> audit =
-      OpenAuditLog(flags, (*tokens)->IsRequired());
-  if (!audit.ok()) return audit.status();
-  absl::StatusOr<RpcServer::Encryption> encryption = ReadEncryption(flags);
-  if (!encryption.ok()) return encryption.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<AuditLog> audit,
+                   OpenAuditLog(flags, tokens->IsRequired()));
+  ASSIGN_OR_RETURN(RpcServer::Encryption encryption, ReadEncryption(flags));
 
   RpcServer::Options options;
   options.listen = flags.listen;
-  options.tokens = tokens->get();
-  options.audit = audit->get();
-  options.encryption = *std::move(encryption);
+  options.tokens = tokens.get();
+  options.audit = audit.get();
+  options.encryption = std::move(encryption);
   options.gate.workers_need_certificate = !flags.tls_client_ca.empty();
   options.gate.quotas = flags.quotas;
   options.catalogue = CatalogueEntries(specification::AllCatalogues());
   std::unique_ptr<MonitoringEndpoint> metrics;
   if (!flags.metrics_listen.empty()) {
-    absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> endpoint =
-        MonitoringEndpoint::Start(flags.metrics_listen, **coordinator, audit->get());
-    if (!endpoint.ok()) return endpoint.status();
-    metrics = *std::move(endpoint);
+    ASSIGN_OR_RETURN(
+        metrics, MonitoringEndpoint::Start(
+                     flags.metrics_listen, [&core] { return core->GetStatistics(); }, audit.get()));
     options.interceptors.push_back(metrics->rpc_metrics().Interceptor());
     options.streams = metrics->streams();
   }
-  absl::StatusOr<std::unique_ptr<RpcServer>> server =
-      RpcServer::Start(std::move(options), **coordinator);
+  absl::StatusOr<std::unique_ptr<RpcServer>> server = RpcServer::Start(std::move(options), *core);
   if (!server.ok()) return server.status();
 
   const std::string metrics_address = metrics == nullptr ? "" : metrics->address();
   if (!flags.ready_file.empty()) {
-    if (absl::Status status = WriteReadyFile(
-            flags.ready_file, absl::StrCat((*server)->address(), "\n", metrics_address, "\n"));
-        !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(WriteReadyFile(
+        flags.ready_file, absl::StrCat((*server)->address(), "\n", metrics_address, "\n")));
   }
   platform::LogInfo(absl::StrCat(
       "serving on ", (*server)->address(), flags.tls_certificate.empty() ? "" : " with TLS",
-      (*tokens)->IsRequired() ? "" : ", to everyone without a token",
+      tokens->IsRequired() ? "" : ", to everyone without a token",
       metrics == nullptr ? "" : absl::StrCat(", metrics on http://", metrics_address, "/metrics"),
-      ", data in ", flags.coordinator.data_dir));
+      ", data in ", flags.core.data_dir));
 
   if (absl::Status status =
           platform::NotifyReady(absl::StrCat("serving on ", (*server)->address()));
@@ -302,7 +286,7 @@ absl::Status Serve(const Flags& flags, const OpenCoordinator& open) {
 
 namespace {
 
-absl::Status Run(const Flags& flags, const OpenCoordinator& open) {
+absl::Status Run(const Flags& flags, const OpenCore& open) {
   if (flags.remove_all_tokens) return RemoveAllTokens(flags);
   if (!flags.create_admin_token.empty()) return CreateAdminToken(flags);
   return Serve(flags, open);
@@ -310,7 +294,7 @@ absl::Status Run(const Flags& flags, const OpenCoordinator& open) {
 
 }  // namespace
 
-int RunProcess(int argc, const char* const* argv, const OpenCoordinator& open) {
+int RunProcess(int argc, const char* const* argv, const OpenCore& open) {
   const std::variant<Flags, int> flags = ParseFlags(argc, argv);
   if (const int* exit_code = std::get_if<int>(&flags)) return *exit_code;
   // gRPC's own log speaks of file descriptors where the line below says what to do.

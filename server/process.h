@@ -7,13 +7,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/coordinator.h"
+#include "server/coordination/core.h"
 #include "server/flags.h"
 
 namespace lengthwise::server {
 
-using OpenCoordinator =
-    std::function<absl::StatusOr<std::unique_ptr<Coordinator>>(const Coordinator::Options&)>;
+using OpenCore = std::function<absl::StatusOr<std::unique_ptr<Core>>(const CoreOptions&)>;
 
 // Serves until SIGTERM or SIGINT, then ends streams with UNAVAILABLE, lets calls end for up to two
 // seconds and returns. A second signal ends the process at once. To be called before there are
@@ -23,19 +22,19 @@ using OpenCoordinator =
 // cannot be used, other machines reach a server that has no tokens, others than its user could
 // change its tokens, or tokens that it had are missing; errors of the audit log's file but a full
 // disk; the ready file's errors.
-absl::Status Serve(const Flags& flags, const OpenCoordinator& open);
+absl::Status Serve(const Flags& flags, const OpenCore& open);
 
 // Makes the token of flags.create_admin_token. The server may be running. Run by root, it leaves
 // the tokens to the owner of the data directory, whose server reads them. ALREADY_EXISTS where the
 // file is there, and the errors of the token store.
 absl::Status CreateAdminToken(const Flags& flags);
 
-// Deletes all tokens in flags.coordinator.data_dir (TokenStore::RemoveAll).
+// Deletes all tokens in flags.core.data_dir (TokenStore::RemoveAll).
 absl::Status RemoveAllTokens(const Flags& flags);
 
 // The whole of main: parses flags, serves, and gives the exit code: 0, 1 with a line on stderr, 2
 // for wrong flags.
-int RunProcess(int argc, const char* const* argv, const OpenCoordinator& open);
+int RunProcess(int argc, const char* const* argv, const OpenCore& open);
 
 }  // namespace lengthwise::server
 

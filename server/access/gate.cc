@@ -7,6 +7,7 @@
 #include "access/token_text.h"
 #include "access/transport.h"
 #include "platform/limited_log.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -62,7 +63,7 @@ absl::Status Gate::Recheck(const Caller& caller) {
 
 absl::Status Gate::Check(const Caller& caller, const Credentials& credentials,
                          absl::string_view method) {
-  if (absl::Status status = MayCall(caller, method); !status.ok()) return status;
+  RETURN_IF_ERROR(MayCall(caller, method));
   if (!IsWorkers(method)) return quotas_.TakeCall(caller.principal);
   if (options_.workers_need_certificate && !credentials.has_certificate) {
     return absl::UnauthenticatedError(
@@ -75,7 +76,7 @@ absl::Status Gate::Check(const Caller& caller, const Credentials& credentials,
 absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string_view method) {
   absl::StatusOr<Caller> caller = Identify(credentials.authorization);
   if (!caller.ok()) return caller;
-  if (absl::Status status = Check(*caller, credentials, method); !status.ok()) return status;
+  RETURN_IF_ERROR(Check(*caller, credentials, method));
   return caller;
 }
 
@@ -124,9 +125,7 @@ absl::StatusOr<Gate::Admission> Gate::WithStream(absl::StatusOr<Caller> caller,
   Admission admission;
   admission.caller = *std::move(caller);
   if (!IsWorkers(method)) {
-    absl::StatusOr<Quotas::Stream> stream = quotas_.OpenStream(admission.caller.principal);
-    if (!stream.ok()) return stream.status();
-    admission.stream = *std::move(stream);
+    ASSIGN_OR_RETURN(admission.stream, quotas_.OpenStream(admission.caller.principal));
   }
   return admission;
 }

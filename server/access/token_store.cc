@@ -14,6 +14,7 @@
 #include "platform/private_files.h"
 #include "platform/random.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "server/access/token_files.h"
 #include "server/services/status.h"
 
@@ -98,7 +99,7 @@ absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& 
                                                              IfMissing if_missing) {
   std::unique_ptr<TokenStore> store(new TokenStore(data_dir, std::move(now)));
   platform::MutexLock lock(store->mutex_);
-  if (absl::Status status = store->Refresh(); !status.ok()) return status;
+  RETURN_IF_ERROR(store->Refresh());
   store->is_open_ = true;
   const bool marked = Exists(store->mark_path_);
   if (store->version_.exists) {
@@ -126,9 +127,8 @@ absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& 
 
 absl::Status TokenStore::RemoveAll(const std::string& data_dir) {
   TokenStore store(data_dir, absl::Now);
-  if (absl::Status status = platform::CheckPrivateDirectory(data_dir); !status.ok()) return status;
-  const auto file_lock = LockFile(store.path_);
-  if (!file_lock.ok()) return file_lock.status();
+  RETURN_IF_ERROR(platform::CheckPrivateDirectory(data_dir));
+  ASSIGN_OR_RETURN(const auto file_lock, LockFile(store.path_));
   // Where only the first is done, the next Open makes the mark again.
   absl::Status status = platform::DeleteFile(store.mark_path_);
   if (status.ok()) status = platform::DeleteFile(store.path_);
@@ -175,10 +175,9 @@ absl::Status TokenStore::Refresh() {
 }
 
 absl::StatusOr<std::vector<TokenRecord>> TokenStore::Read() const {
-  const absl::StatusOr<std::string> text =
-      platform::ReadPrivateFile(data_dir_, std::string(kTokensFile));
-  if (!text.ok()) return text.status();
-  absl::StatusOr<std::vector<TokenRecord>> records = ParseTokenRecords(*text);
+  ASSIGN_OR_RETURN(const std::string text,
+                   platform::ReadPrivateFile(data_dir_, std::string(kTokensFile)));
+  absl::StatusOr<std::vector<TokenRecord>> records = ParseTokenRecords(text);
   if (records.ok()) return records;
   return absl::Status(
       records.status().code(),
@@ -220,7 +219,7 @@ absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text) {
   if (CRYPTO_memcmp(hash.data(), expected.data(), hash.size()) != 0) {
     return NotKnown(token->token_id);
   }
-  if (absl::Status status = CheckTime(known, now_()); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckTime(known, now_()));
   return Caller{known.principal, known.role, known.token_id,
                 absl::FromUnixSeconds(known.expire_seconds)};
 }
@@ -234,14 +233,13 @@ absl::Status TokenStore::Recheck(const std::string& token_id) {
 
 absl::Status TokenStore::Change(
     const std::function<absl::Status(std::vector<TokenRecord>&)>& change) {
-  if (absl::Status status = platform::CheckPrivateDirectory(data_dir_); !status.ok()) return status;
-  const auto file_lock = LockFile(path_);
-  if (!file_lock.ok()) return file_lock.status();
-  if (absl::Status status = Refresh(); !status.ok()) return status;
+  RETURN_IF_ERROR(platform::CheckPrivateDirectory(data_dir_));
+  ASSIGN_OR_RETURN(const auto file_lock, LockFile(path_));
+  RETURN_IF_ERROR(Refresh());
   std::vector<TokenRecord> records = records_;
-  if (absl::Status status = change(records); !status.ok()) return status;
+  RETURN_IF_ERROR(change(records));
   if (!Exists(mark_path_)) {
-    if (absl::Status status = Mark(); !status.ok()) return status;
+    RETURN_IF_ERROR(Mark());
   }
   // Its temporary file has mode 0600 from the start, and so has the file.
   absl::Status status = platform::WriteFileAtomically(path_, FormatTokenRecords(records));
@@ -249,15 +247,15 @@ absl::Status TokenStore::Change(
 }
 
 absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateTokenRequest& request) {
-  if (absl::Status status = CheckRequest(request); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckRequest(request));
   const absl::Duration lifetime =
       request.has_lifetime() ? absl::Seconds(request.lifetime().seconds()) : kDefaultLifetime;
-  const absl::StatusOr<std::string> digits =
-      platform::RandomHex(access::kTokenIdDigits + access::kTokenSecretDigits + kSaltDigits);
-  if (!digits.ok()) return digits.status();
-  const std::string id = digits->substr(0, access::kTokenIdDigits);
-  const std::string secret = digits->substr(access::kTokenIdDigits, access::kTokenSecretDigits);
-  const std::string salt = digits->substr(access::kTokenIdDigits + access::kTokenSecretDigits);
+  ASSIGN_OR_RETURN(
+      const std::string digits,
+      platform::RandomHex(access::kTokenIdDigits + access::kTokenSecretDigits + kSaltDigits));
+  const std::string id = digits.substr(0, access::kTokenIdDigits);
+  const std::string secret = digits.substr(access::kTokenIdDigits, access::kTokenSecretDigits);
+  const std::string salt = digits.substr(access::kTokenIdDigits + access::kTokenSecretDigits);
   const absl::Time now = now_();
   TokenRecord record;
   record.token_id = id;
@@ -288,7 +286,7 @@ absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateToken
 
 absl::StatusOr<v1::ListTokensResponse> TokenStore::List() {
   platform::MutexLock lock(mutex_);
-  if (absl::Status status = Refresh(); !status.ok()) return status;
+  RETURN_IF_ERROR(Refresh());
   v1::ListTokensResponse response;
   for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
     *response.add_tokens() = ToToken(*record);

@@ -1,10 +1,10 @@
-// Checkpoints in and out, on callers' threads.
+#include "server/coordination/artifacts.h"
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/coordination/coordinator_impl.h"
+#include "platform/status_macros.h"
 #include "server/coordination/messages.h"
-#include "server/coordination/names.h"
 
 namespace lengthwise::server {
 namespace {
@@ -26,30 +26,27 @@ absl::Status ForWorker(const absl::Status& status) {
 
 }  // namespace
 
-absl::StatusOr<TrialPath> CoordinatorImpl::CheckLease(absl::string_view name,
-                                                      absl::string_view lease_id, int64_t token,
-                                                      absl::string_view caller) {
+absl::StatusOr<TrialPath> Artifacts::CheckLease(absl::string_view name, absl::string_view lease_id,
+                                                int64_t token, absl::string_view caller) {
   if (!lease_ids_.Fits(lease_id, token, caller)) {
     return absl::PermissionDeniedError(
         absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
   }
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
-  const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, name);
-  if (!trial.ok()) return trial.status();
-  if (trial->token != token || trial->state != v1::RUNNING) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("lease ", token, " is not the newest of ", name, ", which is ",
-                     v1::TrialState_Name(trial->state), ": ", trial->reason));
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, name));
+  if (trial.token != token || trial.state != v1::RUNNING) {
+    return absl::PermissionDeniedError(absl::StrCat("lease ", token, " is not the newest of ", name,
+                                                    ", which is ", v1::TrialState_Name(trial.state),
+                                                    ": ", trial.reason));
   }
-  return TrialPath{.experiment = trial->experiment_id, .trial = trial->id};
+  return TrialPath{.experiment = trial.experiment_id, .trial = trial.id};
 }
 
-class CoordinatorImpl::CheckedArtifactWriter : public ArtifactWriter {
+class Artifacts::CheckedWriter : public ArtifactWriter {
  public:
-  CheckedArtifactWriter(CoordinatorImpl& coordinator, v1::UploadArtifactRequest::Header header,
-                        std::string caller, std::unique_ptr<ArtifactStore::Writer> writer)
-      : coordinator_(coordinator),
+  CheckedWriter(Artifacts& artifacts, v1::UploadArtifactRequest::Header header, std::string caller,
+                std::unique_ptr<ArtifactStore::Writer> writer)
+      : artifacts_(artifacts),
         header_(std::move(header)),
         caller_(std::move(caller)),
         writer_(std::move(writer)) {}
@@ -58,61 +55,55 @@ class CoordinatorImpl::CheckedArtifactWriter : public ArtifactWriter {
 
   absl::Status Finish() override {
     // The lease may have ended during the upload.
-    const absl::StatusOr<TrialPath> path = coordinator_.CheckLease(
-        header_.trial(), header_.lease_id(), header_.fencing_token(), caller_);
-    if (!path.ok()) return path.status();
+    ASSIGN_OR_RETURN(const TrialPath path,
+                     artifacts_.CheckLease(header_.trial(), header_.lease_id(),
+                                           header_.fencing_token(), caller_));
     return ForWorker(writer_->Finish());
   }
 
  private:
-  CoordinatorImpl& coordinator_;
+  Artifacts& artifacts_;
   const v1::UploadArtifactRequest::Header header_;
   const std::string caller_;
   const std::unique_ptr<ArtifactStore::Writer> writer_;
 };
 
-absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> CoordinatorImpl::WriteArtifact(
+absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
     const v1::UploadArtifactRequest::Header& header, std::string caller) {
   if (header.size_bytes() < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 and more"));
   }
-  if (header.size_bytes() > options_.max_artifact_bytes) {
+  if (header.size_bytes() > max_bytes_) {
     return absl::ResourceExhaustedError(absl::StrCat("size_bytes: got ", header.size_bytes(),
-                                                     ", this server accepts up to ",
-                                                     options_.max_artifact_bytes));
+                                                     ", this server accepts up to ", max_bytes_));
   }
-  const absl::StatusOr<TrialPath> path =
-      CheckLease(header.trial(), header.lease_id(), header.fencing_token(), caller);
-  if (!path.ok()) return path.status();
-  auto writer = artifacts_->Write(
-      {.experiment = path->experiment, .trial = path->trial, .sha256 = header.sha256()},
-      header.size_bytes(), header.step());
+  ASSIGN_OR_RETURN(const TrialPath path,
+                   CheckLease(header.trial(), header.lease_id(), header.fencing_token(), caller));
+  auto writer =
+      store_.Write({.experiment = path.experiment, .trial = path.trial, .sha256 = header.sha256()},
+                   header.size_bytes(), header.step());
   if (!writer.ok()) return ForWorker(writer.status());
-  return std::make_unique<CheckedArtifactWriter>(*this, header, std::move(caller),
-                                                 *std::move(writer));
+  return std::make_unique<CheckedWriter>(*this, header, std::move(caller), *std::move(writer));
 }
 
-absl::Status CoordinatorImpl::ReadArtifact(const v1::DownloadArtifactRequest& request,
-                                           absl::string_view caller,
-                                           const std::function<bool(absl::string_view)>& take) {
-  const absl::StatusOr<TrialPath> path =
-      CheckLease(request.trial(), request.lease_id(), request.fencing_token(), caller);
-  if (!path.ok()) return path.status();
+absl::Status Artifacts::Read(const v1::DownloadArtifactRequest& request, absl::string_view caller,
+                             const std::function<bool(absl::string_view)>& take) {
+  ASSIGN_OR_RETURN(const TrialPath path, CheckLease(request.trial(), request.lease_id(),
+                                                    request.fencing_token(), caller));
   const ArtifactId id = {
-      .experiment = path->experiment, .trial = path->trial, .sha256 = request.sha256()};
-  if (absl::Status status = artifacts_->Verify(id); !status.ok()) return ForWorker(status);
-  return ForWorker(artifacts_->Read(id, take));
+      .experiment = path.experiment, .trial = path.trial, .sha256 = request.sha256()};
+  if (absl::Status status = store_.Verify(id); !status.ok()) return ForWorker(status);
+  return ForWorker(store_.Read(id, take));
 }
 
-absl::Status CoordinatorImpl::ReadModel(
-    absl::string_view trial_name, const std::function<bool(v1::DownloadModelResponse)>& take) {
+absl::Status Artifacts::ReadModel(absl::string_view trial_name,
+                                  const std::function<bool(v1::DownloadModelResponse)>& take) {
   std::string missing;
   while (true) {
-    const absl::StatusOr<NewestModel> model = FindNewestModel(trial_name);
-    if (!model.ok()) return model.status();
-    const v1::Checkpoint& checkpoint = model->checkpoint;
-    absl::Status status = artifacts_->Verify(model->artifact, checkpoint.size_bytes());
+    ASSIGN_OR_RETURN(const NewestModel model, FindNewestModel(trial_name));
+    const v1::Checkpoint& checkpoint = model.checkpoint;
+    absl::Status status = store_.Verify(model.artifact, checkpoint.size_bytes());
     if (absl::IsNotFound(status)) {
       // A newer one may have taken its place since it was looked up.
       if (missing != checkpoint.sha256()) {
@@ -125,9 +116,9 @@ absl::Status CoordinatorImpl::ReadModel(
     if (!status.ok()) return ForWorker(status);
     v1::DownloadModelResponse first;
     *first.mutable_checkpoint() = checkpoint;
-    first.set_step(model->step);
+    first.set_step(model.step);
     if (!take(std::move(first))) return absl::OkStatus();
-    status = artifacts_->Read(model->artifact, [&](absl::string_view chunk) {
+    status = store_.Read(model.artifact, [&](absl::string_view chunk) {
       v1::DownloadModelResponse part;
       part.set_data(std::string(chunk));
       return take(std::move(part));
@@ -141,31 +132,26 @@ absl::Status CoordinatorImpl::ReadModel(
   }
 }
 
-absl::StatusOr<CoordinatorImpl::NewestModel> CoordinatorImpl::FindNewestModel(
-    absl::string_view trial_name) {
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
-  const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, trial_name);
-  if (!trial.ok()) return trial.status();
-  if (trial->checkpoint_step > 0) {
-    const auto events = (*reader)->NewestEvents(trial->key, v1::Event::kCheckpoint, 4);
-    if (!events.ok()) return events.status();
-    for (const EventRecord& event : *events) {
-      if (event.step != trial->checkpoint_step) continue;
+absl::StatusOr<Artifacts::NewestModel> Artifacts::FindNewestModel(absl::string_view trial_name) {
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, trial_name));
+  if (trial.checkpoint_step > 0) {
+    ASSIGN_OR_RETURN(const auto events, reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 4));
+    for (const EventRecord& event : events) {
+      if (event.step != trial.checkpoint_step) continue;
       NewestModel model;
-      absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(event, (*reader)->name());
-      if (!checkpoint.ok()) return checkpoint.status();
-      model.checkpoint = *std::move(checkpoint);
+      ASSIGN_OR_RETURN(v1::Checkpoint checkpoint, ToCheckpoint(event, reader->name()));
+      model.checkpoint = std::move(checkpoint);
       model.step = event.step;
-      model.artifact = {.experiment = trial->experiment_id,
-                        .trial = trial->id,
+      model.artifact = {.experiment = trial.experiment_id,
+                        .trial = trial.id,
                         .sha256 = model.checkpoint.sha256()};
       return model;
     }
   }
-  const bool may_come = trial->state == v1::QUEUED || trial->state == v1::RUNNING;
+  const bool may_come = trial.state == v1::QUEUED || trial.state == v1::RUNNING;
   return absl::NotFoundError(
-      absl::StrCat(trial_name, " has no stored model: it is ", v1::TrialState_Name(trial->state),
+      absl::StrCat(trial_name, " has no stored model: it is ", v1::TrialState_Name(trial.state),
                    may_come ? " and has stored no checkpoint yet"
                             : " and stored none, or its specification keeps nothing (`keep`)"));
 }

@@ -55,14 +55,15 @@ TEST_F(CoordinatorBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledge
   v1::BackUpRequest request;
   request.set_name("b");
   std::vector<v1::BackUpResponse> told;
-  ASSERT_EQ(coordinator_->BackUp(request,
-                                 [&](const v1::BackUpResponse& response) {
-                                   // The worker goes on in the middle of it.
-                                   const int64_t now = acknowledged;
-                                   while (acknowledged < now + 25) std::this_thread::yield();
-                                   told.push_back(response);
-                                   return true;
-                                 }),
+  ASSERT_EQ(coordinator_->backups().BackUp(request,
+                                           [&](const v1::BackUpResponse& response) {
+                                             // The worker goes on in the middle of it.
+                                             const int64_t now = acknowledged;
+                                             while (acknowledged < now + 25)
+                                               std::this_thread::yield();
+                                             told.push_back(response);
+                                             return true;
+                                           }),
             absl::OkStatus());
   stop = true;
   worker.join();
@@ -70,20 +71,20 @@ TEST_F(CoordinatorBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledge
   EXPECT_TRUE(told.back().complete());
   EXPECT_EQ(told.back().path(), path);
   EXPECT_EQ(told.back().copied_bytes(), told.back().total_bytes());
-  EXPECT_EQ(told.back().copied_bytes(), coordinator_->GetStorage()->backups(0).bytes());
+  EXPECT_EQ(told.back().copied_bytes(), coordinator_->backups().GetStorage()->backups(0).bytes());
   EXPECT_THAT(Artifacts(), SizeIs(2)) << "what waited to be deleted is gone";
-  EXPECT_EQ(coordinator_->BackUp(request, [](const auto&) { return true; }).code(),
+  EXPECT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }).code(),
             absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(coordinator_->GetStorage()->backups_size(), 1);
+  EXPECT_EQ(coordinator_->backups().GetStorage()->backups_size(), 1);
 
   const std::string restored = NewDirectory("_restored");
-  Coordinator::Options options;
+  CoreOptions options;
   options.data_dir = restored;
   options.restore_from = path;
-  CoordinatorImpl::Dependencies dependencies;
+  Core::Dependencies dependencies;
   dependencies.resolve = ResolveSimply;
   {
-    auto opened = CoordinatorImpl::Open(options, dependencies);
+    auto opened = Core::Open(options, dependencies);
     ASSERT_TRUE(opened.ok()) << opened.status();
   }
   EXPECT_EQ(platform::ReadFile(restored + "/tokens").value_or("none"), "tokens");
@@ -115,7 +116,7 @@ TEST_F(CoordinatorBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledge
       EXPECT_TRUE(copy.Complete(next, trial, 1'000'000, {1.0}));
     }
   }
-  EXPECT_EQ(copy->GetExperiment(experiment)->trials().succeeded(), 2);
+  EXPECT_EQ(copy->reads().GetExperiment(experiment)->trials().succeeded(), 2);
   // A watcher that was ahead of the backup misses nothing of what comes.
   EXPECT_GT(copy.History(experiment).back().position(),
             coordinator_.History(experiment).back().position());
@@ -127,11 +128,11 @@ void BackUpWhile(TestCoordinator& coordinator, const std::string& name,
   v1::BackUpRequest request;
   request.set_name(name);
   bool done = false;
-  EXPECT_EQ(coordinator->BackUp(request,
-                                [&](const v1::BackUpResponse&) {
-                                  if (!std::exchange(done, true)) meanwhile();
-                                  return true;
-                                }),
+  EXPECT_EQ(coordinator->backups().BackUp(request,
+                                          [&](const v1::BackUpResponse&) {
+                                            if (!std::exchange(done, true)) meanwhile();
+                                            return true;
+                                          }),
             absl::OkStatus());
   EXPECT_TRUE(done);
 }
@@ -192,12 +193,12 @@ TEST_F(CoordinatorBackupTest, ABackupThatIsGivenUpLeavesNothing) {
   v1::BackUpRequest request;
   request.set_name("b");
   EXPECT_TRUE(absl::IsCancelled(
-      coordinator_->BackUp(request, [](const v1::BackUpResponse&) { return false; })));
+      coordinator_->backups().BackUp(request, [](const v1::BackUpResponse&) { return false; })));
   EXPECT_TRUE(std::filesystem::is_empty(coordinator_.data_dir() + "/backups"));
   for (const char* name : {"../b", "B", ".b", "a/b", "-b"}) {
     request.set_name(name);
     EXPECT_TRUE(absl::IsInvalidArgument(
-        coordinator_->BackUp(request, [](const v1::BackUpResponse&) { return true; })))
+        coordinator_->backups().BackUp(request, [](const v1::BackUpResponse&) { return true; })))
         << name;
   }
 }
@@ -205,17 +206,18 @@ TEST_F(CoordinatorBackupTest, ABackupThatIsGivenUpLeavesNothing) {
 TEST_F(CoordinatorBackupTest, OneBackupAtATime) {
   v1::BackUpRequest request;
   int asked = 0;
-  EXPECT_EQ(coordinator_->BackUp(request,
-                                 [&](const v1::BackUpResponse&) {
-                                   v1::BackUpRequest another;
-                                   another.set_name("another");
-                                   if (++asked == 1) {
-                                     EXPECT_TRUE(absl::IsAborted(coordinator_->BackUp(
-                                         another, [](const auto&) { return true; })));
-                                   }
-                                   return true;
-                                 }),
-            absl::OkStatus());
+  EXPECT_EQ(
+      coordinator_->backups().BackUp(request,
+                                     [&](const v1::BackUpResponse&) {
+                                       v1::BackUpRequest another;
+                                       another.set_name("another");
+                                       if (++asked == 1) {
+                                         EXPECT_TRUE(absl::IsAborted(coordinator_->backups().BackUp(
+                                             another, [](const auto&) { return true; })));
+                                       }
+                                       return true;
+                                     }),
+      absl::OkStatus());
   EXPECT_GE(asked, 1);
 }
 
@@ -225,17 +227,18 @@ TEST_F(CoordinatorBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothin
   Train(lease);
   v1::BackUpRequest request;
   request.set_name("b");
-  ASSERT_EQ(coordinator_->BackUp(request, [](const auto&) { return true; }), absl::OkStatus());
+  ASSERT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }),
+            absl::OkStatus());
   const std::string backup = coordinator_.data_dir() + "/backups/b";
   const std::string artifact = absl::StrCat(backup, "/artifacts/sort-1/lr0-seed0/",
                                             platform::Sha256Hex("checkpoint 3"), ".safetensors");
   const auto restore = [&](const std::string& from, const std::string& to) {
-    Coordinator::Options options;
+    CoreOptions options;
     options.data_dir = to;
     options.restore_from = from;
-    CoordinatorImpl::Dependencies dependencies;
+    Core::Dependencies dependencies;
     dependencies.resolve = ResolveSimply;
-    return CoordinatorImpl::Open(options, dependencies).status();
+    return Core::Open(options, dependencies).status();
   };
   const std::string target = NewDirectory("_restored");
   EXPECT_TRUE(absl::IsNotFound(restore(backup + "_none", target)));
@@ -279,7 +282,8 @@ TEST_F(CoordinatorBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
   EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-1");
   v1::BackUpRequest request;
   request.set_name("b");
-  ASSERT_EQ(coordinator_->BackUp(request, [](const auto&) { return true; }), absl::OkStatus());
+  ASSERT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }),
+            absl::OkStatus());
   std::set<std::string> given = {"experiments/sort-1", coordinator_.Create("sort", 1, 1),
                                  coordinator_.Create("new", 1, 1)};
   // Again, too, from the same backup.
@@ -288,7 +292,7 @@ TEST_F(CoordinatorBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
     TestCoordinator copy(restored);
     copy.options().restore_from = coordinator_.data_dir() + "/backups/b";
     ASSERT_EQ(copy.Open(), absl::OkStatus());
-    EXPECT_TRUE(copy->GetExperiment("experiments/sort-1").ok());
+    EXPECT_TRUE(copy->reads().GetExperiment("experiments/sort-1").ok());
     for (const char* name : {"sort", "new", "sort"}) {
       const std::string id = copy.Create(name, 1, 1);
       EXPECT_THAT(

@@ -56,11 +56,11 @@ TEST_P(CoordinatorClockTest, RegressionAWorkerIsNotForgottenWhenTheClockIsSet) {
   coordinator_.SetWallClock(GetParam());
   // Whoever asks before the worker was heard of again.
   EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1);
-  ASSERT_EQ(coordinator_->ListWorkers().workers_size(), 1);
-  EXPECT_TRUE(coordinator_->ListWorkers().workers(0).alive());
+  ASSERT_EQ(coordinator_->reads().ListWorkers().workers_size(), 1);
+  EXPECT_TRUE(coordinator_->reads().ListWorkers().workers(0).alive());
   ASSERT_EQ(coordinator_.Heartbeat("w", {lease_}).status(), absl::OkStatus());
   EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1);
-  EXPECT_EQ(coordinator_->ListWorkers().workers_size(), 1);
+  EXPECT_EQ(coordinator_->reads().ListWorkers().workers_size(), 1);
 }
 
 TEST_P(CoordinatorClockTest, ALeaseStillEndsOfSilence) {

@@ -51,7 +51,7 @@ class CoordinatorDamageTest : public testing::Test {
   absl::Status List() {
     v1::ListTrialsRequest request;
     request.set_parent(experiment_);
-    return coordinator_->ListTrials(request).status();
+    return coordinator_->reads().ListTrials(request).status();
   }
 
   TestCoordinator coordinator_;
@@ -62,8 +62,8 @@ TEST_F(CoordinatorDamageTest, OfAnExperimentsSpecification) {
   const std::string other = coordinator_.Create("other", 1, 1);
   Damage("UPDATE experiments SET specification = x'ff' WHERE id = 'sort-1'");
   const std::string what = "the specification of " + experiment_;
-  ExpectNamed(coordinator_->GetExperiment(experiment_).status(), what);
-  ExpectNamed(coordinator_->ListExperiments({}).status(), what);
+  ExpectNamed(coordinator_->reads().GetExperiment(experiment_).status(), what);
+  ExpectNamed(coordinator_->reads().ListExperiments({}).status(), what);
   ExpectNamed(coordinator_.Extend(experiment_, {7}).status(), what);
   // What cannot be answered is not begun.
   ExpectNamed(coordinator_.Cancel(experiment_).status(), what);
@@ -73,9 +73,9 @@ TEST_F(CoordinatorDamageTest, OfAnExperimentsSpecification) {
     EXPECT_TRUE(coordinator_.Complete(coordinator_.Acquire("w"), 0, 10, {1}));
   }
   ExpectNamed(coordinator_.Retry(experiment_, {v1::FAILED}).status(), what);
-  EXPECT_TRUE(coordinator_->GetExperiment(other).ok());
+  EXPECT_TRUE(coordinator_->reads().GetExperiment(other).ok());
   EXPECT_EQ(coordinator_.Delete(experiment_), absl::OkStatus());
-  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), SizeIs(1));
+  EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
 }
 
 TEST_F(CoordinatorDamageTest, OfATrialsSpecification) {
@@ -83,7 +83,7 @@ TEST_F(CoordinatorDamageTest, OfATrialsSpecification) {
   const v1::Lease running = coordinator_.Acquire("w");
   Damage("UPDATE packs SET specification = x'0a' WHERE key = 1");
   const std::string trial = experiment_ + "/trials/lr0-seed1";
-  ExpectNamed(coordinator_->GetTrial(trial).status(), "the specification of " + trial);
+  ExpectNamed(coordinator_->reads().GetTrial(trial).status(), "the specification of " + trial);
   ExpectNamed(coordinator_.CancelTrial(trial).status(), "the specification of " + trial);
   ExpectNamed(List(), "the specification of ");
   ExpectNamed(coordinator_.Summarize(experiment_).status(), "the specification of pack ");
@@ -110,11 +110,11 @@ TEST_F(CoordinatorDamageTest, OfAnEvent) {
   for (const char* bytes : {"x'ff'", "x''"}) {
     Damage(absl::StrCat("UPDATE events SET payload = ", bytes, " WHERE position = ", position));
     const std::string what = absl::StrCat("event ", position, " of ", trial);
-    ExpectNamed(coordinator_->ReadEvents(trial, 0, 100).status(), what);
-    ExpectNamed(coordinator_->ReadEvents(experiment_, 0, 100).status(), what);
+    ExpectNamed(coordinator_->event_log().ReadEvents(trial, 0, 100).status(), what);
+    ExpectNamed(coordinator_->event_log().ReadEvents(experiment_, 0, 100).status(), what);
     int taken = 0;
-    ExpectNamed(coordinator_->ForEachEvent(experiment_, v1::Event::kTrainingPoints,
-                                           [&](const v1::Event&) { ++taken; }),
+    ExpectNamed(coordinator_->event_log().ForEachEvent(experiment_, v1::Event::kTrainingPoints,
+                                                       [&](const v1::Event&) { ++taken; }),
                 what);
     EXPECT_EQ(taken, 1);
   }
@@ -131,7 +131,7 @@ TEST_F(CoordinatorDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
   const int64_t position = coordinator_.History(trial).back().position();
   coordinator_.Release("w", lease);
   Damage(absl::StrCat("UPDATE events SET payload = x'ff' WHERE position = ", position));
-  ExpectNamed(coordinator_->ReadModel(trial, [](const auto&) { return true; }),
+  ExpectNamed(coordinator_->artifacts().ReadModel(trial, [](const auto&) { return true; }),
               absl::StrCat("event ", position));
   int64_t resumed = -1;
   for (v1::Lease next = coordinator_.Acquire("w"); next.trials_size() > 0;
@@ -146,7 +146,7 @@ TEST_F(CoordinatorDamageTest, OfAnOutcome) {
   const std::string trial = lease.trials(0).trial();
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));
   Damage("UPDATE trials SET outcome = x'ff' WHERE state = 3");
-  ExpectNamed(coordinator_->GetTrial(trial).status(), "the outcome of " + trial);
+  ExpectNamed(coordinator_->reads().GetTrial(trial).status(), "the outcome of " + trial);
   ExpectNamed(List(), "the outcome of " + trial);
   ExpectNamed(coordinator_.Summarize(experiment_).status(), "the outcome of " + trial);
 }

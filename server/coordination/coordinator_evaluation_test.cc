@@ -73,11 +73,11 @@ TEST_F(CoordinatorEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluat
   EXPECT_EQ(created->experiment().trials().queued(), 1);
   EXPECT_EQ(created->experiment().specification().evaluated_trial(), source_);
 
-  const v1::Trial source = *coordinator_->GetTrial(source_);
+  const v1::Trial source = *coordinator_->reads().GetTrial(source_);
   v1::TrialSpecification expected = source.specification();
   expected.set_evaluated_trial(source_);
   expected.mutable_evaluation()->set_lengths(0, 9);
-  const v1::Trial trial = *coordinator_->GetTrial(name);
+  const v1::Trial trial = *coordinator_->reads().GetTrial(name);
   EXPECT_EQ(trial.specification().DebugString(), expected.DebugString());
   EXPECT_EQ(trial.checkpoint_step(), 30);
 
@@ -103,7 +103,7 @@ TEST_F(CoordinatorEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluat
     if (attempt < 3) continue;
     coordinator_.Send(lease, {OutcomeEvent(lease, 0, 2, 30, v1::Outcome::COMPLETED)}).IgnoreError();
   }
-  EXPECT_EQ(coordinator_->GetTrial(name)->state(), v1::SUCCEEDED);
+  EXPECT_EQ(coordinator_->reads().GetTrial(name)->state(), v1::SUCCEEDED);
   EXPECT_TRUE(std::filesystem::exists(ModelOf(name)));
   std::vector<double> accuracies;
   for (const v1::Event& event : coordinator_.History("experiments/sort_evaluation-1")) {
@@ -155,7 +155,7 @@ TEST_F(CoordinatorEvaluationTest, ADamagedModelIsRefusedAndNothingOfItStays) {
       std::filesystem::remove(ModelOf(source_));
     }
     EXPECT_EQ(coordinator_.Evaluate(request_).status().code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), SizeIs(1));
+    EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
     EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
   }
   EXPECT_THAT(std::vector<std::filesystem::path>(
@@ -178,7 +178,7 @@ TEST_F(CoordinatorEvaluationTest, ARepeatedRequestCreatesNothingTwiceAlsoWhenThe
   EXPECT_EQ(coordinator_.TryCreate(create).status().code(), absl::StatusCode::kAlreadyExists);
   ASSERT_EQ(coordinator_.Delete("experiments/sort-1"), absl::OkStatus());
   EXPECT_EQ(Evaluated(coordinator_.Evaluate(request_)), name);
-  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), SizeIs(1));
+  EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
 }
 
 TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing) {
@@ -189,7 +189,7 @@ TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing)
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
   EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
-  const v1::Trial trial = *coordinator_->GetTrial(name);
+  const v1::Trial trial = *coordinator_->reads().GetTrial(name);
   EXPECT_EQ(trial.state(), v1::FAILED);
   EXPECT_THAT(trial.reason(), HasSubstr("evaluate " + source_ + " again"));
   // The other name of the file is not touched.
@@ -203,8 +203,8 @@ TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyCannotBeReadNowWaitsForIt) {
   std::filesystem::rename(model, model + "_aside");
   std::filesystem::create_symlink(model, model);
   EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
-  EXPECT_EQ(coordinator_->GetTrial(name)->state(), v1::QUEUED);
-  EXPECT_THAT(coordinator_->GetTrial(name)->reason(), HasSubstr("cannot be read now"));
+  EXPECT_EQ(coordinator_->reads().GetTrial(name)->state(), v1::QUEUED);
+  EXPECT_THAT(coordinator_->reads().GetTrial(name)->reason(), HasSubstr("cannot be read now"));
   std::filesystem::rename(model + "_aside", model);
   coordinator_.Advance(absl::Seconds(6));
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(1));

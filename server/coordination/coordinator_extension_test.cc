@@ -34,7 +34,7 @@ class CoordinatorExtensionTest : public testing::Test {
     v1::ListTrialsRequest request;
     request.set_parent(experiment);
     std::vector<std::string> ids;
-    const auto listed = coordinator_->ListTrials(request);
+    const auto listed = coordinator_->reads().ListTrials(request);
     for (const v1::Trial& trial : listed->trials()) {
       EXPECT_EQ(trial.index(), static_cast<int32_t>(ids.size()));
       ids.push_back(trial.name().substr(trial.name().rfind('/') + 1));
@@ -49,7 +49,8 @@ TEST_F(CoordinatorExtensionTest, NewTrialsFollowAndThoseThereStayAsTheyAre) {
   const std::string experiment = coordinator_.Create("sort", 2, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));
-  const std::string before = coordinator_->GetTrial(lease.trials(0).trial())->SerializeAsString();
+  const std::string before =
+      coordinator_->reads().GetTrial(lease.trials(0).trial())->SerializeAsString();
 
   const auto extended = coordinator_.Extend(experiment, {1, 5, 5, 3});
   ASSERT_TRUE(extended.ok()) << extended.status();
@@ -59,7 +60,7 @@ TEST_F(CoordinatorExtensionTest, NewTrialsFollowAndThoseThereStayAsTheyAre) {
   EXPECT_EQ(extended->experiment().trials().succeeded(), 1);
   EXPECT_THAT(Trials(experiment), ElementsAre("lr0-seed0", "lr0-seed1", "lr1-seed0", "lr1-seed1",
                                               "lr0-seed5", "lr0-seed3", "lr1-seed5", "lr1-seed3"));
-  EXPECT_EQ(coordinator_->GetTrial(lease.trials(0).trial())->SerializeAsString(), before);
+  EXPECT_EQ(coordinator_->reads().GetTrial(lease.trials(0).trial())->SerializeAsString(), before);
 
   const auto again = coordinator_.Extend(experiment, {3, 0, 5});
   ASSERT_TRUE(again.ok()) << again.status();
@@ -73,16 +74,16 @@ TEST_F(CoordinatorExtensionTest, NewTrialsFollowAndThoseThereStayAsTheyAre) {
 TEST_F(CoordinatorExtensionTest, AnEndedExperimentLivesAgainAndItsFollowersHearOfIt) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   ASSERT_TRUE(coordinator_.Complete(coordinator_.Acquire("w"), 0, 10, {1}));
-  ASSERT_TRUE(coordinator_->GetExperiment(experiment)->has_end_time());
-  const int64_t position = coordinator_->ReadEvents(experiment, 0, 100)->next_position;
+  ASSERT_TRUE(coordinator_->reads().GetExperiment(experiment)->has_end_time());
+  const int64_t position = coordinator_->event_log().ReadEvents(experiment, 0, 100)->next_position;
   std::atomic<int> wakes = 0;
-  auto subscription = coordinator_->Subscribe(
+  auto subscription = coordinator_->event_log().Subscribe(
       experiment, [&] { ++wakes; }, nullptr);
 
   ASSERT_TRUE(coordinator_.Extend(experiment, {7}).ok());
   EXPECT_EQ(wakes, 1);
-  EXPECT_FALSE(coordinator_->GetExperiment(experiment)->has_end_time());
-  EXPECT_EQ(coordinator_->ReadEvents(experiment, position, 100)->unfinished_trials, 1);
+  EXPECT_FALSE(coordinator_->reads().GetExperiment(experiment)->has_end_time());
+  EXPECT_EQ(coordinator_->event_log().ReadEvents(experiment, position, 100)->unfinished_trials, 1);
 
   // Also for a server that starts anew.
   subscription.reset();
@@ -94,8 +95,8 @@ TEST_F(CoordinatorExtensionTest, AnEndedExperimentLivesAgainAndItsFollowersHearO
   EXPECT_EQ(lease.trials(0).trial(), experiment + "/trials/lr0-seed7");
   EXPECT_EQ(lease.trials(0).specification().weight_seed(), 7);
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));
-  EXPECT_TRUE(coordinator_->GetExperiment(experiment)->has_end_time());
-  EXPECT_EQ(coordinator_->ReadEvents(experiment, position, 100)->events.front().trial(),
+  EXPECT_TRUE(coordinator_->reads().GetExperiment(experiment)->has_end_time());
+  EXPECT_EQ(coordinator_->event_log().ReadEvents(experiment, position, 100)->events.front().trial(),
             lease.trials(0).trial());
 }
 
@@ -132,14 +133,16 @@ TEST_F(CoordinatorExtensionTest, ExtensionsThatWereMadeAtTheSameTimeAllCount) {
   std::promise<void> release;
   v1::CancelTrialRequest cancel;
   cancel.set_name(experiment + "/trials/none");
-  coordinator_->CancelTrial(cancel, "", [&](const auto&) { release.get_future().wait(); });
+  coordinator_->loop().Post<v1::Trial>(
+      [&] { return coordinator_->experiments().CancelTrial(cancel, ""); },
+      [&](const auto&) { release.get_future().wait(); });
   std::promise<v1::ExtendExperimentResponse> first, second;
   v1::ExtendExperimentRequest request;
   request.set_name(experiment);
   request.add_seeds(1);
-  coordinator_->ExtendExperiment(request, [&](auto response) { first.set_value(*response); });
+  PostExtend(*coordinator_, request, [&](auto response) { first.set_value(*response); });
   request.add_seeds(2);
-  coordinator_->ExtendExperiment(request, [&](auto response) { second.set_value(*response); });
+  PostExtend(*coordinator_, request, [&](auto response) { second.set_value(*response); });
   release.set_value();
   EXPECT_EQ(first.get_future().get().added_trials(), 1);
   EXPECT_EQ(second.get_future().get().added_trials(), 1);
@@ -151,11 +154,11 @@ TEST(CoordinatorExtensionFaultsTest, AFullDiskLeavesTheExperimentAsItWas) {
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w", 10'000), absl::OkStatus());
   const std::string experiment = coordinator.Create("sort", 1, 1);
-  const std::string before = coordinator->GetExperiment(experiment)->SerializeAsString();
+  const std::string before = coordinator->reads().GetExperiment(experiment)->SerializeAsString();
   std::vector<uint64_t> seeds(5000);
   for (size_t i = 0; i < seeds.size(); ++i) seeds[i] = i;
   EXPECT_EQ(coordinator.Extend(experiment, seeds).status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(coordinator->GetExperiment(experiment)->SerializeAsString(), before);
+  EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->SerializeAsString(), before);
   EXPECT_THAT(coordinator.Acquire("w").trials(), SizeIs(1));
 }
 

@@ -99,7 +99,7 @@ TEST(CoordinatorFaultsTest, ARestartedServerGoesOnWithBackOffsTokensAndCancellat
   coordinator.Close();
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w", 2), absl::OkStatus());
-  EXPECT_THAT(coordinator->GetTrial(lease.trials(0).trial())->reason(),
+  EXPECT_THAT(coordinator->reads().GetTrial(lease.trials(0).trial())->reason(),
               HasSubstr("after failure 1 of 3"));
   EXPECT_EQ(coordinator.Heartbeat("w", {lease})->leases(0).cancelled_trials(0),
             lease.trials(1).trial());
@@ -159,7 +159,7 @@ TEST(CoordinatorFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAn
     ASSERT_THAT(other.trials(), SizeIs(1)) << "the others do not wait";
     EXPECT_NE(other.trials(0).trial(), trial);
     EXPECT_THAT(coordinator.Acquire("w").trials(), SizeIs(0));
-    EXPECT_THAT(coordinator->GetTrial(trial)->reason(),
+    EXPECT_THAT(coordinator->reads().GetTrial(trial)->reason(),
                 AllOf(HasSubstr("waits 5s more: the checkpoint of step " + step),
                       HasSubstr("cannot be read now"), HasSubstr("symbolic links")));
     EXPECT_EQ(coordinator.History(trial).size(), stored);
@@ -209,7 +209,7 @@ TEST(CoordinatorFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading
   ASSERT_THAT(lease.trials(), SizeIs(1));
   EXPECT_EQ(lease.trials(0).trial(), fresh);
   EXPECT_EQ(asked, 3) << "eight are read for each request";
-  EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().queued(), 20);
+  EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->trials().queued(), 20);
   unreadable.clear();
   coordinator.Advance(absl::Seconds(6));
   EXPECT_EQ(coordinator.Acquire("w").trials(0).checkpoint_step(), 10);
@@ -309,7 +309,7 @@ TEST(CoordinatorFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
                         {PointsEvent(lease, trial, 1, 5), PointsEvent(lease, trial, 2, 10)});
           const auto response = coordinator.Send(lease, events);
           EXPECT_TRUE(response.ok() && response->acknowledged_sequence() == 4);
-          EXPECT_TRUE(coordinator->GetTrial(lease.trials(trial).trial()).ok());
+          EXPECT_TRUE(coordinator->reads().GetTrial(lease.trials(trial).trial()).ok());
           ++ended;
         }
       }
@@ -317,7 +317,7 @@ TEST(CoordinatorFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
   }
   for (std::thread& worker : workers) worker.join();
   EXPECT_EQ(ended, 400);
-  EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().succeeded(), 400);
+  EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->trials().succeeded(), 400);
   const std::vector<v1::Event> history = coordinator.History(experiment);
   EXPECT_EQ(history.size(), 400u * 6);
   std::set<std::pair<std::string, int64_t>> seen;
@@ -343,49 +343,50 @@ TEST(CoordinatorFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
 
 // A disk that hangs must not fill the memory with what waits for it.
 TEST(CoordinatorFaultsTest, WhatWaitsForTheStoreIsBoundedAndRefusedBeyondThat) {
-  Coordinator::Options options;
+  CoreOptions options;
   options.data_dir = NewDirectory();
-  CoordinatorImpl::Dependencies dependencies;
+  Core::Dependencies dependencies;
   dependencies.resolve = ResolveSimply;
   dependencies.max_queued_bytes = 1000;
-  const auto coordinator = CoordinatorImpl::Open(options, dependencies).value();
+  const auto coordinator = Core::Open(options, dependencies).value();
   v1::StreamEventsRequest request;
   request.add_events()->set_trial(std::string(600, 'x'));
   std::latch busy(1), released(1), all(3);
   // Answers come from the coordinator's own thread: while one is taken, nothing is stored.
-  coordinator->Heartbeat({}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
+  PostHeartbeat(*coordinator, {}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>&) {
     busy.count_down();
     released.wait();
   });
   busy.wait();
   absl::Status first, beyond, small;
-  coordinator->StoreEvents(request, "anonymous",
-                           [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
-                             first = answer.status();
-                             all.count_down();
-                           });
-  coordinator->StoreEvents(request, "anonymous",
-                           [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
-                             beyond = answer.status();
-                             all.count_down();
-                           });
+  PostEvents(*coordinator, request, "anonymous",
+             [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+               first = answer.status();
+               all.count_down();
+             });
+  PostEvents(*coordinator, request, "anonymous",
+             [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+               beyond = answer.status();
+               all.count_down();
+             });
   EXPECT_EQ(beyond.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(beyond.message()), HasSubstr("try again"));
-  coordinator->Heartbeat({}, "anonymous", [&](const absl::StatusOr<v1::HeartbeatResponse>& answer) {
-    small = answer.status();
-    all.count_down();
-  });
+  PostHeartbeat(*coordinator, {}, "anonymous",
+                [&](const absl::StatusOr<v1::HeartbeatResponse>& answer) {
+                  small = answer.status();
+                  all.count_down();
+                });
   released.count_down();
   all.wait();
   EXPECT_EQ(first, absl::OkStatus());
   EXPECT_EQ(small.code(), absl::StatusCode::kNotFound) << "taken: the worker is not registered";
 
   std::latch again(1);
-  coordinator->StoreEvents(request, "anonymous",
-                           [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
-                             EXPECT_EQ(answer.status(), absl::OkStatus()) << "there is room again";
-                             again.count_down();
-                           });
+  PostEvents(*coordinator, request, "anonymous",
+             [&](const absl::StatusOr<v1::StreamEventsResponse>& answer) {
+               EXPECT_EQ(answer.status(), absl::OkStatus()) << "there is room again";
+               again.count_down();
+             });
   again.wait();
 }
 

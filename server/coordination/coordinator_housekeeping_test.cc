@@ -70,7 +70,7 @@ TEST_F(CoordinatorHousekeepingTest, NothingFreesTheDiskWhenATrialEndsAndSaysSo) 
     EXPECT_THAT(Artifacts(), SizeIs(2)) << "while it runs";
     End(lease, kind);
     EXPECT_THAT(Artifacts(), IsEmpty());
-    EXPECT_EQ(coordinator_->GetTrial(lease.trials(0).trial())->checkpoint_step(), 0);
+    EXPECT_EQ(coordinator_->reads().GetTrial(lease.trials(0).trial())->checkpoint_step(), 0);
   }
   v1::EvaluateTrialRequest evaluate;
   evaluate.set_trial(experiment + "/trials/lr0-seed0");
@@ -81,13 +81,13 @@ TEST_F(CoordinatorHousekeepingTest, NothingFreesTheDiskWhenATrialEndsAndSaysSo) 
 
 TEST_F(CoordinatorHousekeepingTest, DiskUseCountsWhatIsThereAndDeletingFreesIt) {
   const std::string experiment = Create("weights");
-  v1::DiskUse use = coordinator_->GetExperiment(experiment)->disk_use();
+  v1::DiskUse use = coordinator_->reads().GetExperiment(experiment)->disk_use();
   EXPECT_EQ(use.artifacts(), 0);
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
   for (int64_t sequence = 4; sequence < 20; ++sequence) {
     coordinator_.Send(lease, {PointsEvent(lease, 0, sequence, 30 + sequence)}).IgnoreError();
-    use = coordinator_->GetExperiment(experiment)->disk_use();
+    use = coordinator_->reads().GetExperiment(experiment)->disk_use();
     EXPECT_EQ(use.events(), static_cast<int64_t>(coordinator_.History(experiment).size()));
   }
   EXPECT_EQ(use.artifacts(), 2);
@@ -97,14 +97,14 @@ TEST_F(CoordinatorHousekeepingTest, DiskUseCountsWhatIsThereAndDeletingFreesIt) 
   coordinator_.Release("w", lease);
   const v1::Lease next = coordinator_.Acquire("w");
   ASSERT_THAT(next.trials(), SizeIs(1));
-  const v1::DiskUse less = coordinator_->GetExperiment(experiment)->disk_use();
+  const v1::DiskUse less = coordinator_->reads().GetExperiment(experiment)->disk_use();
   EXPECT_EQ(less.events(), static_cast<int64_t>(coordinator_.History(experiment).size()));
   EXPECT_LT(less.event_bytes(), use.event_bytes());
 
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
   EXPECT_THAT(Artifacts(), IsEmpty());
-  EXPECT_TRUE(absl::IsNotFound(coordinator_->GetExperiment(experiment).status()));
+  EXPECT_TRUE(absl::IsNotFound(coordinator_->reads().GetExperiment(experiment).status()));
 }
 
 v1::Event LogLine(const v1::Lease& lease, int64_t sequence, const std::string& text) {
@@ -114,11 +114,11 @@ v1::Event LogLine(const v1::Lease& lease, int64_t sequence, const std::string& t
   return event;
 }
 
-std::vector<std::string> Log(CoordinatorImpl& coordinator, const std::string& name) {
+std::vector<std::string> Log(Core& coordinator, const std::string& name) {
   std::vector<std::string> log;
   int64_t start = 0;
   for (bool at_end = false; !at_end;) {
-    const auto page = coordinator.ReadLog(name, start, 3);
+    const auto page = coordinator.event_log().ReadLog(name, start, 3);
     if (!page.ok()) return {std::string(page.status().message())};
     for (const v1::Event& event : page->events) {
       log.push_back(event.has_log_line() ? event.log_line().text()
@@ -156,7 +156,7 @@ TEST_F(CoordinatorHousekeepingTest, ATrialsLogOutlivesItsAttemptsAndTheServer) {
   }
   // The experiment's log has those of both, and passes over the rest once.
   EXPECT_THAT(Log(*coordinator_, experiment), SizeIs(5));
-  const int64_t next = coordinator_->ReadLog(experiment, 0, 100)->next_position;
+  const int64_t next = coordinator_->event_log().ReadLog(experiment, 0, 100)->next_position;
   EXPECT_EQ(next, coordinator_.History(experiment).back().position() + 1);
 }
 
@@ -230,11 +230,11 @@ TEST_F(CoordinatorHousekeepingTest,
 }
 
 // What ReadModel gives: the bytes, or the error.
-absl::StatusOr<std::string> Model(Coordinator& coordinator, const std::string& trial,
+absl::StatusOr<std::string> Model(Core& coordinator, const std::string& trial,
                                   int64_t* step = nullptr) {
   std::string bytes;
   const absl::Status status =
-      coordinator.ReadModel(trial, [&](const v1::DownloadModelResponse& response) {
+      coordinator.artifacts().ReadModel(trial, [&](const v1::DownloadModelResponse& response) {
         if (response.has_checkpoint() && step != nullptr) *step = response.step();
         bytes += response.data();
         return true;

@@ -1,4 +1,4 @@
-#include "server/coordination/coordinator_impl.h"
+#include "server/coordination/core.h"
 
 #include <atomic>
 #include <chrono>
@@ -62,25 +62,25 @@ TEST_F(CoordinatorImplTest, ATrialGoesFromSubmissionToItsOutcome) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   EXPECT_EQ(experiment, "experiments/sort-1");
   const std::string name = experiment + "/trials/lr0-seed0";
-  EXPECT_THAT(coordinator_->GetTrial(name)->reason(), HasSubstr("is next; 1 worker"));
+  EXPECT_THAT(coordinator_->reads().GetTrial(name)->reason(), HasSubstr("is next; 1 worker"));
 
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_THAT(lease.trials(), SizeIs(1));
   EXPECT_EQ(lease.trials(0).trial(), name);
   EXPECT_EQ(lease.trials(0).specification().learning_rate(), 0.001);
   EXPECT_EQ(lease.trials(0).attempt(), 1);
-  EXPECT_EQ(coordinator_->GetTrial(name)->state(), v1::RUNNING);
+  EXPECT_EQ(coordinator_->reads().GetTrial(name)->state(), v1::RUNNING);
 
   EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 1, 10), PointsEvent(lease, 0, 2, 20)})
                 .acknowledged_sequence(),
             2);
   Send(lease, coordinator_.Completion(lease, 0, 3, 20));
 
-  const v1::Trial trial = *coordinator_->GetTrial(name);
+  const v1::Trial trial = *coordinator_->reads().GetTrial(name);
   EXPECT_EQ(trial.state(), v1::SUCCEEDED);
   EXPECT_EQ(trial.reason(), "completed by w in attempt 1");
   EXPECT_EQ(trial.outcome().kind(), v1::Outcome::COMPLETED);
-  const v1::Experiment ended = *coordinator_->GetExperiment(experiment);
+  const v1::Experiment ended = *coordinator_->reads().GetExperiment(experiment);
   EXPECT_EQ(ended.trials().succeeded(), 1);
   EXPECT_TRUE(ended.has_end_time());
 
@@ -93,7 +93,7 @@ TEST_F(CoordinatorImplTest, ATrialGoesFromSubmissionToItsOutcome) {
   for (size_t i = 1; i < history.size(); ++i) {
     EXPECT_GT(history[i].position(), history[i - 1].position());
   }
-  EXPECT_EQ(coordinator_->ReadEvents(experiment, 0, 100)->unfinished_trials, 0);
+  EXPECT_EQ(coordinator_->event_log().ReadEvents(experiment, 0, 100)->unfinished_trials, 0);
 }
 
 TEST_F(CoordinatorImplTest, EventsAreStoredOnceAndGapsAreRefused) {
@@ -137,7 +137,7 @@ TEST_F(CoordinatorImplTest, AnExpiredLeaseCannotWriteAndTheNextAttemptCan) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease old_lease = coordinator_.Acquire("w");
   coordinator_.Advance(absl::Seconds(31));
-  const v1::Trial waiting = *coordinator_->GetTrial(old_lease.trials(0).trial());
+  const v1::Trial waiting = *coordinator_->reads().GetTrial(old_lease.trials(0).trial());
   EXPECT_EQ(waiting.state(), v1::QUEUED);
   EXPECT_EQ(Send(old_lease, {PointsEvent(old_lease, 0, 1, 10)}).refusal(),
             v1::StreamEventsResponse::STALE_LEASE);
@@ -283,7 +283,7 @@ TEST_F(CoordinatorImplTest, AnUploadMustBeWhatItsHeaderSays) {
   header.set_trial(lease.trials(0).trial());
   header.set_sha256(platform::Sha256Hex("weights"));
   header.set_size_bytes(7);
-  auto writer = coordinator_->WriteArtifact(header, "anonymous");
+  auto writer = coordinator_->artifacts().Write(header, "anonymous");
   ASSERT_TRUE((*writer)->Append("weighty").ok());
   EXPECT_EQ((*writer)->Finish().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ((*writer)->Append("more").code(), absl::StatusCode::kDataLoss);
@@ -304,7 +304,7 @@ TEST_F(CoordinatorImplTest, ARepeatedRequestIdCreatesNothingTwice) {
   request.mutable_specification()->add_seeds(0);
   EXPECT_EQ(coordinator_.TryCreate(request)->experiment().name(), "experiments/sort-1");
   EXPECT_EQ(coordinator_.TryCreate(request)->experiment().name(), "experiments/sort-1");
-  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), SizeIs(1));
+  EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
   request.mutable_specification()->add_seeds(1);
   EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
 }
@@ -328,7 +328,7 @@ TEST_F(CoordinatorImplTest, ADeletedExperimentsRequestIdCreatesNothingAgain) {
     EXPECT_THAT(std::string(repeated.message()),
                 HasSubstr("\"r1\" created experiments/sort-1, which was deleted"));
   }
-  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), IsEmpty());
+  EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), IsEmpty());
   request.mutable_specification()->add_seeds(1);
   EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
   request.set_request_id("r2");
@@ -368,7 +368,7 @@ TEST_F(CoordinatorImplTest, CheckpointsAscend) {
     EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::INVALID);
     EXPECT_THAT(response.detail(), HasSubstr("comes after one of step 20"));
   }
-  EXPECT_EQ(coordinator_->GetTrial(lease.trials(0).trial())->checkpoint_step(), 20);
+  EXPECT_EQ(coordinator_->reads().GetTrial(lease.trials(0).trial())->checkpoint_step(), 20);
   // An evaluation that a resumed trial makes late has its checkpoint again.
   EXPECT_EQ(Send(lease, {CheckpointEvent(lease, 0, 2, 20, "weights")}).acknowledged_sequence(), 2);
 }
@@ -384,7 +384,7 @@ TEST_F(CoordinatorImplTest, ValidationStoresNothingAndMistakesKeepTheirDetails) 
   EXPECT_EQ(response->experiment().name(), "");
   EXPECT_EQ(response->trial_count(), 3);
   EXPECT_EQ(response->pack_count(), 1);
-  EXPECT_THAT(coordinator_->ListExperiments({})->experiments(), IsEmpty());
+  EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), IsEmpty());
 
   request.mutable_specification()->set_name("wrong");
   const absl::Status status = coordinator_.TryCreate(request).status();
@@ -413,13 +413,13 @@ TEST_F(CoordinatorImplTest, CancelReachesARunningTrialAtTheNextHeartbeat) {
               ElementsAre(lease.trials(0).trial()));
   EXPECT_EQ(Send(lease, {PointsEvent(lease, 0, 1, 10)}).refusal(),
             v1::StreamEventsResponse::STALE_LEASE);
-  EXPECT_EQ(coordinator_->GetTrial(lease.trials(0).trial())->reason(), "wrong task");
+  EXPECT_EQ(coordinator_->reads().GetTrial(lease.trials(0).trial())->reason(), "wrong task");
   EXPECT_TRUE(coordinator_.Cancel(experiment).ok());
   EXPECT_TRUE(coordinator_.CancelTrial(lease.trials(0).trial()).ok());
 
   EXPECT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
   EXPECT_EQ(coordinator_.Delete(experiment).code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(coordinator_->ReadEvents(experiment, 0, 10).status().code(),
+  EXPECT_EQ(coordinator_->event_log().ReadEvents(experiment, 0, 10).status().code(),
             absl::StatusCode::kNotFound);
   // A number never comes again.
   EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-2");
@@ -433,7 +433,7 @@ TEST_F(CoordinatorImplTest, ListsPageByPageAndFilters) {
   request.set_page_size(5);
   std::vector<std::string> names;
   do {
-    const auto page = coordinator_->ListTrials(request);
+    const auto page = coordinator_->reads().ListTrials(request);
     ASSERT_TRUE(page.ok()) << page.status();
     for (const v1::Trial& trial : page->trials()) names.push_back(trial.name());
     request.set_page_token(page->next_page_token());
@@ -444,24 +444,26 @@ TEST_F(CoordinatorImplTest, ListsPageByPageAndFilters) {
 
   request.set_page_size(0);
   request.set_filter("state = QUEUED AND encoding = \"sines\"");
-  EXPECT_THAT(coordinator_->ListTrials(request)->trials(), SizeIs(6));
+  EXPECT_THAT(coordinator_->reads().ListTrials(request)->trials(), SizeIs(6));
   request.set_filter("state = RUNNING");
-  EXPECT_THAT(coordinator_->ListTrials(request)->trials(), IsEmpty());
+  EXPECT_THAT(coordinator_->reads().ListTrials(request)->trials(), IsEmpty());
   for (const std::string wrong : {"colour = red", "state = MAYBE", "state", "state=RUNNING AND "}) {
     request.set_filter(wrong);
-    EXPECT_EQ(coordinator_->ListTrials(request).status().code(), absl::StatusCode::kInvalidArgument)
+    EXPECT_EQ(coordinator_->reads().ListTrials(request).status().code(),
+              absl::StatusCode::kInvalidArgument)
         << wrong;
   }
   request.set_filter("");
   request.set_page_token("bm9uc2Vuc2U");
-  EXPECT_EQ(coordinator_->ListTrials(request).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(coordinator_->reads().ListTrials(request).status().code(),
+            absl::StatusCode::kInvalidArgument);
 
   v1::ListExperimentsRequest list;
   list.set_page_size(1);
-  const auto newest = coordinator_->ListExperiments(list);
+  const auto newest = coordinator_->reads().ListExperiments(list);
   EXPECT_EQ(newest->experiments(0).name(), "experiments/sort-2");
   list.set_page_token(newest->next_page_token());
-  EXPECT_EQ(coordinator_->ListExperiments(list)->experiments(0).name(), experiment);
+  EXPECT_EQ(coordinator_->reads().ListExperiments(list)->experiments(0).name(), experiment);
 }
 
 TEST_F(CoordinatorImplTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTimeIsUp) {
@@ -469,7 +471,7 @@ TEST_F(CoordinatorImplTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTime
   request.set_worker_id("w");
   request.mutable_wait()->set_seconds(20);
   auto first = coordinator_.AcquireLater(request);
-  coordinator_->Flush();
+  coordinator_->loop().Flush();
   coordinator_.Advance(absl::Seconds(21));
   const v1::AcquireLeaseResponse nothing = first.get().value();
   EXPECT_FALSE(nothing.has_lease());
@@ -483,17 +485,17 @@ TEST_F(CoordinatorImplTest, WatchersHearOfEventsAndProgressUntilTheyLeave) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   std::atomic<int> wakes = 0;
   std::atomic<int> progress = 0;
-  auto subscription = coordinator_->Subscribe(
+  auto subscription = coordinator_->event_log().Subscribe(
       experiment, [&] { ++wakes; }, [&](const v1::TrialProgress&) { ++progress; });
   const v1::Lease lease = coordinator_.Acquire("w");
   coordinator_.Heartbeat("w", {lease}).IgnoreError();
   Send(lease, {PointsEvent(lease, 0, 1, 10)});
-  coordinator_->Flush();
+  coordinator_->loop().Flush();
   EXPECT_EQ(wakes, 2);
   EXPECT_EQ(progress, 1);
   subscription.reset();
   Send(lease, {PointsEvent(lease, 0, 2, 20)});
-  coordinator_->Flush();
+  coordinator_->loop().Flush();
   EXPECT_EQ(wakes, 2);
 }
 
@@ -508,15 +510,15 @@ TEST_F(CoordinatorImplTest, ReadsEventsOfOneKindInTheOrderOfTheGrid) {
     seen.push_back(
         absl::StrCat(event.trial().substr(event.trial().rfind('/') + 1), " ", event.step()));
   };
-  ASSERT_EQ(coordinator_->ForEachEvent(experiment, v1::Event::kTrainingPoints, take),
+  ASSERT_EQ(coordinator_->event_log().ForEachEvent(experiment, v1::Event::kTrainingPoints, take),
             absl::OkStatus());
   EXPECT_THAT(seen, ElementsAre("lr0-seed0 10", "lr0-seed0 20", "lr1-seed0 10"));
   seen.clear();
-  ASSERT_EQ(coordinator_->ForEachEvent(experiment + "/trials/lr1-seed0", v1::Event::kTrainingPoints,
-                                       take),
+  ASSERT_EQ(coordinator_->event_log().ForEachEvent(experiment + "/trials/lr1-seed0",
+                                                   v1::Event::kTrainingPoints, take),
             absl::OkStatus());
   EXPECT_THAT(seen, ElementsAre("lr1-seed0 10"));
-  EXPECT_EQ(coordinator_->ForEachEvent("experiments/none-1", 11, take).code(),
+  EXPECT_EQ(coordinator_->event_log().ForEachEvent("experiments/none-1", 11, take).code(),
             absl::StatusCode::kNotFound);
 }
 

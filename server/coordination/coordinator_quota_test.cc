@@ -81,7 +81,7 @@ TEST_F(CoordinatorQuotaTest, AnExtensionCountsToo) {
   const std::string name = created->experiment().name();
   EXPECT_EQ(coordinator_.Extend(name, {4, 5, 6}).status().code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(coordinator_->GetExperiment(name)->trials().queued(), 4);
+  EXPECT_EQ(coordinator_->reads().GetExperiment(name)->trials().queued(), 4);
   EXPECT_TRUE(coordinator_.Extend(name, {4, 5}).ok());
   EXPECT_TRUE(coordinator_.Extend(name, {4, 5}).ok()) << "which adds nothing";
 }

@@ -60,7 +60,7 @@ class CoordinatorResolvingTest : public testing::Test {
   std::vector<v1::Trial> Trials() {
     v1::ListTrialsRequest request;
     request.set_parent(created_.name());
-    const auto listed = coordinator_->ListTrials(request);
+    const auto listed = coordinator_->reads().ListTrials(request);
     return {listed->trials().begin(), listed->trials().end()};
   }
 
@@ -135,8 +135,8 @@ TEST_F(CoordinatorResolvingTest, AnEvaluationIsTheTrialWithItsEvaluationChanged)
   expected.mutable_evaluation()->clear_attention_lengths();
   expected.mutable_evaluation()->add_attention_lengths(4);
   expected.mutable_evaluation()->set_attention_sequences(1);
-  const auto trial =
-      coordinator_->GetTrial(created->experiment().name() + "/trials/" + created->trial_ids(0));
+  const auto trial = coordinator_->reads().GetTrial(created->experiment().name() + "/trials/" +
+                                                    created->trial_ids(0));
   EXPECT_EQ(trial->specification().DebugString(), expected.DebugString());
 }
 

@@ -45,7 +45,7 @@ class CoordinatorSchedulingTest : public testing::Test {
     }
   }
 
-  v1::Trial Get(const std::string& name) { return *coordinator_->GetTrial(name); }
+  v1::Trial Get(const std::string& name) { return *coordinator_->reads().GetTrial(name); }
 
   // "FROM -> TO, actor" of each change of a trial.
   std::vector<std::string> Changes(const std::string& experiment, const std::string& trial) {
@@ -71,7 +71,7 @@ TEST_F(CoordinatorSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOne
   const v1::Lease bad = coordinator_.Acquire("w");
   Tell(bad, v1::Outcome::FAILED_PERMANENTLY, "the loss was nan");
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
-  ASSERT_TRUE(coordinator_->GetExperiment(experiment)->has_end_time());
+  ASSERT_TRUE(coordinator_->reads().GetExperiment(experiment)->has_end_time());
   ASSERT_TRUE(coordinator_.Summarize(experiment).ok());
 
   const auto retried = coordinator_.Retry(experiment, {v1::FAILED});
@@ -82,7 +82,7 @@ TEST_F(CoordinatorSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOne
   EXPECT_EQ(retried->experiment().trials().succeeded(), 1);
   EXPECT_EQ(retried->experiment().trials().cancelled(), 1);
   EXPECT_EQ(coordinator_.Retry(experiment, {v1::FAILED})->retried_trials(), 0) << "it waits";
-  EXPECT_EQ(coordinator_->ReadEvents(experiment, 0, 100)->unfinished_trials, 1);
+  EXPECT_EQ(coordinator_->event_log().ReadEvents(experiment, 0, 100)->unfinished_trials, 1);
   const std::string name = bad.trials(0).trial();
   EXPECT_THAT(Get(name).reason(),
               HasSubstr("before: retried by ada; it had failed: w failed: the loss was nan"));
@@ -95,7 +95,7 @@ TEST_F(CoordinatorSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOne
   EXPECT_EQ(again.trials(0).attempt(), 2);
   EXPECT_THAT(coordinator_.Acquire("w").trials(), IsEmpty());
   ASSERT_TRUE(coordinator_.Complete(again, 0, 10, {1, 1}));
-  EXPECT_TRUE(coordinator_->GetExperiment(experiment)->has_end_time());
+  EXPECT_TRUE(coordinator_->reads().GetExperiment(experiment)->has_end_time());
   EXPECT_THAT(Changes(experiment, name),
               ElementsAre("QUEUED -> RUNNING, scheduler", "RUNNING -> FAILED, worker w",
                           "FAILED -> QUEUED, user ada", "QUEUED -> RUNNING, scheduler",
@@ -181,7 +181,7 @@ TEST_F(CoordinatorSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
         coordinator_.Send(whole, {OutcomeEvent(whole, trial, 1, 0, v1::Outcome::OUT_OF_MEMORY, "")})
             .ok());
   }
-  EXPECT_EQ(coordinator_->GetExperiment(experiment)->trials().queued(), 4);
+  EXPECT_EQ(coordinator_->reads().GetExperiment(experiment)->trials().queued(), 4);
   Restart();
   coordinator_.Register("w", 4).IgnoreError();
   const v1::Lease half = coordinator_.Acquire("w");
@@ -212,10 +212,10 @@ TEST_F(CoordinatorSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLeas
   request.add_capacities()->set_shape(whole.shape());
   request.mutable_capacities(0)->set_max_pack_size(2);
   std::promise<absl::Status> heard;
-  coordinator_->Heartbeat(request, "anonymous",
-                          [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
-                            heard.set_value(response.status());
-                          });
+  PostHeartbeat(*coordinator_, request, "anonymous",
+                [&](const absl::StatusOr<v1::HeartbeatResponse>& response) {
+                  heard.set_value(response.status());
+                });
   ASSERT_EQ(heard.get_future().get(), absl::OkStatus());
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(2));
 }
@@ -326,7 +326,7 @@ TEST_F(CoordinatorSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
   request.mutable_wait()->set_seconds(20);
   std::atomic<bool> left = false;
   auto gone = coordinator_.AcquireLater(request, [&] { return left.load(); });
-  coordinator_->Flush();
+  coordinator_->loop().Flush();
   left = true;
   coordinator_.Create("sort", 1, 1);
   EXPECT_FALSE(gone.get()->has_lease());
@@ -345,7 +345,7 @@ TEST_F(CoordinatorSchedulingTest, DedicatedWorkerTrainsItsExperimentAlone) {
     ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));
   }
   EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 0);
-  EXPECT_EQ(coordinator_->GetExperiment(first)->trials().queued(), 1);
+  EXPECT_EQ(coordinator_->reads().GetExperiment(first)->trials().queued(), 1);
 
   // One that waits is answered as soon as its own experiment has a trial.
   v1::AcquireLeaseRequest request;
@@ -368,18 +368,18 @@ TEST_F(CoordinatorSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
   ASSERT_EQ(coordinator_.Stop("stops"), absl::OkStatus());
   EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1) << "no series for what has ended";
   coordinator_.Advance(absl::Minutes(9));
-  v1::ListWorkersResponse listed = coordinator_->ListWorkers();
+  v1::ListWorkersResponse listed = coordinator_->reads().ListWorkers();
   ASSERT_EQ(listed.workers_size(), 2);
   EXPECT_FALSE(listed.workers(0).stopped());
   EXPECT_TRUE(listed.workers(1).stopped());
   EXPECT_FALSE(listed.workers(1).alive());
   coordinator_.Advance(absl::Minutes(2));
-  listed = coordinator_->ListWorkers();
+  listed = coordinator_->reads().ListWorkers();
   ASSERT_EQ(listed.workers_size(), 1);
   EXPECT_EQ(listed.workers(0).worker_id(), "is_lost");
 
   ASSERT_EQ(coordinator_.Register("stops"), absl::OkStatus());
-  listed = coordinator_->ListWorkers();
+  listed = coordinator_->reads().ListWorkers();
   ASSERT_EQ(listed.workers_size(), 2);
   EXPECT_TRUE(listed.workers(1).alive()) << "it came back";
   EXPECT_FALSE(listed.workers(1).stopped());
@@ -396,9 +396,9 @@ TEST_F(CoordinatorSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellati
   const auto with_heartbeat = [&](const std::function<void()>& command) {
     std::promise<void> both_wait;
     std::shared_future<void> go = both_wait.get_future().share();
-    coordinator_->Heartbeat(heartbeat, "anonymous", [go](const auto&) { go.wait(); });
+    PostHeartbeat(*coordinator_, heartbeat, "anonymous", [go](const auto&) { go.wait(); });
     command();
-    coordinator_->Heartbeat(heartbeat, "anonymous", [&](const auto& response) {
+    PostHeartbeat(*coordinator_, heartbeat, "anonymous", [&](const auto& response) {
       answers.push_back(response.ok() ? "heartbeat" : response.status().ToString());
     });
     both_wait.set_value();
@@ -407,7 +407,7 @@ TEST_F(CoordinatorSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellati
   cancel.set_name(experiment);
   std::promise<int32_t> cancelled;
   with_heartbeat([&] {
-    coordinator_->CancelExperiment(cancel, "ada", [&](const auto& answer) {
+    PostCancel(*coordinator_, cancel, "ada", [&](const auto& answer) {
       answers.push_back("cancel");
       cancelled.set_value(answer.ok() ? answer->trials().cancelled() : -1);
     });
@@ -427,7 +427,7 @@ TEST_F(CoordinatorSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellati
   retry.add_states(v1::CANCELLED);
   std::promise<v1::RetryTrialsResponse> retried;
   with_heartbeat([&] {
-    coordinator_->RetryTrials(retry, "ada", [&](const auto& answer) {
+    PostRetry(*coordinator_, retry, "ada", [&](const auto& answer) {
       answers.push_back("retry");
       retried.set_value(answer.value_or(v1::RetryTrialsResponse()));
     });
@@ -445,12 +445,12 @@ TEST_F(CoordinatorSchedulingTest, ACancellationAndARetryAtOnceBothEnd) {
   retry.set_name(experiment);
   retry.add_states(v1::CANCELLED);
   std::promise<absl::Status> retried;
-  coordinator_->RetryTrials(retry, "ada",
-                            [&](const auto& answer) { retried.set_value(answer.status()); });
+  PostRetry(*coordinator_, retry, "ada",
+            [&](const auto& answer) { retried.set_value(answer.status()); });
   const auto cancelled = coordinator_.Cancel(experiment);
   EXPECT_EQ(retried.get_future().get(), absl::OkStatus());
   ASSERT_TRUE(cancelled.ok());
-  const v1::TrialCounts counts = coordinator_->GetExperiment(experiment)->trials();
+  const v1::TrialCounts counts = coordinator_->reads().GetExperiment(experiment)->trials();
   EXPECT_EQ(counts.queued() + counts.cancelled(), 1000);
 }
 

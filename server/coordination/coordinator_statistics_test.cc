@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
-using Statistics = Coordinator::Statistics;
+using Statistics = Statistics;
 
 class CoordinatorStatisticsTest : public testing::Test {
  protected:
@@ -47,8 +47,8 @@ class CoordinatorStatisticsTest : public testing::Test {
     progress.set_attempt(lease.trials(0).attempt());
     progress.set_loss(loss);
     *request.mutable_measurements() = measurements;
-    coordinator_->Heartbeat(request, "anonymous", [](const auto&) {});
-    coordinator_->Flush();
+    PostHeartbeat(*coordinator_, request, "anonymous", [](const auto&) {});
+    coordinator_->loop().Flush();
   }
 
   TestCoordinator coordinator_;
@@ -137,7 +137,7 @@ TEST_F(CoordinatorStatisticsTest, RunningTrialsAreShownWhileTheyRun) {
   Report(lease, 0.75);
   ASSERT_TRUE(
       coordinator_.Send(lease, {AccuraciesEvent(lease, 0, 1, 10, {1, 0.5}, /*final=*/false)}).ok());
-  const Coordinator::RunningTrial trial = Read().running_trials[0];
+  const RunningTrial trial = Read().running_trials[0];
   EXPECT_EQ(trial.experiment_id, "sort-1");
   EXPECT_EQ(trial.trial_id, "lr0-seed0");
   EXPECT_EQ(trial.worker, "w");

@@ -170,12 +170,12 @@ class CoordinatorUpgradeTest : public testing::Test {
 
 TEST_F(CoordinatorUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
-  const auto experiment = coordinator_->GetExperiment("experiments/old-1");
+  const auto experiment = coordinator_->reads().GetExperiment("experiments/old-1");
   ASSERT_TRUE(experiment.ok()) << experiment.status();
   EXPECT_EQ(experiment->owner(), "ada");
   EXPECT_EQ(experiment->specification().name(), "old");
   EXPECT_EQ(experiment->trials().succeeded(), 1);
-  const auto ended = coordinator_->GetTrial("experiments/old-1/trials/lr0-seed0");
+  const auto ended = coordinator_->reads().GetTrial("experiments/old-1/trials/lr0-seed0");
   ASSERT_TRUE(ended.ok()) << ended.status();
   EXPECT_EQ(ended->state(), v1::SUCCEEDED);
   EXPECT_EQ(ended->outcome().training_seconds(), 12);
@@ -205,12 +205,12 @@ TEST_F(CoordinatorUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn)
   EXPECT_EQ(next.fencing_token(), 3);
   // And with an id that cannot be guessed.
   EXPECT_THAT(next.lease_id(), testing::StartsWith("lease-3-"));
-  EXPECT_EQ(coordinator_->GetExperiment("experiments/old-1")->trials().succeeded(), 2);
+  EXPECT_EQ(coordinator_->reads().GetExperiment("experiments/old-1")->trials().succeeded(), 2);
 
   // And it opens again as what it is now.
   coordinator_.Close();
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
-  EXPECT_EQ(coordinator_->GetExperiment("experiments/old-1")->trials().running(), 1);
+  EXPECT_EQ(coordinator_->reads().GetExperiment("experiments/old-1")->trials().running(), 1);
 }
 
 TEST_F(CoordinatorUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {

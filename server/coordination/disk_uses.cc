@@ -1,6 +1,7 @@
 #include "server/coordination/disk_uses.h"
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/storage/artifact_usage.h"
 
 namespace lengthwise::server {
@@ -13,11 +14,10 @@ constexpr size_t kMostKnown = 10'000;
 absl::StatusOr<v1::DiskUse> DiskUses::Measure(StorageReader& reader,
                                               const ExperimentRecord& experiment) {
   v1::DiskUse use;
-  const absl::StatusOr<ArtifactUsage> artifacts =
-      MeasureArtifacts(absl::StrCat(artifacts_, "/", experiment.id));
-  if (!artifacts.ok()) return artifacts.status();
-  use.set_artifact_bytes(artifacts->bytes);
-  use.set_artifacts(artifacts->artifacts);
+  ASSIGN_OR_RETURN(const ArtifactUsage artifacts,
+                   MeasureArtifacts(absl::StrCat(artifacts_, "/", experiment.id)));
+  use.set_artifact_bytes(artifacts.bytes);
+  use.set_artifacts(artifacts.artifacts);
 
   Known known;
   {
@@ -27,19 +27,15 @@ absl::StatusOr<v1::DiskUse> DiskUses::Measure(StorageReader& reader,
     }
   }
   // Positions are never given twice, so an equal number means the same events.
-  const absl::StatusOr<int64_t> still = reader.CountEvents(experiment.key, 0, known.position);
-  if (!still.ok()) return still.status();
-  if (*still != known.events) known = Known();
-  const absl::StatusOr<int64_t> last = reader.LastPosition();
-  if (!last.ok()) return last.status();
-  const absl::StatusOr<int64_t> events =
-      reader.CountEvents(experiment.key, known.position + 1, *last);
-  if (!events.ok()) return events.status();
-  if (*events > 0) {
-    const absl::StatusOr<int64_t> bytes =
-        reader.EventBytes(experiment.key, known.position + 1, *last);
-    if (!bytes.ok()) return bytes.status();
-    known = {.position = *last, .events = known.events + *events, .bytes = known.bytes + *bytes};
+  ASSIGN_OR_RETURN(const int64_t still, reader.CountEvents(experiment.key, 0, known.position));
+  if (still != known.events) known = Known();
+  ASSIGN_OR_RETURN(const int64_t last, reader.LastPosition());
+  ASSIGN_OR_RETURN(const int64_t events,
+                   reader.CountEvents(experiment.key, known.position + 1, last));
+  if (events > 0) {
+    ASSIGN_OR_RETURN(const int64_t bytes,
+                     reader.EventBytes(experiment.key, known.position + 1, last));
+    known = {.position = last, .events = known.events + events, .bytes = known.bytes + bytes};
   }
   use.set_events(known.events);
   use.set_event_bytes(known.bytes);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
+#include "platform/status_macros.h"
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
@@ -38,9 +39,8 @@ absl::StatusOr<v1::ExperimentSpecification> ToSpecification(const ExperimentReco
 
 absl::StatusOr<v1::Experiment> ToExperiment(const ExperimentRecord& record,
                                             absl::string_view store) {
-  absl::StatusOr<v1::ExperimentSpecification> specification = ToSpecification(record, store);
-  if (!specification.ok()) return specification.status();
-  return ToExperiment(record, *std::move(specification));
+  ASSIGN_OR_RETURN(v1::ExperimentSpecification specification, ToSpecification(record, store));
+  return ToExperiment(record, std::move(specification));
 }
 
 v1::Experiment ToExperiment(const ExperimentRecord& record,
@@ -101,11 +101,10 @@ absl::StatusOr<v1::Outcome> ToOutcome(const TrialRecord& trial, absl::string_vie
 
 absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& record, const PackRecord& pack,
                                   absl::string_view store) {
-  absl::StatusOr<v1::TrialSpecification> specification = ToTrialSpecification(record, pack, store);
-  if (!specification.ok()) return specification.status();
+  ASSIGN_OR_RETURN(v1::TrialSpecification specification, ToTrialSpecification(record, pack, store));
   v1::Trial trial;
   trial.set_name(TrialName(record.experiment_id, record.id));
-  *trial.mutable_specification() = *std::move(specification);
+  *trial.mutable_specification() = std::move(specification);
   trial.set_state(record.state);
   trial.set_reason(record.reason);
   trial.set_attempt(record.attempt);
@@ -115,9 +114,7 @@ absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& record, const PackRecord& p
   if (record.start_time != NoTime()) *trial.mutable_start_time() = ToTimestamp(record.start_time);
   if (record.end_time != NoTime()) *trial.mutable_end_time() = ToTimestamp(record.end_time);
   if (!record.outcome.empty()) {
-    absl::StatusOr<v1::Outcome> outcome = ToOutcome(record, store);
-    if (!outcome.ok()) return outcome.status();
-    *trial.mutable_outcome() = *std::move(outcome);
+    ASSIGN_OR_RETURN(*trial.mutable_outcome(), ToOutcome(record, store));
   }
   trial.set_index(record.index);
   return trial;
@@ -141,9 +138,8 @@ absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view e
 }
 
 absl::StatusOr<v1::Checkpoint> ToCheckpoint(const EventRecord& record, absl::string_view store) {
-  absl::StatusOr<v1::Event> event = ToEvent(record, "", "", store);
-  if (!event.ok()) return event.status();
-  return std::move(*event->mutable_checkpoint());
+  ASSIGN_OR_RETURN(v1::Event event, ToEvent(record, "", "", store));
+  return std::move(*event.mutable_checkpoint());
 }
 
 EventRecord ToEventRecord(v1::Event event) {
@@ -159,6 +155,20 @@ EventRecord ToEventRecord(v1::Event event) {
   event.clear_step();
   record.payload = event.SerializeAsString();
   return record;
+}
+
+absl::StatusOr<ExperimentRecord> FindExperiment(StorageReader& reader, absl::string_view name) {
+  ASSIGN_OR_RETURN(const std::string id, ParseExperimentName(name));
+  ASSIGN_OR_RETURN(std::optional<ExperimentRecord> found, reader.FindExperiment(id));
+  if (!found.has_value()) return absl::NotFoundError(absl::StrCat("there is no ", name));
+  return *std::move(found);
+}
+
+absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view name) {
+  ASSIGN_OR_RETURN(const TrialPath path, ParseTrialName(name));
+  ASSIGN_OR_RETURN(std::optional<TrialRecord> found, reader.FindTrial(path.experiment, path.trial));
+  if (!found.has_value()) return absl::NotFoundError(absl::StrCat("there is no ", name));
+  return *std::move(found);
 }
 
 }  // namespace lengthwise::server

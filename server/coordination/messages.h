@@ -12,6 +12,7 @@
 #include "proto/experiment_service.pb.h"
 #include "proto/specification.pb.h"
 #include "server/storage/records.h"
+#include "server/storage/storage.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::server {
@@ -43,6 +44,11 @@ absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view e
 absl::StatusOr<v1::Checkpoint> ToCheckpoint(const EventRecord& record, absl::string_view store);
 // Without experiment and trial. Consumes the event.
 EventRecord ToEventRecord(v1::Event event);
+
+// The record that a resource name ("experiments/...", "experiments/.../trials/...") stands for.
+// NOT_FOUND, or INVALID_ARGUMENT for another name.
+absl::StatusOr<ExperimentRecord> FindExperiment(StorageReader& reader, absl::string_view name);
+absl::StatusOr<TrialRecord> FindTrial(StorageReader& reader, absl::string_view name);
 
 }  // namespace lengthwise::server
 

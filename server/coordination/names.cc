@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "server/resource_id.h"
 
 namespace lengthwise::server {
@@ -45,13 +46,12 @@ absl::StatusOr<TrialPath> ParseExperimentOrTrialName(absl::string_view name) {
 }
 
 absl::StatusOr<std::string> ParseExperimentName(absl::string_view name) {
-  absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(name);
-  if (!path.ok()) return path.status();
-  if (!path->trial.empty()) {
+  ASSIGN_OR_RETURN(TrialPath path, ParseExperimentOrTrialName(name));
+  if (!path.trial.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("name: \"", name, "\" names a trial, wanted is experiments/{experiment}"));
   }
-  return path->experiment;
+  return path.experiment;
 }
 
 absl::StatusOr<TrialPath> ParseTrialName(absl::string_view name) {

@@ -12,8 +12,8 @@ constexpr int64_t kMaxEventBytes = 256 << 10;
 
 }  // namespace
 
-std::optional<Coordinator::EventPage> RecentPages::Find(absl::string_view experiment,
-                                                        const Key& key, Ticket& ticket) {
+std::optional<EventPage> RecentPages::Find(absl::string_view experiment, const Key& key,
+                                           Ticket& ticket) {
   platform::MutexLock lock(mutex_);
   if (changes_.size() >= kMostExperiments && !changes_.contains(experiment)) {
     // Tickets given out before become invalid, for their experiments get new numbers.
@@ -30,7 +30,7 @@ std::optional<Coordinator::EventPage> RecentPages::Find(absl::string_view experi
 }
 
 void RecentPages::Add(absl::string_view experiment, const Key& key, const Ticket& ticket,
-                      const Coordinator::EventPage& page) {
+                      const EventPage& page) {
   // A page of one large event: copies would cost more than reading it.
   if (page.events.size() == 1 && page.events[0].ByteSizeLong() > kMaxEventBytes) return;
   platform::MutexLock lock(mutex_);

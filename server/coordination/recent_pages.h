@@ -6,13 +6,23 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "platform/mutex.h"
-#include "server/coordinator.h"
+#include "proto/event.pb.h"
 
 namespace lengthwise::server {
+
+struct EventPage {
+  std::vector<v1::Event> events;  // ascending positions
+  // Where the next page starts.
+  int64_t next_position = 0;
+  // Nothing committed lies beyond this page, and this many trials have not ended.
+  bool at_end = false;
+  int64_t unfinished_trials = 0;
+};
 
 // A page is given out until its experiment changes. Keeps a few pages, whatever the number of
 // watchers. Thread-safe.
@@ -33,11 +43,10 @@ class RecentPages {
 
   // The page, or a ticket with which it may be added when it was read: what is read after this call
   // is at least as new.
-  std::optional<Coordinator::EventPage> Find(absl::string_view experiment, const Key& key,
-                                             Ticket& ticket);
+  std::optional<EventPage> Find(absl::string_view experiment, const Key& key, Ticket& ticket);
   // Drops the page if the experiment has changed since the ticket.
   void Add(absl::string_view experiment, const Key& key, const Ticket& ticket,
-           const Coordinator::EventPage& page);
+           const EventPage& page);
 
   // After a commit, before anybody is woken by it.
   void Changed(absl::string_view experiment);
@@ -46,7 +55,7 @@ class RecentPages {
   struct Entry {
     std::string experiment;
     Key key;
-    Coordinator::EventPage page;
+    EventPage page;
   };
 
   platform::Mutex mutex_;

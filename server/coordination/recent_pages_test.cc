@@ -7,8 +7,8 @@
 namespace lengthwise::server {
 namespace {
 
-Coordinator::EventPage Page(const std::string& text) {
-  Coordinator::EventPage page;
+EventPage Page(const std::string& text) {
+  EventPage page;
   page.events.emplace_back().mutable_log_line()->set_text(text);
   return page;
 }

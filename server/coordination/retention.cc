@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "platform/log.h"
+#include "platform/status_macros.h"
 #include "server/coordination/messages.h"
 
 namespace lengthwise::server {
@@ -25,33 +26,30 @@ bool HasEnded(const TrialRecord& trial) {
 
 absl::Status KeepNewest(StorageReader& reader, ArtifactStore& artifacts, const TrialRecord& trial,
                         int64_t count) {
-  const auto kept = NewestCheckpoints(reader, trial.key, count);
-  if (!kept.ok()) return kept.status();
-  return artifacts.KeepOnly(trial.experiment_id, trial.id, *kept);
+  ASSIGN_OR_RETURN(const auto kept, NewestCheckpoints(reader, trial.key, count));
+  return artifacts.KeepOnly(trial.experiment_id, trial.id, kept);
 }
 
 absl::Status DeleteLeftOf(StorageReader& reader, ArtifactStore& artifacts,
                           const ExperimentRecord& experiment) {
-  const absl::StatusOr<std::vector<PackRecord>> listed = reader.ListPacks(experiment.key);
-  if (!listed.ok()) return listed.status();
+  ASSIGN_OR_RETURN(const std::vector<PackRecord> listed, reader.ListPacks(experiment.key));
   absl::flat_hash_map<int64_t, int64_t> stay;  // of trials that succeeded, by pack
   absl::flat_hash_map<int64_t, int64_t> stay_of_others;
-  for (const PackRecord& pack : *listed) {
+  for (const PackRecord& pack : listed) {
     stay[pack.key] = CheckpointsThatStay(pack, v1::SUCCEEDED);
     stay_of_others[pack.key] = CheckpointsThatStay(pack, v1::FAILED);
   }
   int32_t next = 0;
   while (true) {
-    const auto trials = reader.ListTrials(experiment.key, next, {}, kPage);
-    if (!trials.ok()) return trials.status();
-    for (const TrialRecord& trial : *trials) {
+    ASSIGN_OR_RETURN(const auto trials, reader.ListTrials(experiment.key, next, {}, kPage));
+    for (const TrialRecord& trial : trials) {
       next = trial.index + 1;
       if (!HasEnded(trial)) continue;
       const int64_t count = (trial.state == v1::SUCCEEDED ? stay : stay_of_others)[trial.pack];
       if (artifacts.Count(trial.experiment_id, trial.id) <= count) continue;
       LogFailure(KeepNewest(reader, artifacts, trial, count));
     }
-    if (static_cast<int64_t>(trials->size()) < kPage) return absl::OkStatus();
+    if (static_cast<int64_t>(trials.size()) < kPage) return absl::OkStatus();
   }
 }
 
@@ -69,37 +67,30 @@ int64_t CheckpointsThatStay(const PackRecord& pack, v1::TrialState state) {
 
 absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader, int64_t trial,
                                                            int64_t count) {
-  const auto newest = reader.NewestEvents(trial, v1::Event::kCheckpoint, count);
-  if (!newest.ok()) return newest.status();
+  ASSIGN_OR_RETURN(const auto newest, reader.NewestEvents(trial, v1::Event::kCheckpoint, count));
   std::vector<std::string> sha256s;
-  for (const EventRecord& checkpoint : *newest) {
-    const auto message = ToCheckpoint(checkpoint, reader.name());
-    if (!message.ok()) return message.status();
-    sha256s.push_back(message->sha256());
+  for (const EventRecord& checkpoint : newest) {
+    ASSIGN_OR_RETURN(const auto message, ToCheckpoint(checkpoint, reader.name()));
+    sha256s.push_back(message.sha256());
   }
   return sha256s;
 }
 
 absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifacts, int64_t key) {
-  const absl::StatusOr<std::optional<TrialRecord>> trial = reader.FindTrial(key);
-  if (!trial.ok()) return trial.status();
-  if (!trial->has_value() || !HasEnded(**trial)) return absl::OkStatus();
-  const absl::StatusOr<std::optional<PackRecord>> pack = reader.FindPack((*trial)->pack);
-  if (!pack.ok()) return pack.status();
-  return KeepNewest(reader, artifacts, **trial,
-                    CheckpointsThatStay(pack->value_or(PackRecord()), (*trial)->state));
+  ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, reader.FindTrial(key));
+  if (!trial.has_value() || !HasEnded(*trial)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, reader.FindPack(trial->pack));
+  return KeepNewest(reader, artifacts, *trial,
+                    CheckpointsThatStay(pack.value_or(PackRecord()), trial->state));
 }
 
 absl::Status DeleteLeftArtifacts(StorageReader& reader, ArtifactStore& artifacts) {
-  const absl::StatusOr<std::vector<std::string>> ids = artifacts.ListExperiments();
-  if (!ids.ok()) return ids.status();
-  for (const std::string& id : *ids) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> ids, artifacts.ListExperiments());
+  for (const std::string& id : ids) {
     // What this database never knew, as when it was moved away and made anew, is not touched.
-    const absl::StatusOr<std::optional<ExperimentRecord>> experiment = reader.FindExperiment(id);
-    if (!experiment.ok()) return experiment.status();
-    if (experiment->has_value()) {
-      absl::Status status = DeleteLeftOf(reader, artifacts, **experiment);
-      if (!status.ok()) return status;
+    ASSIGN_OR_RETURN(const std::optional<ExperimentRecord> experiment, reader.FindExperiment(id));
+    if (experiment.has_value()) {
+      RETURN_IF_ERROR(DeleteLeftOf(reader, artifacts, *experiment));
       continue;
     }
     const absl::StatusOr<bool> deleted = reader.WasDeleted(id);

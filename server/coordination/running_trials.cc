@@ -125,7 +125,7 @@ void RunningTrials::Evaluated(absl::string_view name, const v1::LengthAccuracies
   }
 }
 
-std::vector<Coordinator::RunningTrial> RunningTrials::List() const {
+std::vector<RunningTrial> RunningTrials::List() const {
   platform::MutexLock lock(mutex_);
   std::vector<const Entry*> entries;
   entries.reserve(trials_.size());
@@ -135,7 +135,7 @@ std::vector<Coordinator::RunningTrial> RunningTrials::List() const {
                     entries.end(),
                     [](const Entry* a, const Entry* b) { return a->number < b->number; });
   entries.resize(shown);
-  std::vector<Coordinator::RunningTrial> trials;
+  std::vector<RunningTrial> trials;
   for (const Entry* entry : entries) {
     trials.push_back({.experiment_id = entry->start.experiment_id,
                       .trial_id = entry->start.trial_id,

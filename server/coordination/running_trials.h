@@ -18,7 +18,7 @@
 #include "proto/event.pb.h"
 #include "proto/specification.pb.h"
 #include "server/coordination/length_buckets.h"
-#include "server/coordinator.h"
+#include "server/coordination/statistics.h"
 #include "server/storage/records.h"
 
 namespace lengthwise::server {
@@ -68,8 +68,8 @@ class RunningTrials {
   void Evaluated(absl::string_view name, const v1::LengthAccuracies& accuracies);
 
   // In the order of their starts.
-  std::vector<Coordinator::RunningTrial> List() const;
-  // As Coordinator::ReadProgress, of the experiment of this id; of one trial where `name` is not
+  std::vector<RunningTrial> List() const;
+  // As EventLog::ReadProgress, of the experiment of this id; of one trial where `name` is not
   // empty.
   std::vector<v1::TrialProgress> ProgressSince(absl::string_view experiment_id,
                                                absl::string_view name, int64_t max_trials,

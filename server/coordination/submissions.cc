@@ -1,5 +1,5 @@
-// The coordinator's commands that submit trials. What takes long, resolving a specification, is
-// done on the caller's thread; the coordinator's checks that nothing has changed meanwhile.
+#include "server/coordination/submissions.h"
+
 #include <memory>
 #include <utility>
 
@@ -7,9 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "platform/failpoint.h"
 #include "platform/sha256.h"
-#include "server/coordination/coordinator_impl.h"
+#include "platform/status_macros.h"
 #include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+#include "server/services/status.h"
 #include "specification/reevaluation.h"
 
 namespace lengthwise::server {
@@ -39,49 +42,74 @@ void AppendNew(const Seeds& seeds, Seeds& all) {
   }
 }
 
+// Trials end when they end: it is not worth while to wait for some with a call open.
+constexpr absl::Duration kTryAgain = absl::Minutes(5);
+
+constexpr int kMaxAnsweredIds = 1000;
+
+int32_t TrialCount(const ExperimentRecord& experiment) {
+  const v1::TrialCounts& counts = experiment.counts;
+  return counts.queued() + counts.running() + counts.succeeded() + counts.failed() +
+         counts.cancelled();
+}
+
+v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
+                                          const specification::Grid& grid) {
+  v1::CreateExperimentResponse response;
+  *response.mutable_experiment() = ToExperiment(record, grid.specification);
+  absl::flat_hash_set<absl::string_view> packs;
+  for (const specification::GridTrial& trial : grid.trials) {
+    if (response.trial_ids_size() < kMaxAnsweredIds) response.add_trial_ids(trial.id);
+    packs.insert(trial.pack->key);
+  }
+  response.set_trial_count(static_cast<int32_t>(grid.trials.size()));
+  response.set_pack_count(static_cast<int32_t>(packs.size()));
+  return response;
+}
+
 }  // namespace
 
-void CoordinatorImpl::CreateExperiment(v1::CreateExperimentRequest request,
-                                       Callback<v1::CreateExperimentResponse> done) {
-  using Response = v1::CreateExperimentResponse;
-  absl::StatusOr<specification::Grid> grid = dependencies_.resolve(request);
-  if (!grid.ok()) {
-    return Post<Response>(
-        0, [status = grid.status()]() -> absl::StatusOr<Response> { return status; },
-        std::move(done));
-  }
-  auto submission = std::make_shared<Submission>();
-  submission->grid = *std::move(grid);
-  ExperimentRecord& record = submission->experiment;
-  const v1::ExperimentSpecification& specification = submission->grid.specification;
+Submissions::Submissions(GridResolver resolve, int64_t max_unended_trials, Storage& storage,
+                         ArtifactStore& artifacts, Ledger& ledger)
+    : resolve_(std::move(resolve)),
+      max_unended_trials_(max_unended_trials),
+      storage_(storage),
+      artifacts_(artifacts),
+      ledger_(ledger),
+      store_(ledger.store()) {}
+
+absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequest request) const {
+  Submission submission;
+  ASSIGN_OR_RETURN(submission.grid, resolve_(request));
+  ExperimentRecord& record = submission.experiment;
+  const v1::ExperimentSpecification& specification = submission.grid.specification;
   record.name = specification.name();
   record.owner = OwnerOf(request.owner());
   record.priority = specification.priority();
   record.specification = specification.SerializeAsString();
-  record.create_time = dependencies_.clock.wall();
+  record.create_time = ledger_.WallTime();
   if (request.has_specification_text()) {
     record.source = request.specification_text().SerializeAsString();
   }
   record.request_id = request.request_id();
-  const bool validate_only = request.validate_only();
+  submission.validate_only = request.validate_only();
   request.clear_request_id();
   request.clear_validate_only();
   record.request_fingerprint = Fingerprint("", request);
-  const int64_t bytes = static_cast<int64_t>(submission->grid.trials.size() * sizeof(TrialRecord));
-  Post<Response>(
-      bytes,
-      [this, submission, validate_only] {
-        return validate_only ? Engine::Preview(*submission) : engine_.CreateExperiment(*submission);
-      },
-      std::move(done));
+  return submission;
 }
 
-absl::StatusOr<Extension> CoordinatorImpl::PrepareExtension(
-    const v1::ExtendExperimentRequest& request, const ExperimentRecord& record,
-    absl::string_view store) {
-  const absl::StatusOr<v1::ExperimentSpecification> stored = ToSpecification(record, store);
-  if (!stored.ok()) return stored.status();
-  const v1::ExperimentSpecification& base = *stored;
+absl::StatusOr<Extension> Submissions::PrepareExtension(
+    const v1::ExtendExperimentRequest& request) const {
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, request.name()));
+  return PrepareExtension(request, record, reader->name());
+}
+
+absl::StatusOr<Extension> Submissions::PrepareExtension(const v1::ExtendExperimentRequest& request,
+                                                        const ExperimentRecord& record,
+                                                        absl::string_view store) const {
+  ASSIGN_OR_RETURN(const v1::ExperimentSpecification base, ToSpecification(record, store));
   if (!base.evaluated_trial().empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat(request.name(), " evaluates a stored model and has no seeds to add; extend ",
@@ -94,14 +122,15 @@ absl::StatusOr<Extension> CoordinatorImpl::PrepareExtension(
   AppendNew(request.weight_seeds(), *specification.mutable_weight_seeds());
   AppendNew(request.data_seeds(), *specification.mutable_data_seeds());
   Extension extension;
+  extension.request = request;
+  extension.experiment = record.id;
   extension.base = record.specification;
   const bool changed = specification.seeds_size() > base.seeds_size() ||
                        specification.weight_seeds_size() > base.weight_seeds_size() ||
                        specification.data_seeds_size() > base.data_seeds_size();
   if (!changed) return extension;
-  absl::StatusOr<specification::Grid> grid = dependencies_.resolve(extended);
-  if (!grid.ok()) return grid.status();
-  extension.specification = grid->specification.SerializeAsString();
+  ASSIGN_OR_RETURN(specification::Grid grid, resolve_(extended));
+  extension.specification = grid.specification.SerializeAsString();
   // The other axes are the same, so a trial is new if its pair of seeds is.
   const auto set = [](const Seeds& seeds) {
     return absl::flat_hash_set<uint64_t>(seeds.begin(), seeds.end());
@@ -109,111 +138,258 @@ absl::StatusOr<Extension> CoordinatorImpl::PrepareExtension(
   const bool paired = base.seeds_size() > 0;
   const auto weights = set(paired ? base.seeds() : base.weight_seeds());
   const auto data = set(paired ? base.seeds() : base.data_seeds());
-  for (specification::GridTrial& trial : grid->trials) {
+  for (specification::GridTrial& trial : grid.trials) {
     const bool known = weights.contains(trial.weight_seed) && data.contains(trial.data_seed);
     if (!known) extension.added.push_back(std::move(trial));
   }
   return extension;
 }
 
-void CoordinatorImpl::ExtendExperiment(v1::ExtendExperimentRequest request,
-                                       Callback<v1::ExtendExperimentResponse> done) {
-  using Response = v1::ExtendExperimentResponse;
-  const auto prepare = [&]() -> absl::StatusOr<std::pair<std::string, Extension>> {
-    const auto reader = storage_->Read();
-    if (!reader.ok()) return reader.status();
-    const absl::StatusOr<ExperimentRecord> record = FindExperiment(**reader, request.name());
-    if (!record.ok()) return record.status();
-    absl::StatusOr<Extension> extension = PrepareExtension(request, *record, (*reader)->name());
-    if (!extension.ok()) return extension.status();
-    return std::pair(record->id, *std::move(extension));
-  };
-  auto prepared = prepare();
-  if (!prepared.ok()) {
-    return Post<Response>(
-        0, [status = prepared.status()]() -> absl::StatusOr<Response> { return status; },
-        std::move(done));
-  }
-  const auto extension = std::make_shared<Extension>(std::move(prepared->second));
-  const int64_t bytes = static_cast<int64_t>(extension->added.size() * sizeof(TrialRecord));
-  Post<Response>(
-      bytes,
-      [this, id = prepared->first, extension, request = std::move(request)] {
-        return engine_.ExtendExperiment(
-            id, std::move(*extension), [&](const ExperimentRecord& record) {
-              return PrepareExtension(request, record, storage_->writer().name());
-            });
-      },
-      std::move(done));
-}
-
-absl::StatusOr<Submission> CoordinatorImpl::PrepareEvaluation(
-    const v1::EvaluateTrialRequest& request) {
+absl::StatusOr<Submission> Submissions::PrepareEvaluation(
+    const v1::EvaluateTrialRequest& request) const {
   Submission submission;
   ExperimentRecord& record = submission.experiment;
   record.owner = OwnerOf(request.owner());
-  record.create_time = dependencies_.clock.wall();
+  record.create_time = ledger_.WallTime();
   record.request_id = request.request_id();
   v1::EvaluateTrialRequest asked = request;
   asked.clear_request_id();
   record.request_fingerprint = Fingerprint("EvaluateTrial\n", asked);
 
-  const auto reader = storage_->Read();
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   if (!record.request_id.empty()) {
     // A repeated request needs no trial that can be evaluated, which may be gone by now.
-    const auto known = (*reader)->FindRequest(record.request_id);
-    if (!known.ok()) return known.status();
-    if (known->has_value()) return submission;
-    const auto deleted = (*reader)->FindDeletedRequest(record.request_id);
-    if (!deleted.ok()) return deleted.status();
-    if (deleted->has_value()) return submission;
+    ASSIGN_OR_RETURN(const auto known, reader->FindRequest(record.request_id));
+    if (known.has_value()) return submission;
+    ASSIGN_OR_RETURN(const auto deleted, reader->FindDeletedRequest(record.request_id));
+    if (deleted.has_value()) return submission;
   }
-  const absl::StatusOr<TrialRecord> trial = FindTrial(**reader, request.trial());
-  if (!trial.ok()) return trial.status();
-  const auto pack = (*reader)->FindPack(trial->pack);
-  if (!pack.ok()) return pack.status();
-  const auto experiment = (*reader)->FindExperiment(trial->experiment_id);
-  if (!experiment.ok()) return experiment.status();
-  const auto source = ToTrialSpecification(*trial, **pack, (*reader)->name());
-  if (!source.ok()) return source.status();
-  const auto base = ToSpecification(**experiment, (*reader)->name());
-  if (!base.ok()) return base.status();
+  ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, request.trial()));
+  ASSIGN_OR_RETURN(const auto pack, reader->FindPack(trial.pack));
+  ASSIGN_OR_RETURN(const auto experiment, reader->FindExperiment(trial.experiment_id));
+  ASSIGN_OR_RETURN(const auto source, ToTrialSpecification(trial, *pack, reader->name()));
+  ASSIGN_OR_RETURN(const auto base, ToSpecification(*experiment, reader->name()));
   v1::CreateExperimentRequest resolved;
   *resolved.mutable_specification() =
-      specification::ReevaluationSpecification(*base, *source, request.evaluation());
-  absl::StatusOr<specification::Grid> grid = dependencies_.resolve(resolved);
-  if (!grid.ok()) return grid.status();
-  submission.grid = *std::move(grid);
-  specification::MakeReevaluation(*source, request.trial(), submission.grid);
+      specification::ReevaluationSpecification(base, source, request.evaluation());
+  ASSIGN_OR_RETURN(submission.grid, resolve_(resolved));
+  specification::MakeReevaluation(source, request.trial(), submission.grid);
   record.name = submission.grid.specification.name();
   record.priority = submission.grid.specification.priority();
   record.specification = submission.grid.specification.SerializeAsString();
 
-  // The engine checks it, too; reading a large file is better done here.
-  const auto checkpoints = (*reader)->NewestEvents(trial->key, v1::Event::kCheckpoint, 1);
-  if (!checkpoints.ok()) return checkpoints.status();
-  for (const EventRecord& checkpoint : *checkpoints) {
-    const auto message = ToCheckpoint(checkpoint, (*reader)->name());
+  // Evaluate copies the file only if it is whole. Reading it here keeps that off the command loop.
+  ASSIGN_OR_RETURN(const auto checkpoints,
+                   reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 1));
+  for (const EventRecord& checkpoint : checkpoints) {
+    const auto message = ToCheckpoint(checkpoint, reader->name());
     if (!message.ok()) continue;
     artifacts_
-        ->Verify(
-            {.experiment = trial->experiment_id, .trial = trial->id, .sha256 = message->sha256()})
+        .Verify({.experiment = trial.experiment_id, .trial = trial.id, .sha256 = message->sha256()})
         .IgnoreError();
   }
   return submission;
 }
 
-void CoordinatorImpl::EvaluateTrial(v1::EvaluateTrialRequest request,
-                                    Callback<v1::CreateExperimentResponse> done) {
-  const auto submission = std::make_shared<absl::StatusOr<Submission>>(PrepareEvaluation(request));
-  Post<v1::CreateExperimentResponse>(
-      0,
-      [this, submission]() -> absl::StatusOr<v1::CreateExperimentResponse> {
-        if (!submission->ok()) return submission->status();
-        return engine_.EvaluateTrial(**submission);
-      },
-      std::move(done));
+absl::Status Submissions::CheckQuota(const std::string& owner, int64_t added) {
+  const int64_t limit = max_unended_trials_;
+  // No owner has more than there are of all, which is known without asking the store.
+  if (limit <= 0 || ledger_.scheduler().queued() + ledger_.scheduler().running() + added <= limit) {
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const int64_t unended, store_.CountUnendedTrials(owner));
+  if (unended + added <= limit) return absl::OkStatus();
+  return ExhaustedFor(
+      kTryAgain,
+      absl::StrCat(
+          owner, " has ", unended,
+          unended == 1 ? " trial that has not ended, and " : " trials that have not ended, and ",
+          added, " more would pass the limit of ", limit,
+          "; submit fewer, wait, cancel some, or have the server's --max_unended_trials "
+          "raised"));
+}
+
+absl::StatusOr<std::optional<v1::CreateExperimentResponse>> Submissions::FindRepeated(
+    const ExperimentRecord& submitted) {
+  if (submitted.request_id.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::optional<ExperimentRecord> found,
+                   store_.FindRequest(submitted.request_id));
+  ASSIGN_OR_RETURN(const std::optional<DeletedRequest> deleted,
+                   store_.FindDeletedRequest(submitted.request_id));
+  if (!found.has_value() && !deleted.has_value()) return std::nullopt;
+  const std::string& fingerprint =
+      deleted.has_value() ? deleted->request_fingerprint : found->request_fingerprint;
+  const std::string created =
+      absl::StrCat("request_id: \"", submitted.request_id, "\" created ",
+                   ExperimentName(deleted.has_value() ? deleted->experiment_id : found->id));
+  if (fingerprint != submitted.request_fingerprint) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(created, " by another request; use a new request_id"));
+  }
+  if (deleted.has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(created, ", which was deleted; use a new request_id to create it again"));
+  }
+  const ExperimentRecord& known = *found;
+  // From the store: the experiment may have been extended.
+  ASSIGN_OR_RETURN(const auto trials, store_.ListTrials(known.key, 0, {}, kMaxAnsweredIds));
+  ASSIGN_OR_RETURN(const auto packs, store_.ListPacks(known.key));
+  ASSIGN_OR_RETURN(v1::Experiment experiment, ToExperiment(known, store_.name()));
+  v1::CreateExperimentResponse response;
+  *response.mutable_experiment() = std::move(experiment);
+  for (const TrialRecord& trial : trials) response.add_trial_ids(trial.id);
+  response.set_trial_count(TrialCount(known));
+  response.set_pack_count(static_cast<int32_t>(packs.size()));
+  return response;
+}
+
+absl::Status Submissions::InsertTrials(const ExperimentRecord& experiment,
+                                       absl::Span<const specification::GridTrial> trials,
+                                       int32_t first_index,
+                                       absl::flat_hash_map<std::string, int64_t> packs,
+                                       absl::string_view reason) {
+  int32_t index = first_index;
+  const absl::Time now = ledger_.WallTime();
+  std::vector<TrialRecord> records;
+  records.reserve(trials.size());
+  for (const specification::GridTrial& grid_trial : trials) {
+    const auto [pack, is_new] = packs.try_emplace(grid_trial.pack->key, 0);
+    if (is_new) {
+      PackRecord pack_record = ToPack(*grid_trial.pack);
+      pack_record.experiment = experiment.key;
+      RETURN_IF_ERROR(store_.InsertPack(pack_record));
+      pack->second = pack_record.key;
+    }
+    TrialRecord& trial = records.emplace_back();
+    trial.experiment = experiment.key;
+    trial.index = index++;
+    trial.id = grid_trial.id;
+    trial.pack = pack->second;
+    trial.learning_rate = grid_trial.learning_rate;
+    trial.weight_seed = grid_trial.weight_seed;
+    trial.data_seed = grid_trial.data_seed;
+    trial.state = v1::QUEUED;
+    trial.reason = std::string(reason);
+    trial.queue_time = now;
+  }
+  RETURN_IF_ERROR(store_.InsertTrials(absl::MakeSpan(records)));
+  for (size_t i = 0; i < trials.size(); ++i) {
+    ledger_.scheduler().Add({.key = records[i].key, .pack = records[i].pack},
+                            {.priority = experiment.priority,
+                             .owner = experiment.owner,
+                             .shape = trials[i].pack->key,
+                             .experiment = experiment.id});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submission& submission) {
+  ExperimentRecord record = submission.experiment;
+  const auto added = static_cast<int64_t>(submission.grid.trials.size());
+  if (submission.validate_only) {
+    record.counts.set_queued(static_cast<int32_t>(added));
+    return MakeResponse(record, submission.grid);
+  }
+  ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
+  if (repeated.has_value()) return *std::move(repeated);
+  RETURN_IF_ERROR(CheckQuota(record.owner, added));
+  record.counts.set_queued(static_cast<int32_t>(added));
+  RETURN_IF_ERROR(store_.InsertExperiment(record));
+  RETURN_IF_ERROR(InsertTrials(record, submission.grid.trials, 0, {},
+                               absl::StrCat("submitted by ", record.owner)));
+  LENGTHWISE_FAILPOINT("engine.experiment.create");
+  return MakeResponse(record, submission.grid);
+}
+
+absl::StatusOr<v1::ExtendExperimentResponse> Submissions::Extend(Extension extension) {
+  const std::string id = extension.experiment;
+  ASSIGN_OR_RETURN(ExperimentRecord record, FindExperiment(store_, ExperimentName(id)));
+  if (record.specification != extension.base) {
+    ASSIGN_OR_RETURN(extension, PrepareExtension(extension.request, record, store_.name()));
+  }
+  v1::ExtendExperimentResponse response;
+  response.set_added_trials(static_cast<int32_t>(extension.added.size()));
+  if (!extension.added.empty()) {
+    RETURN_IF_ERROR(CheckQuota(record.owner, response.added_trials()));
+    const int32_t first_index = TrialCount(record);
+    record.specification = extension.specification;
+    RETURN_IF_ERROR(store_.ExtendExperiment(record, response.added_trials()));
+    ASSIGN_OR_RETURN(const std::vector<PackRecord> packs, store_.ListPacks(record.key));
+    absl::flat_hash_map<std::string, int64_t> keys;
+    for (const PackRecord& pack : packs) keys.emplace(pack.pack_key, pack.key);
+    RETURN_IF_ERROR(
+        InsertTrials(record, extension.added, first_index, std::move(keys), "added with its seed"));
+    ledger_.effects().experiments.insert(id);
+    ledger_.effects().reshaped.insert(id);
+    ASSIGN_OR_RETURN(record, FindExperiment(store_, ExperimentName(id)));
+  }
+  ASSIGN_OR_RETURN(*response.mutable_experiment(), ToExperiment(record, store_.name()));
+  return response;
+}
+
+absl::StatusOr<Submissions::StoredModel> Submissions::FindModel(absl::string_view trial_name) {
+  ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(store_, trial_name));
+  if (trial.state != v1::SUCCEEDED) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(trial_name, " is ", v1::TrialState_Name(trial.state),
+                     "; only the model of a trial that has succeeded can be evaluated"));
+  }
+  ASSIGN_OR_RETURN(const EventRecord event, ledger_.CheckpointEvent(trial));
+  if (event.position == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(trial_name, " stored no model"));
+  }
+  StoredModel model;
+  ASSIGN_OR_RETURN(model.checkpoint, ToCheckpoint(event, store_.name()));
+  model.step = event.step;
+  model.artifact = {
+      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = model.checkpoint.sha256()};
+  return model;
+}
+
+absl::StatusOr<v1::CreateExperimentResponse> Submissions::Evaluate(const Submission& submission) {
+  ExperimentRecord record = submission.experiment;
+  ASSIGN_OR_RETURN(std::optional<v1::CreateExperimentResponse> repeated, FindRepeated(record));
+  if (repeated.has_value()) return *std::move(repeated);
+  const specification::GridTrial& grid_trial = submission.grid.trials.front();
+  const std::string& evaluated = grid_trial.pack->specification.evaluated_trial();
+  ASSIGN_OR_RETURN(const StoredModel model, FindModel(evaluated));
+
+  RETURN_IF_ERROR(CheckQuota(record.owner, 1));
+  record.counts.set_queued(1);
+  RETURN_IF_ERROR(store_.InsertExperiment(record));
+  LENGTHWISE_FAILPOINT("engine.evaluation.create");
+  // Only now has the copy a name. It is durable before the commit that speaks of it.
+  const absl::Status copied = artifacts_.Copy(model.artifact, record.id, grid_trial.id, model.step);
+  if (!copied.ok()) {
+    artifacts_.DeleteExperiment(record.id).IgnoreError();
+    RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
+    if (IsLost(copied)) {
+      return absl::DataLossError(
+          absl::StrCat("the model of ", evaluated, " cannot be used: ", copied.message()));
+    }
+    return absl::UnavailableError(absl::StrCat("cannot copy the model: ", copied.message()));
+  }
+  LENGTHWISE_FAILPOINT("engine.evaluation.copied");
+  ledger_.effects().reversals.push_back(
+      [this, id = record.id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
+
+  RETURN_IF_ERROR(
+      InsertTrials(record, {grid_trial}, 0, {},
+                   absl::StrCat("evaluation of ", evaluated, ", submitted by ", record.owner)));
+  ASSIGN_OR_RETURN(std::optional<TrialRecord> trial, store_.FindTrial(record.id, grid_trial.id));
+  // As if the trial had been trained up to there: leases, resumption and retention need no more.
+  v1::Event event;
+  event.set_step(model.step);
+  *event.mutable_checkpoint() = model.checkpoint;
+  RETURN_IF_ERROR(ledger_.Append(*trial, std::move(event)));
+  RETURN_IF_ERROR(ledger_.StoreCheckpoint(*trial, model.step));
+
+  v1::CreateExperimentResponse response;
+  *response.mutable_experiment() = ToExperiment(record, submission.grid.specification);
+  response.add_trial_ids(grid_trial.id);
+  response.set_trial_count(1);
+  response.set_pack_count(1);
+  return response;
 }
 
 }  // namespace lengthwise::server

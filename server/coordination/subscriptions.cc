@@ -4,7 +4,7 @@
 
 namespace lengthwise::server {
 
-class Subscriptions::Handle : public Coordinator::Subscription {
+class Subscriptions::Handle : public Subscription {
  public:
   Handle(Subscriptions& owner, std::string experiment, std::shared_ptr<Subscriber> subscriber)
       : owner_(owner), experiment_(std::move(experiment)), subscriber_(std::move(subscriber)) {}
@@ -27,7 +27,7 @@ class Subscriptions::Handle : public Coordinator::Subscription {
   const std::shared_ptr<Subscriber> subscriber_;
 };
 
-std::unique_ptr<Coordinator::Subscription> Subscriptions::Subscribe(
+std::unique_ptr<Subscription> Subscriptions::Subscribe(
     absl::string_view experiment, std::function<void()> wake,
     std::function<void(const v1::TrialProgress&)> progress) {
   auto subscriber = std::make_shared<Subscriber>();
@@ -38,6 +38,15 @@ std::unique_ptr<Coordinator::Subscription> Subscriptions::Subscribe(
     subscribers_[std::string(experiment)].push_back(subscriber);
   }
   return std::make_unique<Handle>(*this, std::string(experiment), std::move(subscriber));
+}
+
+int64_t Subscriptions::size() {
+  platform::MutexLock lock(mutex_);
+  int64_t size = 0;
+  for (const auto& [experiment, subscribers] : subscribers_) {
+    size += static_cast<int64_t>(subscribers.size());
+  }
+  return size;
 }
 
 std::vector<std::shared_ptr<Subscriptions::Subscriber>> Subscriptions::SubscribersOf(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "tasks/catalogue.h"
@@ -16,14 +17,12 @@ namespace {
 // Of a trial that has succeeded: its last evaluation. What earlier attempts measured behind their
 // last checkpoint is not in the store any more.
 absl::StatusOr<v1::LengthAccuracies> FinalAccuracies(StorageReader& reader, int64_t trial) {
-  const absl::StatusOr<std::vector<EventRecord>> events =
-      reader.NewestEvents(trial, v1::Event::kLengthAccuracies, 1);
-  if (!events.ok()) return events.status();
-  if (events->empty()) return v1::LengthAccuracies();
-  absl::StatusOr<v1::Event> event = ToEvent(events->front(), "", "", reader.name());
-  if (!event.ok()) return event.status();
-  if (!event->length_accuracies().final()) return v1::LengthAccuracies();
-  return std::move(*event->mutable_length_accuracies());
+  ASSIGN_OR_RETURN(const std::vector<EventRecord> events,
+                   reader.NewestEvents(trial, v1::Event::kLengthAccuracies, 1));
+  if (events.empty()) return v1::LengthAccuracies();
+  ASSIGN_OR_RETURN(v1::Event event, ToEvent(events.front(), "", "", reader.name()));
+  if (!event.length_accuracies().final()) return v1::LengthAccuracies();
+  return std::move(*event.mutable_length_accuracies());
 }
 
 }  // namespace
@@ -32,12 +31,8 @@ absl::StatusOr<Summaries::Change> Summaries::ReadChange(StorageReader& reader, T
   Change change;
   change.trial = std::move(trial);
   if (change.trial.state != v1::SUCCEEDED) return change;
-  absl::StatusOr<v1::LengthAccuracies> accuracies = FinalAccuracies(reader, change.trial.key);
-  if (!accuracies.ok()) return accuracies.status();
-  change.accuracies = *std::move(accuracies);
-  absl::StatusOr<v1::Outcome> outcome = ToOutcome(change.trial, reader.name());
-  if (!outcome.ok()) return outcome.status();
-  change.outcome = *std::move(outcome);
+  ASSIGN_OR_RETURN(change.accuracies, FinalAccuracies(reader, change.trial.key));
+  ASSIGN_OR_RETURN(change.outcome, ToOutcome(change.trial, reader.name()));
   return change;
 }
 
@@ -89,10 +84,9 @@ absl::Status Summaries::MakeReady(const std::string& experiment_id, Held& held) 
   }
   // Held before this reads, so that no commit falls between. One that it has read, and then is told
   // of, changes nothing.
-  absl::StatusOr<ExperimentSummary> built = Build(experiment_id);
-  if (!built.ok()) return built.status();
+  ASSIGN_OR_RETURN(ExperimentSummary built, Build(experiment_id));
   platform::MutexLock lock(held.mutex);
-  held.summary = *std::move(built);
+  held.summary = std::move(built);
   for (const Change& change : held.missed) Apply(change, held.summary);
   held.missed.clear();
   held.ready = true;
@@ -100,58 +94,49 @@ absl::Status Summaries::MakeReady(const std::string& experiment_id, Held& held) 
 }
 
 absl::StatusOr<ExperimentSummary> Summaries::Build(const std::string& experiment_id) {
-  const absl::StatusOr<std::unique_ptr<StorageReader>> reader = storage_.Read();
-  if (!reader.ok()) return reader.status();
-  const auto experiment = (*reader)->FindExperiment(experiment_id);
-  if (!experiment.ok()) return experiment.status();
-  if (!experiment->has_value()) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<StorageReader> reader, storage_.Read());
+  ASSIGN_OR_RETURN(const auto experiment, reader->FindExperiment(experiment_id));
+  if (!experiment.has_value()) {
     return absl::NotFoundError(absl::StrCat("there is no ", ExperimentName(experiment_id)));
   }
-  const auto packs = (*reader)->ListPacks((*experiment)->key);
-  if (!packs.ok()) return packs.status();
+  ASSIGN_OR_RETURN(const auto packs, reader->ListPacks(experiment->key));
   absl::flat_hash_map<int64_t, ExperimentSummary::Trial> by_pack;
-  for (const PackRecord& pack : *packs) {
-    const absl::StatusOr<v1::TrialSpecification> specification =
-        ToSharedSpecification(pack, (*reader)->name());
-    if (!specification.ok()) return specification.status();
+  for (const PackRecord& pack : packs) {
+    ASSIGN_OR_RETURN(const v1::TrialSpecification specification,
+                     ToSharedSpecification(pack, reader->name()));
     ExperimentSummary::Trial& shared = by_pack[pack.key];
     shared.task = pack.task;
     shared.network = pack.network;
     shared.encoding = pack.encoding;
-    shared.steps = specification->training().steps();
-    shared.seen_up_to = specification->evaluation().seen_up_to();
-    const tasks::TaskEntry* task = tasks::FindTask(specification->task().name());
+    shared.steps = specification.training().steps();
+    shared.seen_up_to = specification.evaluation().seen_up_to();
+    const tasks::TaskEntry* task = tasks::FindTask(specification.task().name());
     shared.compared_by_loss = task != nullptr && task->compared_by_loss;
   }
-  auto trials =
-      (*reader)->ListTrials((*experiment)->key, 0, {}, std::numeric_limits<int64_t>::max());
-  if (!trials.ok()) return trials.status();
+  ASSIGN_OR_RETURN(auto trials,
+                   reader->ListTrials(experiment->key, 0, {}, std::numeric_limits<int64_t>::max()));
   ExperimentSummary summary;
-  for (TrialRecord& record : *trials) {
+  for (TrialRecord& record : trials) {
     ExperimentSummary::Trial trial = by_pack[record.pack];
     trial.index = record.index;
     trial.id = record.id;
     trial.learning_rate = record.learning_rate;
     summary.Add(std::move(trial));
-    const absl::StatusOr<Change> change = ReadChange(**reader, std::move(record));
-    if (!change.ok()) return change.status();
-    Apply(*change, summary);
+    ASSIGN_OR_RETURN(const Change change, ReadChange(*reader, std::move(record)));
+    Apply(change, summary);
   }
   return summary;
 }
 
 absl::StatusOr<std::vector<Summaries::Change>> Summaries::ReadChanges(
     const absl::btree_set<int64_t>& trials) {
-  const absl::StatusOr<std::unique_ptr<StorageReader>> reader = storage_.Read();
-  if (!reader.ok()) return reader.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<StorageReader> reader, storage_.Read());
   std::vector<Change> changes;
   for (const int64_t key : trials) {
-    auto trial = (*reader)->FindTrial(key);
-    if (!trial.ok()) return trial.status();
-    if (!trial->has_value()) continue;  // deleted in the same commit
-    absl::StatusOr<Change> change = ReadChange(**reader, **std::move(trial));
-    if (!change.ok()) return change.status();
-    changes.push_back(*std::move(change));
+    ASSIGN_OR_RETURN(auto trial, reader->FindTrial(key));
+    if (!trial.has_value()) continue;  // deleted in the same commit
+    ASSIGN_OR_RETURN(Change change, ReadChange(*reader, *std::move(trial)));
+    changes.push_back(std::move(change));
   }
   return changes;
 }

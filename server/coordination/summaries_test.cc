@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "platform/status_macros.h"
 #include "server/storage/sqlite_storage.h"
 
 namespace lengthwise::server {
@@ -32,7 +33,7 @@ class HookedStorage : public Storage {
     auto reader = storage_->Read();
     if (const auto hook = std::exchange(hook_, nullptr)) {
       (*reader)->TotalCounts().status().IgnoreError();  // SQLite takes it with the first read
-      if (absl::Status status = hook(); !status.ok()) return status;
+      RETURN_IF_ERROR(hook());
     }
     return reader;
   }

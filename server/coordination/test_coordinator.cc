@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 
@@ -39,6 +40,59 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
   return grid;
 }
 
+void PostExtend(Core& core, const v1::ExtendExperimentRequest& request,
+                Callback<v1::ExtendExperimentResponse> done) {
+  absl::StatusOr<Extension> prepared = core.submissions().PrepareExtension(request);
+  if (!prepared.ok()) return done(prepared.status());
+  core.loop().Post<v1::ExtendExperimentResponse>(
+      [&core, extension = *std::move(prepared)] { return core.submissions().Extend(extension); },
+      std::move(done));
+}
+
+void PostCancel(Core& core, const v1::CancelExperimentRequest& request, const std::string& caller,
+                Callback<v1::Experiment> done) {
+  core.loop().PostParts<v1::Experiment>(
+      [&core, request, caller, parts = std::make_shared<Parts>()] {
+        return core.experiments().Cancel(request, caller, *parts);
+      },
+      std::move(done));
+}
+
+void PostRetry(Core& core, const v1::RetryTrialsRequest& request, const std::string& caller,
+               Callback<v1::RetryTrialsResponse> done) {
+  core.loop().PostParts<v1::RetryTrialsResponse>(
+      [&core, request, caller, parts = std::make_shared<Parts>()] {
+        return core.experiments().RetryTrials(request, caller, *parts);
+      },
+      std::move(done));
+}
+
+void PostHeartbeat(Core& core, const v1::HeartbeatRequest& request, const std::string& caller,
+                   Callback<v1::HeartbeatResponse> done) {
+  core.loop().Post<v1::HeartbeatResponse>(
+      [&core, request, caller] { return core.leases().Heartbeat(request, caller); },
+      std::move(done));
+}
+
+void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
+                Callback<v1::StreamEventsResponse> done) {
+  core.loop().Post<v1::StreamEventsResponse>(
+      [&core, request, caller] { return core.intake().Store(request, caller); }, std::move(done),
+      static_cast<int64_t>(request.ByteSizeLong()));
+}
+
+namespace {
+
+// Posts and waits for the answer.
+template <typename Response, typename Post>
+absl::StatusOr<Response> Await(Post post) {
+  std::promise<absl::StatusOr<Response>> answer;
+  post([&answer](absl::StatusOr<Response> response) { answer.set_value(std::move(response)); });
+  return answer.get_future().get();
+}
+
+}  // namespace
+
 TestCoordinator::TestCoordinator(std::string data_dir, int64_t max_database_bytes,
                                  GridResolver resolve)
     : max_database_bytes_(max_database_bytes),
@@ -60,11 +114,12 @@ absl::Status TestCoordinator::Open() {
     platform::MutexLock lock(failed_sync->mutex);
     failed_sync->status = status;
   };
-  auto opened = CoordinatorImpl::Open(options_, {.resolve = resolve_,
-                                                 .clock = {.steady = now, .wall = wall},
-                                                 .max_database_bytes = max_database_bytes_,
-                                                 .on_failed_sync = on_failed_sync});
-  if (opened.ok()) coordinator_ = *std::move(opened);
+  auto opened = Core::Open(options_, {.resolve = resolve_,
+                                      .clock = {.steady = now, .wall = wall},
+                                      .max_database_bytes = max_database_bytes_,
+                                      .on_failed_sync = on_failed_sync,
+                                      .wrap_storage = wrap_storage_});
+  if (opened.ok()) core_ = *std::move(opened);
   return opened.status();
 }
 
@@ -74,17 +129,17 @@ absl::Status TestCoordinator::failed_sync() const {
 }
 
 void TestCoordinator::SetWallClock(absl::Duration by) {
-  if (coordinator_ == nullptr) {
+  if (core_ == nullptr) {
     *microseconds_ += absl::ToInt64Microseconds(by);
     return;
   }
   *wall_ahead_ += absl::ToInt64Microseconds(by);
-  coordinator_->Flush();
+  core_->loop().Flush();
 }
 
 void TestCoordinator::Advance(absl::Duration time) {
   *microseconds_ += absl::ToInt64Microseconds(time);
-  coordinator_->Flush();
+  core_->loop().Flush();
 }
 
 std::string TestCoordinator::Create(const std::string& name, int rates, int seeds) {
@@ -100,7 +155,9 @@ std::string TestCoordinator::Create(const std::string& name, int rates, int seed
 
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::TryCreate(
     const v1::CreateExperimentRequest& request) {
-  return Call<v1::CreateExperimentResponse>(&CoordinatorImpl::CreateExperiment, request);
+  absl::StatusOr<Submission> prepared = core_->submissions().PrepareCreation(request);
+  if (!prepared.ok()) return prepared.status();
+  return Do<v1::CreateExperimentResponse>([&] { return core_->submissions().Create(*prepared); });
 }
 
 absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
@@ -113,12 +170,16 @@ absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
 
 absl::StatusOr<v1::ExtendExperimentResponse> TestCoordinator::Extend(
     const v1::ExtendExperimentRequest& request) {
-  return Call<v1::ExtendExperimentResponse>(&CoordinatorImpl::ExtendExperiment, request);
+  absl::StatusOr<Extension> prepared = core_->submissions().PrepareExtension(request);
+  if (!prepared.ok()) return prepared.status();
+  return Do<v1::ExtendExperimentResponse>([&] { return core_->submissions().Extend(*prepared); });
 }
 
 absl::StatusOr<v1::CreateExperimentResponse> TestCoordinator::Evaluate(
     const v1::EvaluateTrialRequest& request) {
-  return Call<v1::CreateExperimentResponse>(&CoordinatorImpl::EvaluateTrial, request);
+  absl::StatusOr<Submission> prepared = core_->submissions().PrepareEvaluation(request);
+  if (!prepared.ok()) return prepared.status();
+  return Do<v1::CreateExperimentResponse>([&] { return core_->submissions().Evaluate(*prepared); });
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> TestCoordinator::Summarize(const std::string& name,
@@ -126,7 +187,7 @@ absl::StatusOr<v1::SummarizeExperimentResponse> TestCoordinator::Summarize(const
   v1::SummarizeExperimentRequest request;
   request.set_name(name);
   request.set_omit_lengths(omit_lengths);
-  return coordinator_->SummarizeExperiment(request);
+  return core_->reads().SummarizeExperiment(request);
 }
 
 std::vector<v1::Event> TestCoordinator::Completion(const v1::Lease& lease, int trial,
@@ -153,8 +214,8 @@ absl::Status TestCoordinator::Register(const std::string& worker, int32_t max_pa
   request.mutable_worker()->set_max_pack_size(max_pack_size);
   request.mutable_worker()->set_api_version(api_version);
   request.mutable_worker()->set_experiment(experiment);
-  return CallAs<v1::RegisterWorkerResponse>(principal_, &CoordinatorImpl::RegisterWorker,
-                                            std::move(request))
+  return Do<v1::RegisterWorkerResponse>(
+             [&] { return core_->leases().Register(request, principal_); })
       .status();
 }
 
@@ -162,7 +223,7 @@ absl::Status TestCoordinator::Stop(const std::string& worker) {
   v1::HeartbeatRequest request;
   request.set_worker_id(worker);
   request.set_stopping(true);
-  return CallAs<v1::HeartbeatResponse>(principal_, &CoordinatorImpl::Heartbeat, std::move(request))
+  return Do<v1::HeartbeatResponse>([&] { return core_->leases().Heartbeat(request, principal_); })
       .status();
 }
 
@@ -176,7 +237,7 @@ v1::Lease TestCoordinator::Acquire(const std::string& worker) {
 std::future<absl::StatusOr<v1::AcquireLeaseResponse>> TestCoordinator::AcquireLater(
     const v1::AcquireLeaseRequest& request, std::function<bool()> given_up) {
   auto answer = std::make_shared<std::promise<absl::StatusOr<v1::AcquireLeaseResponse>>>();
-  coordinator_->AcquireLease(request, principal_, std::move(given_up),
+  core_->loop().AcquireLease(request, principal_, std::move(given_up),
                              [answer](absl::StatusOr<v1::AcquireLeaseResponse> response) {
                                answer->set_value(std::move(response));
                              });
@@ -197,7 +258,7 @@ absl::StatusOr<v1::HeartbeatResponse> TestCoordinator::Heartbeat(
       progress.set_attempt(trial.attempt());
     }
   }
-  return CallAs<v1::HeartbeatResponse>(principal_, &CoordinatorImpl::Heartbeat, std::move(request));
+  return Do<v1::HeartbeatResponse>([&] { return core_->leases().Heartbeat(request, principal_); });
 }
 
 void TestCoordinator::Release(const std::string& worker, const v1::Lease& lease) {
@@ -206,7 +267,7 @@ void TestCoordinator::Release(const std::string& worker, const v1::Lease& lease)
   request.set_lease_id(lease.lease_id());
   request.set_fencing_token(lease.fencing_token());
   request.set_reason("draining");
-  CallAs<v1::ReleaseLeaseResponse>(principal_, &CoordinatorImpl::ReleaseLease, std::move(request))
+  Do<v1::ReleaseLeaseResponse>([&] { return core_->leases().Release(request, principal_); })
       .status()
       .IgnoreError();
 }
@@ -217,8 +278,7 @@ absl::StatusOr<v1::StreamEventsResponse> TestCoordinator::Send(
   request.set_lease_id(lease.lease_id());
   request.set_fencing_token(lease.fencing_token());
   request.mutable_events()->Assign(events.begin(), events.end());
-  return CallAs<v1::StreamEventsResponse>(principal_, &CoordinatorImpl::StoreEvents,
-                                          std::move(request));
+  return Do<v1::StreamEventsResponse>([&] { return core_->intake().Store(request, principal_); });
 }
 
 absl::Status TestCoordinator::Upload(const v1::Lease& lease, int trial, int64_t step,
@@ -230,10 +290,9 @@ absl::Status TestCoordinator::Upload(const v1::Lease& lease, int trial, int64_t 
   header.set_sha256(platform::Sha256Hex(bytes));
   header.set_size_bytes(static_cast<int64_t>(bytes.size()));
   header.set_step(step);
-  auto writer = coordinator_->WriteArtifact(header, principal_);
-  if (!writer.ok()) return writer.status();
-  if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
-  return (*writer)->Finish();
+  ASSIGN_OR_RETURN(auto writer, core_->artifacts().Write(header, principal_));
+  RETURN_IF_ERROR(writer->Append(bytes));
+  return writer->Finish();
 }
 
 absl::StatusOr<std::string> TestCoordinator::Download(const v1::Lease& lease, int trial,
@@ -245,7 +304,7 @@ absl::StatusOr<std::string> TestCoordinator::Download(const v1::Lease& lease, in
   request.set_sha256(sha256);
   std::string bytes;
   const absl::Status status =
-      coordinator_->ReadArtifact(request, principal_, [&](absl::string_view chunk) {
+      core_->artifacts().Read(request, principal_, [&](absl::string_view chunk) {
         bytes.append(chunk.data(), chunk.size());
         return true;
       });
@@ -257,7 +316,7 @@ std::vector<v1::Event> TestCoordinator::History(absl::string_view experiment) {
   std::vector<v1::Event> history;
   int64_t start = 0;
   while (true) {
-    auto page = coordinator_->ReadEvents(experiment, start, 7);
+    auto page = core_->event_log().ReadEvents(experiment, start, 7);
     if (!page.ok()) return {};
     history.insert(history.end(), page->events.begin(), page->events.end());
     if (page->at_end) return history;
@@ -270,13 +329,14 @@ absl::StatusOr<v1::Experiment> TestCoordinator::Cancel(const std::string& name,
   v1::CancelExperimentRequest request;
   request.set_name(name);
   request.set_reason(reason);
-  return CallAs<v1::Experiment>("", &CoordinatorImpl::CancelExperiment, std::move(request));
+  return Await<v1::Experiment>(
+      [&](auto done) { PostCancel(*core_, request, "", std::move(done)); });
 }
 
 absl::StatusOr<v1::Trial> TestCoordinator::CancelTrial(const std::string& name) {
   v1::CancelTrialRequest request;
   request.set_name(name);
-  return CallAs<v1::Trial>("", &CoordinatorImpl::CancelTrial, std::move(request));
+  return Do<v1::Trial>([&] { return core_->experiments().CancelTrial(request, ""); });
 }
 
 absl::StatusOr<v1::RetryTrialsResponse> TestCoordinator::Retry(
@@ -284,13 +344,14 @@ absl::StatusOr<v1::RetryTrialsResponse> TestCoordinator::Retry(
   v1::RetryTrialsRequest request;
   request.set_name(name);
   for (const v1::TrialState state : states) request.add_states(state);
-  return CallAs<v1::RetryTrialsResponse>("ada", &CoordinatorImpl::RetryTrials, std::move(request));
+  return Await<v1::RetryTrialsResponse>(
+      [&](auto done) { PostRetry(*core_, request, "ada", std::move(done)); });
 }
 
 absl::Status TestCoordinator::Delete(const std::string& name) {
   v1::DeleteExperimentRequest request;
   request.set_name(name);
-  return Call<v1::DeleteExperimentResponse>(&CoordinatorImpl::DeleteExperiment, std::move(request))
+  return Do<v1::DeleteExperimentResponse>([&] { return core_->experiments().Delete(request); })
       .status();
 }
 

@@ -1,4 +1,4 @@
-// For tests: a real coordinator on a real store, with a small grid resolver and a clock that stands
+// For tests: a real core on a real store, with a small grid resolver and a clock that stands
 // still until it is moved; and calls that wait for their answers.
 #ifndef LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_
 #define LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_
@@ -8,6 +8,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,13 +18,25 @@
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "platform/version.h"
-#include "server/coordination/coordinator_impl.h"
+#include "server/coordination/core.h"
 
 namespace lengthwise::server {
 
 // One trial for each learning rate and seed, ids "lr<i>-seed<s>"; a learning rate is a pack. A name
 // of "wrong" and an evaluation of length 0 are refused.
 absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequest& request);
+
+// Post a command to a core's loop; `done` is called as the loop does.
+void PostExtend(Core& core, const v1::ExtendExperimentRequest& request,
+                Callback<v1::ExtendExperimentResponse> done);
+void PostCancel(Core& core, const v1::CancelExperimentRequest& request, const std::string& caller,
+                Callback<v1::Experiment> done);
+void PostRetry(Core& core, const v1::RetryTrialsRequest& request, const std::string& caller,
+               Callback<v1::RetryTrialsResponse> done);
+void PostHeartbeat(Core& core, const v1::HeartbeatRequest& request, const std::string& caller,
+                   Callback<v1::HeartbeatResponse> done);
+void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
+                Callback<v1::StreamEventsResponse> done);
 
 class TestCoordinator {
  public:
@@ -33,14 +46,14 @@ class TestCoordinator {
   // Opens, or opens again after the one before is gone. A sync that fails does not end the process:
   // failed_sync() tells.
   absl::Status Open();
-  void Close() { coordinator_.reset(); }
-  CoordinatorImpl& operator*() { return *coordinator_; }
-  CoordinatorImpl* operator->() { return coordinator_.get(); }
+  void Close() { core_.reset(); }
+  Core& operator*() { return *core_; }
+  Core* operator->() { return core_.get(); }
 
-  // The wall clock is set, and no time passes. While the coordinator is closed, all that the next
+  // The wall clock is set, and no time passes. While the core is closed, all that the next
   // one knows of time: its own clock starts at the wall's.
   void SetWallClock(absl::Duration by);
-  // Moves the clock and waits until the coordinator has acted on it.
+  // Moves the clock and waits until the command loop has acted on it.
   void Advance(absl::Duration time);
 
   // "experiments/<name>-<number>" of a new experiment of `rates` times `seeds` trials.
@@ -97,33 +110,23 @@ class TestCoordinator {
   // What the server would end with, since Open; OK if no sync failed.
   absl::Status failed_sync() const;
   // For the next Open.
-  Coordinator::Options& options() { return options_; }
+  CoreOptions& options() { return options_; }
+  void set_wrap_storage(
+      std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage) {
+    wrap_storage_ = std::move(wrap_storage);
+  }
 
  private:
-  template <typename Response, typename Request>
-  absl::StatusOr<Response> Call(void (CoordinatorImpl::*method)(Request,
-                                                                Coordinator::Callback<Response>),
-                                Request request) {
-    auto answer = std::make_shared<std::promise<absl::StatusOr<Response>>>();
-    (coordinator_.get()->*method)(std::move(request), [answer](absl::StatusOr<Response> response) {
-      answer->set_value(std::move(response));
+  // Runs a command on the loop and waits for its answer.
+  template <typename Response>
+  absl::StatusOr<Response> Do(std::function<absl::StatusOr<Response>()> apply) {
+    std::promise<absl::StatusOr<Response>> answer;
+    core_->loop().Post<Response>(std::move(apply), [&answer](absl::StatusOr<Response> response) {
+      answer.set_value(std::move(response));
     });
-    return answer->get_future().get();
+    return answer.get_future().get();
   }
-  // Of a command that says who asks.
-  template <typename Response, typename Request>
-  absl::StatusOr<Response> CallAs(const std::string& caller,
-                                  void (CoordinatorImpl::*method)(Request, std::string,
-                                                                  Coordinator::Callback<Response>),
-                                  Request request) {
-    auto answer = std::make_shared<std::promise<absl::StatusOr<Response>>>();
-    (coordinator_.get()->*method)(
-        std::move(request), caller,
-        [answer](absl::StatusOr<Response> response) { answer->set_value(std::move(response)); });
-    return answer->get_future().get();
-  }
-
-  Coordinator::Options options_;
+  CoreOptions options_;
   const int64_t max_database_bytes_;
   const GridResolver resolve_;
   std::string principal_ = "anonymous";
@@ -134,7 +137,8 @@ class TestCoordinator {
     absl::Status status ABSL_GUARDED_BY(mutex);
   };
   std::shared_ptr<FailedSync> failed_sync_;
-  std::unique_ptr<CoordinatorImpl> coordinator_;
+  std::function<std::unique_ptr<Storage>(std::unique_ptr<Storage>)> wrap_storage_;
+  std::unique_ptr<Core> core_;
 };
 
 // Events of the lease's trial `trial`, with sequence numbers from `sequence` on.

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "platform/limited_log.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -182,13 +183,11 @@ struct Edge::Connection {
 absl::StatusOr<std::unique_ptr<Edge>> Edge::Listen(Options options) {
   std::unique_ptr<Edge> edge(new Edge(std::move(options)));
   if (!edge->options_.encryption.certificate.empty()) {
-    absl::StatusOr<SslContext> tls = CreateServerTls(edge->options_.encryption);
-    if (!tls.ok()) return tls.status();
-    edge->tls_ = *std::move(tls);
+    ASSIGN_OR_RETURN(edge->tls_, CreateServerTls(edge->options_.encryption));
     // Of CheckReachable, which asks who answers and not whose it is.
     edge->client_tls_.reset(SSL_CTX_new(TLS_client_method()));
   }
-  if (absl::Status status = edge->Bind(); !status.ok()) return status;
+  RETURN_IF_ERROR(edge->Bind());
   return edge;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -220,9 +221,8 @@ absl::StatusOr<size_t> FrameGuard::FromClient(absl::string_view bytes, absl::Tim
     if (!in_frame_) {
       if (rest.size() < kHeaderBytes) return bytes.size() - rest.size();
       const Frame frame = Parse(rest.data());
-      const absl::StatusOr<bool> may = MayBegin(frame, now);
-      if (!may.ok()) return may.status();
-      if (!*may) return bytes.size() - rest.size();
+      ASSIGN_OR_RETURN(const bool may, MayBegin(frame, now));
+      if (!may) return bytes.size() - rest.size();
       BeginClientFrame(frame);
       pass(kHeaderBytes);
     }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -97,10 +98,9 @@ absl::StatusOr<SslContext> CreateServerTls(const Encryption& encryption) {
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_alpn_select_cb(context.get(), ChooseHttp2, nullptr);
-  if (absl::Status status = UseCertificate(encryption, context.get()); !status.ok()) return status;
+  RETURN_IF_ERROR(UseCertificate(encryption, context.get()));
   if (!encryption.client_authority.empty()) {
-    absl::Status status = AskForCertificates(encryption.client_authority, context.get());
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(AskForCertificates(encryption.client_authority, context.get()));
   }
   ERR_clear_error();  // the end of each PEM text
   return context;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "platform/status_macros.h"
 #include "server/monitoring/audit_metrics.h"
 #include "server/monitoring/statistics_metrics.h"
 #include "server/monitoring/stream_metrics.h"
@@ -15,15 +16,14 @@ MonitoringEndpoint::MonitoringEndpoint()
       streams_(std::make_shared<OpenStreams>()) {}
 
 absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> MonitoringEndpoint::Start(
-    const std::string& listen, Coordinator& coordinator, const AuditLog* audit) {
+    const std::string& listen, std::function<Statistics()> statistics, const AuditLog* audit) {
   std::unique_ptr<MonitoringEndpoint> endpoint(new MonitoringEndpoint);
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables = {
-      endpoint->registry_, std::make_shared<StatisticsMetrics>(coordinator),
+      endpoint->registry_, std::make_shared<StatisticsMetrics>(std::move(statistics)),
       std::make_shared<StreamMetrics>(endpoint->streams_)};
   if (audit != nullptr) collectables.push_back(std::make_shared<AuditMetrics>(*audit));
-  auto http = monitoring::HttpEndpoint::Start(listen, "server", std::move(collectables));
-  if (!http.ok()) return http.status();
-  endpoint->http_ = *std::move(http);
+  ASSIGN_OR_RETURN(endpoint->http_,
+                   monitoring::HttpEndpoint::Start(listen, "server", std::move(collectables)));
   return endpoint;
 }
 

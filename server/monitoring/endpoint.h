@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_SERVER_MONITORING_ENDPOINT_H_
 #define LENGTHWISE_SERVER_MONITORING_ENDPOINT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -10,7 +11,7 @@
 #include "monitoring/http_endpoint.h"
 #include "prometheus/registry.h"
 #include "server/access/audit_log.h"
-#include "server/coordinator.h"
+#include "server/coordination/statistics.h"
 #include "server/monitoring/rpc_metrics.h"
 #include "server/services/open_streams.h"
 
@@ -19,11 +20,11 @@ namespace lengthwise::server {
 class MonitoringEndpoint {
  public:
   // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
-  // `coordinator` and `audit`, which may be null, outlive the endpoint. FAILED_PRECONDITION when
-  // the address cannot be bound.
-  static absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> Start(const std::string& listen,
-                                                                   Coordinator& coordinator,
-                                                                   const AuditLog* audit = nullptr);
+  // Each scrape calls `statistics`. `audit`, which may be null, outlives the endpoint.
+  // FAILED_PRECONDITION when the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> Start(
+      const std::string& listen, std::function<Statistics()> statistics,
+      const AuditLog* audit = nullptr);
 
   // "HOST:PORT" with the port that was bound.
   const std::string& address() const { return http_->address(); }

@@ -12,8 +12,9 @@
 #include "gtest/gtest.h"
 #include "monitoring/histogram.h"
 #include "monitoring/scrape.h"
-#include "server/services/fake_coordinator.h"
+#include "platform/mutex.h"
 #include "server/services/rpc_server.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 namespace {
@@ -22,13 +23,13 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A trial of the experiment "e-1" that trains.
-Coordinator::RunningTrial SomeTrial(const std::string& id) {
-  Coordinator::RunningTrial trial = {.experiment_id = "e-1",
-                                     .trial_id = id,
-                                     .worker = "w1",
-                                     .task = "parity",
-                                     .network = "transformer",
-                                     .encoding = "rope"};
+RunningTrial SomeTrial(const std::string& id) {
+  RunningTrial trial = {.experiment_id = "e-1",
+                        .trial_id = id,
+                        .worker = "w1",
+                        .task = "parity",
+                        .network = "transformer",
+                        .encoding = "rope"};
   trial.progress.set_phase(v1::TrialProgress::TRAINING);
   trial.progress.set_done(30);
   trial.progress.set_total(40);
@@ -39,8 +40,8 @@ Coordinator::RunningTrial SomeTrial(const std::string& id) {
   return trial;
 }
 
-Coordinator::Statistics SomeStatistics() {
-  Coordinator::Statistics statistics;
+Statistics SomeStatistics() {
+  Statistics statistics;
   statistics.trials.set_queued(5);
   statistics.trials.set_running(4);
   statistics.trials.set_succeeded(3);
@@ -77,9 +78,7 @@ Coordinator::Statistics SomeStatistics() {
 }
 
 TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
-  FakeCoordinator coordinator;
-  coordinator.set_statistics(SomeStatistics());
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics).value();
   const std::string text = monitoring::Scrape(endpoint->address());
   const struct {
     const char* name;
@@ -154,58 +153,62 @@ TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
 }
 
 TEST(MonitoringEndpoint, ATrialThatMadeNoStepHasNoLoss) {
-  FakeCoordinator coordinator;
-  Coordinator::Statistics statistics = SomeStatistics();
+  Statistics statistics = SomeStatistics();
   statistics.running_trials[0].progress.set_phase(v1::TrialProgress::EVALUATING);
   statistics.running_trials[0].progress.set_loss(std::numeric_limits<float>::quiet_NaN());
-  coordinator.set_statistics(statistics);
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  const auto endpoint =
+      MonitoringEndpoint::Start("127.0.0.1:0", [&] { return statistics; }).value();
   const std::string text = monitoring::Scrape(endpoint->address());
   EXPECT_THAT(text, HasSubstr("\nlengthwise_trial_progress_ratio{"));
   EXPECT_THAT(text, Not(HasSubstr("\nlengthwise_trial_loss{")));
 }
 
 TEST(MonitoringEndpoint, AScrapeStaysSmallHoweverManyTrialsRun) {
-  Coordinator::Statistics statistics = SomeStatistics();
+  Statistics statistics = SomeStatistics();
   statistics.running_trials.clear();
   for (int i = 0; i < 500; ++i) {
-    Coordinator::RunningTrial trial = SomeTrial(absl::StrCat("t", i));
+    RunningTrial trial = SomeTrial(absl::StrCat("t", i));
     for (int bucket = 0; bucket < 20; ++bucket) {
       trial.accuracies[absl::StrCat("0", bucket, "1-0", bucket, "9")] = 0.123456789;
     }
     statistics.running_trials.push_back(trial);
   }
-  FakeCoordinator coordinator;
-  coordinator.set_statistics(statistics);
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  const auto endpoint =
+      MonitoringEndpoint::Start("127.0.0.1:0", [&] { return statistics; }).value();
   EXPECT_LT(monitoring::Scrape(endpoint->address()).size(), 2'000'000u);
 }
 
 TEST(MonitoringEndpoint, EveryScrapeReadsAnew) {
-  FakeCoordinator coordinator;
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  Statistics statistics;
+  platform::Mutex mutex;
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", [&] {
+                          platform::MutexLock lock(mutex);
+                          return statistics;
+                        }).value();
   EXPECT_THAT(monitoring::Scrape(endpoint->address()), HasSubstr("\nlengthwise_leases 0\n"));
-  coordinator.set_statistics(SomeStatistics());
+  {
+    platform::MutexLock lock(mutex);
+    statistics = SomeStatistics();
+  }
   EXPECT_THAT(monitoring::Scrape(endpoint->address()), HasSubstr("\nlengthwise_leases 6\n"));
 }
 
 TEST(MonitoringEndpoint, APortInUseIsSaid) {
-  FakeCoordinator coordinator;
-  const auto first = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
-  const absl::Status status = MonitoringEndpoint::Start(first->address(), coordinator).status();
+  const auto first = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics).value();
+  const absl::Status status = MonitoringEndpoint::Start(first->address(), SomeStatistics).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr(absl::StrCat("cannot serve metrics on ", first->address())));
 }
 
 TEST(RpcMetrics, CallsAreCountedByMethodAndCodeAndOpenStreamsWhileTheyAreOpen) {
-  FakeCoordinator coordinator;
-  coordinator.AddExperiment("experiments/a-1", 1);
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  TestServer test;
+  ASSERT_EQ(test.AddExperiment("a", 1), "experiments/a-1");
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics).value();
   RpcServer::Options options;
   options.interceptors.push_back(endpoint->rpc_metrics().Interceptor());
   options.streams = endpoint->streams();
-  const auto server = RpcServer::Start(std::move(options), coordinator).value();
+  const auto server = RpcServer::Start(std::move(options), test.core()).value();
   const auto stub = v1::ExperimentService::NewStub(
       grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
 
@@ -242,11 +245,11 @@ TEST(RpcMetrics, CallsAreCountedByMethodAndCodeAndOpenStreamsWhileTheyAreOpen) {
 }
 
 TEST(RpcMetrics, WhatAClientMakesUpIsOneLabel) {
-  FakeCoordinator coordinator;
-  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", coordinator).value();
+  TestServer test;
+  const auto endpoint = MonitoringEndpoint::Start("127.0.0.1:0", SomeStatistics).value();
   RpcServer::Options options;
   options.interceptors.push_back(endpoint->rpc_metrics().Interceptor());
-  const auto server = RpcServer::Start(std::move(options), coordinator).value();
+  const auto server = RpcServer::Start(std::move(options), test.core()).value();
   const auto channel = grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials());
   for (const char* made_up : {"/lengthwise.v1.ExperimentService/Y1", "/lengthwise.v1.X/Y2"}) {
     const grpc::internal::RpcMethod method(made_up, grpc::internal::RpcMethod::NORMAL_RPC);

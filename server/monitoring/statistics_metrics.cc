@@ -17,7 +17,6 @@ using monitoring::AddValue;
 using monitoring::MakeFamily;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-using Statistics = Coordinator::Statistics;
 
 // A family of one number.
 struct Metric {
@@ -96,7 +95,7 @@ void Append(std::vector<MetricFamily> more, std::vector<MetricFamily>& families)
 }  // namespace
 
 std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
-  const Coordinator::DecisionCounts& decided = statistics.decided;
+  const DecisionCounts& decided = statistics.decided;
   std::vector<MetricFamily> families = {
       Trials(statistics.trials),
       Counts("lengthwise_decisions_total", "What the scheduler decided, by kind.", "decision",
@@ -119,8 +118,6 @@ std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
   return families;
 }
 
-std::vector<MetricFamily> StatisticsMetrics::Collect() const {
-  return ToMetrics(coordinator_.GetStatistics());
-}
+std::vector<MetricFamily> StatisticsMetrics::Collect() const { return ToMetrics(statistics_()); }
 
 }  // namespace lengthwise::server

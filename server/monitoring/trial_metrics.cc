@@ -37,7 +37,7 @@ void AddTrialCounts(const Labels& labels, const v1::TrialCounts& counts, MetricF
   }
 }
 
-std::vector<MetricFamily> TrialMetrics(const Coordinator::Statistics& statistics) {
+std::vector<MetricFamily> TrialMetrics(const Statistics& statistics) {
   MetricFamily experiments =
       MakeFamily("lengthwise_experiment_trials", MetricType::Gauge,
                  "Trials by state, of experiments that have running trials which are shown.");
@@ -60,7 +60,7 @@ std::vector<MetricFamily> TrialMetrics(const Coordinator::Statistics& statistics
   MetricFamily accuracy = MakeFamily("lengthwise_trial_accuracy", MetricType::Gauge,
                                      "Mean accuracy on a range of lengths, of a running trial's "
                                      "newest evaluation, 0 to 1.");
-  for (const Coordinator::RunningTrial& trial : statistics.running_trials) {
+  for (const RunningTrial& trial : statistics.running_trials) {
     const Labels labels = {{"experiment", trial.experiment_id}, {"trial", trial.trial_id}};
     const auto with = [&labels](Labels more) {
       more.insert(more.begin(), labels.begin(), labels.end());

@@ -35,6 +35,7 @@ Scheduler::Trial& Scheduler::Remember(const ScheduledTrial& trial, const PackTra
   return remembered;
 }
 
+// The trial must be in no lease and no queue: they refer to it by its key.
 void Scheduler::Forget(TrialKey key) {
   const auto trial = trials_.find(key);
   const auto pack = packs_.find(trial->second.data.pack);
@@ -52,6 +53,8 @@ const PackId* Scheduler::NextFor(const Worker& worker) const {
   return queue_.empty() ? nullptr : &queue_.next();
 }
 
+// The trial must be in no lease and not queued yet: IdOf, under which it is queued, must not change
+// until Dequeue.
 void Scheduler::Enqueue(Trial& trial) {
   // Whether a back-off is over, MatureDelayed decides, which knows the time.
   trial.delayed = trial.data.past.not_before != absl::InfinitePast();
@@ -98,6 +101,8 @@ void Scheduler::Hold(Trial& trial, Token token, Lease& lease) {
   queue_.AddRunning(TraitsOf(trial.data).owner, 1);
 }
 
+// Leaves a lease without live trials in leases_: EndLease or EndLeaseIfDone must follow, unless it
+// still has cancelled ones to tell the worker of.
 void Scheduler::LetGo(Trial& trial) {
   const Token token = trial.lease;
   Lease& lease = leases_.at(token);

@@ -318,6 +318,21 @@ class Scheduler {
   void Preempt(absl::Time now);
   int64_t FreeWorkers(absl::Time now) const;
 
+  // Invariants, which CheckInvariants verifies and the simulation checks after every step. Several
+  // indices hold the same facts, so that each decision costs O(log n); the functions above keep
+  // them equal (Hold and LetGo, Enqueue and Dequeue, Rank and Unrank, Remember and Forget).
+  // - Every trial in trials_ is in exactly one place: the live trials of one lease (Trial::lease is
+  //   its token), delayed_ (Trial::delayed), or queue_.
+  // - A lease holds at least one live or cancelled trial. It ends with its last, so a token in
+  //   leases_ is one that a worker may still show. Tokens only grow: all are below next_token_.
+  // - Every lease has one entry in expiries_, at Lease::expires.
+  // - The live trials of a lease are of one pack.
+  // - ranks_ holds the leases that can be preempted: those with live trials that are not being
+  //   preempted. Not among them are leases of dedicated workers, which no other experiment could
+  //   use, and those with a trial that was preempted Options::max_preemptions times.
+  // - running_, busy_, preempted_, Pack::trials and the queue's running trials by owner are counts
+  //   of the above.
+  // - postponed_ gives reasons to some trials of delayed_, and to no others.
   const Options options_;
   Token next_token_;
   int64_t running_ = 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/scheduling/scheduler.h"
 
 namespace lengthwise::server {
@@ -116,7 +117,7 @@ std::string Scheduler::WhyNothing(absl::string_view worker) const {
 }
 
 absl::Status Scheduler::CheckInvariants() const {
-  if (absl::Status status = queue_.CheckInvariants(); !status.ok()) return status;
+  RETURN_IF_ERROR(queue_.CheckInvariants());
   int64_t live = 0;
   int64_t preempted = 0;
   size_t ranked = 0;

@@ -1,12 +1,11 @@
 #include "server/services/access_service.h"
 
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/log.h"
+#include "platform/status_macros.h"
 #include "server/access/token_records.h"
-#include "server/services/unary.h"
 
 namespace lengthwise::server {
 namespace {
@@ -22,55 +21,59 @@ absl::Status NoTokens() {
 grpc::ServerUnaryReactor* AccessService::CreateToken(grpc::CallbackServerContext* context,
                                                      const v1::CreateTokenRequest* request,
                                                      v1::CreateTokenResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.AccessService/CreateToken", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (tokens_ == nullptr || !tokens_->IsRequired()) return Answer(context, NoTokens());
-  absl::StatusOr<v1::CreateTokenResponse> created = tokens_->Create(*request);
-  if (created.ok()) {
-    const v1::Token& token = created->token();
-    platform::LogInfo(absl::StrCat(caller->principal, " made the token ", token.token_id(), " of ",
-                                   token.principal(), ", ", RoleName(token.role())));
-  }
-  return Answer(context, response, std::move(created));
+  return calls_.Serve(
+      Work::kLookup, "lengthwise.v1.AccessService/CreateToken", context, request, response,
+      [this](const v1::CreateTokenRequest& asked,
+             const Caller& caller) -> absl::StatusOr<v1::CreateTokenResponse> {
+        if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
+        ASSIGN_OR_RETURN(v1::CreateTokenResponse created, tokens_->Create(asked));
+        const v1::Token& token = created.token();
+        platform::LogInfo(absl::StrCat(caller.principal, " made the token ", token.token_id(),
+                                       " of ", token.principal(), ", ", RoleName(token.role())));
+        return created;
+      });
 }
 
 grpc::ServerUnaryReactor* AccessService::ListTokens(grpc::CallbackServerContext* context,
                                                     const v1::ListTokensRequest* request,
                                                     v1::ListTokensResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.AccessService/ListTokens", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (tokens_ == nullptr) return Answer(context, absl::OkStatus());
-  return Answer(context, response, tokens_->List());
+  return calls_.Serve(Work::kLookup, "lengthwise.v1.AccessService/ListTokens", context, request,
+                      response,
+                      [this](const v1::ListTokensRequest&,
+                             const Caller&) -> absl::StatusOr<v1::ListTokensResponse> {
+                        if (tokens_ == nullptr) return v1::ListTokensResponse();
+                        return tokens_->List();
+                      });
 }
 
 grpc::ServerUnaryReactor* AccessService::RevokeToken(grpc::CallbackServerContext* context,
                                                      const v1::RevokeTokenRequest* request,
                                                      v1::RevokeTokenResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.AccessService/RevokeToken", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (tokens_ == nullptr || !tokens_->IsRequired()) return Answer(context, NoTokens());
-  const absl::Status status = tokens_->Revoke(request->token_id());
-  if (status.ok()) {
-    platform::LogInfo(absl::StrCat(caller->principal, " revoked the token ", request->token_id()));
-  }
-  return Answer(context, status);
+  return calls_.Serve(
+      Work::kLookup, "lengthwise.v1.AccessService/RevokeToken", context, request, response,
+      [this](const v1::RevokeTokenRequest& asked,
+             const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
+        if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
+        RETURN_IF_ERROR(tokens_->Revoke(asked.token_id()));
+        platform::LogInfo(absl::StrCat(caller.principal, " revoked the token ", asked.token_id()));
+        return v1::RevokeTokenResponse();
+      });
 }
 
 grpc::ServerUnaryReactor* AccessService::GetCaller(grpc::CallbackServerContext* context,
                                                    const v1::GetCallerRequest* request,
                                                    v1::Caller* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.AccessService/GetCaller", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  response->set_principal(caller->principal);
-  response->set_role(caller->role);
-  if (!caller->token_id.empty()) {
-    response->mutable_expire_time()->set_seconds(absl::ToUnixSeconds(caller->expire_time));
-  }
-  return Answer(context, absl::OkStatus());
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.AccessService/GetCaller", context, request, response,
+      [](const v1::GetCallerRequest&, const Caller& caller) -> absl::StatusOr<v1::Caller> {
+        v1::Caller described;
+        described.set_principal(caller.principal);
+        described.set_role(caller.role);
+        if (!caller.token_id.empty()) {
+          described.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(caller.expire_time));
+        }
+        return described;
+      });
 }
 
 }  // namespace lengthwise::server

@@ -3,15 +3,15 @@
 #define LENGTHWISE_SERVER_SERVICES_ACCESS_SERVICE_H_
 
 #include "proto/access_service.grpc.pb.h"
-#include "server/access/gate.h"
 #include "server/access/token_store.h"
+#include "server/services/calls.h"
 
 namespace lengthwise::server {
 
 class AccessService final : public v1::AccessService::CallbackService {
  public:
   // `tokens` is null where the server has none, ever. Both outlive the service.
-  AccessService(Gate& gate, TokenStore* tokens) : gate_(gate), tokens_(tokens) {}
+  AccessService(Calls& calls, TokenStore* tokens) : calls_(calls), tokens_(tokens) {}
 
   // FAILED_PRECONDITION while the server has no token: who makes the first becomes its
   // administrator, which takes access to the server's machine and not only to its port.
@@ -29,7 +29,7 @@ class AccessService final : public v1::AccessService::CallbackService {
                                       v1::Caller* response) override;
 
  private:
-  Gate& gate_;
+  Calls& calls_;
   TokenStore* const tokens_;
 };
 

@@ -12,16 +12,15 @@
 #include "gtest/gtest.h"
 #include "proto/access_service.grpc.pb.h"
 #include "server/access/token_store.h"
-#include "server/services/fake_coordinator.h"
 #include "server/services/rpc_server.h"
 #include "server/services/status.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 class AccessServiceTest : public testing::Test {
  protected:
@@ -31,17 +30,15 @@ class AccessServiceTest : public testing::Test {
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_);
     tokens_ = TokenStore::Open(directory_).value();
-    coordinator_.AddExperiment("experiments/of-ada-1", 2);
-    coordinator_.SetOwner("experiments/of-ada-1", "ada");
+    EXPECT_EQ(server_.AddExperiment("of-ada", 2, "ada"), "experiments/of-ada-1");
   }
 
   void Start(const Gate::Options& gate = {}) {
     RpcServer::Options options;
     options.gate = gate;
     options.tokens = tokens_.get();
-    server_ = RpcServer::Start(std::move(options), coordinator_).value();
-    const auto channel =
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+    server_.Serve(std::move(options));
+    const auto channel = server_.Connect();
     access_ = v1::AccessService::NewStub(channel);
     experiments_ = v1::ExperimentService::NewStub(channel);
   }
@@ -78,9 +75,8 @@ class AccessServiceTest : public testing::Test {
   }
 
   const std::string directory_;
-  FakeCoordinator coordinator_;
   std::unique_ptr<TokenStore> tokens_;
-  std::unique_ptr<RpcServer> server_;
+  TestServer server_;
   std::unique_ptr<v1::AccessService::Stub> access_;
   std::unique_ptr<v1::ExperimentService::Stub> experiments_;
 };
@@ -144,14 +140,15 @@ TEST_F(AccessServiceTest, WhoSubmitsIsTheOwner) {
   EXPECT_THAT(status.error_message(), HasSubstr("cannot submit for grace"));
   v1::EvaluateTrialRequest evaluate;
   evaluate.set_trial("experiments/of-ada-1/trials/t0");
+  server_.EndTrial(evaluate.trial(), v1::SUCCEEDED);
   v1::CreateExperimentResponse response;
   EXPECT_TRUE(
       experiments_->EvaluateTrial(With(Token("grace", v1::SUBMITTER)).get(), evaluate, &response)
           .ok());
   std::vector<std::string> owners;
-  for (const auto& request : coordinator_.created()) owners.push_back(request.owner());
-  for (const auto& request : coordinator_.evaluated()) owners.push_back(request.owner());
-  EXPECT_THAT(owners, ElementsAre("ada", "ada", "grace"));
+  const auto all = server_.core().reads().ListExperiments({}).value();
+  for (const v1::Experiment& experiment : all.experiments()) owners.push_back(experiment.owner());
+  EXPECT_THAT(owners, ElementsAre("grace", "ada", "ada", "ada")) << "the newest first";
 }
 
 TEST_F(AccessServiceTest, AnExperimentIsChangedByItsOwnerAndAdministratorsAlone) {
@@ -180,11 +177,20 @@ TEST_F(AccessServiceTest, AnExperimentIsChangedByItsOwnerAndAdministratorsAlone)
   cancel.set_name("experiments/of-ada-1/trials/t0");
   v1::Trial trial;
   denied(experiments_->CancelTrial(With(grace).get(), cancel, &trial));
-  EXPECT_THAT(coordinator_.cancellations(), IsEmpty());
+  const auto running = [&] {
+    return server_.core().reads().GetExperiment("experiments/of-ada-1")->trials().running();
+  };
+  EXPECT_EQ(running(), 2);
 
   EXPECT_TRUE(Cancel(Token("ada", v1::SUBMITTER), "experiments/of-ada-1").ok());
-  EXPECT_TRUE(Cancel(Token("root", v1::ADMIN), "experiments/of-ada-1", "too long").ok());
-  EXPECT_THAT(coordinator_.cancellers(), ElementsAre("ada", "root"));
+  EXPECT_EQ(running(), 0);
+  const std::string other = server_.AddExperiment("of-ada", 1, "ada");
+  EXPECT_TRUE(Cancel(Token("root", v1::ADMIN), other, "too long").ok());
+  std::vector<std::string> cancellers;
+  for (const std::string& name : {std::string("experiments/of-ada-1"), other}) {
+    cancellers.push_back(server_.calls().History(name).back().state_change().actor());
+  }
+  EXPECT_THAT(cancellers, ElementsAre("user ada", "user root"));
   EXPECT_EQ(Cancel(grace, "experiments/none-1").error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(Cancel(grace, "../etc").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
@@ -220,7 +226,7 @@ TEST_F(AccessServiceTest, AStreamCountsWhileItIsOpen) {
 
   first_context->TryCancel();
   first->Finish();
-  ASSERT_TRUE(coordinator_.WaitFor([&] { return coordinator_.subscriptions() == 0; }));
+  ASSERT_TRUE(TestServer::Await([&] { return server_.core().event_log().subscriptions() == 0; }));
   // The place is given back a moment after the subscription: by the end of the call's reactor.
   bool reopened = false;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -242,7 +248,7 @@ TEST_F(AccessServiceTest, AClientsRequestBeyondFourMebibytesIsRefused) {
   const grpc::Status status = experiments_->CreateExperiment(With("").get(), request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("accepted: at most 4194304 bytes (4 MiB)"));
-  EXPECT_THAT(coordinator_.created(), IsEmpty());
+  EXPECT_EQ(server_.core().reads().ListExperiments({})->experiments_size(), 1);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include "server/services/administration_service.h"
 
 #include "platform/version.h"
-#include "server/services/refused_stream.h"
-#include "server/services/unary.h"
 
 namespace lengthwise::server {
 namespace {
@@ -21,46 +19,41 @@ void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {
 
 grpc::ServerWriteReactor<v1::BackUpResponse>* AdministrationService::BackUp(
     grpc::CallbackServerContext* context, const v1::BackUpRequest* request) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.AdministrationService/BackUp", *request);
-  if (!admission.ok()) {
-    return new RefusedStream<grpc::ServerWriteReactor<v1::BackUpResponse>>(admission.status());
-  }
-  auto produce = [this, request = *request](const PushStream<v1::BackUpResponse>::Send& send) {
-    absl::Time next = absl::InfinitePast();
-    return coordinator_.BackUp(request, [&](const v1::BackUpResponse& response) {
-      if (!response.complete() && absl::Now() < next) return true;
-      next = absl::Now() + kBetweenResponses;
-      return send(response);
-    });
-  };
-  return streams_.Keep(PushStream<v1::BackUpResponse>::Start(
-                           context, admission->caller, std::move(produce), transfers_, streams_),
-                       *std::move(admission));
+  return calls_.Push<v1::BackUpResponse>(
+      transfers_, "lengthwise.v1.AdministrationService/BackUp", context, request,
+      [this](const v1::BackUpRequest& asked, const Caller&,
+             const PushStream<v1::BackUpResponse>::Send& send) {
+        absl::Time next = absl::InfinitePast();
+        return backups_.BackUp(asked, [&](const v1::BackUpResponse& response) {
+          if (!response.complete() && absl::Now() < next) return true;
+          next = absl::Now() + kBetweenResponses;
+          return send(response);
+        });
+      });
 }
 
 grpc::ServerUnaryReactor* AdministrationService::GetStorage(grpc::CallbackServerContext* context,
                                                             const v1::GetStorageRequest* request,
                                                             v1::Storage* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.AdministrationService/GetStorage", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  return AnswerOnPool<v1::Storage>(context, transfers_.pool, response,
-                                   [this] { return coordinator_.GetStorage(); });
+  return calls_.Serve(
+      Work::kFiles, "lengthwise.v1.AdministrationService/GetStorage", context, request, response,
+      [this](const v1::GetStorageRequest&, const Caller&) { return backups_.GetStorage(); });
 }
 
 grpc::ServerUnaryReactor* AdministrationService::GetServer(grpc::CallbackServerContext* context,
                                                            const v1::GetServerRequest* request,
                                                            v1::Server* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.AdministrationService/GetServer", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  response->set_program_version(platform::kVersion);
-  response->set_source_revision(platform::kSourceRevision);
-  response->set_worker_api_version(platform::kWorkerApiVersion);
-  SetTime(start_time_, *response->mutable_start_time());
-  SetTime(absl::Now(), *response->mutable_time());
-  return Answer(context, absl::OkStatus());
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.AdministrationService/GetServer", context, request, response,
+      [this](const v1::GetServerRequest&, const Caller&) -> absl::StatusOr<v1::Server> {
+        v1::Server server;
+        server.set_program_version(platform::kVersion);
+        server.set_source_revision(platform::kSourceRevision);
+        server.set_worker_api_version(platform::kWorkerApiVersion);
+        SetTime(start_time_, *server.mutable_start_time());
+        SetTime(absl::Now(), *server.mutable_time());
+        return server;
+      });
 }
 
 }  // namespace lengthwise::server

@@ -1,13 +1,12 @@
-// lengthwise.v1.AdministrationService over a Coordinator.
+// lengthwise.v1.AdministrationService over the core's backups.
 #ifndef LENGTHWISE_SERVER_SERVICES_ADMINISTRATION_SERVICE_H_
 #define LENGTHWISE_SERVER_SERVICES_ADMINISTRATION_SERVICE_H_
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/administration_service.grpc.pb.h"
-#include "server/access/gate.h"
-#include "server/coordinator.h"
-#include "server/services/open_streams.h"
+#include "server/coordination/backups.h"
+#include "server/services/calls.h"
 #include "server/services/push_stream.h"
 
 namespace lengthwise::server {
@@ -15,9 +14,8 @@ namespace lengthwise::server {
 class AdministrationService final : public v1::AdministrationService::CallbackService {
  public:
   // `transfers` may work for long. All outlive the service.
-  AdministrationService(Coordinator& coordinator, TransferThreads& transfers, OpenStreams& streams,
-                        Gate& gate)
-      : coordinator_(coordinator), transfers_(transfers), streams_(streams), gate_(gate) {}
+  AdministrationService(Backups& backups, TransferThreads& transfers, Calls& calls)
+      : backups_(backups), transfers_(transfers), calls_(calls) {}
 
   grpc::ServerWriteReactor<v1::BackUpResponse>* BackUp(grpc::CallbackServerContext* context,
                                                        const v1::BackUpRequest* request) override;
@@ -29,10 +27,9 @@ class AdministrationService final : public v1::AdministrationService::CallbackSe
                                       v1::Server* response) override;
 
  private:
-  Coordinator& coordinator_;
+  Backups& backups_;
   TransferThreads& transfers_;
-  OpenStreams& streams_;
-  Gate& gate_;
+  Calls& calls_;
   const absl::Time start_time_ = absl::Now();
 };
 

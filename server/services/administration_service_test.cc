@@ -3,68 +3,84 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "grpcpp/create_channel.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/version.h"
-#include "server/services/fake_coordinator.h"
-#include "server/services/rpc_server.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 namespace {
 
 class AdministrationServiceTest : public ::testing::Test {
  protected:
-  AdministrationServiceTest()
-      : server_(RpcServer::Start({}, coordinator_).value()),
-        stub_(v1::AdministrationService::NewStub(
-            grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()))) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  AdministrationServiceTest() {
+    server_.Serve();
+    stub_ = v1::AdministrationService::NewStub(server_.Connect());
   }
 
-  FakeCoordinator coordinator_;
-  std::unique_ptr<RpcServer> server_;
+  // The responses of a backup, and how it ended.
+  std::vector<v1::BackUpResponse> BackUp(const std::string& name, grpc::Status& status) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    v1::BackUpRequest request;
+    request.set_name(name);
+    const auto reader = stub_->BackUp(&context, request);
+    std::vector<v1::BackUpResponse> responses;
+    for (v1::BackUpResponse response; reader->Read(&response);) responses.push_back(response);
+    status = reader->Finish();
+    return responses;
+  }
+
+  TestServer server_;
   std::unique_ptr<v1::AdministrationService::Stub> stub_;
-  grpc::ClientContext context_;
 };
 
 TEST_F(AdministrationServiceTest, StreamsABackupsProgressAndAlwaysItsEnd) {
-  std::vector<v1::BackUpResponse> told(1000);
-  for (size_t i = 0; i < told.size(); ++i) told[i].set_copied_bytes(static_cast<int64_t>(i));
-  told.back().set_complete(true);
-  told.back().set_path("/data/backups/b");
-  coordinator_.set_backup(told);
-  const auto reader = stub_->BackUp(&context_, v1::BackUpRequest());
-  std::vector<v1::BackUpResponse> responses;
-  for (v1::BackUpResponse response; reader->Read(&response);) responses.push_back(response);
-  EXPECT_TRUE(reader->Finish().ok());
+  const std::string trial = server_.AddExperiment("grid", 1) + "/trials/t0";
+  // Thousands of pages.
+  v1::Event map;
+  map.set_trial(trial);
+  map.mutable_attention_map()->set_length(1);
+  map.mutable_attention_map()->set_layers(1);
+  map.mutable_attention_map()->set_heads(1 << 18);
+  map.mutable_attention_map()->add_tokens(1);
+  map.mutable_attention_map()->add_positions(0);
+  map.mutable_attention_map()->set_probabilities(std::string(1 << 20, 'p'));
+  server_.Append(std::vector<v1::Event>(8, map));
+  grpc::Status status;
+  const std::vector<v1::BackUpResponse> responses = BackUp("b", status);
+  EXPECT_TRUE(status.ok()) << status.error_message();
   ASSERT_FALSE(responses.empty());
   EXPECT_TRUE(responses.back().complete());
-  EXPECT_EQ(responses.back().path(), "/data/backups/b");
-  // What a person can follow, and not each of a thousand pages.
+  EXPECT_THAT(responses.back().path(), testing::EndsWith("/backups/b"));
+  // What a person can follow, and not each step of the copy.
   EXPECT_LT(responses.size(), 100u);
 }
 
 TEST_F(AdministrationServiceTest, ARefusedBackupSaysWhy) {
-  v1::BackUpRequest request;
-  request.set_name("taken");
-  const auto reader = stub_->BackUp(&context_, request);
-  v1::BackUpResponse response;
-  EXPECT_FALSE(reader->Read(&response));
-  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  grpc::Status status;
+  BackUp("taken", status);
+  ASSERT_TRUE(status.ok());
+  EXPECT_TRUE(BackUp("taken", status).empty());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ALREADY_EXISTS);
 }
 
 TEST_F(AdministrationServiceTest, TellsWhatIsOnTheDisk) {
-  v1::Storage storage;
-  storage.set_database_bytes(17);
-  storage.add_backups()->set_name("b");
-  coordinator_.set_storage(storage);
+  server_.PutModel(server_.AddExperiment("grid", 1) + "/trials/t0", 10, "twelve bytes");
+  grpc::Status status;
+  BackUp("b", status);
+  grpc::ClientContext context;
   v1::Storage answer;
-  ASSERT_TRUE(stub_->GetStorage(&context_, v1::GetStorageRequest(), &answer).ok());
-  EXPECT_EQ(answer.SerializeAsString(), storage.SerializeAsString());
+  ASSERT_TRUE(stub_->GetStorage(&context, v1::GetStorageRequest(), &answer).ok());
+  EXPECT_GT(answer.database_bytes(), 0);
+  EXPECT_EQ(answer.artifacts(), 1);
+  ASSERT_EQ(answer.backups_size(), 1);
+  EXPECT_EQ(answer.backups(0).name(), "b");
 }
 
 TEST_F(AdministrationServiceTest, SaysWhichProgramServesAndByWhatClock) {
@@ -73,7 +89,8 @@ TEST_F(AdministrationServiceTest, SaysWhichProgramServesAndByWhatClock) {
   };
   const double before = absl::ToUnixMicros(absl::Now()) / 1e6;
   v1::Server answer;
-  ASSERT_TRUE(stub_->GetServer(&context_, v1::GetServerRequest(), &answer).ok());
+  grpc::ClientContext context;
+  ASSERT_TRUE(stub_->GetServer(&context, v1::GetServerRequest(), &answer).ok());
   const double after = absl::ToUnixMicros(absl::Now()) / 1e6;
   EXPECT_EQ(answer.program_version(), platform::kVersion);
   EXPECT_EQ(answer.worker_api_version(), platform::kWorkerApiVersion);

@@ -4,15 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 #include "server/services/status.h"
 #include "server/services/validation.h"
 
 namespace lengthwise::server {
 
-ArtifactUpload* ArtifactUpload::Start(Coordinator& coordinator, WorkPool& pool,
-                                      OpenStreams& streams, std::string caller) {
+ArtifactUpload* ArtifactUpload::Start(Artifacts& artifacts, WorkPool& pool, OpenStreams& streams,
+                                      std::string caller) {
   std::shared_ptr<ArtifactUpload> upload(
-      new ArtifactUpload(coordinator, pool, streams, std::move(caller)));
+      new ArtifactUpload(artifacts, pool, streams, std::move(caller)));
   upload->self_ = upload;
   streams.Add(upload);
   upload->Read();
@@ -83,11 +84,8 @@ absl::Status ArtifactUpload::TakeMessage() {
   switch (request_.part_case()) {
     case v1::UploadArtifactRequest::kHeader: {
       if (writer_ != nullptr) return InvalidField("header", "comes twice; accepted: first only");
-      if (absl::Status status = CheckArtifactHeader(request_.header()); !status.ok()) return status;
-      absl::StatusOr<std::unique_ptr<Coordinator::ArtifactWriter>> writer =
-          coordinator_.WriteArtifact(request_.header(), caller_);
-      if (!writer.ok()) return writer.status();
-      writer_ = *std::move(writer);
+      RETURN_IF_ERROR(CheckArtifactHeader(request_.header()));
+      ASSIGN_OR_RETURN(writer_, artifacts_.Write(request_.header(), caller_));
       expected_bytes_ = request_.header().size_bytes();
       return absl::OkStatus();
     }

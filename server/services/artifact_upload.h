@@ -12,7 +12,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.pb.h"
-#include "server/coordinator.h"
+#include "server/coordination/artifacts.h"
 #include "server/services/open_streams.h"
 #include "server/services/work_pool.h"
 
@@ -23,7 +23,7 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
                              public std::enable_shared_from_this<ArtifactUpload> {
  public:
   // All three outlive the stream. `caller` is the principal that opened it.
-  static ArtifactUpload* Start(Coordinator& coordinator, WorkPool& pool, OpenStreams& streams,
+  static ArtifactUpload* Start(Artifacts& artifacts, WorkPool& pool, OpenStreams& streams,
                                std::string caller);
 
   void Stop(const absl::Status& reason) override;
@@ -37,8 +37,8 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   // A read is about to be started, is outstanding, its message is taken; all is over.
   enum class Phase { kStarting, kReading, kTaking, kFinished };
 
-  ArtifactUpload(Coordinator& coordinator, WorkPool& pool, OpenStreams& streams, std::string caller)
-      : coordinator_(coordinator), pool_(pool), streams_(streams), caller_(std::move(caller)) {}
+  ArtifactUpload(Artifacts& artifacts, WorkPool& pool, OpenStreams& streams, std::string caller)
+      : artifacts_(artifacts), pool_(pool), streams_(streams), caller_(std::move(caller)) {}
 
   void Read();
   // On the pool: takes `request_`, or the end of the client's messages when `!ok`.
@@ -49,7 +49,7 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   // Why the stream ends before its time; OK while it need not.
   absl::Status Interruption() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Coordinator& coordinator_;
+  Artifacts& artifacts_;
   WorkPool& pool_;
   OpenStreams& streams_;
   const std::string caller_;
@@ -57,7 +57,7 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
 
   // Touched by Take alone, but for request_, which is gRPC's while reading.
   v1::UploadArtifactRequest request_;
-  std::unique_ptr<Coordinator::ArtifactWriter> writer_;
+  std::unique_ptr<ArtifactWriter> writer_;
   int64_t expected_bytes_ = 0;
   int64_t received_bytes_ = 0;
 

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/services/status.h"
-#include "server/services/unary.h"
 #include "server/services/validation.h"
 #include "specification/resolve.h"
 
@@ -58,39 +58,40 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
 grpc::ServerUnaryReactor* CatalogueService::ListCatalogueEntries(
     grpc::CallbackServerContext* context, const v1::ListCatalogueEntriesRequest* request,
     v1::ListCatalogueEntriesResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.CatalogueService/ListCatalogueEntries", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (!v1::CatalogueKind_IsValid(request->kind())) {
-    return Answer(context,
-                  InvalidField("kind", absl::StrCat("is ", static_cast<int>(request->kind()),
-                                                    "; accepted: a CatalogueKind, 0 for all")));
-  }
-  for (const v1::CatalogueEntry& entry : entries_) {
-    if (request->kind() == v1::CATALOGUE_KIND_UNSPECIFIED || request->kind() == entry.kind()) {
-      *response->add_entries() = entry;
-    }
-  }
-  return Answer(context, absl::OkStatus());
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.CatalogueService/ListCatalogueEntries", context, request,
+      response,
+      [this](const v1::ListCatalogueEntriesRequest& asked,
+             const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {
+        if (!v1::CatalogueKind_IsValid(asked.kind())) {
+          return InvalidField("kind", absl::StrCat("is ", static_cast<int>(asked.kind()),
+                                                   "; accepted: a CatalogueKind, 0 for all"));
+        }
+        v1::ListCatalogueEntriesResponse listed;
+        for (const v1::CatalogueEntry& entry : entries_) {
+          if (asked.kind() == v1::CATALOGUE_KIND_UNSPECIFIED || asked.kind() == entry.kind()) {
+            *listed.add_entries() = entry;
+          }
+        }
+        return listed;
+      });
 }
 
 grpc::ServerUnaryReactor* CatalogueService::ResolveSpecification(
     grpc::CallbackServerContext* context, const v1::ResolveSpecificationRequest* request,
     v1::ResolveSpecificationResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.CatalogueService/ResolveSpecification", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (absl::Status status = CheckSpecificationText(request->specification_text()); !status.ok()) {
-    return Answer(context, status);
-  }
-  return AnswerOnPool<v1::ResolveSpecificationResponse>(
-      context, readers_, response, [request]() -> absl::StatusOr<v1::ResolveSpecificationResponse> {
-        auto grid = specification::Resolve(request->specification_text(), specification::Limits());
-        if (!grid.ok()) return grid.status();
-        v1::ResolveSpecificationResponse resolved;
-        *resolved.mutable_specification() = std::move(grid->specification);
-        return resolved;
-      });
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.CatalogueService/ResolveSpecification", context,
+                      request, response,
+                      [](const v1::ResolveSpecificationRequest& asked,
+                         const Caller&) -> absl::StatusOr<v1::ResolveSpecificationResponse> {
+                        RETURN_IF_ERROR(CheckSpecificationText(asked.specification_text()));
+                        ASSIGN_OR_RETURN(specification::Grid grid,
+                                         specification::Resolve(asked.specification_text(),
+                                                                specification::Limits()));
+                        v1::ResolveSpecificationResponse resolved;
+                        *resolved.mutable_specification() = std::move(grid.specification);
+                        return resolved;
+                      });
 }
 
 }  // namespace lengthwise::server

@@ -7,8 +7,7 @@
 
 #include "catalogue/entry.h"
 #include "proto/catalogue_service.grpc.pb.h"
-#include "server/access/gate.h"
-#include "server/services/work_pool.h"
+#include "server/services/calls.h"
 
 namespace lengthwise::server {
 
@@ -17,9 +16,9 @@ v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry
 
 class CatalogueService final : public v1::CatalogueService::CallbackService {
  public:
-  // `gate` and `readers`, on which specifications are resolved, outlive the service.
-  CatalogueService(std::vector<v1::CatalogueEntry> entries, WorkPool& readers, Gate& gate)
-      : entries_(std::move(entries)), readers_(readers), gate_(gate) {}
+  // `calls` outlives the service.
+  CatalogueService(std::vector<v1::CatalogueEntry> entries, Calls& calls)
+      : entries_(std::move(entries)), calls_(calls) {}
 
   // Entries in the order in which the service was given them. INVALID_ARGUMENT for a kind that does
   // not exist.
@@ -33,8 +32,7 @@ class CatalogueService final : public v1::CatalogueService::CallbackService {
 
  private:
   const std::vector<v1::CatalogueEntry> entries_;
-  WorkPool& readers_;
-  Gate& gate_;
+  Calls& calls_;
 };
 
 }  // namespace lengthwise::server

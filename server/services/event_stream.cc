@@ -42,9 +42,9 @@ void MakeTextPrintable(v1::StreamEventsRequest& request) {
 
 }  // namespace
 
-EventStream* EventStream::Start(Coordinator& coordinator, OpenStreams& streams,
-                                std::string caller) {
-  std::shared_ptr<EventStream> stream(new EventStream(coordinator, streams, std::move(caller)));
+EventStream* EventStream::Start(Store store, OpenStreams& streams, std::string caller) {
+  std::shared_ptr<EventStream> stream(
+      new EventStream(std::move(store), streams, std::move(caller)));
   stream->self_ = stream;
   streams.Add(stream);
   stream->Proceed();
@@ -76,12 +76,11 @@ void EventStream::OnReadDone(bool ok) {
   }
   if (ok) {
     MakeTextPrintable(request);
-    coordinator_.StoreEvents(
-        std::move(request), caller_,
-        [self = shared_from_this(), index](absl::StatusOr<v1::StreamEventsResponse> answer) {
-          self->OnStored(index, std::move(answer));
-        });
-    // Only now: what the next read brings must not reach the coordinator before this.
+    store_(std::move(request), caller_,
+           [self = shared_from_this(), index](absl::StatusOr<v1::StreamEventsResponse> answer) {
+             self->OnStored(index, std::move(answer));
+           });
+    // Only now: what the next read brings must not reach the command loop before this.
     platform::MutexLock lock(mutex_);
     reading_ = false;
   }
@@ -120,7 +119,7 @@ void EventStream::OnCancel() {
 
 void EventStream::OnDone() {
   streams_.Remove(this);
-  // Answers that the coordinator still owes keep the object alive beyond this.
+  // Answers that the core still owes keep the object alive beyond this.
   const std::shared_ptr<EventStream> self = std::move(self_);
 }
 

@@ -1,10 +1,10 @@
-// One worker's StreamEvents: requests go to the coordinator as they come, answers go back in the
+// One worker's StreamEvents: requests go to the core as they come, answers go back in the
 // order of the requests.
 //
-// At most kMaxInFlight requests are between being read and being answered: a coordinator that falls
+// At most kMaxInFlight requests are between being read and being answered: a core that falls
 // behind, or a worker that does not read its answers, holds up the worker and not the server's
 // memory. One read and one write are outstanding at most. Nothing here blocks, so everything runs
-// where it is called: on gRPC's threads and the coordinator's.
+// where it is called: on gRPC's threads and the command loop's.
 #ifndef LENGTHWISE_SERVER_SERVICES_EVENT_STREAM_H_
 #define LENGTHWISE_SERVER_SERVICES_EVENT_STREAM_H_
 
@@ -20,7 +20,6 @@
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.pb.h"
-#include "server/coordinator.h"
 #include "server/services/open_streams.h"
 
 namespace lengthwise::server {
@@ -32,8 +31,12 @@ class EventStream final
  public:
   static constexpr int64_t kMaxInFlight = 16;
 
-  // Both outlive the stream. `caller` is the principal that opened it.
-  static EventStream* Start(Coordinator& coordinator, OpenStreams& streams, std::string caller);
+  // Stores a request's events and calls the callback once, on any thread.
+  using Store = std::function<void(v1::StreamEventsRequest, std::string caller,
+                                   std::function<void(absl::StatusOr<v1::StreamEventsResponse>)>)>;
+
+  // `streams` outlives the stream. `caller` is the principal that opened it.
+  static EventStream* Start(Store store, OpenStreams& streams, std::string caller);
 
   void Stop(const absl::Status& reason) override;
 
@@ -44,15 +47,15 @@ class EventStream final
   void OnDone() override;
 
  private:
-  EventStream(Coordinator& coordinator, OpenStreams& streams, std::string caller)
-      : coordinator_(coordinator), streams_(streams), caller_(std::move(caller)) {}
+  EventStream(Store store, OpenStreams& streams, std::string caller)
+      : store_(std::move(store)), streams_(streams), caller_(std::move(caller)) {}
 
   // The answer to request number `index`.
   void OnStored(int64_t index, absl::StatusOr<v1::StreamEventsResponse> answer);
   // Starts what can be started: a read, a write, the end.
   void Proceed();
 
-  Coordinator& coordinator_;
+  const Store store_;
   OpenStreams& streams_;
   const std::string caller_;
   std::shared_ptr<EventStream> self_;  // gRPC's ownership; released by OnDone

@@ -1,15 +1,13 @@
 #include "server/services/experiment_service.h"
 
-#include <functional>
 #include <memory>
+#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "server/services/push_stream.h"
+#include "platform/status_macros.h"
+#include "server/access/authorization.h"
 #include "server/services/queries.h"
-#include "server/services/refused_stream.h"
-#include "server/services/unary.h"
+#include "server/services/status.h"
 #include "server/services/validation.h"
 #include "server/services/watch_reactor.h"
 
@@ -18,23 +16,6 @@ namespace {
 
 constexpr int64_t kMaxReasonBytes = 1000;
 constexpr int64_t kMaxFilterBytes = 1000;
-
-// Streams what `read` returns, one a response. Read first and sent then, so that a slow client does
-// not keep a read of the store open.
-template <typename T>
-PushStream<T>* StreamAll(grpc::CallbackServerContext* context, const Caller& caller,
-                         std::function<absl::StatusOr<std::vector<T>>()> read,
-                         TransferThreads& threads, OpenStreams& streams) {
-  auto produce = [read = std::move(read)](const typename PushStream<T>::Send& send) {
-    absl::StatusOr<std::vector<T>> all = read();
-    if (!all.ok()) return all.status();
-    for (T& one : *all) {
-      if (!send(std::move(one))) break;
-    }
-    return absl::OkStatus();
-  };
-  return PushStream<T>::Start(context, caller, std::move(produce), threads, streams);
-}
 
 // The request, owned by the caller where the server knows its callers.
 template <typename Request>
@@ -50,277 +31,270 @@ std::string PrincipalOf(const Caller& caller) {
 
 }  // namespace
 
-template <typename Request>
-absl::StatusOr<Caller> ExperimentService::AdmitChange(const grpc::CallbackServerContext& context,
-                                                      absl::string_view method,
-                                                      const Request& request) {
-  absl::StatusOr<Caller> caller = gate_.Admit(context, method, request);
-  // Who may change all need not be asked whose it is.
-  if (!caller.ok() || caller->role == v1::ADMIN) return caller;
-  absl::Status status = CheckExperimentOrTrialName("name", request.name());
-  if (!status.ok()) return status;
-  const absl::StatusOr<std::string> owner = coordinator_.GetOwner(request.name());
-  if (!owner.ok()) return owner.status();
-  status = MayChange(*caller, request.name(), *owner);
-  if (!status.ok()) return status;
-  return caller;
+absl::Status ExperimentService::CheckOwner(const Caller& caller, absl::string_view name) {
+  if (caller.role == v1::ADMIN) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", name));
+  ASSIGN_OR_RETURN(const std::string owner, core_.reads().GetOwner(name));
+  return MayChange(caller, name, owner);
 }
 
 grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
     grpc::CallbackServerContext* context, const v1::CreateExperimentRequest* request,
     v1::CreateExperimentResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/CreateExperiment", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  absl::Status status = CheckCreateExperiment(*request);
-  if (status.ok()) status = MaySubmitFor(*caller, request->owner());
-  if (!status.ok()) return Answer(context, status);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CreateExperiment(InNameOf(*caller, *request), AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/CreateExperiment", context,
+                      request, response,
+                      [this](const v1::CreateExperimentRequest& asked, const Caller& caller,
+                             Done<v1::CreateExperimentResponse> done) {
+                        absl::Status status = CheckCreateExperiment(asked);
+                        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
+                        if (!status.ok()) return done(status);
+                        absl::StatusOr<Submission> prepared =
+                            core_.submissions().PrepareCreation(InNameOf(caller, asked));
+                        if (!prepared.ok()) return done(prepared.status());
+                        const auto submission = std::make_shared<Submission>(*std::move(prepared));
+                        core_.loop().Post<v1::CreateExperimentResponse>(
+                            [this, submission] { return core_.submissions().Create(*submission); },
+                            std::move(done), submission->bytes());
+                      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
     grpc::CallbackServerContext* context, const v1::ExtendExperimentRequest* request,
     v1::ExtendExperimentResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      AdmitChange(*context, "lengthwise.v1.ExperimentService/ExtendExperiment", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (absl::Status status = CheckExtendExperiment(*request); !status.ok()) {
-    return Answer(context, status);
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.ExtendExperiment(*request, AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(
+      Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context, request, response,
+      [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
+             Done<v1::ExtendExperimentResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExtendExperiment(asked);
+        if (!status.ok()) return done(status);
+        absl::StatusOr<Extension> prepared = core_.submissions().PrepareExtension(asked);
+        if (!prepared.ok()) return done(prepared.status());
+        const auto extension = std::make_shared<Extension>(*std::move(prepared));
+        core_.loop().Post<v1::ExtendExperimentResponse>(
+            [this, extension] { return core_.submissions().Extend(std::move(*extension)); },
+            std::move(done), extension->bytes());
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerContext* context,
                                                            const v1::EvaluateTrialRequest* request,
                                                            v1::CreateExperimentResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/EvaluateTrial", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  absl::Status status = CheckEvaluateTrial(*request);
-  if (status.ok()) status = MaySubmitFor(*caller, request->owner());
-  if (!status.ok()) return Answer(context, status);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.EvaluateTrial(InNameOf(*caller, *request), AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(
+      Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context, request, response,
+      [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
+             Done<v1::CreateExperimentResponse> done) {
+        absl::Status status = CheckEvaluateTrial(asked);
+        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
+        if (!status.ok()) return done(status);
+        absl::StatusOr<Submission> prepared =
+            core_.submissions().PrepareEvaluation(InNameOf(caller, asked));
+        if (!prepared.ok()) return done(prepared.status());
+        const auto submission = std::make_shared<Submission>(*std::move(prepared));
+        core_.loop().Post<v1::CreateExperimentResponse>(
+            [this, submission] { return core_.submissions().Evaluate(*submission); },
+            std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerContext* context,
                                                            const v1::GetExperimentRequest* request,
                                                            v1::Experiment* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/GetExperiment", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (absl::Status status = CheckExperimentName("name", request->name()); !status.ok()) {
-    return Answer(context, status);
-  }
-  // Its disk use is measured.
-  return AnswerOnPool<v1::Experiment>(context, readers_, response, [this, request] {
-    return coordinator_.GetExperiment(request->name());
-  });
+  // It measures what the experiment takes on the disk.
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/GetExperiment", context,
+                      request, response,
+                      [this](const v1::GetExperimentRequest& asked,
+                             const Caller&) -> absl::StatusOr<v1::Experiment> {
+                        RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
+                        return core_.reads().GetExperiment(asked.name());
+                      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
     grpc::CallbackServerContext* context, const v1::ListExperimentsRequest* request,
     v1::ListExperimentsResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/ListExperiments", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (absl::Status status = CheckPage(request->page_size(), request->page_token()); !status.ok()) {
-    return Answer(context, status);
-  }
-  return Answer(context, response, coordinator_.ListExperiments(*request));
+  return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListExperiments", context,
+                      request, response,
+                      [this](const v1::ListExperimentsRequest& asked,
+                             const Caller&) -> absl::StatusOr<v1::ListExperimentsResponse> {
+                        RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
+                        return core_.reads().ListExperiments(asked);
+                      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
     grpc::CallbackServerContext* context, const v1::CancelExperimentRequest* request,
     v1::Experiment* response) {
-  const absl::StatusOr<Caller> caller =
-      AdmitChange(*context, "lengthwise.v1.ExperimentService/CancelExperiment", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  absl::Status status = CheckExperimentName("name", request->name());
-  if (status.ok()) status = CheckText("reason", request->reason(), kMaxReasonBytes);
-  if (!status.ok()) return Answer(context, status);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CancelExperiment(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/CancelExperiment", context, request, response,
+      [this](const v1::CancelExperimentRequest& asked, const Caller& caller,
+             Done<v1::Experiment> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExperimentName("name", asked.name());
+        if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
+        if (!status.ok()) return done(status);
+        core_.loop().PostParts<v1::Experiment>(
+            [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
+              return core_.experiments().Cancel(asked, by, *parts);
+            },
+            std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::RetryTrials(grpc::CallbackServerContext* context,
                                                          const v1::RetryTrialsRequest* request,
                                                          v1::RetryTrialsResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      AdmitChange(*context, "lengthwise.v1.ExperimentService/RetryTrials", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (absl::Status status = CheckRetryTrials(*request); !status.ok()) {
-    return Answer(context, status);
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.RetryTrials(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/RetryTrials", context, request, response,
+      [this](const v1::RetryTrialsRequest& asked, const Caller& caller,
+             Done<v1::RetryTrialsResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckRetryTrials(asked);
+        if (!status.ok()) return done(status);
+        core_.loop().PostParts<v1::RetryTrialsResponse>(
+            [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
+              return core_.experiments().RetryTrials(asked, by, *parts);
+            },
+            std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::DeleteExperiment(
     grpc::CallbackServerContext* context, const v1::DeleteExperimentRequest* request,
     v1::DeleteExperimentResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      AdmitChange(*context, "lengthwise.v1.ExperimentService/DeleteExperiment", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (absl::Status status = CheckExperimentName("name", request->name()); !status.ok()) {
-    return Answer(context, status);
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.DeleteExperiment(*request, AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/DeleteExperiment", context, request, response,
+      [this](const v1::DeleteExperimentRequest& asked, const Caller& caller,
+             Done<v1::DeleteExperimentResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExperimentName("name", asked.name());
+        if (!status.ok()) return done(status);
+        core_.loop().Post<v1::DeleteExperimentResponse>(
+            [this, &asked] { return core_.experiments().Delete(asked); }, std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::GetTrial(grpc::CallbackServerContext* context,
                                                       const v1::GetTrialRequest* request,
                                                       v1::Trial* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/GetTrial", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (absl::Status status = CheckTrialName("name", request->name()); !status.ok()) {
-    return Answer(context, status);
-  }
-  return Answer(context, response, coordinator_.GetTrial(request->name()));
+  return calls_.Serve(
+      Work::kLookup, "lengthwise.v1.ExperimentService/GetTrial", context, request, response,
+      [this](const v1::GetTrialRequest& asked, const Caller&) -> absl::StatusOr<v1::Trial> {
+        RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
+        return core_.reads().GetTrial(asked.name());
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::ListTrials(grpc::CallbackServerContext* context,
                                                         const v1::ListTrialsRequest* request,
                                                         v1::ListTrialsResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/ListTrials", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  absl::Status status = CheckExperimentName("parent", request->parent());
-  if (status.ok()) status = CheckPage(request->page_size(), request->page_token());
-  if (status.ok()) status = CheckText("filter", request->filter(), kMaxFilterBytes);
-  if (!status.ok()) return Answer(context, status);
-  return Answer(context, response, coordinator_.ListTrials(*request));
+  return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListTrials", context, request,
+                      response,
+                      [this](const v1::ListTrialsRequest& asked,
+                             const Caller&) -> absl::StatusOr<v1::ListTrialsResponse> {
+                        RETURN_IF_ERROR(CheckExperimentName("parent", asked.parent()));
+                        RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
+                        RETURN_IF_ERROR(CheckText("filter", asked.filter(), kMaxFilterBytes));
+                        return core_.reads().ListTrials(asked);
+                      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerContext* context,
                                                          const v1::CancelTrialRequest* request,
                                                          v1::Trial* response) {
-  const absl::StatusOr<Caller> caller =
-      AdmitChange(*context, "lengthwise.v1.ExperimentService/CancelTrial", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  absl::Status status = CheckTrialName("name", request->name());
-  if (status.ok()) status = CheckText("reason", request->reason(), kMaxReasonBytes);
-  if (!status.ok()) return Answer(context, status);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.CancelTrial(*request, PrincipalOf(*caller), AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/CancelTrial", context, request, response,
+      [this](const v1::CancelTrialRequest& asked, const Caller& caller, Done<v1::Trial> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckTrialName("name", asked.name());
+        if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
+        if (!status.ok()) return done(status);
+        core_.loop().Post<v1::Trial>(
+            [this, &asked, by = PrincipalOf(caller)] {
+              return core_.experiments().CancelTrial(asked, by);
+            },
+            std::move(done));
+      });
 }
 
 grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchExperiment(
     grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/WatchExperiment", *request);
-  if (!admission.ok())
-    return new RefusedStream<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(
-        admission.status());
-  absl::Status status = CheckExperimentOrTrialName("name", request->name());
-  if (status.ok() && request->start_position() < 0) {
-    status = InvalidField("start_position", "is negative; accepted: 0 for all, or next_position");
-  }
-  if (!status.ok())
-    return new RefusedStream<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(status);
-  return streams_.Keep(WatchReactor::Start(*request, coordinator_, readers_, streams_),
-                       *std::move(admission));
+  return calls_.Open<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(
+      "lengthwise.v1.ExperimentService/WatchExperiment", context, request,
+      [&](const Caller&) -> absl::StatusOr<WatchReactor*> {
+        RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request->name()));
+        if (request->start_position() < 0) {
+          return InvalidField("start_position",
+                              "is negative; accepted: 0 for all, or next_position");
+        }
+        return WatchReactor::Start(*request, core_.event_log(), watchers_, streams_);
+      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
     grpc::CallbackServerContext* context, const v1::QueryLossCurvesRequest* request,
     v1::QueryLossCurvesResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/QueryLossCurves", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  return AnswerOnPool<v1::QueryLossCurvesResponse>(
-      context, readers_, response, [this, request] { return LossCurves(coordinator_, *request); });
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLossCurves", context,
+                      request, response,
+                      [this](const v1::QueryLossCurvesRequest& asked, const Caller&) {
+                        return LossCurves(core_.event_log(), asked);
+                      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
     grpc::CallbackServerContext* context, const v1::SummarizeExperimentRequest* request,
     v1::SummarizeExperimentResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/SummarizeExperiment", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  return AnswerOnPool<v1::SummarizeExperimentResponse>(
-      context, readers_, response, [this, request] { return Summary(coordinator_, *request); });
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/SummarizeExperiment", context,
+                      request, response,
+                      [this](const v1::SummarizeExperimentRequest& asked, const Caller&) {
+                        return Summary(core_.reads(), asked);
+                      });
 }
 
 grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
     grpc::CallbackServerContext* context, const v1::QueryLengthAccuraciesRequest* request,
     v1::QueryLengthAccuraciesResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.ExperimentService/QueryLengthAccuracies", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  return AnswerOnPool<v1::QueryLengthAccuraciesResponse>(
-      context, readers_, response,
-      [this, request] { return LengthAccuracies(coordinator_, *request); });
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLengthAccuracies",
+                      context, request, response,
+                      [this](const v1::QueryLengthAccuraciesRequest& asked, const Caller&) {
+                        return LengthAccuracies(core_.event_log(), asked);
+                      });
 }
 
 grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMaps(
     grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/QueryAttentionMaps", *request);
-  if (!admission.ok())
-    return new RefusedStream<grpc::ServerWriteReactor<v1::AttentionMap>>(admission.status());
-  return streams_.Keep(
-      StreamAll<v1::AttentionMap>(
-          context, admission->caller,
-          [this, request = *request] { return AttentionMaps(coordinator_, request); }, transfers_,
-          streams_),
-      *std::move(admission));
+  return calls_.PushAll<v1::AttentionMap>(
+      transfers_, "lengthwise.v1.ExperimentService/QueryAttentionMaps", context, request,
+      [this](const v1::QueryAttentionMapsRequest& asked) {
+        return AttentionMaps(core_.event_log(), asked);
+      });
 }
 
 grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
     grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/QueryProjections", *request);
-  if (!admission.ok())
-    return new RefusedStream<grpc::ServerWriteReactor<v1::Projection>>(admission.status());
-  return streams_.Keep(
-      StreamAll<v1::Projection>(
-          context, admission->caller,
-          [this, request = *request] { return Projections(coordinator_, request); }, transfers_,
-          streams_),
-      *std::move(admission));
+  return calls_.PushAll<v1::Projection>(transfers_,
+                                        "lengthwise.v1.ExperimentService/QueryProjections", context,
+                                        request, [this](const v1::QueryProjectionsRequest& asked) {
+                                          return Projections(core_.event_log(), asked);
+                                        });
 }
 
 grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
     grpc::CallbackServerContext* context, const v1::QueryAnalysesRequest* request) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/QueryAnalyses", *request);
-  if (!admission.ok())
-    return new RefusedStream<grpc::ServerWriteReactor<v1::Event>>(admission.status());
-  return streams_.Keep(StreamAll<v1::Event>(
-                           context, admission->caller,
-                           [this, request = *request] { return Analyses(coordinator_, request); },
-                           transfers_, streams_),
-                       *std::move(admission));
+  return calls_.PushAll<v1::Event>(
+      transfers_, "lengthwise.v1.ExperimentService/QueryAnalyses", context, request,
+      [this](const v1::QueryAnalysesRequest& asked) { return Analyses(core_.event_log(), asked); });
 }
 
 grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(
     grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.ExperimentService/DownloadModel", *request);
-  using Stream = PushStream<v1::DownloadModelResponse>;
-  if (!admission.ok()) {
-    return new RefusedStream<grpc::ServerWriteReactor<v1::DownloadModelResponse>>(
-        admission.status());
-  }
-  auto produce = [this, request = *request](const Stream::Send& send) -> absl::Status {
-    if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
-    return coordinator_.ReadModel(request.name(), send);
-  };
-  return streams_.Keep(
-      Stream::Start(context, admission->caller, std::move(produce), transfers_, streams_),
-      *std::move(admission));
+  return calls_.Push<v1::DownloadModelResponse>(
+      transfers_, "lengthwise.v1.ExperimentService/DownloadModel", context, request,
+      [this](const v1::DownloadModelRequest& asked, const Caller&,
+             const PushStream<v1::DownloadModelResponse>::Send& send) -> absl::Status {
+        RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
+        return core_.artifacts().ReadModel(asked.name(), send);
+      });
 }
 
 }  // namespace lengthwise::server

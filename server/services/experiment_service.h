@@ -1,12 +1,10 @@
-// lengthwise.v1.ExperimentService over a Coordinator. Unary calls check the request, run the
-// coordinator's command and answer from its callback; queries that read much run on the readers'
-// pool.
+// lengthwise.v1.ExperimentService over the core.
 #ifndef LENGTHWISE_SERVER_SERVICES_EXPERIMENT_SERVICE_H_
 #define LENGTHWISE_SERVER_SERVICES_EXPERIMENT_SERVICE_H_
 
 #include "proto/experiment_service.grpc.pb.h"
-#include "server/access/gate.h"
-#include "server/coordinator.h"
+#include "server/coordination/core.h"
+#include "server/services/calls.h"
 #include "server/services/open_streams.h"
 #include "server/services/push_stream.h"
 #include "server/services/work_pool.h"
@@ -15,15 +13,11 @@ namespace lengthwise::server {
 
 class ExperimentService final : public v1::ExperimentService::CallbackService {
  public:
-  // `readers` take short turns (a page of events, a query); `transfers` may wait for a slow client.
-  // All outlive the service.
-  ExperimentService(Coordinator& coordinator, WorkPool& readers, TransferThreads& transfers,
-                    OpenStreams& streams, Gate& gate)
-      : coordinator_(coordinator),
-        readers_(readers),
-        transfers_(transfers),
-        streams_(streams),
-        gate_(gate) {}
+  // `watchers` read pages of events; `transfers` may wait for a slow client. All outlive the
+  // service.
+  ExperimentService(Core& core, WorkPool& watchers, TransferThreads& transfers,
+                    OpenStreams& streams, Calls& calls)
+      : core_(core), watchers_(watchers), transfers_(transfers), streams_(streams), calls_(calls) {}
 
   grpc::ServerUnaryReactor* CreateExperiment(grpc::CallbackServerContext* context,
                                              const v1::CreateExperimentRequest* request,
@@ -79,16 +73,15 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
       grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) override;
 
  private:
-  // Admits who may change the experiment that request.name is, or is a trial of.
-  template <typename Request>
-  absl::StatusOr<Caller> AdmitChange(const grpc::CallbackServerContext& context,
-                                     absl::string_view method, const Request& request);
+  // PERMISSION_DENIED unless the caller may change the experiment that `name` is, or is a trial of.
+  // Reads the store, unless the caller may change all (Work::kChange).
+  absl::Status CheckOwner(const Caller& caller, absl::string_view name);
 
-  Coordinator& coordinator_;
-  WorkPool& readers_;
+  Core& core_;
+  WorkPool& watchers_;
   TransferThreads& transfers_;
   OpenStreams& streams_;
-  Gate& gate_;
+  Calls& calls_;
 };
 
 }  // namespace lengthwise::server

@@ -1,25 +1,25 @@
-// lengthwise.v1.FleetService over a Coordinator.
+// lengthwise.v1.FleetService over the core's reads.
 #ifndef LENGTHWISE_SERVER_SERVICES_FLEET_SERVICE_H_
 #define LENGTHWISE_SERVER_SERVICES_FLEET_SERVICE_H_
 
 #include "proto/fleet_service.grpc.pb.h"
-#include "server/access/gate.h"
-#include "server/coordinator.h"
+#include "server/coordination/reads.h"
+#include "server/services/calls.h"
 
 namespace lengthwise::server {
 
 class FleetService final : public v1::FleetService::CallbackService {
  public:
   // Both outlive the service.
-  FleetService(Coordinator& coordinator, Gate& gate) : coordinator_(coordinator), gate_(gate) {}
+  FleetService(Reads& reads, Calls& calls) : reads_(reads), calls_(calls) {}
 
   grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* context,
                                         const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override;
 
  private:
-  Coordinator& coordinator_;
-  Gate& gate_;
+  Reads& reads_;
+  Calls& calls_;
 };
 
 }  // namespace lengthwise::server

@@ -19,8 +19,8 @@
 #include "platform/child_process.h"
 #include "platform/files.h"
 #include "proto/experiment_service.grpc.pb.h"
-#include "server/services/fake_coordinator.h"
 #include "server/services/rpc_server.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 namespace {
@@ -31,11 +31,11 @@ constexpr access::Pings kPings = {.interval_ms = 100, .timeout_ms = 1000};
 // Many intervals: pings that go on as long as nothing else is sent.
 constexpr absl::Duration kIdle = absl::Seconds(1);
 
-std::unique_ptr<RpcServer> StartServer(FakeCoordinator& coordinator) {
-  coordinator.AddExperiment(kExperiment, 1);
+void Start(TestServer& server) {
+  EXPECT_EQ(server.AddExperiment("grid", 1), kExperiment);
   RpcServer::Options options;
   options.pings = kPings;
-  return RpcServer::Start(std::move(options), coordinator).value();
+  server.Serve(std::move(options));
 }
 
 // Watches until the stream ends, and says how.
@@ -66,25 +66,26 @@ std::unique_ptr<platform::ChildProcess> StartPeer(const std::string& role,
 TEST(Peer, DISABLED_Watches) { Watch(std::getenv("LENGTHWISE_TEST_PEER")); }
 
 TEST(Peer, DISABLED_Serves) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> server = StartServer(coordinator);
+  TestServer server;
+  Start(server);
   ASSERT_TRUE(
-      platform::WriteFileAtomically(std::getenv("LENGTHWISE_TEST_PEER"), server->address()).ok());
+      platform::WriteFileAtomically(std::getenv("LENGTHWISE_TEST_PEER"), server.rpc().address())
+          .ok());
   pause();
 }
 
 TEST(KeepaliveTest, TheStreamOfAClientThatStandsStillEndsAndThatOfAnIdleOneGoesOn) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> server = StartServer(coordinator);
-  const auto idle = StartPeer("Watches", server->address());
-  const auto stopped = StartPeer("Watches", server->address());
-  ASSERT_TRUE(coordinator.WaitFor([&] { return coordinator.subscriptions() == 2; }));
+  TestServer server;
+  Start(server);
+  const auto idle = StartPeer("Watches", server.rpc().address());
+  const auto stopped = StartPeer("Watches", server.rpc().address());
+  ASSERT_TRUE(TestServer::Await([&] { return server.core().event_log().subscriptions() == 2; }));
   EXPECT_FALSE(idle->WaitFor(kIdle).has_value()) << "it pings as often as it may";
-  EXPECT_EQ(coordinator.subscriptions(), 2);
+  EXPECT_EQ(server.core().event_log().subscriptions(), 2);
   stopped->Signal(SIGSTOP);
-  EXPECT_TRUE(coordinator.WaitFor([&] { return coordinator.subscriptions() == 1; }));
+  EXPECT_TRUE(TestServer::Await([&] { return server.core().event_log().subscriptions() == 1; }));
   EXPECT_FALSE(idle->WaitFor(kIdle).has_value());
-  EXPECT_EQ(coordinator.subscriptions(), 1);
+  EXPECT_EQ(server.core().event_log().subscriptions(), 1);
 }
 
 TEST(KeepaliveTest, AClientNoticesAServerThatStandsStill) {

@@ -203,10 +203,10 @@ class LeaseOwnerTest : public testing::Test {
 
   // All that there is of the trial.
   std::string State() {
-    std::string state = coordinator_->GetTrial(ada_.lease.trials(0).trial())->DebugString();
+    std::string state = coordinator_->reads().GetTrial(ada_.lease.trials(0).trial())->DebugString();
     for (const v1::Event& event : coordinator_.History(experiment_)) state += event.DebugString();
     int64_t since = 0;
-    for (const auto& progress : coordinator_->ReadProgress(experiment_, 10, since)) {
+    for (const auto& progress : coordinator_->event_log().ReadProgress(experiment_, 10, since)) {
       state += progress.DebugString();
     }
     return state;
@@ -259,7 +259,7 @@ TEST_F(LeaseOwnerTest, AGuessIsRefusedEvenOfTheSamePrincipal) {
 
 TEST_F(LeaseOwnerTest, TheOwnerIsAcceptedByEveryMethod) {
   for (const Method& method : Methods()) EXPECT_EQ(method.call(ada_), "") << method.name;
-  EXPECT_EQ(coordinator_->GetTrial(ada_.lease.trials(0).trial())->state(), v1::QUEUED);
+  EXPECT_EQ(coordinator_->reads().GetTrial(ada_.lease.trials(0).trial())->state(), v1::QUEUED);
 }
 
 TEST_F(LeaseOwnerTest, AnotherTokenOfTheSamePrincipalIsAccepted) {

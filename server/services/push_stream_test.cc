@@ -8,13 +8,13 @@
 
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
-#include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
+#include "platform/sha256.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
-#include "server/services/fake_coordinator.h"
 #include "server/services/rpc_server.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 namespace {
@@ -25,23 +25,16 @@ constexpr char kTrial[] = "experiments/grid-1/trials/t0";
 // Far beyond what a connection buffers.
 constexpr int64_t kModelBytes = 8 << 20;
 
-std::unique_ptr<RpcServer> Start(RpcServer::Options options, FakeCoordinator& coordinator) {
-  coordinator.AddExperiment("experiments/grid-1", 1);
-  coordinator.PutModel(kTrial, 100, std::string(kModelBytes, 'x'));
-  return RpcServer::Start(std::move(options), coordinator).value();
-}
-
-// On a connection of its own, as another machine has one.
-std::shared_ptr<grpc::Channel> Connect(const RpcServer& server) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(server.address(), grpc::InsecureChannelCredentials(), arguments);
+void Start(RpcServer::Options options, TestServer& server) {
+  EXPECT_EQ(server.AddExperiment("grid", 1) + "/trials/t0", kTrial);
+  server.PutModel(kTrial, 100, std::string(kModelBytes, 'x'));
+  server.Serve(std::move(options));
 }
 
 // A download with a deadline that only a hanging server meets.
 class Download {
  public:
-  explicit Download(const RpcServer& server) : Download(Connect(server)) {}
+  explicit Download(const TestServer& server) : Download(server.Connect()) {}
   explicit Download(const std::shared_ptr<grpc::Channel>& channel)
       : stub_(v1::ExperimentService::NewStub(channel)) {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
@@ -71,26 +64,27 @@ class Download {
 };
 
 TEST(PushStreamTest, CheckpointsComeInWhileEveryThreadForPeopleWaitsForOneWhoReadsNothing) {
-  FakeCoordinator coordinator;
+  TestServer server;
   RpcServer::Options options;
   const int viewers = options.transfer_threads;
   options.transfer_patience = absl::Hours(1);
-  const std::unique_ptr<RpcServer> server = Start(std::move(options), coordinator);
+  Start(std::move(options), server);
   std::vector<std::unique_ptr<Download>> downloads;
   for (int i = 0; i < viewers; ++i) {
-    downloads.push_back(std::make_unique<Download>(*server));
+    downloads.push_back(std::make_unique<Download>(server));
     ASSERT_TRUE(downloads.back()->ReadOne());  // a thread is at it
   }
 
-  const auto worker = v1::WorkerService::NewStub(Connect(*server));
+  const auto worker = v1::WorkerService::NewStub(server.Connect());
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::UploadArtifactResponse response;
   const auto upload = worker->UploadArtifact(&context, &response);
   v1::UploadArtifactRequest header;
-  header.mutable_header()->set_fencing_token(1);
+  header.mutable_header()->set_lease_id(server.LeaseOf(kTrial).lease_id());
+  header.mutable_header()->set_fencing_token(server.LeaseOf(kTrial).fencing_token());
   header.mutable_header()->set_trial(kTrial);
-  header.mutable_header()->set_sha256(std::string(64, 'a'));
+  header.mutable_header()->set_sha256(platform::Sha256Hex(std::string(1 << 20, 'x')));
   header.mutable_header()->set_size_bytes(1 << 20);
   EXPECT_TRUE(upload->Write(header));
   v1::UploadArtifactRequest data;
@@ -99,29 +93,29 @@ TEST(PushStreamTest, CheckpointsComeInWhileEveryThreadForPeopleWaitsForOneWhoRea
   upload->WritesDone();
   const grpc::Status status = upload->Finish();
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(coordinator.artifacts().size(), 1u);
+  EXPECT_EQ(server.FinishedArtifacts(), 2) << "beside the model";
   for (const auto& download : downloads) download->Cancel();
 }
 
 TEST(PushStreamTest, UnreadStreamsOfOneClientHoldUpNoOther) {
-  FakeCoordinator coordinator;
+  TestServer server;
   RpcServer::Options options;
   options.transfer_threads = 2;
   options.transfer_patience = absl::Hours(1);
-  const std::unique_ptr<RpcServer> server = Start(std::move(options), coordinator);
-  const std::shared_ptr<grpc::Channel> connection = Connect(*server);
+  Start(std::move(options), server);
+  const std::shared_ptr<grpc::Channel> connection = server.Connect();
   std::vector<std::unique_ptr<Download>> unread;
   for (int i = 0; i < 64; ++i) unread.push_back(std::make_unique<Download>(connection));
   for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
     ASSERT_TRUE(unread[i]->ReadOne());  // it runs
   }
 
-  Download other(Connect(*server));
+  Download other(server.Connect());
   const grpc::Status status = other.ReadToEnd();
   EXPECT_TRUE(status.ok()) << status.error_message();
   EXPECT_EQ(other.bytes(), kModelBytes);
 
-  const auto administration = v1::AdministrationService::NewStub(Connect(*server));
+  const auto administration = v1::AdministrationService::NewStub(server.Connect());
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::Storage storage;
@@ -130,12 +124,12 @@ TEST(PushStreamTest, UnreadStreamsOfOneClientHoldUpNoOther) {
 }
 
 TEST(PushStreamTest, OneWhoReadsNothingIsGivenUpAndTheNextIsServed) {
-  FakeCoordinator coordinator;
+  TestServer server;
   RpcServer::Options options;
   options.transfer_threads = 1;
   options.transfer_patience = absl::Seconds(1);
-  const std::unique_ptr<RpcServer> server = Start(std::move(options), coordinator);
-  const std::shared_ptr<grpc::Channel> connection = Connect(*server);
+  Start(std::move(options), server);
+  const std::shared_ptr<grpc::Channel> connection = server.Connect();
   std::vector<std::unique_ptr<Download>> stalled;
   for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
     stalled.push_back(std::make_unique<Download>(connection));

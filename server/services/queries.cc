@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/services/loss_curve.h"
 #include "server/services/status.h"
 #include "server/services/validation.h"
@@ -20,12 +21,10 @@ absl::Status TooLarge(absl::string_view advice, int64_t max_answer_bytes) {
 
 }  // namespace
 
-absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(Coordinator& coordinator,
+absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
                                                        const v1::QueryLossCurvesRequest& request,
                                                        int64_t max_answer_bytes) {
-  if (absl::Status status = CheckExperimentOrTrialName("name", request.name()); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   const int32_t max_points = request.max_points() == 0 ? kDefaultPoints : request.max_points();
   if (max_points < 2 || max_points > kMaxPoints) {
     return InvalidField("max_points", absl::StrCat("is ", request.max_points(),
@@ -44,7 +43,7 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(Coordinator& coordinator,
     bytes += static_cast<int64_t>(curve.ByteSizeLong());
     points.Clear();
   };
-  const absl::Status status = coordinator.ForEachEvent(
+  const absl::Status status = log.ForEachEvent(
       request.name(), v1::Event::kTrainingPointsFieldNumber, [&](const v1::Event& event) {
         if (bytes > max_answer_bytes) return;
         if (event.trial() != trial) {
@@ -62,14 +61,11 @@ absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(Coordinator& coordinator,
 }
 
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
-    Coordinator& coordinator, const v1::QueryLengthAccuraciesRequest& request,
-    int64_t max_answer_bytes) {
-  if (absl::Status status = CheckExperimentOrTrialName("name", request.name()); !status.ok()) {
-    return status;
-  }
+    EventLog& log, const v1::QueryLengthAccuraciesRequest& request, int64_t max_answer_bytes) {
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   v1::QueryLengthAccuraciesResponse response;
   int64_t bytes = 0;
-  const absl::Status status = coordinator.ForEachEvent(
+  const absl::Status status = log.ForEachEvent(
       request.name(), v1::Event::kLengthAccuraciesFieldNumber, [&](const v1::Event& event) {
         if (bytes > max_answer_bytes) return;
         if (!event.length_accuracies().final() && !request.include_intervals()) return;
@@ -85,13 +81,9 @@ absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
-    Coordinator& coordinator, const v1::SummarizeExperimentRequest& request,
-    int64_t max_answer_bytes) {
-  if (absl::Status status = CheckExperimentName("name", request.name()); !status.ok()) {
-    return status;
-  }
-  absl::StatusOr<v1::SummarizeExperimentResponse> response =
-      coordinator.SummarizeExperiment(request);
+    Reads& reads, const v1::SummarizeExperimentRequest& request, int64_t max_answer_bytes) {
+  RETURN_IF_ERROR(CheckExperimentName("name", request.name()));
+  absl::StatusOr<v1::SummarizeExperimentResponse> response = reads.SummarizeExperiment(request);
   if (response.ok() && static_cast<int64_t>(response->ByteSizeLong()) > max_answer_bytes) {
     return TooLarge(request.omit_lengths() ? "list the trials page by page" : "set omit_lengths",
                     max_answer_bytes);
@@ -100,13 +92,13 @@ absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
 }
 
 absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
-    Coordinator& coordinator, const v1::QueryAttentionMapsRequest& request) {
-  if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
+    EventLog& log, const v1::QueryAttentionMapsRequest& request) {
+  RETURN_IF_ERROR(CheckTrialName("name", request.name()));
   if (request.length() < 0) {
     return InvalidField("length", absl::StrCat("is ", request.length(), "; accepted: 0 and more"));
   }
   std::vector<v1::AttentionMap> maps;
-  const absl::Status status = coordinator.ForEachEvent(
+  const absl::Status status = log.ForEachEvent(
       request.name(), v1::Event::kAttentionMapFieldNumber, [&](const v1::Event& event) {
         if (request.length() != 0 && event.attention_map().length() != request.length()) return;
         maps.push_back(event.attention_map());
@@ -116,26 +108,24 @@ absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
 }
 
 absl::StatusOr<std::vector<v1::Projection>> Projections(
-    Coordinator& coordinator, const v1::QueryProjectionsRequest& request) {
-  if (absl::Status status = CheckTrialName("name", request.name()); !status.ok()) return status;
+    EventLog& log, const v1::QueryProjectionsRequest& request) {
+  RETURN_IF_ERROR(CheckTrialName("name", request.name()));
   std::vector<v1::Projection> projections;
-  const absl::Status status = coordinator.ForEachEvent(
-      request.name(), v1::Event::kProjectionFieldNumber,
-      [&](const v1::Event& event) { projections.push_back(event.projection()); });
+  const absl::Status status =
+      log.ForEachEvent(request.name(), v1::Event::kProjectionFieldNumber,
+                       [&](const v1::Event& event) { projections.push_back(event.projection()); });
   if (!status.ok()) return status;
   return projections;
 }
 
-absl::StatusOr<std::vector<v1::Event>> Analyses(Coordinator& coordinator,
+absl::StatusOr<std::vector<v1::Event>> Analyses(EventLog& log,
                                                 const v1::QueryAnalysesRequest& request) {
-  if (absl::Status status = CheckExperimentOrTrialName("name", request.name()); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
   std::vector<v1::Event> events;
   for (const int kind :
        {v1::Event::kSequenceScoresFieldNumber, v1::Event::kNoiseAccuraciesFieldNumber,
         v1::Event::kAnswerErrorsFieldNumber}) {
-    const absl::Status status = coordinator.ForEachEvent(
+    const absl::Status status = log.ForEachEvent(
         request.name(), kind, [&](const v1::Event& event) { events.push_back(event); });
     if (!status.ok()) return status;
   }

@@ -1,4 +1,4 @@
-// The answers of ExperimentService's queries, computed from a coordinator's events. They read as
+// The answers of ExperimentService's queries, computed from the event log. They read as
 // much as they are asked for: not for gRPC's threads.
 #ifndef LENGTHWISE_SERVER_SERVICES_QUERIES_H_
 #define LENGTHWISE_SERVER_SERVICES_QUERIES_H_
@@ -7,7 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "proto/experiment_service.pb.h"
-#include "server/coordinator.h"
+#include "server/coordination/event_log.h"
+#include "server/coordination/reads.h"
 
 namespace lengthwise::server {
 
@@ -15,25 +16,25 @@ namespace lengthwise::server {
 // to ask for less.
 inline constexpr int64_t kMaxAnswerBytes = int64_t{64} << 20;
 
-absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(Coordinator& coordinator,
+absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
                                                        const v1::QueryLossCurvesRequest& request,
                                                        int64_t max_answer_bytes = kMaxAnswerBytes);
 
 absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
-    Coordinator& coordinator, const v1::QueryLengthAccuraciesRequest& request,
+    EventLog& log, const v1::QueryLengthAccuraciesRequest& request,
     int64_t max_answer_bytes = kMaxAnswerBytes);
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
-    Coordinator& coordinator, const v1::SummarizeExperimentRequest& request,
+    Reads& reads, const v1::SummarizeExperimentRequest& request,
     int64_t max_answer_bytes = kMaxAnswerBytes);
 
 absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
-    Coordinator& coordinator, const v1::QueryAttentionMapsRequest& request);
+    EventLog& log, const v1::QueryAttentionMapsRequest& request);
 
-absl::StatusOr<std::vector<v1::Projection>> Projections(Coordinator& coordinator,
+absl::StatusOr<std::vector<v1::Projection>> Projections(EventLog& log,
                                                         const v1::QueryProjectionsRequest& request);
 
-absl::StatusOr<std::vector<v1::Event>> Analyses(Coordinator& coordinator,
+absl::StatusOr<std::vector<v1::Event>> Analyses(EventLog& log,
                                                 const v1::QueryAnalysesRequest& request);
 
 }  // namespace lengthwise::server

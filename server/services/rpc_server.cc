@@ -7,6 +7,7 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "platform/grpc_lifetime.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -25,8 +26,7 @@ Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
-                                                            Coordinator& coordinator) {
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
   platform::KeepGrpcInitialized();
   // Both have effect on the builders that follow.
   grpc::EnableDefaultHealthCheckService(true);
@@ -35,9 +35,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   Edge::Options edge_options = options.edge;
   edge_options.listen = options.listen;
   edge_options.encryption = options.encryption;
-  absl::StatusOr<std::unique_ptr<Edge>> edge = Edge::Listen(std::move(edge_options));
-  if (!edge.ok()) return edge.status();
-  std::unique_ptr<RpcServer> server(new RpcServer(options, *std::move(edge), coordinator));
+  ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(std::move(edge_options)));
+  std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), core));
   grpc::ServerBuilder builder;
   // The edge has ended TLS.
   auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
@@ -83,22 +82,25 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options,
   return server;
 }
 
-RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Coordinator& coordinator)
-    : coordinator_(coordinator),
+RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& core)
+    : core_(core),
       streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
       edge_(std::move(edge)),
       audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
       gate_(WithAudit(options.gate, audit_.get()), options.tokens, absl::Now, &edge_->peers()),
+      lookups_(options.lookup_threads, options.longest_wait),
       readers_(options.reader_threads, options.longest_wait),
       transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),
       worker_transfers_(options.worker_transfer_threads, options.longest_wait,
                         options.transfer_patience),
-      experiments_(coordinator, readers_, transfers_, *streams_, gate_),
-      workers_(coordinator, worker_transfers_, *streams_, gate_),
-      fleet_(coordinator, gate_),
-      catalogue_(options.catalogue, readers_, gate_),
-      administration_(coordinator, transfers_, *streams_, gate_),
-      access_(gate_, options.tokens) {}
+      calls_(gate_, {.lookups = lookups_, .queries = readers_, .files = transfers_.pool},
+             *streams_),
+      experiments_(core, readers_, transfers_, *streams_, calls_),
+      workers_(core, worker_transfers_, *streams_, calls_),
+      fleet_(core.reads(), calls_),
+      catalogue_(options.catalogue, calls_),
+      administration_(core.backups(), transfers_, calls_),
+      access_(calls_, options.tokens) {}
 
 RpcServer::~RpcServer() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());
@@ -107,7 +109,7 @@ RpcServer::~RpcServer() {
 void RpcServer::Stop(absl::Duration grace) {
   server_->GetHealthCheckService()->Shutdown();
   streams_->StopAll();
-  coordinator_.Stop();
+  core_.Stop();
   server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
   server_->Wait();
   server_.reset();

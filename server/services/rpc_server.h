@@ -16,10 +16,11 @@
 #include "server/access/audit_trail.h"
 #include "server/access/gate.h"
 #include "server/access/token_store.h"
-#include "server/coordinator.h"
+#include "server/coordination/core.h"
 #include "server/edge/edge.h"
 #include "server/services/access_service.h"
 #include "server/services/administration_service.h"
+#include "server/services/calls.h"
 #include "server/services/catalogue_service.h"
 #include "server/services/experiment_service.h"
 #include "server/services/fleet_service.h"
@@ -59,7 +60,9 @@ class RpcServer {
     // How often the callers of open streams are asked for again: so long a stream may outlive its
     // token.
     absl::Duration recheck_interval = absl::Seconds(1);
-    // Threads that read pages of events and answer queries.
+    // Threads that read a few rows of the store (Work::kLookup), and those that read pages of
+    // events and answer queries (Work::kQuery): a list of trials does not wait for a loss curve.
+    int lookup_threads = 2;
     int reader_threads = 2;
     // Threads that carry models and attention maps to people: so many may wait for slow clients at
     // once. Of workers' checkpoints: their own, so that no viewer holds up what must become
@@ -74,10 +77,9 @@ class RpcServer {
   };
 
   // Serves until Stop. FAILED_PRECONDITION when the address cannot be bound or the certificate
-  // cannot be used. `coordinator` outlives
-  // the server.
-  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options,
-                                                          Coordinator& coordinator);
+  // cannot be used. `core` outlives the
+  // server.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(Options options, Core& core);
   ~RpcServer();
 
   // "HOST:PORT" with the port that was bound.
@@ -85,22 +87,24 @@ class RpcServer {
   // Edge::CheckReachable.
   absl::Status CheckReachable(absl::Duration patience) { return edge_->CheckReachable(patience); }
 
-  // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the coordinator (which
+  // Ends open streams with UNAVAILABLE and health with NOT_SERVING, stops the core (which
   // answers what waits), gives calls until `grace` to end, then breaks them. Returns when all are
   // over. Once.
   void Stop(absl::Duration grace);
 
  private:
-  RpcServer(const Options& options, std::unique_ptr<Edge> edge, Coordinator& coordinator);
+  RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& core);
 
-  Coordinator& coordinator_;
+  Core& core_;
   const std::shared_ptr<OpenStreams> streams_;
   const std::unique_ptr<Edge> edge_;
   const std::unique_ptr<AuditTrail> audit_;  // null where nothing is recorded
   Gate gate_;
+  WorkPool lookups_;
   WorkPool readers_;
   TransferThreads transfers_;
   TransferThreads worker_transfers_;
+  Calls calls_;
   ExperimentService experiments_;
   WorkerService workers_;
   FleetService fleet_;

@@ -17,7 +17,7 @@
 #include "platform/files.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "server/services/byte_call.h"
-#include "server/services/fake_coordinator.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 namespace {
@@ -25,24 +25,26 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(RpcServer, TwoServersCannotShareAPort) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> first = RpcServer::Start({}, coordinator).value();
+  TestServer test;
+  const std::unique_ptr<RpcServer> first = RpcServer::Start({}, test.core()).value();
   RpcServer::Options options;
   options.listen = first->address();
-  const absl::Status status = RpcServer::Start(std::move(options), coordinator).status();
+  const absl::Status status = RpcServer::Start(std::move(options), test.core()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("cannot listen on " + first->address()));
 }
 
 TEST(RpcServer, TheAddressHasThePortThatWasBound) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> server = RpcServer::Start({}, coordinator).value();
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
   EXPECT_THAT(server->address(), ::testing::MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
 }
 
 TEST(RpcServer, HealthIsServing) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> server = RpcServer::Start({}, coordinator).value();
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
   // grpc.health.v1.HealthCheckResponse: field 1 (status) = 1 (SERVING).
   EXPECT_EQ(CallWithBytes(server->address(), "/grpc.health.v1.Health/Check", ""), "\x08\x01");
   // The same of one service by its name (field 1 of the request).
@@ -52,8 +54,9 @@ TEST(RpcServer, HealthIsServing) {
 }
 
 TEST(RpcServer, ReflectionListsEveryService) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> server = RpcServer::Start({}, coordinator).value();
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
   // grpc.reflection.v1alpha.ServerReflectionRequest: field 7 (list_services) = "*".
   const std::string answer =
       CallWithBytes(server->address(),
@@ -65,8 +68,9 @@ TEST(RpcServer, ReflectionListsEveryService) {
 }
 
 TEST(RpcServer, AMessageBeyondEightMebibytesIsRefusedByTheTransport) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> server = RpcServer::Start({}, coordinator).value();
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
   const auto stub = v1::ExperimentService::NewStub(
       grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
   v1::CreateExperimentRequest request;
@@ -75,12 +79,13 @@ TEST(RpcServer, AMessageBeyondEightMebibytesIsRefusedByTheTransport) {
   grpc::ClientContext context;
   EXPECT_EQ(stub->CreateExperiment(&context, request, &response).error_code(),
             grpc::StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_TRUE(coordinator.created().empty());
+  EXPECT_EQ(test.core().reads().ListExperiments({})->experiments_size(), 0);
 }
 
 TEST(RpcServer, ACompressedRequestIsRefused) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> server = RpcServer::Start({}, coordinator).value();
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
   const auto stub = v1::ExperimentService::NewStub(
       grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
   v1::CreateExperimentRequest request;
@@ -90,11 +95,11 @@ TEST(RpcServer, ACompressedRequestIsRefused) {
   context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
   EXPECT_EQ(stub->CreateExperiment(&context, request, &response).error_code(),
             grpc::StatusCode::UNIMPLEMENTED);
-  EXPECT_TRUE(coordinator.created().empty());
+  EXPECT_EQ(test.core().reads().ListExperiments({})->experiments_size(), 0);
 }
 
 TEST(RpcServer, ReachesItselfOnEveryKindOfAddress) {
-  FakeCoordinator coordinator;
+  TestServer test;
   const std::string directory = testing::TempDir();
   access::TestAuthority authority(directory, "house");
   const access::TestAuthority::Pair pair = authority.Issue("server");
@@ -108,7 +113,7 @@ TEST(RpcServer, ReachesItselfOnEveryKindOfAddress) {
       }
       // One client's connection is all that fits: the server's own is not counted.
       options.edge.connections = 1;
-      const auto server = RpcServer::Start(std::move(options), coordinator).value();
+      const auto server = RpcServer::Start(std::move(options), test.core()).value();
       for (int i = 0; i < 5; ++i) {
         EXPECT_EQ(server->CheckReachable(absl::Seconds(30)), absl::OkStatus()) << host;
       }
@@ -128,11 +133,11 @@ platform::Descriptor Connect(const std::string& address) {
 }
 
 TEST(RpcServer, ConnectionsWithoutACallAreFewAndThoseWithOneStay) {
-  FakeCoordinator coordinator;
+  TestServer test;
   RpcServer::Options options;
   options.edge.untrusted_connections_per_address = 3;
   const std::unique_ptr<RpcServer> server =
-      RpcServer::Start(std::move(options), coordinator).value();
+      RpcServer::Start(std::move(options), test.core()).value();
   const auto stub = v1::CatalogueService::NewStub(
       grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
   const auto call = [&] {
@@ -151,23 +156,26 @@ TEST(RpcServer, ConnectionsWithoutACallAreFewAndThoseWithOneStay) {
 }
 
 TEST(RpcServer, StopAnswersACallThatWaitsForALease) {
-  FakeCoordinator coordinator;
-  const std::unique_ptr<RpcServer> server = RpcServer::Start({}, coordinator).value();
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
   const auto stub = v1::WorkerService::NewStub(
       grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  ASSERT_EQ(test.calls().Register("n07"), absl::OkStatus());
   grpc::Status status;
   std::thread worker([&] {
     v1::AcquireLeaseRequest request;
+    request.set_worker_id("n07");
     request.mutable_wait()->set_seconds(60);
     v1::AcquireLeaseResponse response;
     grpc::ClientContext context;
     status = stub->AcquireLease(&context, request, &response);
   });
-  ASSERT_TRUE(coordinator.WaitFor([&] { return coordinator.held_answers() == 1; }));
+  ASSERT_TRUE(TestServer::Await([&] { return test.core().waiting_workers() == 1; }));
   server->Stop(absl::Seconds(30));
   worker.join();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(status.error_message(), "the server is stopping");
+  EXPECT_EQ(status.error_message(), "the server is stopping; try again");
 }
 
 }  // namespace

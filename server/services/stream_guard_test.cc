@@ -8,11 +8,10 @@
 #include <string>
 
 #include "gmock/gmock.h"
-#include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "server/access/token_store.h"
-#include "server/services/fake_coordinator.h"
 #include "server/services/rpc_server.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 namespace {
@@ -32,13 +31,12 @@ class StreamGuardTest : public testing::Test {
     tokens_ = TokenStore::Open(directory, [this] {
                 return absl::FromUnixSeconds(1'700'000'000) + absl::Minutes(minutes_.load());
               }).value();
-    coordinator_.AddExperiment(kExperiment, 1);
+    EXPECT_EQ(server_.AddExperiment("grid", 1), kExperiment);
     RpcServer::Options options;
     options.tokens = tokens_.get();
     options.recheck_interval = absl::Milliseconds(5);
-    server_ = RpcServer::Start(std::move(options), coordinator_).value();
-    const auto channel =
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials());
+    server_.Serve(std::move(options));
+    const auto channel = server_.Connect();
     experiments_ = v1::ExperimentService::NewStub(channel);
     workers_ = v1::WorkerService::NewStub(channel);
   }
@@ -77,14 +75,34 @@ class StreamGuardTest : public testing::Test {
     Watch watch;
     watch.context = With(token);
     watch.reader = experiments_->WatchExperiment(watch.context.get(), request);
-    EXPECT_TRUE(watch.Read() && watch.response.caught_up());
+    while (!watch.response.caught_up() && watch.Read()) {
+    }
+    EXPECT_TRUE(watch.response.caught_up());
     return watch;
   }
 
+  // Of another experiment, to the worker whose token is ada's.
+  v1::Lease LeaseOfAda() {
+    server_.calls().SetPrincipal("ada");
+    server_.calls().Create("more", 1, 1);
+    EXPECT_EQ(server_.calls().Register("hers"), absl::OkStatus());
+    return server_.calls().Acquire("hers");
+  }
+  static v1::StreamEventsRequest FirstLine(const v1::Lease& lease) {
+    v1::StreamEventsRequest request;
+    request.set_lease_id(lease.lease_id());
+    request.set_fencing_token(lease.fencing_token());
+    v1::Event& event = *request.add_events();
+    event.set_trial(lease.trials(0).trial());
+    event.set_attempt(lease.trials(0).attempt());
+    event.set_sequence(1);
+    event.mutable_log_line()->set_text("first");
+    return request;
+  }
+
   std::atomic<int64_t> minutes_ = 0;
-  FakeCoordinator coordinator_;
   std::unique_ptr<TokenStore> tokens_;
-  std::unique_ptr<RpcServer> server_;
+  TestServer server_;
   std::unique_ptr<v1::ExperimentService::Stub> experiments_;
   std::unique_ptr<v1::WorkerService::Stub> workers_;
 };
@@ -101,7 +119,7 @@ TEST_F(StreamGuardTest, AWatchersStreamEndsWhenItsTokenIsRevokedAndNoOther) {
   v1::Event event;
   event.set_trial(kTrial);
   event.mutable_log_line()->set_text("still there");
-  coordinator_.Append(event);
+  server_.Append(event);
   ASSERT_TRUE(other.Read());
   EXPECT_EQ(other.response.events(0).log_line().text(), "still there");
   other.context->TryCancel();
@@ -120,11 +138,10 @@ TEST_F(StreamGuardTest, AWatchersStreamEndsWhenItsTokenExpires) {
 
 TEST_F(StreamGuardTest, AWorkersEventsAreTakenUntilItsTokenIsRevoked) {
   const v1::CreateTokenResponse token = Token(v1::WORKER);
+  const v1::Lease lease = LeaseOfAda();
   const auto context = With(token.text());
   const auto stream = workers_->StreamEvents(context.get());
-  v1::StreamEventsRequest request;
-  request.add_events()->set_trial(kTrial);
-  request.mutable_events(0)->set_sequence(1);
+  const v1::StreamEventsRequest request = FirstLine(lease);
   v1::StreamEventsResponse response;
   ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(stream->Read(&response));
@@ -140,15 +157,17 @@ TEST_F(StreamGuardTest, AnUploadEndsWhenItsTokenIsRevoked) {
   v1::UploadArtifactResponse response;
   const auto stream = workers_->UploadArtifact(context.get(), &response);
   v1::UploadArtifactRequest request;
-  request.mutable_header()->set_trial(kTrial);
-  request.mutable_header()->set_fencing_token(1);
+  const v1::Lease lease = LeaseOfAda();
+  request.mutable_header()->set_trial(lease.trials(0).trial());
+  request.mutable_header()->set_lease_id(lease.lease_id());
+  request.mutable_header()->set_fencing_token(lease.fencing_token());
   request.mutable_header()->set_sha256(std::string(64, 'a'));
   request.mutable_header()->set_size_bytes(10);
   ASSERT_TRUE(stream->Write(request));
-  ASSERT_TRUE(coordinator_.WaitFor([this] { return coordinator_.open_writers() == 1; }));
+  ASSERT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 1; }));
   ASSERT_TRUE(tokens_->Revoke(token.token().token_id()).ok());
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  EXPECT_TRUE(coordinator_.WaitFor([this] { return coordinator_.open_writers() == 0; }));
+  EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
 }
 
 TEST_F(StreamGuardTest, WhoWatchedAServerWithoutTokensNeedsOneFromTheFirstTokenOn) {

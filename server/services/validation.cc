@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "platform/printable_text.h"
+#include "platform/status_macros.h"
 #include "server/resource_id.h"
 #include "server/services/status.h"
 
@@ -105,7 +106,7 @@ absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t 
 
 absl::Status CheckSpecificationText(const v1::SpecificationText& text) {
   // In the words of specification::Resolve, so that `lengthwise validate` says the same; here,
-  // such a text does not get as far as the coordinator.
+  // such a text does not get as far as the core.
   if (const auto size = static_cast<int64_t>(text.text().size()); size > kMaxSpecificationBytes) {
     return InvalidField(
         "text", absl::StrCat("got ", size, " bytes, expected at most ", kMaxSpecificationBytes));
@@ -122,29 +123,19 @@ absl::Status CheckSpecificationText(const v1::SpecificationText& text) {
 absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
   switch (request.source_case()) {
     case v1::CreateExperimentRequest::kSpecification:
-      if (absl::Status status = CheckSize(
-              "specification", static_cast<int64_t>(request.specification().ByteSizeLong()));
-          !status.ok()) {
-        return status;
-      }
+      RETURN_IF_ERROR(
+          CheckSize("specification", static_cast<int64_t>(request.specification().ByteSizeLong())));
       break;
     case v1::CreateExperimentRequest::kSpecificationText:
-      if (absl::Status status = CheckSpecificationText(request.specification_text());
-          !status.ok()) {
-        return status;
-      }
+      RETURN_IF_ERROR(CheckSpecificationText(request.specification_text()));
       break;
     case v1::CreateExperimentRequest::SOURCE_NOT_SET:
       // Before this error: a source of a newer API is an unknown field.
-      if (absl::Status status = CheckNoUnknownFields(request, "request"); !status.ok()) {
-        return status;
-      }
+      RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
       return InvalidField("specification",
                           "is absent; set either specification or specification_text");
   }
-  if (absl::Status status = CheckSubmitter(request.request_id(), request.owner()); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckSubmitter(request.request_id(), request.owner()));
   return CheckNoUnknownFields(request, "request");
 }
 
@@ -220,12 +211,8 @@ absl::Status CheckSha256(absl::string_view field, absl::string_view text) {
 }
 
 absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header) {
-  if (absl::Status status = CheckTrialName("header.trial", header.trial()); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = CheckSha256("header.sha256", header.sha256()); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(CheckTrialName("header.trial", header.trial()));
+  RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
   if (header.size_bytes() < 0) {
     return InvalidField("header.size_bytes",
                         absl::StrCat("is ", header.size_bytes(), "; accepted: 0 and more"));
@@ -253,19 +240,13 @@ absl::Status CheckNoUnknownFields(const google::protobuf::Message& message,
     if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
     const std::string below = absl::StrCat(path, ".", field->name());
     if (!field->is_repeated()) {
-      if (absl::Status status = CheckNoUnknownFields(reflection.GetMessage(message, field), below);
-          !status.ok()) {
-        return status;
-      }
+      RETURN_IF_ERROR(CheckNoUnknownFields(reflection.GetMessage(message, field), below));
       continue;
     }
     const int size = reflection.FieldSize(message, field);
     for (int i = 0; i < size; ++i) {
-      if (absl::Status status = CheckNoUnknownFields(
-              reflection.GetRepeatedMessage(message, field, i), absl::StrCat(below, "[", i, "]"));
-          !status.ok()) {
-        return status;
-      }
+      RETURN_IF_ERROR(CheckNoUnknownFields(reflection.GetRepeatedMessage(message, field, i),
+                                           absl::StrCat(below, "[", i, "]")));
     }
   }
   return absl::OkStatus();

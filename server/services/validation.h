@@ -1,4 +1,4 @@
-// What a request must fulfil before it reaches the coordinator: names, pages, sizes, no unknown
+// What a request must fulfil before it reaches the core: names, pages, sizes, no unknown
 // fields. Every error is INVALID_ARGUMENT with a google.rpc.BadRequest field violation
 // (InvalidField).
 #ifndef LENGTHWISE_SERVER_SERVICES_VALIDATION_H_
@@ -26,7 +26,7 @@ absl::Status CheckTrialName(absl::string_view field, absl::string_view name);
 // Either of the two.
 absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name);
 // A page size is 0 to 1,000 (what 0 means is the rpc's matter); a token at most 512 printable ASCII
-// characters (what it says is the coordinator's matter).
+// characters (what it says is the core's matter).
 absl::Status CheckPage(int32_t page_size, absl::string_view page_token);
 // At most `max_bytes` without control characters other than newlines and tabs; for free texts such
 // as owners, reasons and filters.

@@ -1,4 +1,4 @@
-// Clients that watch a fake coordinator's experiment over a real connection.
+// Clients that watch an experiment over a real connection.
 #ifndef LENGTHWISE_SERVER_SERVICES_WATCH_FIXTURE_H_
 #define LENGTHWISE_SERVER_SERVICES_WATCH_FIXTURE_H_
 
@@ -12,22 +12,38 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "proto/experiment_service.grpc.pb.h"
-#include "server/services/fake_coordinator.h"
 #include "server/services/open_streams.h"
 #include "server/services/rpc_server.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 
 inline constexpr char kExperiment[] = "experiments/grid-1";
 
-inline std::string TrialName(int index) { return absl::StrCat(kExperiment, "/trials/t", index); }
+// Positions 1 and 2 tell that the two trials run.
+inline constexpr int64_t kFirst = 3;
+
+inline std::string NameOf(int index) { return absl::StrCat(kExperiment, "/trials/t", index); }
+
+// An event of half a mebibyte, which is more than the flow control of a connection lets wait.
+inline v1::Event Large(int64_t bytes = 512 << 10) {
+  v1::Event event;
+  event.set_trial(NameOf(0));
+  v1::AttentionMap& map = *event.mutable_attention_map();
+  map.set_length(1);
+  map.set_layers(1);
+  map.set_heads(static_cast<int32_t>(bytes / 4));
+  map.add_tokens(1);
+  map.add_positions(0);
+  map.set_probabilities(std::string(bytes, 'p'));
+  return event;
+}
 
 inline v1::Event Line(const std::string& text, int trial = 0) {
   v1::Event event;
-  event.set_trial(TrialName(trial));
+  event.set_trial(NameOf(trial));
   event.mutable_log_line()->set_text(text);
   return event;
 }
@@ -41,7 +57,8 @@ class Watch {
     request.set_name(request.name().empty() ? kExperiment : request.name());
     reader_ = stub.WatchExperiment(&context_, request);
   }
-  // Reads until `count` events are there (over all calls), or the stream ends.
+  // Reads until `count` events but changes of state are there (over all calls), or the stream
+  // ends.
   bool ReadEvents(size_t count) {
     while (positions_.size() < count) {
       if (!ReadOne()) return false;
@@ -52,6 +69,11 @@ class Watch {
     v1::WatchExperimentResponse response;
     if (!reader_->Read(&response)) return false;
     for (const v1::Event& event : response.events()) {
+      // Changes of state come beside what a test appends.
+      if (event.has_state_change()) {
+        ++changes_;
+        continue;
+      }
       positions_.push_back(event.position());
       texts_.push_back(event.log_line().text());
     }
@@ -73,6 +95,7 @@ class Watch {
   const std::vector<int64_t>& positions() const { return positions_; }
   const std::vector<std::string>& texts() const { return texts_; }
   const std::vector<v1::TrialProgress>& progress() const { return progress_; }
+  int changes() const { return changes_; }
   int caught_up() const { return caught_up_; }
   size_t events_at_caught_up() const { return events_at_caught_up_; }
   int64_t next_position() const { return next_position_; }
@@ -83,6 +106,7 @@ class Watch {
   std::vector<int64_t> positions_;
   std::vector<std::string> texts_;
   std::vector<v1::TrialProgress> progress_;
+  int changes_ = 0;  // of state
   int caught_up_ = 0;
   size_t events_at_caught_up_ = 0;
   int64_t next_position_ = 0;
@@ -93,20 +117,20 @@ class WatchTest : public ::testing::Test {
   WatchTest() {
     RpcServer::Options options;
     options.streams = streams_;
-    server_ = RpcServer::Start(std::move(options), coordinator_).value();
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    stub_ = v1::ExperimentService::NewStub(grpc::CreateCustomChannel(
-        server_->address(), grpc::InsecureChannelCredentials(), arguments));
-    coordinator_.AddExperiment(kExperiment, 2);
+    EXPECT_EQ(server_.AddExperiment("grid", 2), kExperiment);
+    server_.Serve(std::move(options));
+    stub_ = v1::ExperimentService::NewStub(server_.Connect());
   }
   void AppendLines(int from, int to) {
-    for (int i = from; i < to; ++i) coordinator_.Append(Line(absl::StrCat("line ", i), i % 2));
+    std::vector<v1::Event> lines;
+    for (int i = from; i < to; ++i) lines.push_back(Line(absl::StrCat("line ", i), i % 2));
+    server_.Append(lines);
   }
   void EndAllTrials() {
-    coordinator_.EndTrial(TrialName(0));
-    coordinator_.EndTrial(TrialName(1));
+    server_.EndTrial(NameOf(0));
+    server_.EndTrial(NameOf(1));
   }
+  int64_t Subscriptions() { return server_.core().event_log().subscriptions(); }
 
   // Waits until so many watchers are behind.
   bool AwaitBehind(int64_t watchers) {
@@ -119,8 +143,7 @@ class WatchTest : public ::testing::Test {
   }
 
   const std::shared_ptr<OpenStreams> streams_ = std::make_shared<OpenStreams>();
-  FakeCoordinator coordinator_;
-  std::unique_ptr<RpcServer> server_;
+  TestServer server_;
   std::unique_ptr<v1::ExperimentService::Stub> stub_;
 };
 

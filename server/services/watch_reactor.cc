@@ -6,13 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "platform/status_macros.h"
 #include "server/services/status.h"
 
 namespace lengthwise::server {
 namespace {
 
 // Events of one response: it stays in memory, several times as large as on the wire, until the
-// client has taken it, and there may be a thousand that do not. The coordinator also ends a page at
+// client has taken it, and there may be a thousand that do not. The event log also ends a page at
 // about 64 KiB.
 constexpr int64_t kPageEvents = 100;
 // Trials whose progress is in one response.
@@ -20,14 +21,14 @@ constexpr int64_t kPageProgress = 1000;
 
 }  // namespace
 
-WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request,
-                                  Coordinator& coordinator, WorkPool& pool, OpenStreams& streams) {
-  std::shared_ptr<WatchReactor> reactor(new WatchReactor(request, coordinator, pool, streams));
+WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request, EventLog& log,
+                                  WorkPool& pool, OpenStreams& streams) {
+  std::shared_ptr<WatchReactor> reactor(new WatchReactor(request, log, pool, streams));
   reactor->self_ = reactor;
   // Subscribed before the first read: what is committed after that read wakes the reactor. gRPC
   // calls OnDone only after it was given the reactor, so raw pointers in the callbacks stay valid.
   WatchReactor* const raw = reactor.get();
-  reactor->subscription_ = coordinator.Subscribe(
+  reactor->subscription_ = log.Subscribe(
       request.name(), [raw] { raw->OnWake(); },
       [raw](const v1::TrialProgress& progress) { raw->OnProgress(progress); });
   streams.Add(reactor);
@@ -148,27 +149,26 @@ void WatchReactor::Step() {
 
 bool WatchReactor::ReadProgress() {
   std::vector<v1::TrialProgress> newest =
-      coordinator_.ReadProgress(request_.name(), kPageProgress, progress_cursor_);
+      log_.ReadProgress(request_.name(), kPageProgress, progress_cursor_);
   for (v1::TrialProgress& progress : newest) *response_.add_progress() = std::move(progress);
   return static_cast<int64_t>(newest.size()) == kPageProgress;
 }
 
 absl::Status WatchReactor::ReadPage(bool& more) {
-  absl::StatusOr<Coordinator::EventPage> page =
-      request_.log_only() ? coordinator_.ReadLog(request_.name(), cursor_, kPageEvents)
-                          : coordinator_.ReadEvents(request_.name(), cursor_, kPageEvents);
-  if (!page.ok()) return page.status();
-  for (v1::Event& event : page->events) {
+  ASSIGN_OR_RETURN(EventPage page, request_.log_only()
+                                       ? log_.ReadLog(request_.name(), cursor_, kPageEvents)
+                                       : log_.ReadEvents(request_.name(), cursor_, kPageEvents));
+  for (v1::Event& event : page.events) {
     const bool is_large = event.has_attention_map() || event.has_projection();
     if (is_large && request_.omit_attention_maps()) continue;
     *response_.add_events() = std::move(event);
   }
-  cursor_ = page->next_position;
-  at_end_ = page->at_end;
-  more = !page->at_end;
-  if (page->at_end) {
+  cursor_ = page.next_position;
+  at_end_ = page.at_end;
+  more = !page.at_end;
+  if (page.at_end) {
     response_.set_caught_up(!std::exchange(caught_up_, true));
-    complete_ = page->unfinished_trials == 0 && !request_.follow();
+    complete_ = page.unfinished_trials == 0 && !request_.follow();
   }
   return absl::OkStatus();
 }

@@ -17,10 +17,10 @@
 // Step touches needs no lock, and Step alone calls StartWrite (never with a write outstanding) and
 // Finish (likewise). A fact that arrives in kScheduled is remembered (`again_`), in kWriting it is
 // picked up after OnWriteDone. The others only record their fact and schedule, so nobody (not the
-// coordinator's thread, either) waits for a slow client or serializes its messages.
+// command loop's thread, either) waits for a slow client or serializes its messages.
 //
 // Lifetime: gRPC owns the reactor until OnDone; a queued Step holds a reference, too. OnDone ends
-// the subscription, and with it the last call from the coordinator.
+// the subscription, and with it the last call from the event log.
 #ifndef LENGTHWISE_SERVER_SERVICES_WATCH_REACTOR_H_
 #define LENGTHWISE_SERVER_SERVICES_WATCH_REACTOR_H_
 
@@ -33,7 +33,7 @@
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
-#include "server/coordinator.h"
+#include "server/coordination/event_log.h"
 #include "server/services/open_streams.h"
 #include "server/services/work_pool.h"
 
@@ -44,7 +44,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
                            public std::enable_shared_from_this<WatchReactor> {
  public:
   // The reactor for a validated request. All three outlive the stream.
-  static WatchReactor* Start(const v1::WatchExperimentRequest& request, Coordinator& coordinator,
+  static WatchReactor* Start(const v1::WatchExperimentRequest& request, EventLog& log,
                              WorkPool& pool, OpenStreams& streams);
 
   // The stream ends with the reason, to which UNAVAILABLE adds the position to watch again from.
@@ -60,16 +60,16 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
  private:
   enum class Phase { kIdle, kScheduled, kWriting, kFinished };
 
-  WatchReactor(const v1::WatchExperimentRequest& request, Coordinator& coordinator, WorkPool& pool,
+  WatchReactor(const v1::WatchExperimentRequest& request, EventLog& log, WorkPool& pool,
                OpenStreams& streams)
       : request_(request),
         watches_trial_(request.name().find("/trials/") != std::string::npos),
-        coordinator_(coordinator),
+        log_(log),
         pool_(pool),
         streams_(streams),
         cursor_(request.start_position()) {}
 
-  // From the coordinator's subscription.
+  // From the subscription.
   void OnWake();
   void OnProgress(const v1::TrialProgress& progress);
 
@@ -85,11 +85,11 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchExperimentRe
 
   const v1::WatchExperimentRequest request_;
   const bool watches_trial_;
-  Coordinator& coordinator_;
+  EventLog& log_;
   WorkPool& pool_;
   OpenStreams& streams_;
   std::shared_ptr<WatchReactor> self_;  // gRPC's ownership; released by OnDone
-  std::unique_ptr<Coordinator::Subscription> subscription_;
+  std::unique_ptr<Subscription> subscription_;
 
   // Touched by Step alone.
   int64_t cursor_;

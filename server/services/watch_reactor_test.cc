@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
-#include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "server/services/watch_fixture.h"
 
@@ -21,41 +20,41 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// Of what tests append, counted from 1.
 std::vector<int64_t> Positions(int64_t from, int64_t to) {
   std::vector<int64_t> positions;
-  for (int64_t i = from; i < to; ++i) positions.push_back(i);
+  for (int64_t i = from; i < to; ++i) positions.push_back(i + kFirst - 1);
   return positions;
 }
 
 TEST_F(WatchTest, ALateWatcherSeesTheWholeHistoryThenLiveThenTheEnd) {
-  coordinator_.set_page_limit(7);
-  AppendLines(0, 100);
+  // Several pages.
+  AppendLines(0, 1000);
   Watch watch(*stub_, {});
-  ASSERT_TRUE(watch.ReadEvents(100));
-  AppendLines(100, 130);
-  ASSERT_TRUE(watch.ReadEvents(130));
+  ASSERT_TRUE(watch.ReadEvents(1000));
+  AppendLines(1000, 1030);
+  ASSERT_TRUE(watch.ReadEvents(1030));
   EndAllTrials();
   watch.ReadToEnd();
   EXPECT_TRUE(watch.Finish().ok());
-  EXPECT_EQ(watch.positions(), Positions(1, 131));
+  EXPECT_EQ(watch.positions(), Positions(1, 1031));
   EXPECT_EQ(watch.texts()[0], "line 0");
-  EXPECT_EQ(watch.texts()[129], "line 129");
-  EXPECT_EQ(watch.next_position(), 131);
+  EXPECT_EQ(watch.texts()[1029], "line 1029");
+  EXPECT_EQ(watch.next_position(), kFirst + 1030 + 2) << "behind the end of the two trials";
 }
 
 TEST_F(WatchTest, CaughtUpComesOnceAfterTheHistory) {
-  coordinator_.set_page_limit(10);
-  AppendLines(0, 25);
+  AppendLines(0, 250);
   Watch watch(*stub_, {});
   while (watch.caught_up() == 0) ASSERT_TRUE(watch.ReadOne());
-  EXPECT_EQ(watch.positions().size(), 25u);
-  AppendLines(25, 50);
+  EXPECT_EQ(watch.positions().size(), 250u);
+  AppendLines(250, 500);
   EndAllTrials();
   watch.ReadToEnd();
   EXPECT_TRUE(watch.Finish().ok());
   EXPECT_EQ(watch.caught_up(), 1);
-  EXPECT_EQ(watch.events_at_caught_up(), 25u);
-  EXPECT_EQ(watch.positions(), Positions(1, 51));
+  EXPECT_EQ(watch.events_at_caught_up(), 250u);
+  EXPECT_EQ(watch.positions(), Positions(1, 501));
 }
 
 TEST_F(WatchTest, AnEmptyHistoryIsCaughtUpAtOnce) {
@@ -80,16 +79,17 @@ TEST_F(WatchTest, FollowStaysOpenAfterTheEnd) {
   v1::WatchExperimentRequest request;
   request.set_follow(true);
   Watch watch(*stub_, request);
-  ASSERT_TRUE(watch.ReadOne());
-  AppendLines(0, 2);
-  ASSERT_TRUE(watch.ReadEvents(2));
+  while (watch.caught_up() == 0) ASSERT_TRUE(watch.ReadOne());
+  // A retried trial runs and ends again.
+  const int64_t before = watch.next_position();
+  ASSERT_TRUE(server_.calls().Retry(kExperiment, {v1::CANCELLED}).ok());
+  while (watch.next_position() < before + 2) ASSERT_TRUE(watch.ReadOne());
   watch.Cancel();
   watch.ReadToEnd();
   EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
 TEST_F(WatchTest, TwoWatchersSeeTheSameWhileEventsArePouringIn) {
-  coordinator_.set_page_limit(13);
   AppendLines(0, 500);
   Watch first(*stub_, {});
   Watch second(*stub_, {});
@@ -110,7 +110,6 @@ TEST_F(WatchTest, TwoWatchersSeeTheSameWhileEventsArePouringIn) {
 }
 
 TEST_F(WatchTest, AReconnectFromNextPositionMissesAndRepeatsNothing) {
-  coordinator_.set_page_limit(10);
   std::thread writer([this] {
     AppendLines(0, 1000);
     EndAllTrials();
@@ -135,68 +134,69 @@ TEST_F(WatchTest, AReconnectFromNextPositionMissesAndRepeatsNothing) {
 }
 
 TEST_F(WatchTest, ASlowReaderIsACursorAndNotAQueue) {
-  // 200 events of 512 KiB are 100 MiB: far beyond what a connection buffers.
+  // 100 events of 512 KiB are 50 MiB: far beyond what a connection buffers.
   Watch slow(*stub_, {});
   ASSERT_TRUE(slow.ReadOne());
-  coordinator_.set_page_limit(1);
-  const std::string text(512 << 10, 'x');
-  for (int i = 0; i < 200; ++i) coordinator_.Append(Line(text));
+  for (int i = 0; i < 100; ++i) server_.Append(Large());
   EndAllTrials();
   // Another watcher is not held up.
   v1::WatchExperimentRequest tail;
-  tail.set_start_position(200);
+  tail.set_start_position(kFirst + 99);
   Watch quick(*stub_, tail);
+  const int64_t reads = server_.read_gate().reads();
   quick.ReadToEnd();
   EXPECT_TRUE(quick.Finish().ok());
-  EXPECT_THAT(quick.positions(), ElementsAre(200));
+  EXPECT_EQ(quick.positions(), Positions(100, 101));
   // The slow one was not read ahead for: pages of one event, most of them still unread.
-  EXPECT_LT(coordinator_.reads(), 100);
+  EXPECT_LT(server_.read_gate().reads() - reads, 50);
   slow.ReadToEnd();
   EXPECT_TRUE(slow.Finish().ok());
-  EXPECT_EQ(slow.positions(), Positions(1, 201));
+  EXPECT_EQ(slow.positions(), Positions(1, 101));
+  EXPECT_GT(server_.read_gate().reads() - reads, 50);
 }
 
 TEST_F(WatchTest, TheLagIsThatOfAWatcherWhoDoesNotRead) {
   Watch watch(*stub_, {});
-  ASSERT_TRUE(watch.ReadOne());
+  while (watch.caught_up() == 0) ASSERT_TRUE(watch.ReadOne());
   EXPECT_TRUE(AwaitBehind(0));
   EXPECT_EQ(streams_->ReadLags(absl::Now()).longest, absl::ZeroDuration());
-  // 100 MiB, as above.
-  const std::string text(512 << 10, 'x');
+  // 50 MiB, as above.
   const absl::Time before = absl::Now();
-  for (int i = 0; i < 200; ++i) coordinator_.Append(Line(text));
+  for (int i = 0; i < 100; ++i) server_.Append(Large());
   const absl::Time after = absl::Now();
   ASSERT_TRUE(AwaitBehind(1));
   // From the first that it did not get.
   const absl::Time later = after + absl::Hours(1);
   EXPECT_GE(streams_->ReadLags(later).longest, absl::Hours(1));
   EXPECT_LE(streams_->ReadLags(later).longest, later - before);
-  ASSERT_TRUE(watch.ReadEvents(200));
+  ASSERT_TRUE(watch.ReadEvents(100));
   EXPECT_TRUE(AwaitBehind(0));
 }
 
 TEST_F(WatchTest, ManyCommitsAreReadTogether) {
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadOne());
-  const int64_t before = coordinator_.reads();
-  AppendLines(0, 5000);
-  ASSERT_TRUE(watch.ReadEvents(5000));
-  EXPECT_LT(coordinator_.reads() - before, 5000);
-  EXPECT_EQ(watch.positions(), Positions(1, 5001));
+  const int64_t before = server_.read_gate().reads();
+  AppendLines(0, 3000);
+  ASSERT_TRUE(watch.ReadEvents(3000));
+  EXPECT_LT(server_.read_gate().reads() - before, 3000);
+  EXPECT_EQ(watch.positions(), Positions(1, 3001));
 }
 
 TEST_F(WatchTest, AttentionMapsAndProjectionsCanBeLeftOut) {
-  coordinator_.set_page_limit(1);
-  for (int i = 0; i < 3; ++i) {
-    v1::Event event;
-    event.set_trial(TrialName(0));
-    if (i == 1) {
-      event.mutable_projection()->set_length(5);
-    } else {
-      event.mutable_attention_map()->set_length(5);
-    }
-    coordinator_.Append(event);
-    coordinator_.Append(Line("after"));
+  v1::Event projection;
+  projection.set_trial(NameOf(0));
+  projection.mutable_projection()->set_fitted_length(5);
+  projection.mutable_projection()->set_length(5);
+  projection.mutable_projection()->set_depths(1);
+  projection.mutable_projection()->set_sequences(1);
+  projection.mutable_projection()->set_tokens(1);
+  projection.mutable_projection()->set_coordinates(std::string(8, 'c'));
+  projection.mutable_projection()->add_explained_variance(0.5);
+  projection.mutable_projection()->add_explained_variance(0.25);
+  for (const v1::Event& large : {Large(), projection, Large()}) {
+    server_.Append(large);
+    server_.Append(Line("after"));
   }
   EndAllTrials();
   v1::WatchExperimentRequest request;
@@ -204,7 +204,7 @@ TEST_F(WatchTest, AttentionMapsAndProjectionsCanBeLeftOut) {
   Watch watch(*stub_, request);
   watch.ReadToEnd();
   EXPECT_TRUE(watch.Finish().ok());
-  EXPECT_THAT(watch.positions(), ElementsAre(2, 4, 6));
+  EXPECT_THAT(watch.positions(), ElementsAre(kFirst + 1, kFirst + 3, kFirst + 5));
   EXPECT_EQ(watch.caught_up(), 1);
 }
 
@@ -231,34 +231,34 @@ TEST_F(WatchTest, UnknownExperimentsAndBadRequestsAreRefused) {
 
 TEST_F(WatchTest, ADeletedExperimentEndsTheStreamWithNotFound) {
   AppendLines(0, 3);
-  Watch watch(*stub_, {});
+  // Only a cancelled experiment can be deleted: the stream must outlive the end of its trials.
+  v1::WatchExperimentRequest request;
+  request.set_follow(true);
+  Watch watch(*stub_, request);
   ASSERT_TRUE(watch.ReadEvents(3));
-  coordinator_.Remove(kExperiment);
+  server_.Remove(kExperiment);
   watch.ReadToEnd();
   EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(WatchTest, CancelledWatchersEndTheirSubscriptions) {
-  coordinator_.set_page_limit(1);
-  AppendLines(0, 200);
+  AppendLines(0, 1000);
   for (int i = 0; i < 30; ++i) {
     Watch watch(*stub_, {});
-    ASSERT_TRUE(watch.ReadEvents(i));  // in the history, in the middle of a write
+    ASSERT_TRUE(watch.ReadEvents(30 * i));  // in the history, in the middle of a write
     watch.Cancel();
     watch.ReadToEnd();
     EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  EXPECT_TRUE(coordinator_.WaitFor([this] { return coordinator_.subscriptions() == 0; }));
+  EXPECT_TRUE(TestServer::Await([this] { return Subscriptions() == 0; }));
 }
 
 TEST_F(WatchTest, ACancelledSlowReaderEndsItsSubscription) {
-  const std::string text(512 << 10, 'x');
-  for (int i = 0; i < 50; ++i) coordinator_.Append(Line(text));
-  coordinator_.set_page_limit(1);
+  for (int i = 0; i < 50; ++i) server_.Append(Large());
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(1));
   watch.Cancel();
-  EXPECT_TRUE(coordinator_.WaitFor([this] { return coordinator_.subscriptions() == 0; }));
+  EXPECT_TRUE(TestServer::Await([this] { return Subscriptions() == 0; }));
   watch.ReadToEnd();
   EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
@@ -267,26 +267,23 @@ TEST_F(WatchTest, AStoppingServerSaysWhereToGoOn) {
   AppendLines(0, 3);
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(3));
-  server_->Stop(absl::Seconds(30));
+  server_.rpc().Stop(absl::Seconds(30));
   watch.ReadToEnd();
   const grpc::Status status = watch.Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_THAT(status.error_message(), HasSubstr("start_position 4"));
-  EXPECT_EQ(coordinator_.subscriptions(), 0);
+  EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("start_position ", kFirst + 3)));
+  EXPECT_EQ(Subscriptions(), 0);
 }
 
 TEST_F(WatchTest, AStoppingServerDoesNotWaitForASlowReader) {
-  const std::string text(512 << 10, 'x');
-  for (int i = 0; i < 100; ++i) coordinator_.Append(Line(text));
-  coordinator_.set_page_limit(1);
+  for (int i = 0; i < 50; ++i) server_.Append(Large());
   Watch watch(*stub_, {});
   ASSERT_TRUE(watch.ReadEvents(1));
-  server_->Stop(absl::Milliseconds(100));  // returns, though a write is outstanding
-  EXPECT_EQ(coordinator_.subscriptions(), 0);
+  server_.rpc().Stop(absl::Milliseconds(100));  // returns, though a write is outstanding
+  EXPECT_EQ(Subscriptions(), 0);
 }
 
 TEST_F(WatchTest, WatchersMayComeAndGoWhileTheServerStops) {
-  coordinator_.set_page_limit(3);
   AppendLines(0, 100);
   std::vector<std::thread> clients;
   for (int i = 0; i < 8; ++i) {
@@ -301,29 +298,25 @@ TEST_F(WatchTest, WatchersMayComeAndGoWhileTheServerStops) {
     });
   }
   std::thread writer([this] { AppendLines(100, 1000); });
-  ASSERT_TRUE(coordinator_.WaitFor([this] { return coordinator_.reads() > 200; }));
-  server_->Stop(absl::Seconds(30));
+  const int64_t reads = server_.read_gate().reads();
+  ASSERT_TRUE(TestServer::Await([&] { return server_.read_gate().reads() > reads + 20; }));
+  server_.rpc().Stop(absl::Seconds(30));
   for (std::thread& client : clients) client.join();
   writer.join();
-  EXPECT_EQ(coordinator_.subscriptions(), 0);
+  EXPECT_EQ(Subscriptions(), 0);
 }
 
 TEST_F(WatchTest, ALogIsLogLinesAndChangesOfState) {
   AppendLines(0, 2);
-  v1::Event points;
-  points.set_trial(TrialName(0));
-  points.mutable_training_points()->add_steps(1);
-  coordinator_.Append(points);
-  v1::Event change;
-  change.set_trial(TrialName(0));
-  change.mutable_state_change()->set_to(v1::SUCCEEDED);
-  coordinator_.Append(change);
+  server_.Append(PointsEvent(server_.LeaseOf(NameOf(0)), 0, 0, 1));
+  AppendLines(2, 3);
   EndAllTrials();
   v1::WatchExperimentRequest request;
   request.set_log_only(true);
   Watch watch(*stub_, request);
   watch.ReadToEnd();
-  EXPECT_THAT(watch.positions(), ElementsAre(1, 2, 4));
+  EXPECT_THAT(watch.positions(), ElementsAre(kFirst, kFirst + 1, kFirst + 3));
+  EXPECT_EQ(watch.changes(), 4) << "both trials began and ended";
   EXPECT_EQ(watch.caught_up(), 1);
 }
 

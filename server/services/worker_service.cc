@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "platform/status_macros.h"
 #include "proto/printable_message.h"
 #include "server/services/artifact_upload.h"
 #include "server/services/event_stream.h"
-#include "server/services/refused_stream.h"
-#include "server/services/unary.h"
+#include "server/services/status.h"
 #include "server/services/validation.h"
 
 namespace lengthwise::server {
@@ -25,118 +25,126 @@ Request Printable(Request request) {
   return request;
 }
 
+absl::Status CheckWait(const google::protobuf::Duration& wait) {
+  const int64_t seconds = wait.seconds();
+  const int32_t nanos = wait.nanos();
+  if (seconds >= 0 && nanos >= 0 && nanos <= 999'999'999 &&
+      (seconds < kMaxWaitSeconds || (seconds == kMaxWaitSeconds && nanos == 0))) {
+    return absl::OkStatus();
+  }
+  return InvalidField("wait",
+                      absl::StrCat("is ", seconds, " s and ", nanos, " ns; accepted: 0 to 60 s"));
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerContext* context,
                                                         const v1::RegisterWorkerRequest* request,
                                                         v1::RegisterWorkerResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.WorkerService/RegisterWorker", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  if (absl::Status status = CheckWorker(request->worker()); !status.ok()) {
-    return Answer(context, status);
-  }
-  if (absl::Status status =
-          registered_.Register(caller->principal, request->worker().worker_id(), absl::Now());
-      !status.ok()) {
-    return Answer(context, status);
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.RegisterWorker(Printable(*request), caller->principal,
-                              AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.WorkerService/RegisterWorker", context, request, response,
+      [this](const v1::RegisterWorkerRequest& asked, const Caller& caller,
+             Done<v1::RegisterWorkerResponse> done) {
+        absl::Status status = CheckWorker(asked.worker());
+        if (status.ok()) {
+          status = registered_.Register(caller.principal, asked.worker().worker_id(), absl::Now());
+        }
+        if (!status.ok()) return done(status);
+        core_.loop().Post<v1::RegisterWorkerResponse>(
+            [this, printable = Printable(asked), by = caller.principal] {
+              return core_.leases().Register(printable, by);
+            },
+            std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContext* context,
                                                       const v1::AcquireLeaseRequest* request,
                                                       v1::AcquireLeaseResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.WorkerService/AcquireLease", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  const int64_t seconds = request->wait().seconds();
-  const int32_t nanos = request->wait().nanos();
-  if (seconds < 0 || nanos < 0 || nanos > 999'999'999 || seconds > kMaxWaitSeconds ||
-      (seconds == kMaxWaitSeconds && nanos > 0)) {
-    return Answer(context, InvalidField("wait", absl::StrCat("is ", seconds, " s and ", nanos,
-                                                             " ns; accepted: 0 to 60 s")));
-  }
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  // The context lives until the answer.
-  coordinator_.AcquireLease(
-      *request, caller->principal, [context] { return context->IsCancelled(); },
-      AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.WorkerService/AcquireLease", context, request, response,
+      [this, context](const v1::AcquireLeaseRequest& asked, const Caller& caller,
+                      Done<v1::AcquireLeaseResponse> done) {
+        if (absl::Status status = CheckWait(asked.wait()); !status.ok()) return done(status);
+        // The context lives until the answer.
+        core_.loop().AcquireLease(
+            asked, caller.principal, [context] { return context->IsCancelled(); }, std::move(done));
+      });
 }
 
 grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* context,
                                                    const v1::HeartbeatRequest* request,
                                                    v1::HeartbeatResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.WorkerService/Heartbeat", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.Heartbeat(Printable(*request), caller->principal, AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/Heartbeat", context, request,
+                      response,
+                      [this](const v1::HeartbeatRequest& asked, const Caller& caller,
+                             Done<v1::HeartbeatResponse> done) {
+                        core_.loop().Post<v1::HeartbeatResponse>(
+                            [this, printable = Printable(asked), by = caller.principal] {
+                              return core_.leases().Heartbeat(printable, by);
+                            },
+                            std::move(done));
+                      });
 }
 
 grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContext* context,
                                                       const v1::ReleaseLeaseRequest* request,
                                                       v1::ReleaseLeaseResponse* response) {
-  const absl::StatusOr<Caller> caller =
-      gate_.Admit(*context, "lengthwise.v1.WorkerService/ReleaseLease", *request);
-  if (!caller.ok()) return Answer(context, caller.status());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  coordinator_.ReleaseLease(Printable(*request), caller->principal, AnswerLater(reactor, response));
-  return reactor;
+  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/ReleaseLease", context, request,
+                      response,
+                      [this](const v1::ReleaseLeaseRequest& asked, const Caller& caller,
+                             Done<v1::ReleaseLeaseResponse> done) {
+                        core_.loop().Post<v1::ReleaseLeaseResponse>(
+                            [this, printable = Printable(asked), by = caller.principal] {
+                              return core_.leases().Release(printable, by);
+                            },
+                            std::move(done));
+                      });
 }
 
 grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>*
 WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.WorkerService/StreamEvents");
-  if (!admission.ok())
-    return new RefusedStream<
-        grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
-        admission.status());
-  // Before the admission is moved, which an argument beside it would not be sure of.
-  EventStream* stream = EventStream::Start(coordinator_, streams_, admission->caller.principal);
-  return streams_.Keep(stream, *std::move(admission));
+  return calls_.Open<grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
+      "lengthwise.v1.WorkerService/StreamEvents", context, nullptr,
+      [this](const Caller& caller) -> absl::StatusOr<EventStream*> {
+        return EventStream::Start(
+            [this](v1::StreamEventsRequest asked, std::string by,
+                   Done<v1::StreamEventsResponse> done) {
+              const int64_t bytes = static_cast<int64_t>(asked.ByteSizeLong());
+              core_.loop().Post<v1::StreamEventsResponse>(
+                  [this, asked = std::move(asked), by = std::move(by)] {
+                    return core_.intake().Store(asked, by);
+                  },
+                  std::move(done), bytes);
+            },
+            streams_, caller.principal);
+      });
 }
 
 grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
     grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.WorkerService/UploadArtifact");
-  if (!admission.ok())
-    return new RefusedStream<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
-        admission.status());
-  ArtifactUpload* upload =
-      ArtifactUpload::Start(coordinator_, transfers_.pool, streams_, admission->caller.principal);
-  return streams_.Keep(upload, *std::move(admission));
+  return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
+      "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
+      [this](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
+        return ArtifactUpload::Start(core_.artifacts(), transfers_.pool, streams_,
+                                     caller.principal);
+      });
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
     grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) {
-  absl::StatusOr<Gate::Admission> admission =
-      gate_.AdmitStream(*context, "lengthwise.v1.WorkerService/DownloadArtifact", *request);
-  if (!admission.ok())
-    return new RefusedStream<grpc::ServerWriteReactor<v1::DownloadArtifactResponse>>(
-        admission.status());
-  using Stream = PushStream<v1::DownloadArtifactResponse>;
-  auto produce = [this, request = *request,
-                  caller = admission->caller.principal](const Stream::Send& send) -> absl::Status {
-    absl::Status status = CheckTrialName("trial", request.trial());
-    if (status.ok()) status = CheckSha256("sha256", request.sha256());
-    if (!status.ok()) return status;
-    return coordinator_.ReadArtifact(request, caller, [&](absl::string_view chunk) {
-      v1::DownloadArtifactResponse response;
-      response.set_data(std::string(chunk));
-      return send(std::move(response));
-    });
-  };
-  return streams_.Keep(
-      Stream::Start(context, admission->caller, std::move(produce), transfers_, streams_),
-      *std::move(admission));
+  return calls_.Push<v1::DownloadArtifactResponse>(
+      transfers_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
+      [this](const v1::DownloadArtifactRequest& asked, const Caller& caller,
+             const PushStream<v1::DownloadArtifactResponse>::Send& send) -> absl::Status {
+        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+        RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
+        return core_.artifacts().Read(asked, caller.principal, [&](absl::string_view chunk) {
+          v1::DownloadArtifactResponse response;
+          response.set_data(std::string(chunk));
+          return send(std::move(response));
+        });
+      });
 }
 
 }  // namespace lengthwise::server

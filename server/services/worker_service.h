@@ -1,10 +1,10 @@
-// lengthwise.v1.WorkerService over a Coordinator.
+// lengthwise.v1.WorkerService over the core.
 #ifndef LENGTHWISE_SERVER_SERVICES_WORKER_SERVICE_H_
 #define LENGTHWISE_SERVER_SERVICES_WORKER_SERVICE_H_
 
 #include "proto/worker_service.grpc.pb.h"
-#include "server/access/gate.h"
-#include "server/coordinator.h"
+#include "server/coordination/core.h"
+#include "server/services/calls.h"
 #include "server/services/open_streams.h"
 #include "server/services/push_stream.h"
 #include "server/services/registered_workers.h"
@@ -15,9 +15,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
  public:
   // `transfers` carries artifacts, of workers alone: whatever people ask for, checkpoints come in.
   // All outlive the service.
-  WorkerService(Coordinator& coordinator, TransferThreads& transfers, OpenStreams& streams,
-                Gate& gate)
-      : coordinator_(coordinator), transfers_(transfers), streams_(streams), gate_(gate) {}
+  WorkerService(Core& core, TransferThreads& transfers, OpenStreams& streams, Calls& calls)
+      : core_(core), transfers_(transfers), streams_(streams), calls_(calls) {}
 
   grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
                                            const v1::RegisterWorkerRequest* request,
@@ -41,10 +40,10 @@ class WorkerService final : public v1::WorkerService::CallbackService {
  private:
   static constexpr int64_t kMaxWorkersOfAPrincipal = 20'000;
 
-  Coordinator& coordinator_;
+  Core& core_;
   TransferThreads& transfers_;
   OpenStreams& streams_;
-  Gate& gate_;
+  Calls& calls_;
   RegisteredWorkers registered_{kMaxWorkersOfAPrincipal};
 };
 

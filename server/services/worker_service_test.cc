@@ -1,7 +1,7 @@
 #include "server/services/worker_service.h"
 
-#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,10 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/server_builder.h"
 #include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "platform/version.h"
+#include "proto/administration_service.grpc.pb.h"
 #include "server/services/event_stream.h"
-#include "server/services/fake_coordinator.h"
 #include "server/services/rpc_server.h"
+#include "server/services/test_server.h"
 
 namespace lengthwise::server {
 namespace {
@@ -21,35 +25,39 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr char kTrial[] = "experiments/grid-1/trials/t0";
-const std::string& Checksum() {
-  static const std::string& checksum = *new std::string(64, 'a');
-  return checksum;
+// Bytes that differ from chunk to chunk.
+std::string SomeBytes(int64_t size) {
+  std::string bytes;
+  for (int64_t i = 0; i < size; ++i) bytes.push_back(static_cast<char>(i * 2654435761u >> 24));
+  return bytes;
 }
 
 class WorkerServiceTest : public ::testing::Test {
  protected:
   WorkerServiceTest() {
-    server_ = RpcServer::Start({}, coordinator_).value();
-    stub_ = v1::WorkerService::NewStub(
-        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    EXPECT_EQ(server_.AddExperiment("grid", 1) + "/trials/t0", kTrial);
+    server_.Serve();
+    stub_ = v1::WorkerService::NewStub(server_.Connect());
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
   }
 
-  static v1::StreamEventsRequest Batch(int64_t sequence) {
+  v1::StreamEventsRequest Batch(int64_t sequence) {
+    const v1::Lease& lease = server_.LeaseOf(kTrial);
     v1::StreamEventsRequest request;
-    request.set_lease_id("lease-1");
-    v1::Event& event = *request.add_events();
-    event.set_trial(kTrial);
-    event.set_sequence(sequence);
+    request.set_lease_id(lease.lease_id());
+    request.set_fencing_token(lease.fencing_token());
+    *request.add_events() = PointsEvent(lease, 0, sequence, sequence);
     return request;
   }
 
-  static v1::UploadArtifactRequest Header(int64_t size_bytes) {
+  v1::UploadArtifactRequest Header(const std::string& bytes) {
+    const v1::Lease& lease = server_.LeaseOf(kTrial);
     v1::UploadArtifactRequest request;
-    request.mutable_header()->set_fencing_token(1);
+    request.mutable_header()->set_lease_id(lease.lease_id());
+    request.mutable_header()->set_fencing_token(lease.fencing_token());
     request.mutable_header()->set_trial(kTrial);
-    request.mutable_header()->set_sha256(Checksum());
-    request.mutable_header()->set_size_bytes(size_bytes);
+    request.mutable_header()->set_sha256(platform::Sha256Hex(bytes));
+    request.mutable_header()->set_size_bytes(static_cast<int64_t>(bytes.size()));
     return request;
   }
   static v1::UploadArtifactRequest Data(std::string bytes) {
@@ -68,9 +76,17 @@ class WorkerServiceTest : public ::testing::Test {
     writer->WritesDone();
     return writer->Finish();
   }
+  v1::DownloadArtifactRequest DownloadOf(const std::string& bytes) {
+    const v1::UploadArtifactRequest::Header header = Header(bytes).header();
+    v1::DownloadArtifactRequest request;
+    request.set_lease_id(header.lease_id());
+    request.set_fencing_token(header.fencing_token());
+    request.set_trial(kTrial);
+    request.set_sha256(header.sha256());
+    return request;
+  }
 
-  FakeCoordinator coordinator_;
-  std::unique_ptr<RpcServer> server_;
+  TestServer server_;
   std::unique_ptr<v1::WorkerService::Stub> stub_;
   grpc::ClientContext context_;
 };
@@ -87,13 +103,49 @@ TEST_F(WorkerServiceTest, EventsAreAcknowledgedInTheOrderOfTheRequests) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(WorkerServiceTest, AnswersKeepTheirOrderWhenTheCoordinatorAnswersOutOfOrder) {
-  coordinator_.HoldAnswers();
-  const auto stream = stub_->StreamEvents(&context_);
-  for (int i = 1; i <= 10; ++i) ASSERT_TRUE(stream->Write(Batch(i)));
-  ASSERT_TRUE(coordinator_.WaitFor([this] { return coordinator_.held_answers() == 10; }));
-  coordinator_.ReleaseAnswers(/*last_first=*/true);
-  for (int i = 1; i <= 10; ++i) {
+// The core answers in order, so a store that does not takes its place.
+class LastFirst final : public v1::WorkerService::CallbackService {
+ public:
+  static constexpr int64_t kHeld = 10;
+
+  grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
+      grpc::CallbackServerContext*) override {
+    return EventStream::Start(
+        [this](const v1::StreamEventsRequest& request, const std::string&,
+               std::function<void(absl::StatusOr<v1::StreamEventsResponse>)> done) {
+          v1::StreamEventsResponse response;
+          response.set_acknowledged_sequence(request.events(0).sequence());
+          held_.push_back([done = std::move(done), response] { done(response); });
+          if (held_.size() < kHeld) return;
+          for (auto answer = held_.rbegin(); answer != held_.rend(); ++answer) (*answer)();
+        },
+        streams_, "ada");
+  }
+
+ private:
+  OpenStreams streams_;
+  // One request is read at a time.
+  std::vector<std::function<void()>> held_;
+};
+
+TEST(EventStreamTest, AnswersKeepTheirOrderWhenTheStoreAnswersOutOfOrder) {
+  LastFirst service;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto stub = v1::WorkerService::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  const auto stream = stub->StreamEvents(&context);
+  for (int i = 1; i <= LastFirst::kHeld; ++i) {
+    v1::StreamEventsRequest request;
+    request.add_events()->set_sequence(i);
+    ASSERT_TRUE(stream->Write(request));
+  }
+  for (int i = 1; i <= LastFirst::kHeld; ++i) {
     v1::StreamEventsResponse response;
     ASSERT_TRUE(stream->Read(&response));
     EXPECT_EQ(response.acknowledged_sequence(), i);
@@ -102,7 +154,7 @@ TEST_F(WorkerServiceTest, AnswersKeepTheirOrderWhenTheCoordinatorAnswersOutOfOrd
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(WorkerServiceTest, RequestsReachTheCoordinatorInTheOrderInWhichTheyWereSent) {
+TEST_F(WorkerServiceTest, RequestsAreStoredInTheOrderInWhichTheyWereSent) {
   constexpr int64_t kRequests = 3000;
   const auto stream = stub_->StreamEvents(&context_);
   std::thread writer([&] {
@@ -110,73 +162,78 @@ TEST_F(WorkerServiceTest, RequestsReachTheCoordinatorInTheOrderInWhichTheyWereSe
     stream->WritesDone();
   });
   int64_t answers = 0;
-  for (v1::StreamEventsResponse response; stream->Read(&response);) ++answers;
+  for (v1::StreamEventsResponse response; stream->Read(&response);) {
+    // Another order would leave a gap.
+    EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED);
+    EXPECT_EQ(response.acknowledged_sequence(), ++answers);
+  }
   writer.join();
   EXPECT_TRUE(stream->Finish().ok());
   EXPECT_EQ(answers, kRequests);
-  const std::vector<int64_t> stored = coordinator_.stored();
-  EXPECT_EQ(stored.size(), static_cast<size_t>(kRequests));
-  EXPECT_TRUE(std::is_sorted(stored.begin(), stored.end()));
 }
 
 TEST_F(WorkerServiceTest, NoMoreThanSixteenRequestsAreInFlight) {
-  coordinator_.HoldAnswers();
+  TestServer::HeldLoop held(server_);
   const auto stream = stub_->StreamEvents(&context_);
   for (int i = 1; i <= 100; ++i) ASSERT_TRUE(stream->Write(Batch(i)));
-  int64_t most = 0;
-  for (int answered = 0; answered < 100;) {
-    const int64_t expected = std::min<int64_t>(EventStream::kMaxInFlight, 100 - answered);
-    ASSERT_TRUE(coordinator_.WaitFor([&] { return coordinator_.held_answers() >= expected; }));
-    const int64_t held = coordinator_.held_answers();
-    most = std::max(most, held);
-    coordinator_.ReleaseAnswers(/*last_first=*/false);
-    for (int64_t i = 0; i < held; ++i) {
-      v1::StreamEventsResponse response;
-      ASSERT_TRUE(stream->Read(&response));
-      EXPECT_EQ(response.acknowledged_sequence(), ++answered);
-    }
+  const auto queued = [this] { return server_.core().loop().queued(); };
+  ASSERT_TRUE(TestServer::Await([&] { return queued() >= EventStream::kMaxInFlight; }));
+  // What the server would read beyond has been on the connection for long.
+  for (int i = 0; i < 100; ++i) {
+    grpc::ClientContext context;
+    v1::Server described;
+    EXPECT_TRUE(v1::AdministrationService::NewStub(server_.Connect())
+                    ->GetServer(&context, {}, &described)
+                    .ok());
+    EXPECT_EQ(queued(), EventStream::kMaxInFlight);
   }
-  EXPECT_EQ(most, EventStream::kMaxInFlight);
+  held.Release();
+  for (int i = 1; i <= 100; ++i) {
+    v1::StreamEventsResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.acknowledged_sequence(), i);
+  }
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
 }
 
 TEST_F(WorkerServiceTest, WhatIsInFlightIsAnsweredAfterTheWorkersLastRequest) {
-  coordinator_.HoldAnswers();
+  TestServer::HeldLoop held(server_);
   const auto stream = stub_->StreamEvents(&context_);
-  ASSERT_TRUE(stream->Write(Batch(7)));
+  ASSERT_TRUE(stream->Write(Batch(1)));
   stream->WritesDone();
-  ASSERT_TRUE(coordinator_.WaitFor([this] { return coordinator_.held_answers() == 1; }));
-  coordinator_.ReleaseAnswers(false);
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().loop().queued() == 1; }));
+  held.Release();
   v1::StreamEventsResponse response;
   ASSERT_TRUE(stream->Read(&response));
-  EXPECT_EQ(response.acknowledged_sequence(), 7);
+  EXPECT_EQ(response.acknowledged_sequence(), 1);
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(WorkerServiceTest, AStoreThatCannotBeWrittenEndsTheStream) {
-  coordinator_.FailNextStore(absl::UnavailableError("disk full"));
+TEST_F(WorkerServiceTest, ARequestThatCannotBeStoredEndsTheStream) {
+  server_.core().Stop();
   const auto stream = stub_->StreamEvents(&context_);
   ASSERT_TRUE(stream->Write(Batch(1)));
   v1::StreamEventsResponse response;
   EXPECT_FALSE(stream->Read(&response));
   const grpc::Status status = stream->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_EQ(status.error_message(), "disk full");
+  EXPECT_EQ(status.error_message(), "the server is stopping; try again");
 }
 
 TEST_F(WorkerServiceTest, AWorkerMayGoWhileAnswersAreOwed) {
-  coordinator_.HoldAnswers();
+  TestServer::HeldLoop held(server_);
   for (int i = 0; i < 20; ++i) {
     grpc::ClientContext context;
     const auto stream = stub_->StreamEvents(&context);
     ASSERT_TRUE(stream->Write(Batch(1)));
-    ASSERT_TRUE(coordinator_.WaitFor([&] { return coordinator_.held_answers() == i + 1; }));
+    ASSERT_TRUE(TestServer::Await([&] { return server_.core().loop().queued() == i + 1; }));
     context.TryCancel();
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  coordinator_.ReleaseAnswers(false);  // to streams that are gone
+  held.Release();  // answers go to streams that are gone
+  server_.core().loop().Flush();
 }
 
 TEST_F(WorkerServiceTest, AStoppingServerEndsEventStreamsAndUploads) {
@@ -187,30 +244,26 @@ TEST_F(WorkerServiceTest, AStoppingServerEndsEventStreamsAndUploads) {
   grpc::ClientContext upload_context;
   v1::UploadArtifactResponse uploaded;
   const auto upload = stub_->UploadArtifact(&upload_context, &uploaded);
-  ASSERT_TRUE(upload->Write(Header(100)));
-  ASSERT_TRUE(coordinator_.WaitFor([this] { return coordinator_.open_writers() == 1; }));
+  ASSERT_TRUE(upload->Write(Header(SomeBytes(100))));
+  ASSERT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 1; }));
 
-  server_->Stop(absl::Seconds(30));
+  server_.rpc().Stop(absl::Seconds(30));
   EXPECT_FALSE(stream->Read(&acknowledged));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(upload->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
-  EXPECT_TRUE(coordinator_.artifacts().empty());
+  EXPECT_EQ(server_.FinishedArtifacts(), 0);
   // The thread that wrote lets go of its file after the call has ended.
-  EXPECT_TRUE(coordinator_.WaitFor([this] { return coordinator_.open_writers() == 0; }));
+  EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
 }
 
 TEST_F(WorkerServiceTest, AnArtifactComesBackAsItWasSent) {
-  std::string bytes;
-  for (int i = 0; i < 3'000'000; ++i) bytes.push_back(static_cast<char>(i * 2654435761u >> 24));
+  const std::string bytes = SomeBytes(3'000'000);
   const grpc::Status status =
-      Upload({Header(3'000'000), Data(bytes.substr(0, 1 << 20)),
-              Data(bytes.substr(1 << 20, 1 << 20)), Data(bytes.substr(2 << 20))});
+      Upload({Header(bytes), Data(bytes.substr(0, 1 << 20)), Data(bytes.substr(1 << 20, 1 << 20)),
+              Data(bytes.substr(2 << 20))});
   ASSERT_TRUE(status.ok()) << status.error_message();
 
-  v1::DownloadArtifactRequest request;
-  request.set_trial(kTrial);
-  request.set_sha256(Checksum());
-  const auto reader = stub_->DownloadArtifact(&context_, request);
+  const auto reader = stub_->DownloadArtifact(&context_, DownloadOf(bytes));
   std::string back;
   v1::DownloadArtifactResponse part;
   while (reader->Read(&part)) {
@@ -224,17 +277,18 @@ TEST_F(WorkerServiceTest, AnArtifactComesBackAsItWasSent) {
 TEST_F(WorkerServiceTest, UploadsThatAreNotAsTheHeaderSaysAreRefused) {
   EXPECT_EQ(Upload({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({Data("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(Upload({Header(1), Header(1)}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Upload({Header("x"), Header("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(Upload({v1::UploadArtifactRequest()}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(Upload({Header(2), Data("x")}).error_code(), grpc::StatusCode::DATA_LOSS);
-  EXPECT_EQ(Upload({Header(2), Data("xyz")}).error_code(), grpc::StatusCode::DATA_LOSS);
-  v1::UploadArtifactRequest stale = Header(1);
+  EXPECT_EQ(Upload({Header("xy"), Data("x")}).error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_EQ(Upload({Header("xy"), Data("xyz")}).error_code(), grpc::StatusCode::DATA_LOSS);
+  v1::UploadArtifactRequest stale = Header("x");
   stale.mutable_header()->set_fencing_token(0);
   EXPECT_EQ(Upload({stale, Data("x")}).error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  const grpc::Status large = Upload({Header(2 << 20), Data(std::string((1 << 20) + 1, 'x'))});
+  const grpc::Status large =
+      Upload({Header(SomeBytes(2 << 20)), Data(std::string((1 << 20) + 1, 'x'))});
   EXPECT_EQ(large.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(large.error_message(), HasSubstr("data: is 1048577 bytes"));
-  EXPECT_TRUE(coordinator_.artifacts().empty());
+  EXPECT_EQ(server_.FinishedArtifacts(), 0);
 }
 
 TEST_F(WorkerServiceTest, ACancelledUploadStoresNothing) {
@@ -242,21 +296,20 @@ TEST_F(WorkerServiceTest, ACancelledUploadStoresNothing) {
     grpc::ClientContext context;
     v1::UploadArtifactResponse response;
     const auto writer = stub_->UploadArtifact(&context, &response);
-    writer->Write(Header(1000));
+    writer->Write(Header(SomeBytes(1000)));
     writer->Write(Data("part"));
     context.TryCancel();
     EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  server_->Stop(absl::Seconds(30));
-  EXPECT_TRUE(coordinator_.artifacts().empty());
-  EXPECT_EQ(coordinator_.open_writers(), 0);
+  server_.rpc().Stop(absl::Seconds(30));
+  EXPECT_EQ(server_.FinishedArtifacts(), 0);
+  EXPECT_EQ(server_.UnfinishedArtifacts(), 0);
 }
 
 TEST_F(WorkerServiceTest, AWorkerMayGoInTheMiddleOfADownload) {
-  coordinator_.PutArtifact(Checksum(), std::string(32 << 20, 'x'));
-  v1::DownloadArtifactRequest request;
-  request.set_trial(kTrial);
-  request.set_sha256(Checksum());
+  const std::string bytes(32 << 20, 'x');
+  server_.PutModel(kTrial, 1, bytes);
+  const v1::DownloadArtifactRequest request = DownloadOf(bytes);
   // More than there are threads: each must be given back.
   for (int i = 0; i < 10; ++i) {
     grpc::ClientContext context;
@@ -269,52 +322,62 @@ TEST_F(WorkerServiceTest, AWorkerMayGoInTheMiddleOfADownload) {
 }
 
 TEST_F(WorkerServiceTest, DownloadsOfUnknownArtifactsAreNotFound) {
-  v1::DownloadArtifactRequest request;
-  request.set_trial(kTrial);
-  request.set_sha256(Checksum());
-  const auto reader = stub_->DownloadArtifact(&context_, request);
+  const auto reader = stub_->DownloadArtifact(&context_, DownloadOf("nobody sent it"));
   v1::DownloadArtifactResponse part;
   EXPECT_FALSE(reader->Read(&part));
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
 TEST_F(WorkerServiceTest, TheCoordinatorIsToldOfAWorkerThatWaitsNoMore) {
+  for (const char* worker : {"stays", "goes"}) {
+    ASSERT_EQ(server_.calls().Register(worker), absl::OkStatus());
+  }
   grpc::ClientContext stays, goes;
-  v1::AcquireLeaseRequest request;
-  request.mutable_wait()->set_seconds(60);
+  v1::AcquireLeaseResponse given, refused;
   std::vector<std::thread> workers;
-  for (grpc::ClientContext* context : {&stays, &goes}) {
-    workers.emplace_back([&, context] {
-      v1::AcquireLeaseResponse response;
-      EXPECT_FALSE(stub_->AcquireLease(context, request, &response).ok());
-    });
-  }
-  ASSERT_TRUE(coordinator_.WaitFor([this] { return coordinator_.waiting_workers() == 2; }));
-  EXPECT_EQ(coordinator_.given_up_workers(), 0);
+  const auto acquire = [&](const char* worker, grpc::ClientContext& context,
+                           v1::AcquireLeaseResponse& response) {
+    v1::AcquireLeaseRequest request;
+    request.set_worker_id(worker);
+    request.mutable_wait()->set_seconds(60);
+    stub_->AcquireLease(&context, request, &response);
+  };
+  workers.emplace_back([&] { acquire("goes", goes, refused); });
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_workers() == 1; }));
+  workers.emplace_back([&] { acquire("stays", stays, given); });
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_workers() == 2; }));
   goes.TryCancel();
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (coordinator_.given_up_workers() < 1 && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::yield();
+  workers.front().join();
+  // On the same connection behind the end of that call: when they are answered, the server knows.
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::HeartbeatResponse heard;
+    stub_->Heartbeat(&context, {}, &heard);
   }
-  EXPECT_EQ(coordinator_.given_up_workers(), 1);
-  server_->Stop(absl::Seconds(30));
-  for (std::thread& worker : workers) worker.join();
+  const std::string experiment = server_.calls().Create("more", 1, 2);
+  workers.back().join();
+  EXPECT_EQ(given.lease().trials_size(), 1);
+  const v1::TrialCounts counts = server_.core().reads().GetExperiment(experiment)->trials();
+  EXPECT_EQ(counts.running(), 1);
+  EXPECT_EQ(counts.queued(), 1) << "no lease was given to the one that had gone";
+  EXPECT_EQ(server_.core().waiting_workers(), 0);
 }
 
 TEST_F(WorkerServiceTest, ControlCharactersOfWorkersAreWrittenOut) {
   v1::RegisterWorkerRequest registration;
   registration.mutable_worker()->set_worker_id("n07-cpu-1");
   registration.mutable_worker()->set_max_pack_size(4);
+  registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
   registration.mutable_worker()->mutable_provenance()->set_device("\x1b]0;title\x07");
   v1::RegisterWorkerResponse registered;
   grpc::ClientContext register_context;
   ASSERT_TRUE(stub_->RegisterWorker(&register_context, registration, &registered).ok());
-
-  v1::ReleaseLeaseRequest release;
-  release.set_reason("\x1b[2J");
-  v1::ReleaseLeaseResponse released;
-  grpc::ClientContext release_context;
-  ASSERT_TRUE(stub_->ReleaseLease(&release_context, release, &released).ok());
+  std::vector<std::string> devices;
+  const v1::ListWorkersResponse workers = server_.core().reads().ListWorkers();
+  for (const v1::Worker& worker : workers.workers()) {
+    devices.push_back(worker.provenance().device());
+  }
+  EXPECT_THAT(devices, testing::Contains("\\x1b]0;title\\x07"));
 
   const auto stream = stub_->StreamEvents(&context_);
   v1::StreamEventsRequest batch = Batch(1);
@@ -324,14 +387,26 @@ TEST_F(WorkerServiceTest, ControlCharactersOfWorkersAreWrittenOut) {
   ASSERT_TRUE(stream->Read(&stored));
   stream->WritesDone();
   EXPECT_TRUE(stream->Finish().ok());
-  EXPECT_THAT(coordinator_.worker_texts(),
-              testing::ElementsAre("\\x1b]0;title\\x07", "\\x1b[2J", "50 %\\x0ddone\n\tat line 3"));
+
+  v1::ReleaseLeaseRequest release;
+  release.set_worker_id("inside-1");
+  release.set_lease_id(server_.LeaseOf(kTrial).lease_id());
+  release.set_fencing_token(server_.LeaseOf(kTrial).fencing_token());
+  release.set_reason("\x1b[2J");
+  v1::ReleaseLeaseResponse released;
+  grpc::ClientContext release_context;
+  ASSERT_TRUE(stub_->ReleaseLease(&release_context, release, &released).ok());
+  const std::vector<v1::Event> history = server_.calls().History("experiments/grid-1");
+  ASSERT_EQ(history.size(), 3u);
+  EXPECT_EQ(history[1].log_line().text(), "50 %\\x0ddone\n\tat line 3");
+  EXPECT_THAT(history[2].state_change().reason(), HasSubstr("\\x1b[2J"));
 }
 
-TEST_F(WorkerServiceTest, UnaryCallsAnswerWhatTheCoordinatorSays) {
+TEST_F(WorkerServiceTest, UnaryCallsAnswerWhatTheCoreSays) {
   v1::RegisterWorkerRequest registration;
   registration.mutable_worker()->set_worker_id("n07-cpu-1");
   registration.mutable_worker()->set_max_pack_size(4);
+  registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
   v1::RegisterWorkerResponse registered;
   ASSERT_TRUE(stub_->RegisterWorker(&context_, registration, &registered).ok());
   EXPECT_EQ(registered.lease_duration().seconds(), 30);
@@ -343,8 +418,10 @@ TEST_F(WorkerServiceTest, UnaryCallsAnswerWhatTheCoordinatorSays) {
 
   grpc::ClientContext acquire_context;
   v1::AcquireLeaseResponse acquired;
-  ASSERT_TRUE(stub_->AcquireLease(&acquire_context, {}, &acquired).ok());
-  EXPECT_EQ(acquired.no_lease_reason(), "no trials are queued");
+  v1::AcquireLeaseRequest acquire;
+  acquire.set_worker_id("n07-cpu-1");
+  ASSERT_TRUE(stub_->AcquireLease(&acquire_context, acquire, &acquired).ok());
+  EXPECT_THAT(acquired.no_lease_reason(), HasSubstr("no trials are queued"));
 
   grpc::ClientContext long_context;
   v1::AcquireLeaseRequest long_wait;
@@ -360,7 +437,8 @@ TEST_F(WorkerServiceTest, UnaryCallsAnswerWhatTheCoordinatorSays) {
 
   grpc::ClientContext release_context;
   v1::ReleaseLeaseResponse released;
-  EXPECT_TRUE(stub_->ReleaseLease(&release_context, {}, &released).ok());
+  EXPECT_EQ(stub_->ReleaseLease(&release_context, {}, &released).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
 }
 
 }  // namespace

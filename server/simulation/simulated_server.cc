@@ -39,11 +39,16 @@ void SimulatedServer::Start() {
   Engine::Options options;
   // Trials take seconds here.
   options.scheduler.min_run = absl::Seconds(2);
-  engine_ = std::make_unique<Engine>(options, storage_, artifacts_, fleet_,
+  // Grids are made without it.
+  const auto resolve =
+      [](const v1::CreateExperimentRequest&) -> absl::StatusOr<specification::Grid> {
+    return absl::InternalError("the extension was made for another specification");
+  };
+  engine_ = std::make_unique<Engine>(options, resolve, storage_, artifacts_, fleet_,
                                      Clock{.steady = now, .wall = now});
-  const absl::Status status = engine_->Rebuild();
+  const absl::Status status = engine_->ledger.Rebuild();
   if (!status.ok()) promise_.Break(std::string(status.message()));
-  promise_.CheckRebuilt(storage_.data(), engine_->scheduler());
+  promise_.CheckRebuilt(storage_.data(), engine_->ledger.scheduler());
   ++lives_;
   Tick();
 }
@@ -58,7 +63,7 @@ void SimulatedServer::Die() {
 }
 
 void SimulatedServer::Tick() {
-  // The coordinator wakes at deadlines; here a command does nothing as often.
+  // The command loop wakes at deadlines; here a command does nothing as often.
   timeline_.After(timeline_.Between(300, 700), [this, life = lives_] {
     if (life != lives_) return;
     Post([](Engine&) -> Answer { return nullptr; });
@@ -78,28 +83,29 @@ void SimulatedServer::Post(Command command) {
 
 void SimulatedServer::ProcessGroup() {
   const std::vector<Command> group = std::exchange(queue_, {});
-  if (absl::Status status = engine_->Begin(); !status.ok()) {
+  if (absl::Status status = engine_->ledger.Begin(); !status.ok()) {
     return promise_.Break(std::string(status.message()));
   }
   std::vector<Answer> answers;
   for (const Command& command : group) answers.push_back(command(*engine_));
-  if (absl::Status status = engine_->Tick(); !status.ok()) {
+  if (absl::Status status = engine_->ledger.Tick(); !status.ok()) {
     return promise_.Break(std::string(status.message()));
   }
   const bool dies = timeline_.Chance(weather_.server_dies);
   // Before the commit nothing of the group has happened; after it all has, unheard of.
   if (dies && timeline_.Chance(2)) return Die();
   if (timeline_.Chance(weather_.commit_fails)) storage_.FailNextCommit();
-  if (!engine_->Commit().ok()) {
+  if (!engine_->ledger.Commit().ok()) {
     ++failed_commits_;
-    if (absl::Status status = engine_->Rebuild(); !status.ok()) {
+    if (absl::Status status = engine_->ledger.Rebuild(); !status.ok()) {
       promise_.Break(std::string(status.message()));
     }
-    return promise_.CheckRebuilt(storage_.data(), engine_->scheduler());
+    return promise_.CheckRebuilt(storage_.data(), engine_->ledger.scheduler());
   }
-  const Effects effects = engine_->TakeEffects();
+  const Effects effects = engine_->ledger.TakeEffects();
   for (const auto& action : effects.actions) action();
-  promise_.CheckCommit(storage_.data(), effects.trials, engine_->scheduler(), timeline_.now());
+  promise_.CheckCommit(storage_.data(), effects.trials, engine_->ledger.scheduler(),
+                       timeline_.now());
   if (dies) return Die();
   for (const Answer& answer : answers) {
     if (answer) answer();

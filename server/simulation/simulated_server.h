@@ -1,4 +1,4 @@
-// The server's engine as its coordinator drives it, in groups of one transaction each, on a store
+// The server's engine as its command loop drives it, in groups of one transaction each, on a store
 // that fails and in a process that dies.
 #ifndef LENGTHWISE_SERVER_SIMULATION_SIMULATED_SERVER_H_
 #define LENGTHWISE_SERVER_SIMULATION_SIMULATED_SERVER_H_
@@ -38,7 +38,7 @@ class SimulatedServer {
   bool DamageCheckpoint(const TrialRecord& trial);
   Promise& promise() { return promise_; }
   // Null while the server is down.
-  Scheduler* scheduler() { return engine_ == nullptr ? nullptr : &engine_->scheduler(); }
+  Scheduler* scheduler() { return engine_ == nullptr ? nullptr : &engine_->ledger.scheduler(); }
   int64_t damages() const { return damages_; }
   int64_t deaths() const { return deaths_; }
   int64_t failed_commits() const { return failed_commits_; }

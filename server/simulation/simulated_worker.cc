@@ -111,13 +111,13 @@ void SimulatedWorker::Intrude() {
                                                const std::string& principal) {
     v1::StreamEventsRequest write = events;
     write.set_lease_id(id);
-    const auto stored = engine.StoreEvents(write, principal);
+    const auto stored = engine.events.Store(write, principal);
     if (!stored.ok() || stored->refusal() != v1::StreamEventsResponse::STALE_LEASE) {
       server_.promise().Break(absl::StrCat(principal, " wrote with ", id, ", another's lease"));
     }
     v1::ReleaseLeaseRequest give_back = release;
     give_back.set_lease_id(id);
-    if (!absl::IsPermissionDenied(engine.ReleaseLease(give_back, principal).status())) {
+    if (!absl::IsPermissionDenied(engine.leases.Release(give_back, principal).status())) {
       server_.promise().Break(absl::StrCat(principal, " gave back ", id, ", another's lease"));
     }
   };
@@ -128,7 +128,7 @@ void SimulatedWorker::Intrude() {
         intrude(engine, id, other);
         intrude(engine, guess, other);
         intrude(engine, guess, principal_);
-        const auto response = engine.Heartbeat(heartbeat, other);
+        const auto response = engine.leases.Heartbeat(heartbeat, other);
         if (response.ok()) server_.promise().Break(absl::StrCat(other, " spoke for ", id_));
         return response;
       },
@@ -141,7 +141,7 @@ void SimulatedWorker::Register() {
   request.mutable_worker()->set_max_pack_size(kMaxPackSize);
   request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
   Call<v1::RegisterWorkerResponse>(
-      [this, request](Engine& engine) { return engine.RegisterWorker(request, principal_); },
+      [this, request](Engine& engine) { return engine.leases.Register(request, principal_); },
       [this](const auto& response) {
         registered_ = response.ok();
         if (registered_ && !lease_.has_value()) Ask();
@@ -153,7 +153,7 @@ void SimulatedWorker::Ask() {
   Call<v1::AcquireLeaseResponse>(
       [this, id = id_](Engine& engine) {
         const Promise::Choice choice = Promise::ChoiceOf(server_.data(), timeline_.now());
-        const auto response = engine.AcquireLease(id, principal_);
+        const auto response = engine.leases.Acquire(id, principal_);
         if (response.ok()) server_.promise().CheckLease(server_.data(), choice, *response);
         return response;
       },
@@ -198,7 +198,7 @@ void SimulatedWorker::Heartbeat() {
     }
   }
   Call<v1::HeartbeatResponse>(
-      [this, request](Engine& engine) { return engine.Heartbeat(request, principal_); },
+      [this, request](Engine& engine) { return engine.leases.Heartbeat(request, principal_); },
       [this](const absl::StatusOr<v1::HeartbeatResponse>& response) {
         if (absl::IsNotFound(response.status())) registered_ = false;
         if (response.ok()) Apply(*response);
@@ -340,7 +340,7 @@ void SimulatedWorker::Send(RunningTrial& trial) {
             }
           }
         }
-        const auto response = engine.StoreEvents(request, principal_);
+        const auto response = engine.events.Store(request, principal_);
         if (response.ok()) server_.promise().CheckEvents(before, last, request, *response);
         return response;
       },
@@ -386,7 +386,7 @@ void SimulatedWorker::GiveBack() {
   request.set_reason(draining_);
   // Said once; a lease whose release was lost expires.
   Call<v1::ReleaseLeaseResponse>(
-      [this, request](Engine& engine) { return engine.ReleaseLease(request, principal_); },
+      [this, request](Engine& engine) { return engine.leases.Release(request, principal_); },
       [](const auto&) {});
   DropLease();
 }

@@ -132,7 +132,7 @@ void Simulation::Submit() {
   record.create_time = timeline_.now();
   const auto post = [this, submission] {
     server_->Post([this, submission](Engine& engine) -> SimulatedServer::Answer {
-      const auto response = engine.CreateExperiment(submission);
+      const auto response = engine.submissions.Create(submission);
       // What was deleted meanwhile is not created again.
       if (!response.ok() && !absl::IsFailedPrecondition(response.status())) {
         promise_.Break(std::string(response.status().message()));
@@ -158,6 +158,7 @@ void Simulation::Extend(const std::string& id) {
     if (key == nullptr) return nullptr;
     const ExperimentRecord& record = *data.experiments.Find(*key);
     Extension extension;
+    extension.experiment = id;
     extension.base = record.specification;
     extension.specification = record.specification;
     for (const auto& [number, pack] : data.packs.rows()) {
@@ -169,10 +170,7 @@ void Simulation::Extend(const std::string& id) {
           MoreOf(timeline_, std::move(shared), static_cast<uint64_t>(10'000 + ++requests_)));
       break;
     }
-    const auto response = engine.ExtendExperiment(
-        id, extension, [](const ExperimentRecord&) -> absl::StatusOr<Extension> {
-          return absl::InternalError("the extension was made for another specification");
-        });
+    const auto response = engine.submissions.Extend(std::move(extension));
     if (!response.ok()) promise_.Break(std::string(response.status().message()));
     return nullptr;
   });
@@ -194,7 +192,7 @@ void Simulation::Cancel(const std::string& id) {
   v1::CancelTrialRequest request;
   request.set_name(TrialName(id, AnyTrial(id)));
   server_->Post([request, user](Engine& engine) -> SimulatedServer::Answer {
-    engine.CancelTrial(request, user).status().IgnoreError();
+    engine.experiments.CancelTrial(request, user).status().IgnoreError();
     return nullptr;
   });
 }
@@ -202,7 +200,7 @@ void Simulation::Cancel(const std::string& id) {
 void Simulation::CancelAll(const v1::CancelExperimentRequest& request, const std::string& user,
                            const std::shared_ptr<Parts>& parts) {
   server_->Post([this, request, user, parts](Engine& engine) -> SimulatedServer::Answer {
-    const auto response = engine.CancelExperiment(request, user, *parts);
+    const auto response = engine.experiments.Cancel(request, user, *parts);
     if (!response.ok() || response->has_value()) return nullptr;
     return [this, request, user, parts] { CancelAll(request, user, parts); };
   });
@@ -211,7 +209,7 @@ void Simulation::CancelAll(const v1::CancelExperimentRequest& request, const std
 void Simulation::Retry(const v1::RetryTrialsRequest& request, const std::string& user,
                        const std::shared_ptr<Parts>& parts) {
   server_->Post([this, request, user, parts](Engine& engine) -> SimulatedServer::Answer {
-    const auto response = engine.RetryTrials(request, user, *parts);
+    const auto response = engine.experiments.RetryTrials(request, user, *parts);
     if (!response.ok() || response->has_value()) return nullptr;
     return [this, request, user, parts] { Retry(request, user, parts); };
   });
@@ -228,7 +226,7 @@ void Simulation::Delete(const std::string& id) {
   server_->Post([this, id](Engine& engine) -> SimulatedServer::Answer {
     v1::DeleteExperimentRequest request;
     request.set_name(ExperimentName(id));
-    engine.DeleteExperiment(request).status().IgnoreError();
+    engine.experiments.Delete(request).status().IgnoreError();
     return nullptr;
   });
 }

@@ -11,6 +11,7 @@
 #include "platform/failpoint.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "server/resource_id.h"
 
 namespace lengthwise::server {
@@ -100,10 +101,9 @@ bool IsLost(const absl::Status& status) {
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::string& directory) {
-  if (absl::Status status = platform::CreateDirectories(directory); !status.ok()) return status;
-  const auto experiments = platform::ListDirectory(directory);
-  if (!experiments.ok()) return experiments.status();
-  for (const std::string& experiment : *experiments) {
+  RETURN_IF_ERROR(platform::CreateDirectories(directory));
+  ASSIGN_OR_RETURN(const auto experiments, platform::ListDirectory(directory));
+  for (const std::string& experiment : experiments) {
     const std::string experiment_path = absl::StrCat(directory, "/", experiment);
     const auto trials = platform::ListDirectory(experiment_path);
     if (!trials.ok()) continue;  // not a directory: not ours
@@ -113,8 +113,7 @@ absl::StatusOr<std::unique_ptr<ArtifactStore>> ArtifactStore::Open(const std::st
       if (!files.ok()) continue;
       for (const std::string& file : *files) {
         if (!absl::EndsWith(file, platform::kTemporarySuffix)) continue;
-        absl::Status status = platform::DeleteFile(absl::StrCat(trial_path, "/", file));
-        if (!status.ok()) return status;
+        RETURN_IF_ERROR(platform::DeleteFile(absl::StrCat(trial_path, "/", file)));
       }
     }
   }
@@ -150,9 +149,8 @@ absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
 }
 
 absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
-  const absl::StatusOr<std::string> directory = DirectoryOf(id.experiment, id.trial);
-  if (!directory.ok()) return directory.status();
-  absl::Status status = platform::CreateDirectories(*directory);
+  ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(id.experiment, id.trial));
+  absl::Status status = platform::CreateDirectories(directory);
   // The experiment's own name must be durable, too, whoever made it.
   if (status.ok()) status = platform::SyncDirectory(directory_);
   return status;
@@ -161,20 +159,17 @@ absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
 absl::StatusOr<std::unique_ptr<ArtifactStore::Writer>> ArtifactStore::Write(const ArtifactId& id,
                                                                             int64_t size_bytes,
                                                                             int64_t step) {
-  const absl::StatusOr<std::string> path = PathOf(id);
-  if (!path.ok()) return path.status();
-  if (absl::Status status = MakeDirectory(id); !status.ok()) return status;
+  ASSIGN_OR_RETURN(const std::string path, PathOf(id));
+  RETURN_IF_ERROR(MakeDirectory(id));
   LENGTHWISE_FAILPOINT_OR_RETURN("artifact.directory.after");
-  absl::StatusOr<std::unique_ptr<platform::AtomicFile>> file = platform::AtomicFile::Create(*path);
-  if (!file.ok()) return file.status();
-  return std::make_unique<ArtifactFileWriter>(*this, id, *path, *std::move(file), size_bytes, step);
+  ASSIGN_OR_RETURN(std::unique_ptr<platform::AtomicFile> file, platform::AtomicFile::Create(path));
+  return std::make_unique<ArtifactFileWriter>(*this, id, path, std::move(file), size_bytes, step);
 }
 
 absl::Status ArtifactStore::Remember(const std::string& path, bool damaged) {
-  const auto status = platform::GetFileStatus(path);
-  if (!status.ok()) return status.status();
+  ASSIGN_OR_RETURN(const auto status, platform::GetFileStatus(path));
   platform::MutexLock lock(mutex_);
-  verified_[path] = {.size = status->size, .modified = status->modified, .damaged = damaged};
+  verified_[path] = {.size = status.size, .modified = status.modified, .damaged = damaged};
   return absl::OkStatus();
 }
 
@@ -184,67 +179,60 @@ absl::Status ArtifactStore::Verify(const ArtifactId& id, int64_t size_bytes) {
 
 absl::Status ArtifactStore::VerifyQuickly(const ArtifactId& id, int64_t size_bytes,
                                           int64_t most_bytes) {
-  const absl::StatusOr<std::string> path = PathOf(id);
-  if (!path.ok()) return path.status();
-  const auto status = platform::GetFileStatus(*path);
-  if (!status.ok()) return status.status();
-  if (size_bytes > 0 && status->size != size_bytes) {
+  ASSIGN_OR_RETURN(const std::string path, PathOf(id));
+  ASSIGN_OR_RETURN(const auto status, platform::GetFileStatus(path));
+  if (size_bytes > 0 && status.size != size_bytes) {
     return absl::DataLossError(
-        absl::StrCat(*path, " has ", status->size, " bytes instead of ", size_bytes));
+        absl::StrCat(path, " has ", status.size, " bytes instead of ", size_bytes));
   }
   const absl::Status damaged =
-      absl::DataLossError(absl::StrCat(*path, " is damaged: its SHA-256 is another"));
+      absl::DataLossError(absl::StrCat(path, " is damaged: its SHA-256 is another"));
   {
     platform::MutexLock lock(mutex_);
-    const auto known = verified_.find(*path);
-    if (known != verified_.end() && known->second.size == status->size &&
-        known->second.modified == status->modified) {
+    const auto known = verified_.find(path);
+    if (known != verified_.end() && known->second.size == status.size &&
+        known->second.modified == status.modified) {
       return known->second.damaged ? damaged : absl::OkStatus();
     }
   }
-  if (status->size > most_bytes) return absl::OkStatus();
+  if (status.size > most_bytes) return absl::OkStatus();
   platform::Sha256 hash;
-  absl::Status read = platform::ReadFileInChunks(*path, [&](absl::string_view chunk) {
+  absl::Status read = platform::ReadFileInChunks(path, [&](absl::string_view chunk) {
     hash.Update(chunk);
     return true;
   });
   if (!read.ok()) return read;
   const bool is_whole = hash.Finish() == id.sha256;
-  if (absl::Status remembered = Remember(*path, !is_whole); !remembered.ok()) return remembered;
+  RETURN_IF_ERROR(Remember(path, !is_whole));
   return is_whole ? absl::OkStatus() : damaged;
 }
 
 absl::Status ArtifactStore::Copy(const ArtifactId& from, const std::string& experiment,
                                  const std::string& trial, int64_t step) {
   const ArtifactId to = {.experiment = experiment, .trial = trial, .sha256 = from.sha256};
-  const absl::StatusOr<std::string> old_path = PathOf(from);
-  if (!old_path.ok()) return old_path.status();
-  const absl::StatusOr<std::string> path = PathOf(to);
-  if (!path.ok()) return path.status();
-  if (absl::Status status = Verify(from); !status.ok()) return status;
-  const auto file = platform::GetFileStatus(*old_path);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(const std::string old_path, PathOf(from));
+  ASSIGN_OR_RETURN(const std::string path, PathOf(to));
+  RETURN_IF_ERROR(Verify(from));
+  ASSIGN_OR_RETURN(const auto file, platform::GetFileStatus(old_path));
   absl::Status status = MakeDirectory(to);
-  if (status.ok()) status = WriteManifest(*path, to, file->size, step);
+  if (status.ok()) status = WriteManifest(path, to, file.size, step);
   if (!status.ok()) return status;
   LENGTHWISE_FAILPOINT_OR_RETURN("artifact.copy.before");
-  if (platform::LinkFile(*old_path, *path).ok()) return Remember(*path);
+  if (platform::LinkFile(old_path, path).ok()) return Remember(path);
 
-  const absl::StatusOr<std::unique_ptr<Writer>> writer = Write(to, file->size, step);
-  if (!writer.ok()) return writer.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, Write(to, file.size, step));
   const absl::Status read = Read(from, [&](absl::string_view chunk) {
-    status = (*writer)->Append(chunk);
+    status = writer->Append(chunk);
     return status.ok();
   });
   if (!read.ok()) return read;
-  return status.ok() ? (*writer)->Finish() : status;
+  return status.ok() ? writer->Finish() : status;
 }
 
 absl::Status ArtifactStore::Read(const ArtifactId& id,
                                  const std::function<bool(absl::string_view)>& take) {
-  const absl::StatusOr<std::string> path = PathOf(id);
-  if (!path.ok()) return path.status();
-  return platform::ReadFileInChunks(*path, take);
+  ASSIGN_OR_RETURN(const std::string path, PathOf(id));
+  return platform::ReadFileInChunks(path, take);
 }
 
 absl::StatusOr<std::vector<std::string>> ArtifactStore::ListExperiments() const {
@@ -261,30 +249,26 @@ int64_t ArtifactStore::Count(const std::string& experiment, const std::string& t
 }
 
 absl::Status ArtifactStore::Delete(const ArtifactId& id) {
-  const absl::StatusOr<std::string> path = PathOf(id);
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(const std::string path, PathOf(id));
   {
     platform::MutexLock lock(mutex_);
-    verified_.erase(*path);
+    verified_.erase(path);
   }
-  absl::Status status = platform::DeleteFile(*path);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(platform::DeleteFile(path));
   LENGTHWISE_FAILPOINT("artifact.delete.between");
-  return platform::DeleteFile(absl::StrCat(absl::StripSuffix(*path, kSuffix), kManifestSuffix));
+  return platform::DeleteFile(absl::StrCat(absl::StripSuffix(path, kSuffix), kManifestSuffix));
 }
 
 absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::string& trial,
                                      const std::vector<std::string>& sha256s) {
-  const absl::StatusOr<std::string> directory = DirectoryOf(experiment, trial);
-  if (!directory.ok()) return directory.status();
-  const auto files = platform::ListDirectory(*directory);
-  if (!files.ok()) return files.status();
-  for (const std::string& file : *files) {
+  ASSIGN_OR_RETURN(const std::string directory, DirectoryOf(experiment, trial));
+  ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
+  for (const std::string& file : files) {
     const std::string sha256 = file.substr(0, 64);
     if (absl::EndsWith(file, platform::kTemporarySuffix)) continue;  // its writer deletes it
     if (std::find(sha256s.begin(), sha256s.end(), sha256) != sha256s.end()) continue;
-    const std::string path = absl::StrCat(*directory, "/", file);
-    if (absl::Status status = platform::DeleteFile(path); !status.ok()) return status;
+    const std::string path = absl::StrCat(directory, "/", file);
+    RETURN_IF_ERROR(platform::DeleteFile(path));
     platform::MutexLock lock(mutex_);
     verified_.erase(path);
   }
@@ -292,16 +276,15 @@ absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::s
 }
 
 absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
-  const absl::StatusOr<std::string> path = DirectoryOf(experiment);
-  if (!path.ok()) return path.status();
+  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(experiment));
   {
-    const std::string prefix = *path + "/";
+    const std::string prefix = path + "/";
     platform::MutexLock lock(mutex_);
     absl::erase_if(verified_,
                    [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
   }
   LENGTHWISE_FAILPOINT("artifact.tree.before");
-  return platform::DeleteTree(*path);
+  return platform::DeleteTree(path);
 }
 
 }  // namespace lengthwise::server

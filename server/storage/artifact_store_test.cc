@@ -9,6 +9,7 @@
 #include "nlohmann/json.hpp"
 #include "platform/files.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -29,10 +30,9 @@ class ArtifactStoreTest : public testing::Test {
     return directory_ + "/sort-1/lr0.1-seed0/" + platform::Sha256Hex(bytes);
   }
   absl::Status Write(const std::string& bytes) {
-    auto writer = store_->Write(IdOf(bytes), bytes.size(), 100);
-    if (!writer.ok()) return writer.status();
-    if (absl::Status status = (*writer)->Append(bytes); !status.ok()) return status;
-    return (*writer)->Finish();
+    ASSIGN_OR_RETURN(auto writer, store_->Write(IdOf(bytes), bytes.size(), 100));
+    RETURN_IF_ERROR(writer->Append(bytes));
+    return writer->Finish();
   }
 
   const std::string directory_;

@@ -12,6 +12,7 @@
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "proto/event.pb.h"
 #include "server/access/token_files.h"
 #include "server/storage/artifact_usage.h"
@@ -28,10 +29,9 @@ constexpr int kCheckpoints = 2;
 
 // The artifacts that the trials of a database may go on from, the newest of each trial first.
 absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::string& database) {
-  absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
-      SqliteConnection::Open(database, /*read_only=*/true);
-  if (!opened.ok()) return opened.status();
-  SqliteStatement query = (*opened)->Query(
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> opened,
+                   SqliteConnection::Open(database, /*read_only=*/true));
+  SqliteStatement query = opened->Query(
       "SELECT t.key, x.id, t.id, e.payload FROM trials t CROSS JOIN experiments x "
       "ON x.key = t.experiment CROSS JOIN events e ON e.trial = t.key AND e.kind = ?1 "
       "WHERE t.checkpoint_step > 0 ORDER BY t.key, e.position DESC",
@@ -109,13 +109,12 @@ class Maker {
   }
 
   absl::Status TakeArtifacts(const std::string& database) {
-    absl::StatusOr<std::vector<BackupManifest::Artifact>> named = NamedArtifacts(database);
-    if (!named.ok()) return named.status();
-    for (const BackupManifest::Artifact& artifact : *named) total_ += artifact.size_bytes;
-    for (const BackupManifest::Artifact& artifact : *named) {
+    ASSIGN_OR_RETURN(std::vector<BackupManifest::Artifact> named, NamedArtifacts(database));
+    for (const BackupManifest::Artifact& artifact : named) total_ += artifact.size_bytes;
+    for (const BackupManifest::Artifact& artifact : named) {
       if (!Tell()) return absl::CancelledError("the backup was given up");
       const size_t taken = manifest_.artifacts.size();
-      if (absl::Status status = Take(artifact); !status.ok()) return status;
+      RETURN_IF_ERROR(Take(artifact));
       // What is not there any more is not a part of the whole.
       if (manifest_.artifacts.size() > taken) {
         copied_ += artifact.size_bytes;
@@ -200,22 +199,19 @@ absl::StatusOr<std::string> MakeBackup(const std::string& data_dir, const std::s
 
 absl::Status DeleteUnfinishedBackups(const std::string& data_dir) {
   const std::string backups = absl::StrCat(data_dir, "/", kBackupsDirectory);
-  const auto names = platform::ListDirectory(backups);
-  if (!names.ok()) return names.status();
-  for (const std::string& name : *names) {
+  ASSIGN_OR_RETURN(const auto names, platform::ListDirectory(backups));
+  for (const std::string& name : names) {
     if (!absl::StartsWith(name, kUnfinishedPrefix)) continue;
-    absl::Status status = platform::DeleteTree(absl::StrCat(backups, "/", name));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(platform::DeleteTree(absl::StrCat(backups, "/", name)));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<BackupDescription>> ListBackups(const std::string& data_dir) {
   const std::string backups = absl::StrCat(data_dir, "/", kBackupsDirectory);
-  const auto names = platform::ListDirectory(backups);
-  if (!names.ok()) return names.status();
+  ASSIGN_OR_RETURN(const auto names, platform::ListDirectory(backups));
   std::vector<BackupDescription> all;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (absl::StartsWith(name, ".")) continue;
     const auto manifest = ReadManifest(absl::StrCat(backups, "/", name));
     if (!manifest.ok()) continue;  // not a backup, or not one that can be restored

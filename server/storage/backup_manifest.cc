@@ -8,6 +8,7 @@
 #include "nlohmann/json.hpp"
 #include "platform/files.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -63,9 +64,8 @@ absl::Status WriteManifest(const std::string& backup, const BackupManifest& mani
 
 absl::StatusOr<BackupManifest> ReadManifest(const std::string& backup) {
   const std::string path = absl::StrCat(backup, "/", kFile);
-  const absl::StatusOr<std::string> text = platform::ReadFile(path);
-  if (!text.ok()) return text.status();
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  ASSIGN_OR_RETURN(const std::string text, platform::ReadFile(path));
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto damaged = [&](absl::string_view what) {
     return absl::DataLossError(absl::StrCat(path, " is damaged: ", what));
   };

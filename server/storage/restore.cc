@@ -10,6 +10,7 @@
 #include "platform/log.h"
 #include "platform/random.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "server/storage/backup.h"
 #include "server/storage/backup_manifest.h"
 #include "server/storage/sqlite_connection.h"
@@ -45,14 +46,12 @@ absl::Status CopyChecked(const std::string& from, const std::string& to, int64_t
 // What the server gave out after the backup is not known: nothing of it is given again. Fencing
 // tokens and positions go on far beyond it, ids of experiments get a tag.
 absl::Status LeaveOutNumbers(const std::string& database) {
-  const absl::StatusOr<std::string> tag = platform::RandomHex(6);
-  if (!tag.ok()) return tag.status();
-  absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
-      SqliteConnection::Open(database, /*read_only=*/false);
-  if (!opened.ok()) return opened.status();
-  if (absl::Status status = Migrate(**opened); !status.ok()) return status;
-  return (*opened)->Execute(absl::StrCat(
-      "BEGIN IMMEDIATE; INSERT INTO restores (tag, time) VALUES ('", *tag,
+  ASSIGN_OR_RETURN(const std::string tag, platform::RandomHex(6));
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> opened,
+                   SqliteConnection::Open(database, /*read_only=*/false));
+  RETURN_IF_ERROR(Migrate(*opened));
+  return opened->Execute(absl::StrCat(
+      "BEGIN IMMEDIATE; INSERT INTO restores (tag, time) VALUES ('", tag,
       "', CAST(strftime('%s', 'now') AS INTEGER) * 1000000); "
       "INSERT INTO sqlite_sequence (name, seq) SELECT column1, 0 FROM (VALUES ('leases'), "
       "('events')) WHERE column1 NOT IN (SELECT name FROM sqlite_sequence); "
@@ -97,11 +96,10 @@ absl::Status RestoreBackup(const std::string& backup, const std::string& data_di
                                             std::string(manifest.status().message())));
   }
   if (!manifest.ok()) return manifest.status();
-  const auto present = platform::ListDirectory(data_dir);
-  if (!present.ok()) return present.status();
-  if (!present->empty()) {
+  ASSIGN_OR_RETURN(const auto present, platform::ListDirectory(data_dir));
+  if (!present.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(data_dir, " has something in it (", present->front(),
+        absl::StrCat(data_dir, " has something in it (", present.front(),
                      "); a backup is restored into a new or empty data directory"));
   }
   const std::string target(absl::StripSuffix(data_dir, "/"));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
 
@@ -38,24 +39,21 @@ absl::Status Run(sqlite3* database, const char* sql, const std::string& path) {
 
 absl::Status CopyDatabase(const std::string& from, const std::string& to,
                           const std::function<bool(int64_t copied, int64_t total)>& progress) {
-  absl::StatusOr<Database> source = OpenDatabase(from, SQLITE_OPEN_READONLY);
-  if (!source.ok()) return source.status();
-  absl::StatusOr<Database> copy = OpenDatabase(to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  if (!copy.ok()) return copy.status();
+  ASSIGN_OR_RETURN(Database source, OpenDatabase(from, SQLITE_OPEN_READONLY));
+  ASSIGN_OR_RETURN(Database copy, OpenDatabase(to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
   // A read transaction pins the state: what others write meanwhile does not start the copy anew.
-  absl::Status status = Run(source->get(), "BEGIN; SELECT count(*) FROM sqlite_schema;", from);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(Run(source.get(), "BEGIN; SELECT count(*) FROM sqlite_schema;", from));
   int64_t page_size = 4096;
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(source->get(), "PRAGMA page_size", -1, &statement, nullptr) == SQLITE_OK &&
+  if (sqlite3_prepare_v2(source.get(), "PRAGMA page_size", -1, &statement, nullptr) == SQLITE_OK &&
       sqlite3_step(statement) == SQLITE_ROW) {
     page_size = sqlite3_column_int64(statement, 0);
   }
   sqlite3_finalize(statement);
 
-  sqlite3_backup* backup = sqlite3_backup_init(copy->get(), "main", source->get(), "main");
+  sqlite3_backup* backup = sqlite3_backup_init(copy.get(), "main", source.get(), "main");
   if (backup == nullptr) {
-    return SqliteError(sqlite3_errcode(copy->get()), copy->get(), to);
+    return SqliteError(sqlite3_errcode(copy.get()), copy.get(), to);
   }
   int code = SQLITE_OK;
   bool wanted = true;
@@ -66,20 +64,19 @@ absl::Status CopyDatabase(const std::string& from, const std::string& to,
   }
   sqlite3_backup_finish(backup);
   if (code != SQLITE_DONE && code != SQLITE_OK) {
-    return SqliteError(code, copy->get(), to);
+    return SqliteError(code, copy.get(), to);
   }
   if (!wanted) return absl::CancelledError("the backup was given up");
   // One file, without a log beside it.
-  return Run(copy->get(), "PRAGMA journal_mode = DELETE", to);
+  return Run(copy.get(), "PRAGMA journal_mode = DELETE", to);
 }
 
 absl::Status CheckDatabase(const std::string& path) {
   // With write access: a database that was closed in a hurry has a log to take in.
-  absl::StatusOr<Database> database = OpenDatabase(path, SQLITE_OPEN_READWRITE);
-  if (!database.ok()) return database.status();
+  ASSIGN_OR_RETURN(Database database, OpenDatabase(path, SQLITE_OPEN_READWRITE));
   const auto first_value = [&](const char* sql) -> absl::StatusOr<std::string> {
     sqlite3_stmt* statement = nullptr;
-    int code = sqlite3_prepare_v2(database->get(), sql, -1, &statement, nullptr);
+    int code = sqlite3_prepare_v2(database.get(), sql, -1, &statement, nullptr);
     std::string value;
     if (code == SQLITE_OK) {
       code = sqlite3_step(statement);
@@ -89,16 +86,14 @@ absl::Status CheckDatabase(const std::string& path) {
     }
     sqlite3_finalize(statement);
     if (code == SQLITE_ROW) return value;
-    return SqliteError(code, database->get(), path);
+    return SqliteError(code, database.get(), path);
   };
-  const absl::StatusOr<std::string> application = first_value("PRAGMA application_id");
-  if (!application.ok()) return application.status();
-  if (*application != absl::StrCat(kApplicationId)) {
+  ASSIGN_OR_RETURN(const std::string application, first_value("PRAGMA application_id"));
+  if (application != absl::StrCat(kApplicationId)) {
     return absl::DataLossError(absl::StrCat(path, " was not made by lengthwise_server"));
   }
-  const absl::StatusOr<std::string> result = first_value("PRAGMA integrity_check(1)");
-  if (!result.ok()) return result.status();
-  if (*result != "ok") return absl::DataLossError(absl::StrCat(path, " is damaged: ", *result));
+  ASSIGN_OR_RETURN(const std::string result, first_value("PRAGMA integrity_check(1)"));
+  if (result != "ok") return absl::DataLossError(absl::StrCat(path, " is damaged: ", result));
   return absl::OkStatus();
 }
 

@@ -1,6 +1,11 @@
 #include "server/storage/sqlite_reader.h"
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "platform/status_macros.h"
+#include "proto/event.pb.h"
 
 namespace lengthwise::server {
 namespace {
@@ -107,12 +112,39 @@ absl::Status TakeEvents(SqliteStatement& query, const StorageReader::TakeEvent& 
   return query.status();
 }
 
-// One branch of a trial's events: the index (trial, kind) gives each kind in the order of
-// positions, and SQLite merges the branches without sorting.
-#define LENGTHWISE_TRIAL_EVENTS_OF_KIND(kind)                                             \
-  "SELECT position, experiment, trial, attempt, sequence, step, kind, payload, "          \
-  "(SELECT id FROM trials WHERE key = ?1) FROM events WHERE trial = ?1 AND kind = " #kind \
-  " AND position >= ?2 "
+// States in SQL. Literals and no parameters: SQLite uses a partial index (trials_queued, ...) only
+// where the literal of its condition stands in the query.
+#define LENGTHWISE_QUEUED "1"
+#define LENGTHWISE_RUNNING "2"
+#define LENGTHWISE_CANCELLED "5"
+static_assert(v1::QUEUED == 1 && v1::RUNNING == 2 && v1::CANCELLED == 5,
+              "the literals above are the values of v1::TrialState");
+
+// The kinds of events that a log shows.
+constexpr int kLogKinds[] = {v1::Event::kStateChange, v1::Event::kLogLine};
+
+// A query of a trial's (?1) events of some kinds from a position (?2) on. Each kind is a branch:
+// the index (trial, kind) gives it in the order of positions, and SQLite merges the branches
+// without sorting.
+std::string TrialEventsOfKinds(absl::Span<const int> kinds) {
+  std::vector<std::string> branches;
+  for (const int kind : kinds) {
+    branches.push_back(
+        absl::StrCat("SELECT position, experiment, trial, attempt, sequence, step, kind, payload, "
+                     "(SELECT id FROM trials WHERE key = ?1) FROM events WHERE trial = ?1 "
+                     "AND kind = ",
+                     kind, " AND position >= ?2 "));
+  }
+  return absl::StrCat(absl::StrJoin(branches, "UNION ALL "), "ORDER BY position");
+}
+
+// Every kind of fact that an event can have.
+std::vector<int> AllKinds() {
+  std::vector<int> kinds;
+  const auto& facts = *v1::Event::descriptor()->FindOneofByName("fact");
+  for (int i = 0; i < facts.field_count(); ++i) kinds.push_back(facts.field(i)->number());
+  return kinds;
+}
 
 absl::StatusOr<int64_t> Number(SqliteStatement query) {
   const int64_t number = query.Step() ? query.Int(0) : 0;
@@ -178,14 +210,14 @@ absl::StatusOr<bool> SqliteReader<Base>::WasDeleted(absl::string_view id) {
   int64_t number = 0;
   if (!absl::SimpleAtoi(given.substr(0, dot), &number)) return false;
   // Numbers of a name are given in turn and never again.
-  const absl::StatusOr<int64_t> count =
+  ASSIGN_OR_RETURN(
+      const int64_t count,
       Number(connection_.Query("SELECT count(*) FROM experiment_names WHERE name = ?1 "
                                "AND ?2 BETWEEN 1 AND last_number "
                                "AND (?4 = '' OR EXISTS (SELECT 1 FROM restores WHERE tag = ?4)) "
                                "AND NOT EXISTS (SELECT 1 FROM experiments WHERE id = ?3)",
-                               id.substr(0, dash), number, id, tag));
-  if (!count.ok()) return count.status();
-  return *count > 0;
+                               id.substr(0, dash), number, id, tag)));
+  return count > 0;
 }
 
 template <typename Base>
@@ -272,11 +304,13 @@ absl::Status SqliteReader<Base>::ForEachUnendedTrial(
             ? connection_.Query(LENGTHWISE_TRIAL_COLUMNS
                                 ", x.priority, x.owner, p.pack_key FROM trials t "
                                 "JOIN experiments x ON x.key = t.experiment "
-                                "JOIN packs p ON p.key = t.pack WHERE t.state = 1 ORDER BY t.key")
+                                "JOIN packs p ON p.key = t.pack WHERE t.state = " LENGTHWISE_QUEUED
+                                " ORDER BY t.key")
             : connection_.Query(LENGTHWISE_TRIAL_COLUMNS
                                 ", x.priority, x.owner, p.pack_key FROM trials t "
                                 "JOIN experiments x ON x.key = t.experiment "
-                                "JOIN packs p ON p.key = t.pack WHERE t.state = 2 ORDER BY t.key");
+                                "JOIN packs p ON p.key = t.pack WHERE t.state = " LENGTHWISE_RUNNING
+                                " ORDER BY t.key");
     while (query.Step()) {
       take(ReadTrial(query), {.priority = static_cast<int32_t>(query.Int(26)),
                               .owner = query.String(27),
@@ -303,11 +337,10 @@ absl::StatusOr<std::vector<LeaseRecord>> SqliteReader<Base>::ListLeases() {
 
 template <typename Base>
 absl::StatusOr<std::vector<int64_t>> SqliteReader<Base>::ListCancelledTrials(int64_t token) {
-  return All<int64_t>(
-      connection_.Query(
-          "SELECT key FROM trials WHERE state = 5 AND token > 0 AND token = ?1 ORDER BY key",
-          token),
-      ReadKey);
+  return All<int64_t>(connection_.Query("SELECT key FROM trials WHERE state = " LENGTHWISE_CANCELLED
+                                        " AND token > 0 AND token = ?1 ORDER BY key",
+                                        token),
+                      ReadKey);
 }
 
 template <typename Base>
@@ -333,21 +366,8 @@ absl::Status SqliteReader<Base>::ForEachEvent(int64_t experiment, int64_t start_
 template <typename Base>
 absl::Status SqliteReader<Base>::ForEachTrialEvent(int64_t trial, int64_t start_position,
                                                    const StorageReader::TakeEvent& take) {
-  // Every kind of fact has its branch; storage_conformance.cc has a test of that.
-  // clang-format off
-  SqliteStatement query = connection_.Query(
-      LENGTHWISE_TRIAL_EVENTS_OF_KIND(10) "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(11)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(12)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(13)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(14)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(15)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(16)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(17)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(18)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(19)
-      "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(20) "ORDER BY position",
-      trial, start_position);
-  // clang-format on
+  static const std::string& sql = *new std::string(TrialEventsOfKinds(AllKinds()));
+  SqliteStatement query = connection_.Query(sql.c_str(), trial, start_position);
   return TakeEvents(query, take);
 }
 
@@ -355,16 +375,15 @@ template <typename Base>
 absl::Status SqliteReader<Base>::ForEachLogEvent(int64_t experiment, int64_t trial,
                                                  int64_t start_position,
                                                  const StorageReader::TakeEvent& take) {
-  SqliteStatement query =
-      trial > 0 ? connection_.Query(
-                      LENGTHWISE_TRIAL_EVENTS_OF_KIND(
-                          10) "UNION ALL " LENGTHWISE_TRIAL_EVENTS_OF_KIND(16) "ORDER BY position",
-                      trial, start_position)
-                : connection_.Query(LENGTHWISE_EVENT_COLUMNS
+  static const std::string& of_trial = *new std::string(TrialEventsOfKinds(kLogKinds));
+  static const std::string& of_experiment =
+      *new std::string(absl::StrCat(LENGTHWISE_EVENT_COLUMNS
                                     "FROM events e JOIN trials t ON t.key = e.trial "
-                                    "WHERE e.experiment = ?1 AND e.position >= ?2 "
-                                    "AND +e.kind IN (10, 16) ORDER BY e.position",
-                                    experiment, start_position);
+                                    "WHERE e.experiment = ?1 AND e.position >= ?2 AND +e.kind IN (",
+                                    absl::StrJoin(kLogKinds, ", "), ") ORDER BY e.position"));
+  SqliteStatement query =
+      trial > 0 ? connection_.Query(of_trial.c_str(), trial, start_position)
+                : connection_.Query(of_experiment.c_str(), experiment, start_position);
   return TakeEvents(query, take);
 }
 
@@ -465,8 +484,9 @@ absl::StatusOr<v1::TrialCounts> SqliteReader<Base>::TotalCounts() {
 
 template <typename Base>
 absl::StatusOr<absl::Time> SqliteReader<Base>::OldestQueued() {
-  SqliteStatement query = connection_.Query(
-      "SELECT queue_time FROM trials WHERE state = 1 ORDER BY queue_time LIMIT 1");
+  SqliteStatement query =
+      connection_.Query("SELECT queue_time FROM trials WHERE state = " LENGTHWISE_QUEUED
+                        " ORDER BY queue_time LIMIT 1");
   const absl::Time time = query.Step() ? query.Time(0) : NoTime();
   if (!query.status().ok()) return query.status();
   return time;

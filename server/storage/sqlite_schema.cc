@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
@@ -151,7 +152,7 @@ absl::StatusOr<UnusedPages> FindUnusedPages(SqliteConnection& connection) {
              .page_size = query.Int(2),
              .incremental = query.Int(3) == kIncremental};
   }
-  if (absl::Status status = query.Run(); !status.ok()) return status;
+  RETURN_IF_ERROR(query.Run());
   return found;
 }
 

@@ -12,6 +12,7 @@
 #include "platform/log.h"
 #include "platform/mutex.h"
 #include "platform/random.h"
+#include "platform/status_macros.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_schema.h"
 #include "server/storage/sqlite_writer.h"
@@ -77,12 +78,9 @@ absl::StatusOr<std::unique_ptr<StorageReader>> SqliteStorage::Read() {
     }
   }
   if (connection == nullptr) {
-    absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
-        SqliteConnection::Open(path_, /*read_only=*/true);
-    if (!opened.ok()) return opened.status();
-    connection = *std::move(opened);
+    ASSIGN_OR_RETURN(connection, SqliteConnection::Open(path_, /*read_only=*/true));
   }
-  if (absl::Status status = connection->Query("BEGIN").Run(); !status.ok()) return status;
+  RETURN_IF_ERROR(connection->Query("BEGIN").Run());
   return std::make_unique<Snapshot>(*this, std::move(connection));
 }
 
@@ -121,16 +119,15 @@ absl::Status MakeDatabaseFile(const std::string& path) {
 // Databases of older programs cannot give space back step by step. One that is mostly unused is
 // copied together, once, where that is quick and there is room.
 absl::Status ShrinkOnce(SqliteConnection& connection) {
-  const absl::StatusOr<UnusedPages> found = FindUnusedPages(connection);
-  if (!found.ok()) return found.status();
-  if (found->incremental || found->unused < kFewPages || found->unused < found->pages / 2) {
+  ASSIGN_OR_RETURN(const UnusedPages found, FindUnusedPages(connection));
+  if (found.incremental || found.unused < kFewPages || found.unused < found.pages / 2) {
     return absl::OkStatus();
   }
   constexpr int64_t kQuick = int64_t{1} << 30;
-  const int64_t used = (found->pages - found->unused) * found->page_size;
+  const int64_t used = (found.pages - found.unused) * found.page_size;
   const absl::StatusOr<int64_t> room = platform::FreeBytes(DirectoryOf(connection.path()));
   const std::string description =
-      absl::StrCat(connection.path(), " has ", found->unused * found->page_size >> 20,
+      absl::StrCat(connection.path(), " has ", found.unused * found.page_size >> 20,
                    " MiB that nothing uses beside ", used >> 20, " MiB of data");
   if (!room.ok() || *room < 3 * used || used > kQuick) {
     platform::LogInfo(
@@ -153,16 +150,14 @@ absl::Status ShrinkOnce(SqliteConnection& connection) {
 
 // The key that the database has, or, where it has none yet, a new one.
 absl::StatusOr<LeaseKey> MakeLeaseKey(SqliteConnection& connection) {
-  const absl::StatusOr<std::string> random = platform::RandomHex(64);
-  if (!random.ok()) return random.status();
-  absl::Status status =
+  ASSIGN_OR_RETURN(const std::string random, platform::RandomHex(64));
+  RETURN_IF_ERROR(
       connection
           .Query(
               "INSERT INTO lease_keys SELECT ?1, coalesce((SELECT seq FROM sqlite_sequence WHERE "
               "name = 'leases'), 0) + 1 WHERE NOT EXISTS (SELECT 1 FROM lease_keys)",
-              *random)
-          .Run();
-  if (!status.ok()) return status;
+              random)
+          .Run());
   LeaseKey key;
   SqliteStatement query = connection.Query("SELECT key, first_token FROM lease_keys");
   if (query.Step()) key = {.key = query.String(0), .first_token = query.Int(1)};
@@ -188,11 +183,10 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
     const bool cannot_open = absl::IsNotFound(status) || absl::IsPermissionDenied(status);
     if (!status.ok() && !cannot_open) return status;
   }
-  if (absl::Status status = MakeDatabaseFile(path); !status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<SqliteConnection>> opened =
-      SqliteConnection::Open(path, /*read_only=*/false);
-  if (!opened.ok()) return opened.status();
-  SqliteConnection& connection = **opened;
+  RETURN_IF_ERROR(MakeDatabaseFile(path));
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> opened,
+                   SqliteConnection::Open(path, /*read_only=*/false));
+  SqliteConnection& connection = *opened;
   absl::Status status = connection.Execute(
       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; "
       "PRAGMA foreign_keys = ON; "
@@ -215,9 +209,8 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenSqliteStorage(const std::string& pa
         connection.Execute(absl::StrCat("PRAGMA max_page_count = ", options.max_bytes / page_size));
   }
   if (!status.ok()) return status;
-  absl::StatusOr<LeaseKey> lease_key = MakeLeaseKey(connection);
-  if (!lease_key.ok()) return lease_key.status();
-  return std::make_unique<SqliteStorage>(path, *std::move(opened), options, *std::move(lease_key));
+  ASSIGN_OR_RETURN(LeaseKey lease_key, MakeLeaseKey(connection));
+  return std::make_unique<SqliteStorage>(path, std::move(opened), options, std::move(lease_key));
 }
 
 }  // namespace lengthwise::server

@@ -297,11 +297,11 @@ TEST_P(StorageConformanceTest, ListsAnExperimentsPacks) {
 TEST_P(StorageConformanceTest, AnAttemptsSequenceNumberIsStoredOnce) {
   const TrialRecord trial = Trial(Insert("sort", 1), 0);
   ASSERT_TRUE(writer().Begin().ok());
-  Append(trial, 1, 1, 10, 11);
-  Append(trial, 1, 2, 20, 11);
-  Append(trial, 2, 1, 10, 11);
-  Append(trial, 1, 0, 0, 10);
-  Append(trial, 1, 0, 0, 10);
+  Append(trial, 1, 1, 10, v1::Event::kTrainingPoints);
+  Append(trial, 1, 2, 20, v1::Event::kTrainingPoints);
+  Append(trial, 2, 1, 10, v1::Event::kTrainingPoints);
+  Append(trial, 1, 0, 0, v1::Event::kStateChange);
+  Append(trial, 1, 0, 0, v1::Event::kStateChange);
   ASSERT_TRUE(writer().Commit().ok());
   EXPECT_EQ(*(*storage_->Read())->LastSequence(trial.key, 1), 2);
   ASSERT_TRUE(writer().Begin().ok());
@@ -318,14 +318,14 @@ TEST_P(StorageConformanceTest, DeletesAWorkersEventsBehindAPositionAndNeverReuse
   const ExperimentRecord experiment = Insert("sort", 2);
   const TrialRecord trial = Trial(experiment, 0);
   ASSERT_TRUE(writer().Begin().ok());
-  const EventRecord checkpoint = Append(trial, 1, 1, 10, 14);
-  Append(trial, 1, 2, 10, 12);
-  Append(trial, 1, 0, 0, 10);
-  Append(Trial(experiment, 1), 1, 1, 10, 12);
-  const EventRecord last = Append(trial, 1, 3, 20, 11);
+  const EventRecord checkpoint = Append(trial, 1, 1, 10, v1::Event::kCheckpoint);
+  Append(trial, 1, 2, 10, v1::Event::kLengthAccuracies);
+  Append(trial, 1, 0, 0, v1::Event::kStateChange);
+  Append(Trial(experiment, 1), 1, 1, 10, v1::Event::kLengthAccuracies);
+  const EventRecord last = Append(trial, 1, 3, 20, v1::Event::kTrainingPoints);
   Append(trial, 1, 4, 20, v1::Event::kLogLine);  // stays: it says what went wrong
   ASSERT_TRUE(writer().DeleteWorkerEvents(trial.key, checkpoint.position).ok());
-  EXPECT_GT(Append(trial, 2, 1, 20, 11).position, last.position);
+  EXPECT_GT(Append(trial, 2, 1, 20, v1::Event::kTrainingPoints).position, last.position);
   ASSERT_TRUE(writer().Commit().ok());
   std::vector<std::string> kept;
   ASSERT_TRUE((*storage_->Read())
@@ -361,14 +361,14 @@ TEST_P(StorageConformanceTest, ReadsTheEventsOfATrialAndTheLogInOrder) {
       of_trial.push_back(event.position);
       const EventRecord others = Append(other, 1, sequence, 5, kind);
       if (round == 1 && kind == kinds[0]) second = event.position;
-      if (kind == 10 || kind == 16) {
+      if (kind == v1::Event::kStateChange || kind == v1::Event::kLogLine) {
         log_of_trial.push_back(event.position);
         log.push_back(event.position);
         log.push_back(others.position);
       }
     }
   }
-  const int64_t last = Append(other, 1, 100, 5, 11).position;
+  const int64_t last = Append(other, 1, 100, 5, v1::Event::kTrainingPoints).position;
   ASSERT_TRUE(writer().Commit().ok());
   const auto reader = *storage_->Read();
   std::vector<int64_t> read;
@@ -439,14 +439,14 @@ TEST_P(StorageConformanceTest, CountsAndMeasuresEvents) {
   int64_t bytes = 0;
   std::vector<EventRecord> events;
   for (int64_t sequence = 1; sequence <= 5; ++sequence) {
-    events.push_back(Append(trial, sequence < 5 ? 1 : 2, sequence, 10, 16));
+    events.push_back(Append(trial, sequence < 5 ? 1 : 2, sequence, 10, v1::Event::kLogLine));
     bytes += static_cast<int64_t>(events.back().payload.size());
   }
-  Append(trial, 1, 0, 10, 16);  // the server's
+  Append(trial, 1, 0, 10, v1::Event::kLogLine);  // the server's
   ASSERT_TRUE(writer().Commit().ok());
   const auto reader = *storage_->Read();
-  EXPECT_EQ(*reader->CountWorkerEvents(trial.key, 1, 16), 4);
-  EXPECT_EQ(*reader->CountWorkerEvents(trial.key, 1, 11), 0);
+  EXPECT_EQ(*reader->CountWorkerEvents(trial.key, 1, v1::Event::kLogLine), 4);
+  EXPECT_EQ(*reader->CountWorkerEvents(trial.key, 1, v1::Event::kTrainingPoints), 0);
   const int64_t first = events.front().position;
   EXPECT_EQ(*reader->CountEvents(experiment.key, first, events.back().position), 5);
   EXPECT_EQ(*reader->EventBytes(experiment.key, first, events.back().position), bytes);
@@ -460,10 +460,11 @@ TEST_P(StorageConformanceTest, FindsTheNewestEventsOfAKind) {
   const TrialRecord trial = Trial(Insert("sort", 1), 0);
   ASSERT_TRUE(writer().Begin().ok());
   for (int64_t sequence = 1; sequence <= 4; ++sequence) {
-    Append(trial, 1, sequence, sequence * 10, sequence % 2 == 0 ? 14 : 11);
+    Append(trial, 1, sequence, sequence * 10,
+           sequence % 2 == 0 ? v1::Event::kCheckpoint : v1::Event::kTrainingPoints);
   }
   ASSERT_TRUE(writer().Commit().ok());
-  const auto newest = *(*storage_->Read())->NewestEvents(trial.key, 14, 5);
+  const auto newest = *(*storage_->Read())->NewestEvents(trial.key, v1::Event::kCheckpoint, 5);
   ASSERT_THAT(newest, SizeIs(2));
   EXPECT_EQ(newest[0].step, 40);
   EXPECT_EQ(newest[1].step, 20);
@@ -486,8 +487,8 @@ TEST_P(StorageConformanceTest, DeletesAnExperimentWithAllItHas) {
   const ExperimentRecord deleted = Insert("sort", 2);
   const ExperimentRecord other = Insert("sort", 1);
   ASSERT_TRUE(writer().Begin().ok());
-  Append(Trial(deleted, 0), 1, 1, 10, 11);
-  Append(Trial(other, 0), 1, 1, 10, 11);
+  Append(Trial(deleted, 0), 1, 1, 10, v1::Event::kTrainingPoints);
+  Append(Trial(other, 0), 1, 1, 10, v1::Event::kTrainingPoints);
   ASSERT_TRUE(writer().DeleteExperiment(deleted.key).ok());
   ASSERT_TRUE(writer().Commit().ok());
   const auto reader = storage_->Read();

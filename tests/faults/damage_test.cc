@@ -30,12 +30,12 @@ void UseEverything(TestCoordinator& coordinator, const std::string& experiment) 
                       Eq(absl::StatusCode::kAlreadyExists)))
         << status;
   };
-  expect_status(coordinator->GetExperiment(experiment).status());
+  expect_status(coordinator->reads().GetExperiment(experiment).status());
   v1::ListTrialsRequest trials;
   trials.set_parent(experiment);
-  expect_status(coordinator->ListTrials(trials).status());
-  expect_status(coordinator->ListExperiments({}).status());
-  expect_status(coordinator->ReadEvents(experiment, 0, 1000).status());
+  expect_status(coordinator->reads().ListTrials(trials).status());
+  expect_status(coordinator->reads().ListExperiments({}).status());
+  expect_status(coordinator->event_log().ReadEvents(experiment, 0, 1000).status());
   expect_status(coordinator.Summarize(experiment).status());
   coordinator->GetStatistics();
   expect_status(coordinator.Register("v", 4));

@@ -245,7 +245,7 @@ TEST(PowerLossTest, ASubmissionAnEventAndACheckpointThatWereAcknowledgedAreThere
     TestCoordinator coordinator(data);
     ASSERT_EQ(coordinator.Open(), absl::OkStatus()) << "seed " << seed;
     if (experiment.empty()) continue;
-    ASSERT_TRUE(coordinator->GetExperiment(experiment).ok()) << "seed " << seed;
+    ASSERT_TRUE(coordinator->reads().GetExperiment(experiment).ok()) << "seed " << seed;
     int64_t stored = 0;
     int64_t checkpoint = 0;
     for (const v1::Event& event : coordinator.History(experiment)) {
@@ -405,7 +405,7 @@ TEST(FailedSyncTest, AcknowledgedSubmissionsEventsAndCheckpointsAreThere) {
 
     ASSERT_EQ(coordinator.Open(), absl::OkStatus());
     for (const std::string& submission : submissions) {
-      EXPECT_TRUE(coordinator->GetExperiment(submission).ok()) << submission << " is lost";
+      EXPECT_TRUE(coordinator->reads().GetExperiment(submission).ok()) << submission << " is lost";
     }
     int64_t stored = 0;
     for (const v1::Event& event : coordinator.History(experiment)) {
@@ -519,7 +519,7 @@ TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
     request.mutable_specification()->add_seeds(1);
     EXPECT_EQ(coordinator.TryCreate(request).status().code(), absl::StatusCode::kUnavailable);
     // Reading goes on.
-    EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().running(), 1);
+    EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->trials().running(), 1);
 
     disk.FailWrites(0);
     EXPECT_EQ(coordinator.Upload(lease, 0, 2, "weights"), absl::OkStatus());
@@ -530,7 +530,7 @@ TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
     EXPECT_EQ(coordinator.Create("more", 1, 1), "experiments/more-1");
     coordinator.Close();
     ASSERT_EQ(coordinator.Open(), absl::OkStatus());
-    EXPECT_EQ(coordinator->GetExperiment(experiment)->trials().succeeded(), 1);
+    EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->trials().succeeded(), 1);
   }
 }
 

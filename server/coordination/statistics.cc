@@ -1,4 +1,4 @@
-#include "server/coordination/decision_counts.h"
+#include "server/coordination/statistics.h"
 
 #include "absl/strings/match.h"
 
@@ -44,8 +44,8 @@ const char* FailureReason(const v1::Outcome* outcome) {
 
 }  // namespace
 
-Coordinator::DecisionCounts NoDecisions() {
-  Coordinator::DecisionCounts counts;
+DecisionCounts NoDecisions() {
+  DecisionCounts counts;
   for (const char* decision : {"lease_granted", "lease_ended", "trial_queued", "trial_started",
                                "trial_succeeded", "trial_failed", "trial_cancelled"}) {
     counts.decisions[decision] = 0;
@@ -62,17 +62,17 @@ Coordinator::DecisionCounts NoDecisions() {
 }
 
 void CountTrialChange(const TrialChange& change, const TrialRecord& before,
-                      const v1::Outcome* outcome, Coordinator::DecisionCounts& counts) {
+                      const v1::Outcome* outcome, DecisionCounts& counts) {
   ++counts.decisions[Decision(change.to)];
   if (change.to == v1::QUEUED) ++counts.retries[RetryReason(change, before)];
   if (change.to == v1::FAILED) ++counts.failures[FailureReason(outcome)];
 }
 
-void CountLeaseChange(const LeaseChange& change, Coordinator::DecisionCounts& counts) {
+void CountLeaseChange(const LeaseChange& change, DecisionCounts& counts) {
   ++counts.decisions[change.granted ? "lease_granted" : "lease_ended"];
 }
 
-void Add(const Coordinator::DecisionCounts& more, Coordinator::DecisionCounts& counts) {
+void Add(const DecisionCounts& more, DecisionCounts& counts) {
   for (const auto& [decision, count] : more.decisions) counts.decisions[decision] += count;
   for (const auto& [reason, count] : more.retries) counts.retries[reason] += count;
   for (const auto& [reason, count] : more.failures) counts.failures[reason] += count;

@@ -1,17 +1,22 @@
-// The intake of workers' events: each stored at most once, and only from the trial's newest lease.
+#include "server/coordination/event_intake.h"
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
-#include "server/coordination/engine.h"
+#include "platform/status_macros.h"
 #include "server/coordination/event_checks.h"
+#include "server/coordination/log_limits.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
 
-absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(const v1::StreamEventsRequest& request,
-                                                             const std::string& caller) {
+EventIntake::EventIntake(Ledger& ledger, ArtifactStore& artifacts, const LeaseIds& lease_ids)
+    : ledger_(ledger), store_(ledger.store()), artifacts_(artifacts), lease_ids_(lease_ids) {}
+
+absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEventsRequest& request,
+                                                            const std::string& caller) {
   v1::StreamEventsResponse response;
   response.set_lease_id(request.lease_id());
   const auto refuse = [&](v1::StreamEventsResponse::Refusal refusal, absl::string_view detail) {
@@ -32,37 +37,35 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(const v1::StreamEve
                   absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
   }
 
-  absl::StatusOr<std::optional<TrialRecord>> found =
-      writer_.FindTrial(path->experiment, path->trial);
-  if (!found.ok()) return found.status();
-  if (!found->has_value()) {
+  ASSIGN_OR_RETURN(std::optional<TrialRecord> found,
+                   store_.FindTrial(path->experiment, path->trial));
+  if (!found.has_value()) {
     return refuse(v1::StreamEventsResponse::STALE_LEASE, "there is no such trial");
   }
-  TrialRecord& trial = **found;
+  TrialRecord& trial = *found;
   if (trial.token != token || trial.attempt != first.attempt()) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,
         absl::StrCat("the trial's newest is attempt ", trial.attempt, " with lease ", trial.token));
   }
-  const absl::StatusOr<int64_t> last = writer_.LastSequence(trial.key, trial.attempt);
-  if (!last.ok()) return last.status();
-  response.set_acknowledged_sequence(*last);
+  ASSIGN_OR_RETURN(const int64_t last, store_.LastSequence(trial.key, trial.attempt));
+  response.set_acknowledged_sequence(last);
   const int64_t end = first.sequence() + request.events_size() - 1;
-  if (end <= *last) return response;  // all known
+  if (end <= last) return response;  // all known
   if (trial.state != v1::RUNNING) {
     return refuse(
         v1::StreamEventsResponse::STALE_LEASE,
         absl::StrCat("the trial is ", v1::TrialState_Name(trial.state), ": ", trial.reason));
   }
-  if (first.sequence() > *last + 1) {
+  if (first.sequence() > last + 1) {
     return refuse(v1::StreamEventsResponse::SEQUENCE_GAP,
-                  absl::StrCat("expected ", *last + 1, ", got ", first.sequence()));
+                  absl::StrCat("expected ", last + 1, ", got ", first.sequence()));
   }
-  if (std::string problem = ModelProblem(trial, request, *last); !problem.empty()) {
+  if (std::string problem = ModelProblem(trial, request, last); !problem.empty()) {
     return refuse(v1::StreamEventsResponse::INVALID, problem);
   }
   for (const v1::Event& event : request.events()) {
-    if (!event.has_checkpoint() || event.sequence() <= *last) continue;
+    if (!event.has_checkpoint() || event.sequence() <= last) continue;
     // The upload gave the file its name when all its bytes were there and had their checksum.
     const absl::Status stored =
         artifacts_.VerifyQuickly({.experiment = path->experiment,
@@ -79,16 +82,16 @@ absl::StatusOr<v1::StreamEventsResponse> Engine::StoreEvents(const v1::StreamEve
           absl::StrCat("the server's disk fails: ", stored.message(), "; try again"));
     }
   }
-  const absl::StatusOr<std::string> problem = LogProblem(trial, request, *last);
-  if (!problem.ok()) return problem.status();
-  if (!problem->empty()) return refuse(v1::StreamEventsResponse::INVALID, *problem);
-  if (absl::Status status = StoreNewEvents(trial, request, *last); !status.ok()) return status;
+  ASSIGN_OR_RETURN(const std::string problem, LogProblem(trial, request, last));
+  if (!problem.empty()) return refuse(v1::StreamEventsResponse::INVALID, problem);
+  RETURN_IF_ERROR(StoreNew(trial, request, last));
   response.set_acknowledged_sequence(end);
   return response;
 }
 
-std::string Engine::ModelProblem(const TrialRecord& trial, const v1::StreamEventsRequest& request,
-                                 int64_t last_sequence) {
+std::string EventIntake::ModelProblem(const TrialRecord& trial,
+                                      const v1::StreamEventsRequest& request,
+                                      int64_t last_sequence) {
   int64_t newest = trial.checkpoint_step;
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
@@ -110,61 +113,43 @@ std::string Engine::ModelProblem(const TrialRecord& trial, const v1::StreamEvent
   return "";
 }
 
-absl::Status Engine::StoreNewEvents(TrialRecord& trial, const v1::StreamEventsRequest& request,
-                                    int64_t last_sequence) {
+absl::StatusOr<std::string> EventIntake::LogProblem(const TrialRecord& trial,
+                                                    const v1::StreamEventsRequest& request,
+                                                    int64_t last_sequence) {
+  const int64_t added =
+      std::count_if(request.events().begin(), request.events().end(), [&](const v1::Event& event) {
+        return event.has_log_line() && event.sequence() > last_sequence;
+      });
+  if (added == 0) return "";
+  ASSIGN_OR_RETURN(const int64_t stored,
+                   store_.CountWorkerEvents(trial.key, trial.attempt, v1::Event::kLogLine));
+  if (stored + added <= kMaxLogLines) return "";
+  return absl::StrCat("an attempt may send ", kMaxLogLines, " log lines; this one sent ",
+                      stored + added);
+}
+
+absl::Status EventIntake::StoreNew(TrialRecord& trial, const v1::StreamEventsRequest& request,
+                                   int64_t last_sequence) {
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
     LENGTHWISE_FAILPOINT("engine.event.append");
-    if (absl::Status status = Append(trial, event); !status.ok()) return status;
-    effects_.points += event.training_points().steps_size();
+    RETURN_IF_ERROR(ledger_.Append(trial, event));
+    ledger_.effects().points += event.training_points().steps_size();
     if (event.has_length_accuracies()) {
-      effects_.evaluations.emplace_back(event.trial(), event.length_accuracies());
+      ledger_.effects().evaluations.emplace_back(event.trial(), event.length_accuracies());
     }
     if (event.has_checkpoint()) {
-      absl::Status status = StoreCheckpoint(trial, event.step());
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(ledger_.StoreCheckpoint(trial, event.step()));
     }
     if (event.has_outcome()) {
       const v1::Outcome& outcome = event.outcome();
       LENGTHWISE_FAILPOINT("engine.outcome.store");
-      const absl::StatusOr<Decisions> decisions = scheduler_->Finish(
-          trial.key, trial.token, outcome.kind(), event.step(), outcome.reason(), Now());
-      if (!decisions.ok()) return decisions.status();
-      absl::Status status = Record(*decisions, event.step(), &outcome);
-      if (!status.ok()) return status;
+      ASSIGN_OR_RETURN(const Decisions decisions,
+                       ledger_.scheduler().Finish(trial.key, trial.token, outcome.kind(),
+                                                  event.step(), outcome.reason(), ledger_.Now()));
+      RETURN_IF_ERROR(ledger_.Record(decisions, event.step(), &outcome));
     }
   }
-  return absl::OkStatus();
-}
-
-absl::Status Engine::StoreCheckpoint(TrialRecord& trial, int64_t step) {
-  LENGTHWISE_FAILPOINT("engine.checkpoint.store");
-  trial.checkpoint_step = step;
-  if (absl::Status status = writer_.UpdateTrial(trial, trial.state); !status.ok()) return status;
-  scheduler_->SetCheckpoint(trial.key, step);
-  const auto checkpoints = writer_.NewestEvents(trial.key, v1::Event::kCheckpoint, 3);
-  if (!checkpoints.ok()) return checkpoints.status();
-  if (checkpoints->size() < 3) return absl::OkStatus();
-  // Two stay. Only this one is deleted, not all others: the next may be uploaded already.
-  std::vector<std::string> sha256s;
-  for (const EventRecord& record : *checkpoints) {
-    const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, writer_.name());
-    // Which file a damaged event meant nobody knows: it stays until the trial has ended.
-    if (!checkpoint.ok()) return absl::OkStatus();
-    sha256s.push_back(checkpoint->sha256());
-  }
-  if (sha256s[2] == sha256s[0] || sha256s[2] == sha256s[1]) return absl::OkStatus();
-  const ArtifactId oldest = {
-      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = sha256s[2]};
-  effects_.actions.push_back([this, oldest, key = trial.key, attempt = trial.attempt] {
-    // A backup may hold this up until another attempt has gone back to that checkpoint, or made it
-    // again; what it leaves goes when the trial has ended.
-    const auto reader = storage_.Read();
-    if (!reader.ok()) return;
-    const auto now = (*reader)->FindTrial(key);
-    if (!now.ok() || !now->has_value() || (*now)->attempt != attempt) return;
-    artifacts_.Delete(oldest).IgnoreError();
-  });
   return absl::OkStatus();
 }
 

@@ -1,4 +1,5 @@
-// The coordinator's part in keeping the server.
+#include "server/coordination/backups.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -6,18 +7,25 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/bulk_files.h"
-#include "server/coordination/coordinator_impl.h"
+#include "platform/status_macros.h"
 #include "server/storage/artifact_usage.h"
 #include "server/storage/backup.h"
 
 namespace lengthwise::server {
 
-absl::Status CoordinatorImpl::BackUp(
-    const v1::BackUpRequest& request,
-    const std::function<bool(const v1::BackUpResponse&)>& progress) {
+Backups::Backups(std::string data_dir, Clock clock, Storage& storage, ArtifactStore& artifacts,
+                 CommandLoop& loop)
+    : data_dir_(std::move(data_dir)),
+      clock_(std::move(clock)),
+      storage_(storage),
+      artifacts_(artifacts),
+      loop_(loop) {}
+
+absl::Status Backups::BackUp(const v1::BackUpRequest& request,
+                             const std::function<bool(const v1::BackUpResponse&)>& progress) {
   const std::string name =
       request.name().empty()
-          ? absl::FormatTime("%Y-%m-%dt%H%M%Sz", dependencies_.clock.wall(), absl::UTCTimeZone())
+          ? absl::FormatTime("%Y-%m-%dt%H%M%Sz", clock_.wall(), absl::UTCTimeZone())
           : request.name();
   const bool first = absl::ascii_isalnum(name.front()) && !absl::ascii_isupper(name.front());
   const bool others = std::all_of(name.begin(), name.end(), [](unsigned char c) {
@@ -31,23 +39,23 @@ absl::Status CoordinatorImpl::BackUp(
     return absl::AbortedError("another backup is being made; try again when it is done");
   }
   v1::BackUpResponse response;
-  const absl::StatusOr<std::string> path = MakeBackup(
-      options_.data_dir, name, *artifacts_, [&](int64_t copied_bytes, int64_t total_bytes) {
+  const absl::StatusOr<std::string> path =
+      MakeBackup(data_dir_, name, artifacts_, [&](int64_t copied_bytes, int64_t total_bytes) {
         response.set_copied_bytes(copied_bytes);
         response.set_total_bytes(total_bytes);
         return progress(response);
       });
-  // On the coordinator's thread, as without a backup: beside it a trial could begin anew, and
+  // On the loop's thread, as without a backup: beside it a trial could begin anew, and
   // upload what is about to be deleted, while this looks at what the store says of it. What a
   // server that stops refuses, the next start does.
   for (std::function<void()>& deletion : deletions_.Release()) {
-    PostCommand({.apply = [this, deletion = std::move(deletion)]() -> Answer {
-                   deletions_.Run(deletion);
-                   return nullptr;
-                 },
-                 .fail = [](const absl::Status&) {}});
+    loop_.PostCommand({.apply = [this, deletion = std::move(deletion)]() -> CommandLoop::Answer {
+                         deletions_.Run(deletion);
+                         return nullptr;
+                       },
+                       .fail = [](const absl::Status&) {}});
   }
-  Flush();
+  loop_.Flush();
   if (!path.ok()) return path.status();
   response.set_complete(true);
   response.set_path(*path);
@@ -55,21 +63,18 @@ absl::Status CoordinatorImpl::BackUp(
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Storage> CoordinatorImpl::GetStorage() {
+absl::StatusOr<v1::Storage> Backups::GetStorage() {
   v1::Storage storage;
-  storage.set_data_dir(options_.data_dir);
-  storage.set_database_bytes(storage_->SizeBytes());
-  const absl::StatusOr<ArtifactUsage> artifacts =
-      MeasureArtifacts(absl::StrCat(options_.data_dir, "/", kArtifactsDirectory));
-  if (!artifacts.ok()) return artifacts.status();
-  storage.set_artifact_bytes(artifacts->bytes);
-  storage.set_artifacts(artifacts->artifacts);
-  const absl::StatusOr<int64_t> free = platform::FreeBytes(options_.data_dir);
-  if (!free.ok()) return free.status();
-  storage.set_free_bytes(*free);
-  const auto backups = ListBackups(options_.data_dir);
-  if (!backups.ok()) return backups.status();
-  for (const BackupDescription& backup : *backups) {
+  storage.set_data_dir(data_dir_);
+  storage.set_database_bytes(storage_.SizeBytes());
+  ASSIGN_OR_RETURN(const ArtifactUsage artifacts,
+                   MeasureArtifacts(absl::StrCat(data_dir_, "/", kArtifactsDirectory)));
+  storage.set_artifact_bytes(artifacts.bytes);
+  storage.set_artifacts(artifacts.artifacts);
+  ASSIGN_OR_RETURN(const int64_t free, platform::FreeBytes(data_dir_));
+  storage.set_free_bytes(free);
+  ASSIGN_OR_RETURN(const auto backups, ListBackups(data_dir_));
+  for (const BackupDescription& backup : backups) {
     v1::Backup& described = *storage.add_backups();
     described.set_name(backup.name);
     *described.mutable_create_time() = google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(

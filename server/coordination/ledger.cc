@@ -1,30 +1,18 @@
-#include "server/coordination/engine.h"
+#include "server/coordination/ledger.h"
 
 #include <algorithm>
 #include <chrono>
 
-#include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
-#include "server/coordination/decision_counts.h"
+#include "platform/status_macros.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
+#include "server/coordination/retention.h"
 
 namespace lengthwise::server {
 namespace {
-
-ScheduledTrial ToScheduled(const TrialRecord& record) {
-  return {.key = record.key,
-          .pack = record.pack,
-          .checkpoint_step = record.checkpoint_step,
-          .past = {.attempt = record.attempt,
-                   .failures = record.failures,
-                   .failure = record.failure,
-                   .failure_step = record.failure_step,
-                   .preemptions = record.preemptions,
-                   .pack_limit = record.pack_limit}};
-}
 
 void SetPast(const TrialPast& past, TrialRecord& record) {
   record.attempt = past.attempt;
@@ -38,6 +26,18 @@ void SetPast(const TrialPast& past, TrialRecord& record) {
 
 }  // namespace
 
+ScheduledTrial ToScheduled(const TrialRecord& record) {
+  return {.key = record.key,
+          .pack = record.pack,
+          .checkpoint_step = record.checkpoint_step,
+          .past = {.attempt = record.attempt,
+                   .failures = record.failures,
+                   .failure = record.failure,
+                   .failure_step = record.failure_step,
+                   .preemptions = record.preemptions,
+                   .pack_limit = record.pack_limit}};
+}
+
 Clock SystemClock() {
   const absl::Time start = absl::Now();
   const auto origin = std::chrono::steady_clock::now();
@@ -48,27 +48,23 @@ Clock SystemClock() {
           .wall = [] { return absl::Now(); }};
 }
 
-Engine::Engine(const Options& options, Storage& storage, ArtifactStore& artifacts, Fleet& fleet,
+Ledger::Ledger(const Scheduler::Options& options, Storage& storage, ArtifactStore& artifacts,
                Clock clock)
     : options_(options),
       storage_(storage),
-      writer_(storage.writer()),
+      store_(storage.writer()),
       artifacts_(artifacts),
-      fleet_(fleet),
-      lease_ids_(storage.lease_key()),
       clock_(std::move(clock)) {}
 
-absl::Status Engine::Rebuild() {
+absl::Status Ledger::Rebuild() {
   for (const std::function<void()>& reversal : effects_.reversals) reversal();
   effects_ = Effects();
   misdated_.clear();
   LENGTHWISE_FAILPOINT_OR_RETURN("engine.rebuild.before");
-  absl::StatusOr<std::unique_ptr<StorageReader>> opened = storage_.Read();
-  if (!opened.ok()) return opened.status();
-  StorageReader& reader = **opened;
-  const absl::StatusOr<int64_t> next_token = reader.NextToken();
-  if (!next_token.ok()) return next_token.status();
-  auto scheduler = std::make_unique<Scheduler>(options_.scheduler, *next_token);
+  ASSIGN_OR_RETURN(std::unique_ptr<StorageReader> opened, storage_.Read());
+  StorageReader& reader = *opened;
+  ASSIGN_OR_RETURN(const int64_t next_token, reader.NextToken());
+  auto scheduler = std::make_unique<Scheduler>(options_, next_token);
 
   struct Held {
     std::string worker;
@@ -108,23 +104,20 @@ absl::Status Engine::Rebuild() {
       });
   if (!status.ok()) return status;
   for (const TrialRecord& trial : running) {
-    const absl::StatusOr<std::optional<PackRecord>> pack = reader.FindPack(trial.pack);
-    if (!pack.ok()) return pack.status();
-    if (!pack->has_value()) continue;
-    const auto specification = ToTrialSpecification(trial, **pack, reader.name());
+    ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, reader.FindPack(trial.pack));
+    if (!pack.has_value()) continue;
+    const auto specification = ToTrialSpecification(trial, *pack, reader.name());
     // Shown less, and nothing else: the others start. Its next lease finds it out.
     if (!specification.ok()) continue;
-    effects_.running.push_back(StartOf(trial, **pack, *specification));
+    effects_.running.push_back(StartOf(trial, *pack, *specification));
   }
-  const absl::StatusOr<std::vector<LeaseRecord>> leases = reader.ListLeases();
-  if (!leases.ok()) return leases.status();
-  for (const LeaseRecord& lease : *leases) {
-    absl::StatusOr<std::vector<int64_t>> cancelled = reader.ListCancelledTrials(lease.token);
-    if (!cancelled.ok()) return cancelled.status();
-    if (cancelled->empty() && !held.contains(lease.token)) continue;
+  ASSIGN_OR_RETURN(const std::vector<LeaseRecord> leases, reader.ListLeases());
+  for (const LeaseRecord& lease : leases) {
+    ASSIGN_OR_RETURN(std::vector<int64_t> cancelled, reader.ListCancelledTrials(lease.token));
+    if (cancelled.empty() && !held.contains(lease.token)) continue;
     held[lease.token].worker = lease.worker;
     held[lease.token].size = lease.size;
-    held[lease.token].cancelled = *std::move(cancelled);
+    held[lease.token].cancelled = std::move(cancelled);
   }
   for (auto& [token, lease] : held) {
     scheduler->RestoreLease(token, lease.worker, lease.size, lease.running, lease.traits,
@@ -135,30 +128,17 @@ absl::Status Engine::Rebuild() {
   return absl::OkStatus();
 }
 
-Decisions Engine::Retry(const TrialRecord& trial, const ExperimentRecord& experiment,
-                        const std::string& pack_key, const std::string& caller) {
-  return scheduler_->Retry(
-      ToScheduled(trial),
-      {.priority = experiment.priority,
-       .owner = experiment.owner,
-       .shape = pack_key,
-       .experiment = experiment.id},
-      trial.state, UserActor(caller),
-      absl::StrCat("retried by ", caller, "; it had ",
-                   trial.state == v1::FAILED ? "failed" : "been cancelled", ": ", trial.reason));
-}
-
-absl::Status Engine::Begin() {
-  absl::Status status = writer_.Begin();
+absl::Status Ledger::Begin() {
+  absl::Status status = store_.Begin();
   for (const TrialRecord& trial : std::exchange(misdated_, {})) {
-    if (status.ok()) status = writer_.UpdateTrial(trial, trial.state);
+    if (status.ok()) status = store_.UpdateTrial(trial, trial.state);
   }
   return status;
 }
 
-absl::Status Engine::Commit() { return writer_.Commit(); }
+absl::Status Ledger::Commit() { return store_.Commit(); }
 
-absl::Status Engine::Tick() {
+absl::Status Ledger::Tick() {
   const Decisions decisions = scheduler_->Tick(Now());
   absl::flat_hash_set<Token> expired;
   for (const TrialChange& change : decisions.trials) expired.insert(change.token);
@@ -167,16 +147,24 @@ absl::Status Engine::Tick() {
   return Record(decisions);
 }
 
-absl::StatusOr<TrialRecord> Engine::GetTrial(int64_t key) {
-  absl::StatusOr<std::optional<TrialRecord>> found = writer_.FindTrial(key);
-  if (!found.ok()) return found.status();
-  if (!found->has_value()) {
+absl::StatusOr<TrialRecord> Ledger::GetTrial(int64_t key) {
+  ASSIGN_OR_RETURN(std::optional<TrialRecord> found, store_.FindTrial(key));
+  if (!found.has_value()) {
     return absl::InternalError(absl::StrCat("trial number ", key, " is not in the store"));
   }
-  return **std::move(found);
+  return *std::move(found);
 }
 
-absl::Status Engine::Append(const TrialRecord& trial, v1::Event event) {
+absl::StatusOr<EventRecord> Ledger::CheckpointEvent(const TrialRecord& trial) {
+  if (trial.checkpoint_step == 0) return EventRecord();
+  ASSIGN_OR_RETURN(const auto events, store_.NewestEvents(trial.key, v1::Event::kCheckpoint, 4));
+  for (const EventRecord& event : events) {
+    if (event.step == trial.checkpoint_step) return event;
+  }
+  return EventRecord();
+}
+
+absl::Status Ledger::Append(const TrialRecord& trial, v1::Event event) {
   if (!event.has_time()) {
     *event.mutable_time() = google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(
         absl::ToUnixMicros(clock_.wall()));
@@ -186,32 +174,29 @@ absl::Status Engine::Append(const TrialRecord& trial, v1::Event event) {
   record.trial = trial.key;
   ++effects_.events;
   effects_.experiments.insert(trial.experiment_id);
-  return writer_.AppendEvent(record);
+  return store_.AppendEvent(record);
 }
 
-absl::Status Engine::Record(const Decisions& decisions, int64_t step, const v1::Outcome* outcome) {
+absl::Status Ledger::Record(const Decisions& decisions, int64_t step, const v1::Outcome* outcome) {
   for (const LeaseChange& change : decisions.leases) {
     CountLeaseChange(change, effects_.decided);
     if (change.granted) effects_.granted.push_back(change.size);
-    absl::Status status = change.granted ? writer_.InsertLease({.token = change.token,
-                                                                .worker = change.worker,
-                                                                .grant_time = clock_.wall(),
-                                                                .size = change.size})
-                                         : writer_.DeleteLease(change.token);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(change.granted ? store_.InsertLease({.token = change.token,
+                                                         .worker = change.worker,
+                                                         .grant_time = clock_.wall(),
+                                                         .size = change.size})
+                                   : store_.DeleteLease(change.token));
   }
   for (const TrialChange& change : decisions.trials) {
-    absl::Status status = RecordChange(change, step, outcome);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(RecordChange(change, step, outcome));
   }
   return absl::OkStatus();
 }
 
-absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
+absl::Status Ledger::RecordChange(const TrialChange& change, int64_t step,
                                   const v1::Outcome* outcome) {
-  absl::StatusOr<TrialRecord> found = GetTrial(change.trial);
-  if (!found.ok()) return found.status();
-  TrialRecord& trial = *found;
+  ASSIGN_OR_RETURN(TrialRecord found, GetTrial(change.trial));
+  TrialRecord& trial = found;
   const v1::TrialState previous = trial.state;
   CountTrialChange(change, trial, outcome, effects_.decided);
   trial.state = change.to;
@@ -227,11 +212,9 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
     if (trial.attempt > 1) {
       // What earlier attempts measured behind the checkpoint comes again. By position and not by
       // step: the final evaluation stands at the last step, behind the checkpoint of that step.
-      const absl::StatusOr<EventRecord> checkpoint = CheckpointEvent(trial);
-      if (!checkpoint.ok()) return checkpoint.status();
+      ASSIGN_OR_RETURN(const EventRecord checkpoint, CheckpointEvent(trial));
       LENGTHWISE_FAILPOINT("engine.events.replace");
-      absl::Status status = writer_.DeleteWorkerEvents(trial.key, checkpoint->position);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(store_.DeleteWorkerEvents(trial.key, checkpoint.position));
     }
   }
   if (ended) LENGTHWISE_FAILPOINT("engine.trial.end");
@@ -241,9 +224,9 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   }
   const int64_t checkpoint_step = trial.checkpoint_step;
   if (ended) {
-    if (absl::Status status = Retain(trial); !status.ok()) return status;
+    RETURN_IF_ERROR(Retain(trial));
   }
-  if (absl::Status status = writer_.UpdateTrial(trial, previous); !status.ok()) return status;
+  RETURN_IF_ERROR(store_.UpdateTrial(trial, previous));
   effects_.trials[trial.experiment_id].insert(trial.key);
   if (previous == v1::RUNNING) {
     effects_.running.push_back({.name = TrialName(trial.experiment_id, trial.id)});
@@ -260,6 +243,52 @@ absl::Status Engine::RecordChange(const TrialChange& change, int64_t step,
   if (running) state_change.set_worker(change.worker);
   state_change.set_resumed_from_step(change.resumed_from_step);
   return Append(trial, std::move(event));
+}
+
+absl::Status Ledger::StoreCheckpoint(TrialRecord& trial, int64_t step) {
+  LENGTHWISE_FAILPOINT("engine.checkpoint.store");
+  trial.checkpoint_step = step;
+  RETURN_IF_ERROR(store_.UpdateTrial(trial, trial.state));
+  scheduler_->SetCheckpoint(trial.key, step);
+  ASSIGN_OR_RETURN(const auto checkpoints,
+                   store_.NewestEvents(trial.key, v1::Event::kCheckpoint, 3));
+  if (checkpoints.size() < 3) return absl::OkStatus();
+  // Two stay. Only this one is deleted, not all others: the next may be uploaded already.
+  std::vector<std::string> sha256s;
+  for (const EventRecord& record : checkpoints) {
+    const absl::StatusOr<v1::Checkpoint> checkpoint = ToCheckpoint(record, store_.name());
+    // Which file a damaged event meant nobody knows: it stays until the trial has ended.
+    if (!checkpoint.ok()) return absl::OkStatus();
+    sha256s.push_back(checkpoint->sha256());
+  }
+  if (sha256s[2] == sha256s[0] || sha256s[2] == sha256s[1]) return absl::OkStatus();
+  const ArtifactId oldest = {
+      .experiment = trial.experiment_id, .trial = trial.id, .sha256 = sha256s[2]};
+  effects_.actions.push_back([this, oldest, key = trial.key, attempt = trial.attempt] {
+    // A backup may hold this up until another attempt has gone back to that checkpoint, or made it
+    // again; what it leaves goes when the trial has ended.
+    const auto reader = storage_.Read();
+    if (!reader.ok()) return;
+    const auto now = (*reader)->FindTrial(key);
+    if (!now.ok() || !now->has_value() || (*now)->attempt != attempt) return;
+    artifacts_.Delete(oldest).IgnoreError();
+  });
+  return absl::OkStatus();
+}
+
+absl::Status Ledger::Retain(TrialRecord& trial) {
+  if (trial.checkpoint_step == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, store_.FindPack(trial.pack));
+  if (CheckpointsThatStay(pack.value_or(PackRecord()), trial.state) == 0) {
+    trial.checkpoint_step = 0;
+  }
+  // What was uploaded beside them goes, too. Which they are is looked up when it is done: a backup
+  // may hold it up, and the trial be retried meanwhile.
+  effects_.actions.push_back([this, key = trial.key] {
+    const auto reader = storage_.Read();
+    if (reader.ok()) DeleteWhatDoesNotStay(**reader, artifacts_, key).IgnoreError();
+  });
+  return absl::OkStatus();
 }
 
 }  // namespace lengthwise::server

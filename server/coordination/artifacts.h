@@ -1,0 +1,73 @@
+// Checkpoints in and out: uploads and downloads of the workers that hold a trial's lease, and
+// models for people.
+#ifndef LENGTHWISE_SERVER_COORDINATION_ARTIFACTS_H_
+#define LENGTHWISE_SERVER_COORDINATION_ARTIFACTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/worker_service.pb.h"
+#include "server/coordination/lease_ids.h"
+#include "server/coordination/names.h"
+#include "server/storage/artifact_store.h"
+#include "server/storage/storage.h"
+
+namespace lengthwise::server {
+
+// Takes the bytes of one upload. An upload that is not finished is dropped.
+class ArtifactWriter {
+ public:
+  virtual ~ArtifactWriter() = default;
+  virtual absl::Status Append(absl::string_view data) = 0;
+  // Verifies size and checksum, makes the artifact durable.
+  virtual absl::Status Finish() = 0;
+};
+
+// Thread-safe; works on the caller's thread, and blocks on the disk. `caller` is the principal that
+// must hold the lease: PERMISSION_DENIED unless it is the trial's newest, and the trial runs.
+// UNAVAILABLE where the disk cannot be read or written.
+class Artifacts {
+ public:
+  // All must outlive it. `max_bytes` is the size of the largest artifact that is accepted.
+  Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids, int64_t max_bytes)
+      : storage_(storage), store_(store), lease_ids_(lease_ids), max_bytes_(max_bytes) {}
+
+  absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
+      const v1::UploadArtifactRequest::Header& header, std::string caller);
+  // Calls `take` with chunks of at most 1 MiB; stops early when it returns false.
+  absl::Status Read(const v1::DownloadArtifactRequest& request, absl::string_view caller,
+                    const std::function<bool(absl::string_view)>& take);
+  // Calls `take` with the responses of DownloadModel, in their order; stops early when it returns
+  // false.
+  absl::Status ReadModel(absl::string_view trial,
+                         const std::function<bool(v1::DownloadModelResponse)>& take);
+
+ private:
+  class CheckedWriter;
+  // What DownloadModel brings.
+  struct NewestModel {
+    v1::Checkpoint checkpoint;
+    int64_t step = 0;
+    ArtifactId artifact;
+  };
+
+  absl::StatusOr<TrialPath> CheckLease(absl::string_view trial, absl::string_view lease_id,
+                                       int64_t token, absl::string_view caller);
+  // NOT_FOUND: no such trial, or nothing is stored of it.
+  absl::StatusOr<NewestModel> FindNewestModel(absl::string_view trial_name);
+
+  Storage& storage_;
+  ArtifactStore& store_;
+  const LeaseIds& lease_ids_;
+  const int64_t max_bytes_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_ARTIFACTS_H_

@@ -1,0 +1,189 @@
+#include "server/coordination/command_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+
+#include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Bounds of a group: how long its commit may keep others waiting.
+constexpr size_t kMaxGroupCommands = 512;
+constexpr int64_t kMaxGroupBytes = 8 << 20;
+// How often a store that failed is tried again.
+constexpr absl::Duration kRetryStore = absl::Seconds(1);
+
+absl::Status Stopping() { return absl::UnavailableError("the server is stopping; try again"); }
+
+absl::Status Behind() {
+  return absl::UnavailableError(
+      "nothing was stored: more waits for the server's disk than its memory may hold; try again");
+}
+
+absl::Status NotStored(const absl::Status& cause) {
+  return absl::UnavailableError(
+      absl::StrCat("nothing was stored: ", cause.message(), "; try again"));
+}
+
+}  // namespace
+
+CommandLoop::CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters)
+    : options_(std::move(options)), clock_(std::move(clock)), ledger_(ledger), waiters_(waiters) {}
+
+void CommandLoop::Start() {
+  platform::MutexLock lock(stop_mutex_);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void CommandLoop::Stop() {
+  {
+    platform::MutexLock lock(queue_mutex_);
+    stopping_ = true;
+  }
+  queue_changed_.NotifyAll();
+  platform::MutexLock lock(stop_mutex_);
+  if (thread_.joinable()) thread_.join();
+}
+
+void CommandLoop::PostCommand(Command command) {
+  absl::Status refusal;
+  {
+    platform::MutexLock lock(queue_mutex_);
+    if (stopping_) {
+      refusal = Stopping();
+    } else if (command.bytes > 0 && queued_bytes_ + command.bytes > options_.max_queued_bytes) {
+      refusal = Behind();
+    } else {
+      queued_bytes_ += command.bytes;
+      queue_.push_back(std::move(command));
+      queue_changed_.NotifyOne();
+      return;
+    }
+  }
+  command.fail(refusal);
+}
+
+void CommandLoop::AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
+                               std::function<bool()> given_up,
+                               Callback<v1::AcquireLeaseResponse> done) {
+  // When a commit fails, the command and the waiter that it added may both be told.
+  const Callback<v1::AcquireLeaseResponse> once =
+      [answered = std::make_shared<bool>(false),
+       done = std::move(done)](absl::StatusOr<v1::AcquireLeaseResponse> response) {
+        if (!std::exchange(*answered, true)) done(std::move(response));
+      };
+  PostCommand({.apply = [this, request = std::move(request), caller = std::move(caller),
+                         given_up = std::move(given_up), once]() -> Answer {
+                 absl::Status status = waiters_.Add(request, caller, given_up, once);
+                 if (status.ok()) return nullptr;
+                 return [once, status = std::move(status)] { once(status); };
+               },
+               .fail = [once](const absl::Status& status) { once(status); }});
+}
+
+std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
+  const absl::Time now = clock_.steady();
+  const absl::Time deadline = broken_ ? now + kRetryStore : has_space_ ? now : NextDeadline();
+  std::vector<Command> group;
+  platform::MutexLock lock(queue_mutex_);
+  while (queue_.empty() && !stopping_) {
+    const absl::Duration wait = deadline - clock_.steady();
+    if (wait <= absl::ZeroDuration()) break;
+    // At most an hour, so that no sum overflows.
+    queue_changed_.WaitUntil(queue_mutex_,
+                             std::chrono::steady_clock::now() +
+                                 absl::ToChronoNanoseconds(std::min(wait, absl::Hours(1))));
+  }
+  int64_t bytes = 0;
+  while (!queue_.empty() && group.size() < kMaxGroupCommands && bytes < kMaxGroupBytes) {
+    bytes += queue_.front().bytes;
+    queued_bytes_ -= queue_.front().bytes;
+    group.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+    if (group.back().ends_group) break;
+  }
+  last = stopping_ && queue_.empty();
+  return group;
+}
+
+absl::Time CommandLoop::NextDeadline() {
+  return std::min(ledger_.scheduler().NextDeadline(), waiters_.NextDeadline());
+}
+
+void CommandLoop::Run() {
+  bool last = false;
+  while (!last) {
+    const std::vector<Command> group = TakeGroup(last);
+    ProcessGroup(group);
+    // While nothing else is to be done, so that a command waits for one step at most.
+    if (group.empty() || !has_space_) {
+      has_space_ = !broken_ && ledger_.store().GiveBackSpace().value_or(false);
+    }
+  }
+  waiters_.RefuseAll(Stopping());
+}
+
+void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
+  std::vector<Answer> answers;
+  absl::Status status;
+  {
+    platform::MutexLock lock(state_mutex_);
+    if (broken_) status = ledger_.Rebuild();
+    if (status.ok()) {
+      broken_ = false;
+      status = ledger_.Begin();
+    }
+    if (status.ok()) {
+      for (const Command& command : group) answers.push_back(command.apply());
+      // After the commands: heartbeats that waited in the queue came in time.
+      ledger_.Tick().IgnoreError();  // an error of the store shows at the commit
+      waiters_.Serve(answers);
+    }
+  }
+  const auto start = std::chrono::steady_clock::now();
+  bool changed = false;
+  if (status.ok()) {
+    changed = ledger_.HasChanges();
+    status = ledger_.Commit();
+  }
+  if (!status.ok()) {
+    {
+      platform::MutexLock lock(state_mutex_);
+      broken_ = !ledger_.Rebuild().ok();
+    }
+    options_.commit_failed();
+    const absl::Status failure = NotStored(status);
+    for (const Command& command : group) command.fail(failure);
+    waiters_.CommitFailed(failure);
+    return;
+  }
+  const absl::Duration commit_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
+  waiters_.Committed();
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.publish.before");
+  options_.publish({.effects = ledger_.TakeEffects(),
+                    .commit_time = commit_time,
+                    .commands = group.size(),
+                    .changed = changed});
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.answer.before");
+  for (const Answer& answer : answers) {
+    if (answer) answer();
+  }
+  if (changed) LENGTHWISE_FAILPOINT("coordinator.answer.after");
+}
+
+void CommandLoop::Flush() {
+  std::promise<void> acted;
+  PostCommand({.apply = [&acted]() -> Answer { return [&acted] { acted.set_value(); }; },
+               .fail = [&acted](const absl::Status&) { acted.set_value(); }});
+  acted.get_future().wait();
+}
+
+int64_t CommandLoop::queued() {
+  platform::MutexLock lock(queue_mutex_);
+  return static_cast<int64_t>(queue_.size());
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,154 @@
+// The thread that changes state. Commands wait in a queue and are applied in groups, each in one
+// transaction of the store (group commit):
+//
+//   queue -> [apply commands, end leases, serve waiting workers] -> commit -> publish -> answer
+//
+// A command's answer is given after the transaction that holds its effects is durable. When a
+// commit fails, all commands of its group are answered UNAVAILABLE and the scheduler's memory is
+// rebuilt from the store.
+#ifndef LENGTHWISE_SERVER_COORDINATION_COMMAND_LOOP_H_
+#define LENGTHWISE_SERVER_COORDINATION_COMMAND_LOOP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "proto/worker_service.pb.h"
+#include "server/coordination/lease_waiters.h"
+#include "server/coordination/ledger.h"
+
+namespace lengthwise::server {
+
+// Runs on the loop's thread after a commit, or on the caller's when the command was refused: must
+// not block.
+template <typename T>
+using Callback = std::function<void(absl::StatusOr<T>)>;
+
+// A group that was committed.
+struct CommittedGroup {
+  Effects effects;
+  absl::Duration commit_time;
+  size_t commands = 0;
+  // False for a group that wrote nothing.
+  bool changed = false;
+};
+
+// Thread-safe.
+class CommandLoop {
+ public:
+  using Answer = std::function<void()>;
+
+  struct Options {
+    // Most bytes of commands (Command::bytes) that wait; UNAVAILABLE beyond that.
+    int64_t max_queued_bytes = 256 << 20;
+    // Called on the loop's thread, before the group's answers.
+    std::function<void(CommittedGroup)> publish;
+    // Called on the loop's thread when a commit failed and the ledger was rebuilt.
+    std::function<void()> commit_failed;
+  };
+
+  struct Command {
+    // Runs inside a transaction; what it returns runs after the commit. Null: answered later.
+    std::function<Answer()> apply;
+    // Called instead when the command was refused, or its group's commit failed.
+    std::function<void(absl::Status)> fail;
+    // What it holds in memory while it waits, where that is much.
+    int64_t bytes = 0;
+    // Takes as long as many others: nothing else joins its group, so that none waits for two such.
+    bool ends_group = false;
+  };
+
+  // All must outlive it. Runs from Start on.
+  CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters);
+  ~CommandLoop() { Stop(); }
+
+  void Start();
+  // Applies what is queued, refuses what comes after, and returns when the thread has ended.
+  void Stop();
+
+  // Queues a command whose answer is what `apply` returns.
+  template <typename T>
+  void Post(std::function<absl::StatusOr<T>()> apply, Callback<T> done, int64_t bytes = 0) {
+    PostCommand({.apply = [apply = std::move(apply), done]() -> Answer {
+                   auto result = std::make_shared<absl::StatusOr<T>>(apply());
+                   return [done, result] { done(std::move(*result)); };
+                 },
+                 .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .bytes = bytes});
+  }
+  // Queues a command that is done in parts, each in a group of its own, until one returns an
+  // answer.
+  template <typename T>
+  void PostParts(std::function<absl::StatusOr<std::optional<T>>()> part, Callback<T> done) {
+    PostCommand({.apply = [this, part, done]() -> Answer {
+                   auto result = std::make_shared<absl::StatusOr<std::optional<T>>>(part());
+                   return [this, part, done, result] {
+                     if (!result->ok()) return done(result->status());
+                     if (!result->value().has_value()) return PostParts(part, done);
+                     done(*std::move(result->value()));
+                   };
+                 },
+                 .fail = [done](absl::Status status) { done(std::move(status)); },
+                 .ends_group = true});
+  }
+  void PostCommand(Command command);
+  // Queues a worker that waits for a pack (LeaseWaiters::Add).
+  void AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
+                    std::function<bool()> given_up, Callback<v1::AcquireLeaseResponse> done);
+
+  // Returns what `read` returns, which runs while no group is being applied and may read the
+  // scheduler. Keep it short: commands wait for it.
+  template <typename Read>
+  auto BetweenGroups(Read read) {
+    platform::MutexLock lock(state_mutex_);
+    return read();
+  }
+
+  // Waits until the thread has done what was posted before, and acted on an injected clock that was
+  // moved.
+  void Flush();
+  // Commands that wait in the queue.
+  int64_t queued();
+
+ private:
+  void Run();
+  std::vector<Command> TakeGroup(bool& last);
+  void ProcessGroup(const std::vector<Command>& group);
+  absl::Time NextDeadline();
+
+  const Options options_;
+  const Clock clock_;
+  Ledger& ledger_;         // changed under state_mutex_
+  LeaseWaiters& waiters_;  // of the thread
+
+  platform::Mutex state_mutex_;  // not held while committing
+
+  // Of the thread.
+  bool broken_ = false;
+  // The store may have space to give back.
+  bool has_space_ = false;
+
+  platform::Mutex queue_mutex_;
+  platform::ConditionVariable queue_changed_;
+  std::deque<Command> queue_ ABSL_GUARDED_BY(queue_mutex_);
+  int64_t queued_bytes_ ABSL_GUARDED_BY(queue_mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(queue_mutex_) = false;
+
+  platform::Mutex stop_mutex_;
+  std::thread thread_ ABSL_GUARDED_BY(stop_mutex_);
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_COMMAND_LOOP_H_

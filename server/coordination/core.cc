@@ -1,0 +1,176 @@
+#include "server/coordination/core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "monitoring/histogram.h"
+#include "platform/process_usage.h"
+#include "platform/status_macros.h"
+#include "server/coordination/retention.h"
+#include "server/storage/backup.h"
+#include "server/storage/sqlite_storage.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::server {
+namespace {
+
+Engine::Options EngineOptions(const CoreOptions& options) {
+  Engine::Options engine;
+  engine.scheduler.lease_duration = options.lease_duration;
+  engine.scheduler.max_failed_attempts = options.max_failed_attempts;
+  engine.scheduler.min_run = options.preempt_after;
+  engine.heartbeat_interval = options.heartbeat_interval;
+  engine.max_unended_trials = options.max_unended_trials;
+  return engine;
+}
+
+Statistics NoStatistics() {
+  Statistics statistics;
+  statistics.decided = NoDecisions();
+  statistics.lease_trials = monitoring::EmptyHistogram({1, 2, 4, 8, 16, 32, 64, 128});
+  statistics.commit_seconds = monitoring::EmptyHistogram(
+      {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5});
+  const auto sizes = {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0};
+  statistics.commit_commands = statistics.commit_events = monitoring::EmptyHistogram(sizes);
+  return statistics;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options) {
+  Dependencies dependencies;
+  dependencies.resolve = [limits = specification::Limits{.max_trials = options.max_trials}](
+                             const v1::CreateExperimentRequest& request) {
+    return request.has_specification_text()
+               ? specification::Resolve(request.specification_text(), limits)
+               : specification::Resolve(request.specification(), limits);
+  };
+  return Open(options, std::move(dependencies));
+}
+
+absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
+                                                 Dependencies dependencies) {
+  if (!options.restore_from.empty()) {
+    RETURN_IF_ERROR(RestoreBackup(options.restore_from, options.data_dir));
+  }
+  if (absl::Status status = platform::CreateDirectories(options.data_dir); !status.ok()) {
+    return absl::FailedPreconditionError(status.message());
+  }
+  auto lock = platform::FileLock::Acquire(options.data_dir + "/LOCK");
+  if (!lock.ok() && !absl::IsAborted(lock.status())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        lock.status().message(), "; the server must be able to write in its data directory"));
+  }
+  if (!lock.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(lock.status().message(), "; another server may be using ", options.data_dir,
+                     ": stop it or choose another data directory"));
+  }
+  SqliteOptions sqlite_options;
+  sqlite_options.max_bytes = dependencies.max_database_bytes;
+  if (dependencies.on_failed_sync) sqlite_options.on_failed_sync = dependencies.on_failed_sync;
+  ASSIGN_OR_RETURN(std::unique_ptr<Storage> storage,
+                   OpenSqliteStorage(options.data_dir + "/lengthwise.db", sqlite_options));
+  if (dependencies.wrap_storage) storage = dependencies.wrap_storage(std::move(storage));
+  RETURN_IF_ERROR(DeleteUnfinishedBackups(options.data_dir));
+  ASSIGN_OR_RETURN(auto artifact_store, ArtifactStore::Open(options.data_dir + "/artifacts"));
+  std::unique_ptr<Core> core(new Core(options, std::move(dependencies), *std::move(lock),
+                                      std::move(storage), std::move(artifact_store)));
+  RETURN_IF_ERROR(core->engine_.ledger.Rebuild());
+  {
+    ASSIGN_OR_RETURN(const auto reader, core->storage_->Read());
+    RETURN_IF_ERROR(DeleteLeftArtifacts(*reader, *core->artifact_store_));
+  }
+  core->loop_.Start();
+  return core;
+}
+
+Core::Core(const CoreOptions& options, Dependencies dependencies,
+           std::unique_ptr<platform::FileLock> lock, std::unique_ptr<Storage> storage,
+           std::unique_ptr<ArtifactStore> artifact_store)
+    : options_(options),
+      clock_(std::move(dependencies.clock)),
+      lock_(std::move(lock)),
+      storage_(std::move(storage)),
+      artifact_store_(std::move(artifact_store)),
+      engine_(EngineOptions(options), std::move(dependencies.resolve), *storage_, *artifact_store_,
+              fleet_, clock_),
+      waiters_(engine_.ledger, engine_.leases),
+      loop_({.max_queued_bytes = dependencies.max_queued_bytes,
+             .publish = [this](CommittedGroup group) { Publish(std::move(group)); },
+             .commit_failed = [this] { CommitFailed(); }},
+            clock_, engine_.ledger, waiters_),
+      event_log_(*storage_, running_trials_),
+      artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes),
+      reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, options.data_dir + "/artifacts"),
+      backups_(options.data_dir, clock_, *storage_, *artifact_store_, loop_),
+      statistics_(NoStatistics()) {}
+
+void Core::CommitFailed() {
+  reads_.Forget();
+  platform::MutexLock lock(statistics_mutex_);
+  ++statistics_.commit_failures;
+}
+
+void Core::Publish(CommittedGroup group) {
+  Effects& effects = group.effects;
+  {
+    platform::MutexLock lock(statistics_mutex_);
+    statistics_.events_stored += effects.events;
+    statistics_.points_stored += effects.points;
+    statistics_.lease_expiries += effects.lease_expiries;
+    Add(effects.decided, statistics_.decided);
+    for (const int32_t trials : effects.granted) {
+      monitoring::Observe(trials, statistics_.lease_trials);
+    }
+    if (group.changed) {
+      monitoring::Observe(absl::ToDoubleSeconds(group.commit_time), statistics_.commit_seconds);
+      monitoring::Observe(static_cast<double>(group.commands), statistics_.commit_commands);
+      monitoring::Observe(static_cast<double>(effects.events), statistics_.commit_events);
+    }
+  }
+  reads_.Publish(effects);
+  // Behind the others: who is woken reads.
+  event_log_.Publish(effects);
+  for (std::function<void()>& action : effects.actions) backups_.Delete(std::move(action));
+}
+
+Statistics Core::GetStatistics() {
+  Statistics statistics;
+  {
+    platform::MutexLock lock(statistics_mutex_);
+    statistics = statistics_;
+  }
+  statistics.workers = fleet_.Samples(clock_.steady());
+  loop_.BetweenGroups([&] {
+    const Scheduler& scheduler = engine_.ledger.scheduler();
+    statistics.leases = scheduler.leases();
+    std::erase_if(statistics.workers, [&](const monitoring::WorkerSample& worker) {
+      return !scheduler.IsAlive(worker.worker_id, clock_.steady());
+    });
+  });
+  statistics.running_trials = running_trials_.List();
+  statistics.database_bytes = storage_->SizeBytes();
+  const platform::DiskSpace disk = platform::ReadDiskSpace(options_.data_dir.c_str());
+  statistics.disk_free_bytes = disk.free_bytes;
+  statistics.disk_size_bytes = disk.size_bytes;
+  const auto reader = storage_->Read();
+  if (!reader.ok()) return statistics;
+  const auto counts = (*reader)->TotalCounts();
+  if (counts.ok()) statistics.trials = *counts;
+  const auto oldest = (*reader)->OldestQueued();
+  if (oldest.ok() && *oldest != NoTime()) {
+    statistics.oldest_queued_seconds =
+        std::max(0.0, absl::ToDoubleSeconds(clock_.wall() - *oldest));
+  }
+  for (const RunningTrial& trial : statistics.running_trials) {
+    if (statistics.running_experiments.contains(trial.experiment_id)) continue;
+    const auto experiment = (*reader)->FindExperiment(trial.experiment_id);
+    if (!experiment.ok() || !experiment->has_value()) continue;
+    statistics.running_experiments[trial.experiment_id] = (*experiment)->counts;
+  }
+  return statistics;
+}
+
+}  // namespace lengthwise::server

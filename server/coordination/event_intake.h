@@ -1,0 +1,52 @@
+// Takes workers' events: each is stored at most once, and only from the trial's newest lease.
+#ifndef LENGTHWISE_SERVER_COORDINATION_EVENT_INTAKE_H_
+#define LENGTHWISE_SERVER_COORDINATION_EVENT_INTAKE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/worker_service.pb.h"
+#include "server/coordination/lease_ids.h"
+#include "server/coordination/ledger.h"
+#include "server/storage/artifact_store.h"
+#include "server/storage/storage.h"
+
+namespace lengthwise::server {
+
+// Verification of a checkpoint holds the command loop, so larger ones are verified later, when a
+// worker downloads them, on that call's thread.
+inline constexpr int64_t kMostBytesToCheck = int64_t{64} << 20;
+
+// Belongs to the command loop.
+class EventIntake {
+ public:
+  // All must outlive it.
+  EventIntake(Ledger& ledger, ArtifactStore& artifacts, const LeaseIds& lease_ids);
+
+  // Refusals are in the response; an error means that the store cannot be written. `caller` is the
+  // principal that must have acquired the lease.
+  absl::StatusOr<v1::StreamEventsResponse> Store(const v1::StreamEventsRequest& request,
+                                                 const std::string& caller);
+
+ private:
+  // Empty, or why the attempt may not send these checkpoints or this outcome.
+  static std::string ModelProblem(const TrialRecord& trial, const v1::StreamEventsRequest& request,
+                                  int64_t last_sequence);
+  // Empty, or why the attempt may not send these log lines.
+  absl::StatusOr<std::string> LogProblem(const TrialRecord& trial,
+                                         const v1::StreamEventsRequest& request,
+                                         int64_t last_sequence);
+  absl::Status StoreNew(TrialRecord& trial, const v1::StreamEventsRequest& request,
+                        int64_t last_sequence);
+
+  Ledger& ledger_;
+  StorageWriter& store_;
+  ArtifactStore& artifacts_;
+  const LeaseIds& lease_ids_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_EVENT_INTAKE_H_

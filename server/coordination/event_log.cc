@@ -1,0 +1,137 @@
+#include "server/coordination/event_log.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Of a page that has more than one event. Small, for each watcher that does not read keeps one.
+constexpr int64_t kMaxPageBytes = 64 << 10;
+
+}  // namespace
+
+absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_trial,
+                                             int64_t start_position, int64_t max_events,
+                                             bool log_only) {
+  ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
+  // Hundreds of watchers of an experiment want the same page when something was committed.
+  const RecentPages::Key key = {.name = std::string(experiment_or_trial),
+                                .start_position = start_position,
+                                .max_events = max_events,
+                                .log_only = log_only};
+  RecentPages::Ticket ticket;
+  if (std::optional<EventPage> page = recent_pages_.Find(path.experiment, key, ticket)) {
+    return *std::move(page);
+  }
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  EventPage page;
+  page.at_end = true;
+  page.next_position = std::max<int64_t>(start_position, 1);
+  int64_t bytes = 0;
+  absl::Status damaged;
+  const auto take = [&](const EventRecord& event, absl::string_view trial_id) {
+    const bool full =
+        static_cast<int64_t>(page.events.size()) >= max_events ||
+        (bytes > 0 && bytes + static_cast<int64_t>(event.payload.size()) > kMaxPageBytes);
+    if (full) {
+      page.at_end = false;
+      return false;
+    }
+    bytes += static_cast<int64_t>(event.payload.size());
+    page.next_position = event.position + 1;
+    absl::StatusOr<v1::Event> message = ToEvent(event, path.experiment, trial_id, reader->name());
+    damaged = message.status();
+    if (!damaged.ok()) return false;
+    page.events.push_back(*std::move(message));
+    return true;
+  };
+  absl::Status status;
+  if (path.trial.empty()) {
+    ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, experiment_or_trial));
+    page.unfinished_trials = record.counts.queued() + record.counts.running();
+    status = log_only ? reader->ForEachLogEvent(record.key, 0, start_position, take)
+                      : reader->ForEachEvent(record.key, start_position, take);
+  } else {
+    ASSIGN_OR_RETURN(const TrialRecord record, FindTrial(*reader, experiment_or_trial));
+    page.unfinished_trials = record.state == v1::QUEUED || record.state == v1::RUNNING ? 1 : 0;
+    status = log_only ? reader->ForEachLogEvent(0, record.key, start_position, take)
+                      : reader->ForEachTrialEvent(record.key, start_position, take);
+  }
+  if (status.ok()) status = damaged;
+  if (!status.ok()) return status;
+  if (log_only && page.at_end) {
+    // What was passed over is not read again.
+    ASSIGN_OR_RETURN(const int64_t last, reader->LastPosition());
+    page.next_position = std::max(page.next_position, last + 1);
+  }
+  recent_pages_.Add(path.experiment, key, ticket, page);
+  return page;
+}
+
+absl::Status EventLog::ForEachEvent(absl::string_view experiment_or_trial, int fact_field_number,
+                                    const std::function<void(const v1::Event&)>& take) {
+  ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(experiment_or_trial));
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  int64_t experiment = 0;
+  int64_t trial = 0;
+  if (path.trial.empty()) {
+    ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(*reader, experiment_or_trial));
+    experiment = record.key;
+  } else {
+    ASSIGN_OR_RETURN(const TrialRecord record, FindTrial(*reader, experiment_or_trial));
+    trial = record.key;
+  }
+  absl::Status damaged;
+  const absl::Status status =
+      reader->ForEachEventOfKind(experiment, trial, fact_field_number,
+                                 [&](const EventRecord& event, absl::string_view trial_id) {
+                                   const absl::StatusOr<v1::Event> message =
+                                       ToEvent(event, path.experiment, trial_id, reader->name());
+                                   damaged = message.status();
+                                   if (damaged.ok()) take(*message);
+                                   return damaged.ok();
+                                 });
+  return status.ok() ? damaged : status;
+}
+
+std::vector<v1::TrialProgress> EventLog::ReadProgress(absl::string_view experiment_or_trial,
+                                                      int64_t max_trials, int64_t& since) {
+  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
+  if (!path.ok()) return {};
+  return running_trials_.ProgressSince(
+      path->experiment, path->trial.empty() ? absl::string_view() : experiment_or_trial, max_trials,
+      since);
+}
+
+std::unique_ptr<Subscription> EventLog::Subscribe(
+    absl::string_view experiment_or_trial, std::function<void()> wake,
+    std::function<void(const v1::TrialProgress&)> progress) {
+  // A malformed name gets a subscription that never hears anything; reads tell what is wrong.
+  const absl::StatusOr<TrialPath> path = ParseExperimentOrTrialName(experiment_or_trial);
+  return subscriptions_.Subscribe(path.ok() ? path->experiment : "", std::move(wake),
+                                  std::move(progress));
+}
+
+void EventLog::Publish(const Effects& effects) {
+  running_trials_.Apply(effects.running);
+  for (const auto& [trial, accuracies] : effects.evaluations) {
+    running_trials_.Evaluated(trial, accuracies);
+  }
+  for (const std::string& experiment : effects.reshaped) recent_pages_.Changed(experiment);
+  for (const std::string& experiment : effects.experiments) recent_pages_.Changed(experiment);
+  for (const std::string& experiment : effects.experiments) subscriptions_.Wake(experiment);
+  for (const WorkerProgress& told : effects.progress) {
+    const std::optional<std::string> experiment = running_trials_.Progress(told);
+    if (experiment.has_value()) subscriptions_.Progress(*experiment, told.progress);
+  }
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,158 @@
+#include "server/coordination/experiments.h"
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
+#include "platform/status_macros.h"
+#include "server/coordination/messages.h"
+#include "server/coordination/names.h"
+
+namespace lengthwise::server {
+
+Experiments::Experiments(Ledger& ledger, ArtifactStore& artifacts, Submissions& submissions)
+    : ledger_(ledger), store_(ledger.store()), artifacts_(artifacts), submissions_(submissions) {}
+
+absl::StatusOr<std::optional<v1::Experiment>> Experiments::Cancel(
+    const v1::CancelExperimentRequest& request, const std::string& caller, Parts& parts) {
+  ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(store_, request.name()));
+  // What cannot be answered is not begun.
+  ASSIGN_OR_RETURN(v1::ExperimentSpecification specification,
+                   ToSpecification(record, store_.name()));
+  const std::string& by = caller.empty() ? record.owner : caller;
+  const std::string reason =
+      request.reason().empty() ? absl::StrCat("cancelled by ", by) : request.reason();
+  if (!parts.trials.has_value()) {
+    ASSIGN_OR_RETURN(parts.trials,
+                     store_.ListTrialsInStates(record.key, {v1::QUEUED, v1::RUNNING}));
+  }
+  for (const int64_t trial : parts.Take()) {
+    RETURN_IF_ERROR(ledger_.Record(ledger_.scheduler().Cancel(trial, UserActor(by), reason)));
+  }
+  if (!parts.AtEnd()) return std::nullopt;
+  ASSIGN_OR_RETURN(const ExperimentRecord cancelled, FindExperiment(store_, request.name()));
+  return ToExperiment(cancelled, std::move(specification));
+}
+
+absl::StatusOr<std::vector<int64_t>> Experiments::FindEnded(const v1::RetryTrialsRequest& request,
+                                                            const ExperimentRecord& experiment,
+                                                            const std::string& trial_id) {
+  if (trial_id.empty()) {
+    std::vector<v1::TrialState> states;
+    for (const int state : request.states()) states.push_back(static_cast<v1::TrialState>(state));
+    return store_.ListTrialsInStates(experiment.key, states);
+  }
+  ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial,
+                   store_.FindTrial(experiment.id, trial_id));
+  if (!trial.has_value()) {
+    return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
+  }
+  std::vector<int64_t> found;
+  if (absl::c_linear_search(request.states(), trial->state)) found.push_back(trial->key);
+  return found;
+}
+
+absl::StatusOr<std::optional<v1::RetryTrialsResponse>> Experiments::RetryTrials(
+    const v1::RetryTrialsRequest& request, const std::string& caller, Parts& parts) {
+  ASSIGN_OR_RETURN(const TrialPath path, ParseExperimentOrTrialName(request.name()));
+  for (const int state : request.states()) {
+    if (state == v1::FAILED || state == v1::CANCELLED) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("states: got ", state, ", accepted are FAILED and CANCELLED"));
+  }
+  if (request.states().empty()) {
+    return absl::InvalidArgumentError("states: is empty, accepted are FAILED and CANCELLED");
+  }
+  ASSIGN_OR_RETURN(std::optional<ExperimentRecord> experiment,
+                   store_.FindExperiment(path.experiment));
+  if (!experiment.has_value()) {
+    return absl::NotFoundError(absl::StrCat("there is no ", request.name()));
+  }
+  const ExperimentRecord record = *std::move(experiment);
+  // What cannot be answered is not begun.
+  ASSIGN_OR_RETURN(v1::ExperimentSpecification specification,
+                   ToSpecification(record, store_.name()));
+  if (!parts.trials.has_value()) {
+    ASSIGN_OR_RETURN(std::vector<int64_t> trials, FindEnded(request, record, path.trial));
+    RETURN_IF_ERROR(submissions_.CheckQuota(record.owner, static_cast<int64_t>(trials.size())));
+    parts.trials = std::move(trials);
+  }
+  absl::flat_hash_map<int64_t, std::string> pack_keys;
+  for (const int64_t key : parts.Take()) {
+    ASSIGN_OR_RETURN(const TrialRecord trial, ledger_.GetTrial(key));
+    // Another may have retried it since the first part.
+    if (!absl::c_linear_search(request.states(), trial.state)) continue;
+    const auto [pack_key, is_new] = pack_keys.try_emplace(trial.pack);
+    if (is_new) {
+      ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, store_.FindPack(trial.pack));
+      pack_key->second = pack.value_or(PackRecord()).pack_key;
+    }
+    const std::string& by = caller.empty() ? record.owner : caller;
+    const Decisions decisions = ledger_.scheduler().Retry(
+        ToScheduled(trial),
+        {.priority = record.priority,
+         .owner = record.owner,
+         .shape = pack_key->second,
+         .experiment = record.id},
+        trial.state, UserActor(by),
+        absl::StrCat("retried by ", by, "; it had ",
+                     trial.state == v1::FAILED ? "failed" : "been cancelled", ": ", trial.reason));
+    RETURN_IF_ERROR(ledger_.Record(decisions));
+    parts.changed += static_cast<int32_t>(decisions.trials.size());
+  }
+  // A summary keeps what a trial ended with.
+  if (!parts.trials->empty()) ledger_.effects().reshaped.insert(record.id);
+  if (!parts.AtEnd()) return std::nullopt;
+  v1::RetryTrialsResponse response;
+  response.set_retried_trials(parts.changed);
+  ASSIGN_OR_RETURN(experiment, store_.FindExperiment(path.experiment));
+  *response.mutable_experiment() = ToExperiment(*experiment, std::move(specification));
+  return response;
+}
+
+absl::StatusOr<v1::DeleteExperimentResponse> Experiments::Delete(
+    const v1::DeleteExperimentRequest& request) {
+  ASSIGN_OR_RETURN(const ExperimentRecord record, FindExperiment(store_, request.name()));
+  const v1::TrialCounts& counts = record.counts;
+  if (counts.queued() + counts.running() > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(request.name(), " has ", counts.queued(),
+                                                      " queued and ", counts.running(),
+                                                      " running trials; cancel it first"));
+  }
+  LENGTHWISE_FAILPOINT("engine.experiment.delete");
+  RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
+  if (!record.request_id.empty()) {
+    RETURN_IF_ERROR(store_.InsertDeletedRequest(record));
+  }
+  Effects& effects = ledger_.effects();
+  effects.experiments.insert(record.id);
+  effects.reshaped.insert(record.id);
+  effects.actions.push_back(
+      [this, id = record.id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
+  return v1::DeleteExperimentResponse();
+}
+
+absl::StatusOr<v1::Trial> Experiments::CancelTrial(const v1::CancelTrialRequest& request,
+                                                   const std::string& caller) {
+  ASSIGN_OR_RETURN(const TrialRecord before, FindTrial(store_, request.name()));
+  if (before.state == v1::SUCCEEDED || before.state == v1::FAILED) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(request.name(), " has ended: ", v1::TrialState_Name(before.state)));
+  }
+  ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, store_.FindPack(before.pack));
+  // What cannot be answered is not begun.
+  RETURN_IF_ERROR(ToTrial(before, *pack, store_.name()).status());
+  if (before.state != v1::CANCELLED) {
+    ASSIGN_OR_RETURN(const std::optional<ExperimentRecord> experiment,
+                     store_.FindExperiment(before.experiment_id));
+    const std::string& by = caller.empty() ? experiment->owner : caller;
+    const std::string reason =
+        request.reason().empty() ? absl::StrCat("cancelled by ", by) : request.reason();
+    LENGTHWISE_FAILPOINT("engine.trial.cancel");
+    RETURN_IF_ERROR(ledger_.Record(ledger_.scheduler().Cancel(before.key, UserActor(by), reason)));
+  }
+  ASSIGN_OR_RETURN(const TrialRecord trial, ledger_.GetTrial(before.key));
+  return ToTrial(trial, *pack, store_.name());
+}
+
+}  // namespace lengthwise::server

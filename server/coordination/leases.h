@@ -1,0 +1,76 @@
+// Workers and their leases: registration, grants, heartbeats, releases.
+#ifndef LENGTHWISE_SERVER_COORDINATION_LEASES_H_
+#define LENGTHWISE_SERVER_COORDINATION_LEASES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "proto/worker_service.pb.h"
+#include "server/coordination/fleet.h"
+#include "server/coordination/lease_ids.h"
+#include "server/coordination/ledger.h"
+#include "server/storage/artifact_store.h"
+#include "server/storage/storage.h"
+
+namespace lengthwise::server {
+
+// Belongs to the command loop. `caller` is the principal that a worker and its leases belong to;
+// PERMISSION_DENIED: they are another's. Errors are those that the rpcs document.
+class Leases {
+ public:
+  struct Options {
+    // What workers are told.
+    absl::Duration lease_duration = absl::Seconds(30);
+    absl::Duration heartbeat_interval = absl::Seconds(1);
+  };
+
+  // All must outlive it.
+  Leases(const Options& options, Ledger& ledger, ArtifactStore& artifacts, Fleet& fleet,
+         const LeaseIds& ids);
+
+  absl::StatusOr<v1::RegisterWorkerResponse> Register(const v1::RegisterWorkerRequest& request,
+                                                      const std::string& caller);
+  // NOT_FOUND: the worker is not registered.
+  absl::Status CheckWorker(absl::string_view worker, absl::string_view caller);
+  // Grants at once, or answers without lease and reason. UNAVAILABLE: so many checkpoints could not
+  // be read that no more were tried.
+  absl::StatusOr<v1::AcquireLeaseResponse> Acquire(const std::string& worker,
+                                                   const std::string& caller);
+  absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request,
+                                                  const std::string& caller);
+  absl::StatusOr<v1::ReleaseLeaseResponse> Release(const v1::ReleaseLeaseRequest& request,
+                                                   const std::string& caller);
+
+ private:
+  absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions, absl::string_view caller);
+  // What was found of trials that are to be leased.
+  enum class Found {
+    kUsable,
+    // Something is lost: they changed, and others may be next.
+    kChanged,
+    // Something cannot be read now: they wait a while, and others may be next.
+    kUnreadable,
+  };
+  // Makes sure that the pack's specification can be read; otherwise its trials fail.
+  absl::StatusOr<Found> CheckSpecification(const std::vector<TrialKey>& pack);
+  // Makes sure that the trial's checkpoint can be used. One that is lost is passed over for the one
+  // before, or the start, which the trial's history tells; a trial that only evaluates has no start
+  // to go back to, and fails.
+  absl::StatusOr<Found> CheckCheckpoint(int64_t trial);
+
+  const Options options_;
+  Ledger& ledger_;
+  StorageWriter& store_;
+  ArtifactStore& artifacts_;
+  Fleet& fleet_;
+  const LeaseIds& ids_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_LEASES_H_

@@ -1,0 +1,70 @@
+// Answers questions about experiments, trials and workers, from a snapshot of what is committed and
+// the scheduler's reasons.
+#ifndef LENGTHWISE_SERVER_COORDINATION_READS_H_
+#define LENGTHWISE_SERVER_COORDINATION_READS_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/fleet_service.pb.h"
+#include "server/coordination/command_loop.h"
+#include "server/coordination/disk_uses.h"
+#include "server/coordination/fleet.h"
+#include "server/coordination/ledger.h"
+#include "server/coordination/summaries.h"
+#include "server/storage/storage.h"
+
+namespace lengthwise::server {
+
+// Thread-safe; blocks on the store, on the caller's thread. Errors are those that the rpcs
+// document.
+class Reads {
+ public:
+  // All must outlive it. `artifacts` is the artifact store's directory.
+  Reads(Storage& storage, CommandLoop& loop, Ledger& ledger, Fleet& fleet, Clock clock,
+        std::string artifacts)
+      : storage_(storage),
+        loop_(loop),
+        ledger_(ledger),
+        fleet_(fleet),
+        clock_(std::move(clock)),
+        summaries_(storage),
+        disk_uses_(std::move(artifacts)) {}
+
+  // Reads the payloads of events that it has not measured before.
+  absl::StatusOr<v1::Experiment> GetExperiment(absl::string_view name);
+  absl::StatusOr<v1::ListExperimentsResponse> ListExperiments(
+      const v1::ListExperimentsRequest& request);
+  // The first answer for an experiment reads its results; later ones do not.
+  absl::StatusOr<v1::SummarizeExperimentResponse> SummarizeExperiment(
+      const v1::SummarizeExperimentRequest& request);
+  // The owner of an experiment, or of a trial's. NOT_FOUND.
+  absl::StatusOr<std::string> GetOwner(absl::string_view experiment_or_trial);
+  absl::StatusOr<v1::Trial> GetTrial(absl::string_view name);
+  absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request);
+  v1::ListWorkersResponse ListWorkers();
+
+  // After a commit.
+  void Publish(const Effects& effects);
+  // The store may have another history than the one that was published.
+  void Forget() { summaries_.ForgetAll(); }
+
+ private:
+  // What a queued trial waits for, and why it is queued again.
+  std::string WhyWaiting(const TrialRecord& trial);
+
+  Storage& storage_;
+  CommandLoop& loop_;
+  Ledger& ledger_;
+  Fleet& fleet_;
+  const Clock clock_;
+  Summaries summaries_;
+  DiskUses disk_uses_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_COORDINATION_READS_H_
