@@ -45,7 +45,7 @@ def single_models(encoding: str) -> list[Encoder]:
     models = [Encoder(encoding, False) for _ in range(MODELS)]
     with torch.no_grad():
         for model, scale in zip(models, FEATURE_SCALES):
-            model.blocks[-1].feed_forward_norm.weight.mul_(scale)
+            model.get_parameter(f"blocks.{len(model.blocks) - 1}.feed_forward_norm.weight").mul_(scale)
     return models
 
 
@@ -82,8 +82,8 @@ class EnsembleStepsTest(unittest.TestCase):
         for i, model in enumerate(models):
             self.assertEqual(set(parameters), {name for name, _ in model.named_parameters()})
             for name, value in model.named_parameters():
-                torch.testing.assert_close(parameters[name][i], value.detach(), rtol=0, atol=of_parameters,
-                                           msg=lambda text, where=(encoding, i, name): f"{where}: {text}")
+                with self.subTest(model=i, parameter=name):
+                    torch.testing.assert_close(parameters[name][i], value.detach(), rtol=0, atol=of_parameters)
 
     def pytorch(self, case: Case) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         ensemble = pytorch_ensemble_step.Ensemble(single_models(case.encoding), case)
@@ -115,7 +115,7 @@ class EnsembleStepsTest(unittest.TestCase):
         jax.config.update("jax_enable_x64", True)
         for encoding in ENCODINGS:
             with self.subTest(encoding=encoding):
-                stacked, _ = torch.func.stack_module_state(single_models(encoding))  # type: ignore[arg-type]
+                stacked, _ = torch.func.stack_module_state(single_models(encoding))
                 parameters: dict[str, Any] = {name: jnp.asarray(value.detach().numpy())
                                               for name, value in stacked.items()}
                 ensemble = jax_ensemble_step.Ensemble(parameters, case_of(encoding))

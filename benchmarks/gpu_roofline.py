@@ -24,7 +24,7 @@ def seconds(work: Callable[[], object]) -> float:
         work()
         end.record()
         end.synchronize()
-        times.append(start.elapsed_time(end) / 1e3)
+        times.append(float(start.elapsed_time(end)) / 1e3)
     return statistics.median(times)
 
 

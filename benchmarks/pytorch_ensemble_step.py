@@ -63,7 +63,7 @@ class Ensemble:
 
     def __init__(self, models: list[Encoder], case: Case) -> None:
         self.case = case
-        parameters, _ = stack_module_state(models)  # type: ignore[arg-type]
+        parameters, _ = stack_module_state(models)
         self.parameters: Tensors = {name: value.detach().to(case.device).requires_grad_()
                                     for name, value in parameters.items()}
         # Only the structure is used: functional_call brings the parameters.
@@ -78,7 +78,7 @@ class Ensemble:
         self.adam = torch.optim.Adam(self.parameters.values(), lr=LEARNING_RATE, fused=True,
                                      capturable=case.device == "cuda")
         self.recordings: dict[int, tuple[torch.cuda.CUDAGraph, torch.Tensor, torch.Tensor, torch.Tensor]] = {}
-        self.pool: object = None
+        self.pool = torch.cuda.graph_pool_handle() if case.device == "cuda" else None
 
     def train(self, text: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """A step on texts [P, B, n] and positions [P, 2 n]. Returns the losses [P] before the update."""
@@ -124,7 +124,6 @@ class Ensemble:
         # Recordings may share memory: no two replay at a time, and losses are read before the next one does.
         with torch.cuda.graph(graph, pool=self.pool):
             losses = self.train(text, positions)
-        self.pool = self.pool or graph.pool()
         self.recordings[length] = graph, text, positions, losses
 
 
