@@ -17,6 +17,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from ensemble_benchmark import length_range
+
 WIDTH, HEADS, BLOCKS, BATCH, MAX_POSITION = 64, 8, 5, 128, 2048
 HEAD = WIDTH // HEADS
 
@@ -98,8 +100,8 @@ def main():
     parser.add_argument("--encoding", default="randomized_relative",
                         choices=encodings + [f"randomized_{name}" for name in encodings[1:]])
     parser.add_argument("--mode", default="eager", choices=["eager", "sdpa", "compile"])
-    parser.add_argument("--length", type=int, default=40)
-    parser.add_argument("--shortest", type=int, default=0, help="draw each step's length from here to --length")
+    parser.add_argument("--length", type=length_range, default=(40, 40),
+                        help="of the input, which has half of the tokens: 40, or 1..40 to draw each step's length")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--precision", default="float32", choices=["float32", "bfloat16"], help="of products (autocast)")
     parser.add_argument("--steps", type=int, default=20)
@@ -107,18 +109,18 @@ def main():
     torch.manual_seed(0)
     random.seed(0)
     device = options.device
-    shortest = options.shortest or options.length
+    shortest, longest = options.length
     # Compiling for each length would take longer than what is measured.
-    dynamic = None if shortest == options.length else True
+    dynamic = None if shortest == longest else True
     name = options.encoding.removeprefix("randomized_")
     model = Encoder(name, options.mode != "eager").to(device)
     forward = torch.compile(model, dynamic=dynamic) if options.mode == "compile" else model
     adam = torch.optim.Adam(model.parameters(), lr=3e-4, fused=options.mode != "eager")
     wall, cpu = [], []
-    warm_up = 3 if shortest == options.length else 20
+    warm_up = 3 if shortest == longest else 20
     for step in range(warm_up + options.steps):
         start, cpu_start = time.perf_counter(), time.process_time()
-        length = random.randint(shortest, options.length)
+        length = random.randint(shortest, longest)
         text = torch.randint(0, 2, (BATCH, length)).to(device)
         tokens = 2 * length
         positions = torch.arange(tokens) if name == options.encoding else torch.randperm(MAX_POSITION)[:tokens].sort().values
@@ -135,7 +137,7 @@ def main():
             wall.append(time.perf_counter() - start)
             cpu.append(time.process_time() - cpu_start)
     print(json.dumps({
-        "program": f"pytorch {torch.__version__} {options.mode}", "encoding": options.encoding, "length": options.length,
+        "program": f"pytorch {torch.__version__} {options.mode}", "encoding": options.encoding, "length": longest,
         "device": device, "precision": options.precision, "threads": torch.get_num_threads(),
         "step_seconds_median": statistics.median(wall), "step_seconds_mean": statistics.mean(wall),
         "step_seconds_min": min(wall), "cpu_seconds_median": statistics.median(cpu),

@@ -1,15 +1,25 @@
 // Time of the product's training step: reverse string, batch 128, 5 blocks of 8 heads and d_model
-// 64, Adam with clipping to norm 1 (Ruoss et al. 2023, appendix B). One line of JSON.
+// 64, Adam with clipping to norm 1 (Ruoss et al. 2023, appendix B). One line of JSON for each
+// precision, length and pack size.
 //
 //   bazel run -c opt //benchmarks:training_step -- --encoding randomized_relative --length 40
+//   bazel run -c opt //benchmarks:training_step -- --device cuda --packs 1 10 30
+//       --lengths 20 40 1..40 --precisions float32 bfloat16
 //
 // benchmarks/compare_training_step.py runs it and PyTorch alternately.
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "benchmarks/measuring.h"
@@ -31,20 +41,44 @@ constexpr int kWarmUp = 3;
 struct Options {
   std::string encoding = "randomized_relative";
   std::string device = "cpu";
-  std::string precision = "float32";
-  int length = 40;
-  int shortest = 0;
+  std::vector<std::string> precisions = {"float32"};
+  std::vector<std::string> lengths = {"40"};
+  std::vector<int> packs = {1};
   int steps = 20;
   int threads = 2;
-  int pack = 1;
   bool roofline = false;
 };
 
-v1::TrialSpecification Trial(const Options& options) {
+// One measurement.
+struct Case {
+  std::string precision;
+  int shortest = 0;
+  int longest = 0;
+  int pack = 0;
+};
+
+// "40" or "1..40"; false for anything else.
+bool ParseLengths(absl::string_view text, Case& result) {
+  const std::pair<absl::string_view, absl::string_view> ends =
+      absl::StrSplit(text, absl::MaxSplits("..", 1));
+  return absl::SimpleAtoi(ends.first, &result.shortest) &&
+         absl::SimpleAtoi(absl::StrContains(text, "..") ? ends.second : ends.first,
+                          &result.longest) &&
+         result.shortest >= 1 && result.longest >= result.shortest;
+}
+
+// CLI11's convention: what is wrong, or nothing.
+std::string CheckLengths(const std::string& text) {
+  Case ignored;
+  if (ParseLengths(text, ignored)) return "";
+  return absl::StrCat("\"", text, "\" is neither a length, such as 40, nor a range, such as 1..40");
+}
+
+v1::TrialSpecification Trial(const std::string& encoding_name, const Case& measured) {
   v1::TrialSpecification trial;
   trial.mutable_task()->set_name("reverse_string");
   trial.mutable_network()->set_name("encoder");
-  absl::string_view name = options.encoding;
+  absl::string_view name = encoding_name;
   const bool randomized = absl::ConsumePrefix(&name, "randomized_");
   trial.mutable_encoding()->set_name(std::string(name));
   if (randomized) {
@@ -56,51 +90,40 @@ v1::TrialSpecification Trial(const Options& options) {
   training.set_steps(1000000);  // more than are made
   training.set_report_every_steps(1);
   training.set_batch_size(128);
-  training.mutable_lengths()->set_min(options.shortest == 0 ? options.length : options.shortest);
-  training.mutable_lengths()->set_max(options.length);
+  training.mutable_lengths()->set_min(measured.shortest);
+  training.mutable_lengths()->set_max(measured.longest);
   training.mutable_optimizer()->set_name("adam");
   training.mutable_schedule()->set_name("constant");
   training.set_clip_norm(1);
-  training.set_precision(options.precision);
-  trial.mutable_evaluation()->add_lengths(options.length);
+  training.set_precision(measured.precision);
+  trial.mutable_evaluation()->add_lengths(measured.longest);
   trial.mutable_evaluation()->set_sequences(1);
   return trial;
 }
 
-int Measure(const Options& options) {
-  const auto device = OpenDevice(options.device, options.threads);
-  if (!device.ok()) {
-    std::fprintf(stderr, "%s\n", device.status().ToString().c_str());
-    return 1;
-  }
-  PrepareThread(*device);
-  if (options.roofline) {
-    benchmarks::PrintRoofline(10240, 64, 256);
-    return 0;
-  }
-  const auto blueprint = MakeBlueprint(Trial(options));
-  if (!blueprint.ok()) {
-    std::fprintf(stderr, "%s\n", blueprint.status().ToString().c_str());
-    return 1;
-  }
+absl::Status Measure(const Options& options, const Case& measured, const Device& device) {
+  const auto blueprint = MakeBlueprint(Trial(options.encoding, measured));
+  if (!blueprint.ok()) return blueprint.status();
   std::vector<MemberSeeds> seeds;
   std::vector<int64_t> members;
-  for (int i = 0; i < options.pack; ++i) {
+  for (int i = 0; i < measured.pack; ++i) {
     const auto seed = static_cast<uint64_t>(i);
     seeds.push_back({.weight_seed = seed, .data_seed = seed});
     members.push_back(i);
   }
   const std::vector<double> learning_rates(members.size(), 3e-4);
-  const auto model = CreatePackModel(*blueprint, seeds, *device, [](const std::string& text) {
-                       std::fprintf(stderr, "%s\n", text.c_str());
-                     }).value();
+  const auto created = CreatePackModel(*blueprint, seeds, device, [](const std::string& text) {
+    std::fprintf(stderr, "%s\n", text.c_str());
+  });
+  if (!created.ok()) return created.status();
+  const std::unique_ptr<PackModel>& model = *created;
   const int64_t base = PeakBytes();
   std::vector<double> wall, cpu;
   float loss = 0;
   // A GPU records each length when it comes up first and looks at the recording the next time: of
   // eight draws for each, hardly one has fewer than two.
-  const int distinct = options.shortest == 0 ? 1 : options.length - options.shortest + 1;
-  const int warm_up = device->cuda ? kWarmUp + 8 * distinct : kWarmUp;
+  const int distinct = measured.longest - measured.shortest + 1;
+  const int warm_up = device.cuda ? kWarmUp + 8 * distinct : kWarmUp;
   for (int step = 1; step <= warm_up + options.steps; ++step) {
     const double start = WallSeconds(), cpu_start = CpuSeconds();
     loss = model->TrainStep(step, members, learning_rates)[0].loss;
@@ -114,10 +137,37 @@ int Measure(const Options& options) {
       "\"step_seconds_median\": %.6f, \"step_seconds_mean\": %.6f, \"step_seconds_min\": %.6f, "
       "\"cpu_seconds_median\": %.6f, \"cpu_seconds_mean\": %.6f, \"bytes_over_base\": %lld, "
       "\"loss\": %.6g}\n",
-      options.encoding.c_str(), options.length, options.length - distinct + 1,
-      device->provenance.device().c_str(), options.precision.c_str(), options.pack, device->threads,
+      options.encoding.c_str(), measured.longest, measured.shortest,
+      device.provenance.device().c_str(), measured.precision.c_str(), measured.pack, device.threads,
       Median(wall), Mean(wall), *std::min_element(wall.begin(), wall.end()), Median(cpu), Mean(cpu),
       static_cast<long long>(PeakBytes() - base), loss);
+  std::fflush(stdout);  // what was measured stays if a later case fails
+  return absl::OkStatus();
+}
+
+int MeasureAll(const Options& options) {
+  const auto device = OpenDevice(options.device, options.threads);
+  if (!device.ok()) {
+    std::fprintf(stderr, "%s\n", device.status().ToString().c_str());
+    return 1;
+  }
+  PrepareThread(*device);
+  if (options.roofline) {
+    benchmarks::PrintRoofline(10240, 64, 256);
+    return 0;
+  }
+  for (const std::string& precision : options.precisions) {
+    for (const std::string& lengths : options.lengths) {
+      for (const int pack : options.packs) {
+        Case measured = {.precision = precision, .pack = pack};
+        ParseLengths(lengths, measured);
+        if (const absl::Status status = Measure(options, measured, *device); !status.ok()) {
+          std::fprintf(stderr, "%s\n", status.ToString().c_str());
+          return 1;
+        }
+      }
+    }
+  }
   return 0;
 }
 
@@ -126,17 +176,18 @@ int Main(int argc, char** argv) {
   CLI::App app("Times the training step");
   app.add_option("--encoding", options.encoding,
                  "randomized_NAME: with positions drawn from 0 .. 2047");
-  app.add_option("--length", options.length, "of the input; tokens are twice as many");
-  app.add_option("--shortest", options.shortest,
-                 "draw each step's length from here to --length, as training does");
+  app.add_option("--length,--lengths", options.lengths,
+                 "Lengths of the input, which has half of the tokens: 40, or 1..40 to draw each "
+                 "step's length as training does")
+      ->check(CheckLengths);
   app.add_option("--device", options.device, "cpu, cuda or auto");
-  app.add_option("--precision", options.precision, "float32 or bfloat16");
+  app.add_option("--precision,--precisions", options.precisions, "float32 or bfloat16");
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);
-  app.add_option("--pack", options.pack, "models in the pack")->check(CLI::PositiveNumber);
+  app.add_option("--pack,--packs", options.packs, "models in the pack")->check(CLI::PositiveNumber);
   app.add_flag("--roofline", options.roofline, "measure products and a copy instead");
   CLI11_PARSE(app, argc, argv);
-  return Measure(options);
+  return MeasureAll(options);
 }
 
 }  // namespace

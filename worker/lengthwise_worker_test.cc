@@ -140,6 +140,29 @@ TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
   EXPECT_THAT(output, HasSubstr("; install LibTorch with CUDA"));
 }
 
+TEST(LengthwiseWorker, AutoTakesTheCpuAndSaysWhyWhereLibTorchCannotUseTheGpu) {
+  if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a driver of its own";
+  FakeServer server;
+  server.Start();
+  const std::vector<std::string> arguments = {"--server", server.address(), "--exit_when_idle",
+                                              "100ms", "--device"};
+  setenv("LD_LIBRARY_PATH", "worker/test_driver", 1);
+  auto chosen = arguments, named = arguments;
+  chosen.push_back("auto");
+  const auto [code, output] = RunToEnd(chosen);
+  named.push_back("cuda:0");
+  const auto [named_code, named_output] = RunToEnd(named);
+  unsetenv("LD_LIBRARY_PATH");
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_THAT(output, HasSubstr("--device auto takes the CPU: there is a GPU, but LibTorch's CUDA "
+                                "library cannot be loaded"));
+  EXPECT_EQ(named_code, 1) << "a device that was named is not replaced: " << named_output;
+  server.With([](State& state) {
+    ASSERT_EQ(state.registrations.size(), 1u);
+    EXPECT_EQ(state.registrations[0].provenance().device(), "cpu");
+  });
+}
+
 TEST(LengthwiseWorker, DeviceThatIsNotThereExitsWith1BeforeTheServerIsAsked) {
   FakeServer server;
   server.Start();

@@ -9,12 +9,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "access/address.h"
 #include "access/channel.h"
@@ -90,19 +92,20 @@ Measurements::ReadGpu GpuReader(const std::string& device, const PackRunner& run
 // auto takes. Where there is a GPU that LibTorch, or this build's kernels, cannot use, "warning: "
 // and why, and what to do behind the last "; ".
 std::string DescribeLibTorch() {
-  const absl::StatusOr<training::Device> cpu = training::OpenDevice("cpu", 1);
-  if (!cpu.ok()) return absl::StrCat("warning: ", cpu.status().message());
-  const bool has_kernels = kernels::HasAdamCuda();  // they are built together
-  const std::string libtorch = absl::StrCat("LibTorch ", cpu->provenance.libtorch_version(), "\n",
-                                            has_kernels ? "with" : "without", " CUDA kernels\n");
   const absl::StatusOr<training::Device> best = training::OpenDevice("auto", 1);
-  if (!best.ok()) return absl::StrCat(libtorch, "warning: ", best.status().message());
-  if (!best->cuda) return absl::StrCat(libtorch, "no GPU");
-  return absl::StrCat(
-      libtorch, "CUDA ", best->provenance.cuda_version(), " on ", best->provenance.device(),
-      has_kernels ? ""
-                  : "\nwarning: built without nvcc, so that the GPU runs LibTorch's "
-                    "slower operators; install CUDA's toolkit and build again");
+  if (!best.ok()) return absl::StrCat("warning: ", best.status().message());
+  std::vector<std::string> lines = {
+      absl::StrCat("LibTorch ", best->provenance.libtorch_version()),
+      // They are built together.
+      absl::StrCat(kernels::HasAdamCuda() ? "with" : "without", " CUDA kernels")};
+  if (best->cuda) {
+    lines.push_back(
+        absl::StrCat("CUDA ", best->provenance.cuda_version(), " on ", best->provenance.device()));
+  } else if (best->warning.empty()) {
+    lines.push_back("no GPU");
+  }
+  if (!best->warning.empty()) lines.push_back(absl::StrCat("warning: ", best->warning));
+  return absl::StrJoin(lines, "\n");
 }
 
 // Each validator returns what is wrong, or nothing: CLI11's convention.

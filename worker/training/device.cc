@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "c10/core/Device.h"
 #include "c10/core/impl/VirtualGuardImpl.h"
+#include "models/kernels/adam_cuda.h"
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "torch/headeronly/version.h"
@@ -124,12 +125,21 @@ absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads) {
       return NoSuchDevice(name, gpus);
     }
   }
-  if (const absl::Status loaded = LoadCuda(); !loaded.ok()) return loaded;
+  if (const absl::Status loaded = LoadCuda(); !loaded.ok()) {
+    if (name != "auto") return loaded;
+    device.warning = std::string(loaded.message());
+    return device;
+  }
   device.cuda = true;
   device.members_together = true;
   device.provenance.set_device(gpus[static_cast<size_t>(device.index)]);
   const long cuda = at::detail::getCUDAHooks().versionCUDART();  // 1000 major + 10 minor
   device.provenance.set_cuda_version(absl::StrCat(cuda / 1000, ".", cuda % 1000 / 10));
+  if (!kernels::HasAdamCuda()) {  // they are built together
+    device.warning =
+        "built without nvcc, so that the GPU runs LibTorch's slower operators; install CUDA's "
+        "toolkit and build again";
+  }
   device.make_graph_pool = [place = PlaceOf(device)] { return MakeCudaGraphPool(place); };
   return device;
 }

@@ -25,6 +25,9 @@ struct Device {
   // Threads of CPU kernels.
   int threads = 1;
   v1::Provenance provenance;
+  // What keeps this process from using a GPU that is there, or from using all of it, and what to do
+  // behind the last "; ". Empty where nothing does.
+  std::string warning;
   // For a device whose work can be recorded: graphs for one model. Not set for others; may give
   // null, and then nothing is recorded.
   std::function<std::unique_ptr<GraphPool>()> make_graph_pool;
@@ -35,6 +38,8 @@ struct Device {
 // reproducible mode is chosen, unless MKL_CBWR is set already; deterministic algorithms are asked
 // for. Call it before the first tensor is computed. `threads` 0 means one for each
 // usable CPU (platform/usable_cpus.h).
+// "auto" takes the first GPU, or else the CPU: also where there is a GPU that LibTorch cannot use,
+// which `warning` then explains.
 // INVALID_ARGUMENT for a device that is not there, saying which are.
 absl::StatusOr<Device> OpenDevice(absl::string_view name, int32_t threads);
 

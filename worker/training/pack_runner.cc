@@ -93,6 +93,10 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
   }
   auto device = training::OpenDevice(options.device, options.threads);
   if (!device.ok()) return device.status();
+  if (!device->warning.empty()) {
+    platform::LogWarning(
+        absl::StrCat(device->cuda ? "" : "--device auto takes the CPU: ", device->warning));
+  }
   int32_t max_pack_size = options.max_pack_size;
   if (max_pack_size == 0) max_pack_size = device->cuda ? kCudaPackSize : kCpuPackSize;
   return std::make_unique<LeaseRunner>(*std::move(device), max_pack_size);

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# Packs what tests and benchmarks on a lent GPU need into one archive of at most 50 MB: stripped programs and tests, the
+# libraries that no Python environment with PyTorch brings, and the scripts.
+#
+#   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise //benchmarks:training_step \
+#     //models/attention:fused_cuda_test //models/layers:fused_layers_cuda_test //models/optimizers:adam_cuda_test \
+#     //worker/training:pack_model_cuda_test
+#   tests/gpu/bundle.sh ARCHIVE [BIN]
+#
+# BIN is where Bazel puts programs: bazel-bin. On a machine with a GPU, and a Python that has the torch that the programs
+# were built with, each of these takes at most nine minutes; GPU_PYTHON names that Python (python3):
+#
+#   tar -xzf ARCHIVE && cd lengthwise-gpu
+#   tests/gpu/run.sh        the CUDA tests
+#   benchmarks/gpu.sh       speed, beside ensembles of PyTorch and JAX
+#   tests/gpu/cell.sh       30 trials of a published cell, by a server and a worker that is killed once
+#
+# $OUT, where it is set, gets what is worth keeping: at most eight files. Without a CUDA device each script says so and exits 0.
+set -euo pipefail
+archive=$(realpath -m "${1:?usage: tests/gpu/bundle.sh ARCHIVE [BIN]}")
+bin=$(realpath -m "${2:-$(dirname "$0")/../../bazel-bin}")
+cd "$(dirname "$0")/../.."
+
+MOST_BYTES=50000000
+programs=(server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step)
+tests=(models/attention/fused_cuda_test models/layers/fused_layers_cuda_test models/optimizers/adam_cuda_test
+  worker/training/pack_model_cuda_test)
+texts=(tests/gpu/environment.sh tests/gpu/run.sh tests/gpu/cell.sh benchmarks/gpu.sh
+  benchmarks/gpu_roofline.py benchmarks/gpu_tables.py benchmarks/compare_training_step.py benchmarks/ensemble_benchmark.py
+  benchmarks/pytorch_step.py benchmarks/pytorch_ensemble_step.py benchmarks/jax_ensemble_step.py)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+bundle=$work/lengthwise-gpu
+mkdir -p "$bundle/lib"
+for file in "${programs[@]}" "${tests[@]}"; do
+  [ -x "$bin/$file" ] || { echo "$bin/$file is missing: build it first (tests/gpu/bundle.sh says how)" >&2; exit 1; }
+  install -D -m 755 "$bin/$file" "$bundle/bazel-bin/$file"
+  strip "$bundle/bazel-bin/$file"
+done
+for file in "${texts[@]}"; do
+  install -D -m "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$bundle/$file"
+done
+# LibTorch and CUDA's libraries come from the environment with PyTorch, the C and C++ libraries from the system: a newer C
+# library does not work below an older loader, nor PyTorch's part of a process with an older C++ library.
+(cd "$bin" && ldd "${programs[@]}" "${tests[@]}") | sed -n 's/.* => \(\/[^ ]*\) (.*/\1/p' | sort -u |
+  while read -r library; do
+    case $(basename "$library") in
+      libtorch* | libc10* | libcudart* | libcupti* | libgomp* | libstdc++* | libgcc_s* | ld-linux* | libc.so* | libm.so* | \
+        libdl.so* | librt.so* | libpthread.so* | libutil.so* | libresolv.so*) ;;
+      *) install -m 644 "$(readlink -f "$library")" "$bundle/lib/$(basename "$library")" && strip "$bundle/lib/$(basename "$library")" ;;
+    esac
+  done
+revision=$("$bundle/bazel-bin/worker/lengthwise_worker" --version | head -1)
+printf '%s\n' "$revision" >"$bundle/revision"
+mkdir -p "$(dirname "$archive")"
+tar -C "$work" --sort=name --owner=0 --group=0 -czf "$archive" lengthwise-gpu
+bytes=$(stat -c %s "$archive")
+echo "$archive: $bytes bytes, $revision"
+[ "$bytes" -le $MOST_BYTES ] || { echo "that is more than $MOST_BYTES bytes" >&2; exit 1; }

@@ -1,0 +1,49 @@
+# shellcheck shell=bash disable=SC2034
+# Sourced by run.sh, cell.sh and benchmarks/gpu.sh, in a checkout or in an unpacked bundle (bundle.sh). Goes to its root; sets
+# PYTHON and BIN; has functions that count checks. The caller has `set -uo pipefail`.
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+PYTHON=${GPU_PYTHON:-python3}
+BIN=$PWD/bazel-bin
+OUT=${OUT:-}
+failed=0 passed=0
+
+# skip_without_cuda: ends the script, with 0, where there is no CUDA device.
+skip_without_cuda() {
+  nvidia-smi --list-gpus 2>/dev/null | grep -q . && return
+  echo "skipped: no CUDA device"
+  exit 0
+}
+
+# find_libraries: sets `native`, the start of every command that runs a program of ours: it lets the program find LibTorch and
+# CUDA's libraries in $PYTHON's packages, and the bundle's own. Python keeps its own libraries.
+find_libraries() {
+  local packages
+  packages=$("$PYTHON" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])' 2>/dev/null) ||
+    { echo "$PYTHON has no torch: set GPU_PYTHON to a Python that has it" >&2; exit 1; }
+  native=(env "LD_LIBRARY_PATH=$(printf '%s:' "$PWD/lib" "$packages/lib" "$packages"/../nvidia/*/lib)${LD_LIBRARY_PATH:-}")
+}
+
+step() { printf '\n== %s (%s s so far)\n' "$*" "$SECONDS"; }
+
+# check NAME COMMAND...: runs it, for at most $limit seconds, and counts.
+check() {
+  local name=$1 started=$SECONDS status=0
+  shift
+  timeout "${limit:-120}" "$@" || status=$?
+  if [ $status = 0 ]; then
+    passed=$((passed + 1))
+    echo "ok: $name ($((SECONDS - started)) s)"
+  else
+    failed=$((failed + 1))
+    echo "FAILED: $name ended with status $status ($((SECONDS - started)) s)"
+  fi
+}
+
+# keep FILE...: into $OUT.
+keep() { [ -z "$OUT" ] || cp "$@" "$OUT/"; }
+
+finish() {
+  echo
+  echo "$passed passed, $failed failed, after $SECONDS s"
+  [ $failed = 0 ]
+}
