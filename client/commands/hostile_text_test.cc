@@ -1,7 +1,5 @@
 // Text of others reaches no output in a form that steers a terminal, whichever command prints it.
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -120,17 +118,6 @@ TEST_F(HostileTextTest, IsWrittenOutInErrors) {
   EXPECT_EQ(Run({"validate", path}), kUsage);
   EXPECT_TRUE(platform::IsPrintable(err_)) << err_;
   EXPECT_THAT(err_, HasSubstr("\\x1b]0;title"));
-}
-
-TEST_F(HostileTextTest, IsWrittenOutInReports) {
-  // The tables beside published ones are the Python package's.
-  setenv("LENGTHWISE_PYTHON", "/bin/true", 1);
-  const std::string report = testing::TempDir() + "/report.html";
-  ASSERT_EQ(Run({"report", "e-1", "-o", report}), kSuccess) << err_;
-  std::ifstream file(report);
-  const std::string html((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_TRUE(platform::IsPrintable(html));
-  EXPECT_THAT(html, HasSubstr("\\x1b]0;title"));
 }
 
 TEST_F(HostileTextTest, ANewlineForgesNoRow) {

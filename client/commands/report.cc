@@ -1,64 +1,45 @@
 // `lengthwise report EXPERIMENT -o report.html`: everything about an experiment in one file.
-#include "client/report/report.h"
-
-#include <cstdlib>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/commands/commands.h"
-#include "client/connection/names.h"
-#include "client/rendering/user_file.h"
-#include "client/terminal/browser.h"
 
 namespace lengthwise::client {
 namespace {
 
-struct ReportCommandOptions {
+struct ReportOptions {
   std::string experiment;
   std::string out;
   std::vector<std::string> tables;
   bool open = false;
 };
 
-absl::StatusOr<int> Report(Program& program, const ReportCommandOptions& options) {
-  if (!options.out.empty()) {
-    if (absl::Status status = CheckWritable(options.out); !status.ok()) return status;
+absl::StatusOr<int> RunReport(Program& program, const ReportOptions& options) {
+  std::vector<std::string> arguments = {"report", options.experiment};
+  if (!options.out.empty()) arguments.push_back(absl::StrCat("--out=", options.out));
+  for (const std::string& table : options.tables) {
+    arguments.push_back(absl::StrCat("--compare=", table));
   }
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  const auto data = FetchReport(**connection, options.experiment, options.tables);
-  if (!data.ok()) return data.status();
-  const auto html = RenderReport(*data, {.now = absl::Now()});
-  if (!html.ok()) return html.status();
-  std::string path = options.out;
-  if (path.empty()) {
-    const auto file = FileNameOf(data->experiment.name());
-    if (!file.ok()) return file.status();
-    path = absl::StrCat(*file, ".html");
-  }
-  if (absl::Status status = WriteForUser(path, *html); !status.ok()) return status;
-  program.out() << path << "\n" << std::flush;
-  if (options.open) {
-    const absl::Status opened = OpenInBrowser(path, std::getenv);
-    if (!opened.ok()) return opened;
-  }
-  return kSuccess;
+  if (options.open) arguments.emplace_back("--open");
+  return program.RunPython(std::move(arguments));
 }
 
 }  // namespace
 
 void AddReport(CLI::App& app, Program& program) {
-  auto options = std::make_shared<ReportCommandOptions>();
+  auto options = std::make_shared<ReportOptions>();
   CLI::App* command = program.AddCommand(
       app, "report", "Writes everything about an experiment into one HTML file", kServerGroup,
       "lengthwise report quickstart-1\n"
       "lengthwise report table1 --compare randomized_pe/table_1 -o table1.html\n"
       "\n"
       "The file needs no network and no other file: tables, beside published ones where the\n"
-      "experiment follows a paper's protocol, figures (drawn by gnuplot), attention maps with a\n"
-      "choice of layers and heads, failures and their reasons, and the whole specification.",
-      [&program, options] { return Report(program, *options); });
+      "experiment follows a paper's protocol, figures, attention maps with a choice of layers and\n"
+      "heads, failures and their reasons, and the whole specification.",
+      [&program, options] { return RunReport(program, *options); });
   command->add_option("experiment", options->experiment, "Its name, or its specification's")
       ->required()
       ->type_name("");

@@ -14,10 +14,7 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "client/terminal/interrupt.h"
 #include "platform/child_process.h"
@@ -25,7 +22,6 @@
 namespace lengthwise::client {
 namespace {
 
-constexpr int kWrongArguments = 2;
 constexpr int kInterrupted = 130;
 // How soon a signal is passed on.
 constexpr int kPollMilliseconds = 100;
@@ -162,21 +158,6 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
     return absl::InternalError(absl::StrCat(*python, " ", exit->ToString()));
   }
   return exit->code;
-}
-
-absl::StatusOr<std::string> PythonOutput(const std::vector<std::string>& arguments,
-                                         const access::ChannelOptions& channel) {
-  std::string out, err;
-  const auto code = RunPython(
-      arguments, channel, [&](absl::string_view text) { absl::StrAppend(&out, text); },
-      [&](absl::string_view text) { absl::StrAppend(&err, text); });
-  if (!code.ok()) return code.status();
-  if (*code == 0) return out;
-  if (*code == kInterrupted) return absl::CancelledError("interrupted");
-  const absl::string_view message =
-      absl::StripPrefix(absl::StripAsciiWhitespace(err), "lengthwise: ");
-  return *code == kWrongArguments ? absl::InvalidArgumentError(message)
-                                  : absl::UnknownError(message);
 }
 
 }  // namespace lengthwise::client

@@ -34,11 +34,6 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                               const access::ChannelOptions& channel, const TakeText& out,
                               const TakeText& err);
 
-// What it prints. Where it fails, its error: INVALID_ARGUMENT for wrong arguments, CANCELLED where
-// it was interrupted, UNKNOWN otherwise.
-absl::StatusOr<std::string> PythonOutput(const std::vector<std::string>& arguments,
-                                         const access::ChannelOptions& channel);
-
 }  // namespace lengthwise::client
 
 #endif  // LENGTHWISE_CLIENT_PYTHON_PYTHON_PROGRAM_H_

@@ -68,9 +68,6 @@ class Table {
   // A tabular environment for LaTeX's booktabs package.
   std::string RenderLatex() const;
 
-  // A table element of HTML. What the columns' `shrinks_to` allows is left to the browser.
-  std::string RenderHtml() const;
-
  private:
   std::vector<int> Widths(int width) const;
 
@@ -80,11 +77,9 @@ class Table {
   std::set<size_t> rules_;  // in front of the row of this index
 };
 
-// Text as Markdown, HTML (also between quotes) and LaTeX show it unchanged; HTML with control
-// characters written out. LaTeX gets commands for
-// the few symbols beyond ASCII that tables here use.
+// Text as Markdown and LaTeX show it unchanged. LaTeX gets commands for the few symbols beyond
+// ASCII that tables here use.
 std::string EscapeMarkdown(absl::string_view text);
-std::string EscapeHtml(absl::string_view text);
 std::string EscapeLatex(absl::string_view text);
 
 }  // namespace lengthwise::client

@@ -1,11 +1,10 @@
-// Tables for documents: Markdown, HTML and LaTeX.
+// Tables for documents: Markdown and LaTeX.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/rendering/table.h"
-#include "platform/printable_text.h"
 
 namespace lengthwise::client {
 
@@ -17,12 +16,6 @@ std::string EscapeMarkdown(absl::string_view text) {
                                     {"`", "\\`"},
                                     {"<", "&lt;"},
                                     {"\n", " "}});
-}
-
-std::string EscapeHtml(absl::string_view text) {
-  return absl::StrReplaceAll(
-      platform::PrintableText(text),
-      {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 std::string EscapeLatex(absl::string_view text) {
@@ -68,48 +61,6 @@ std::string Table::RenderMarkdown() const {
     }
     absl::StrAppend(&text, "\n");
   }
-  return text;
-}
-
-std::string Table::RenderHtml() const {
-  // Attributes of a cell of column `c`.
-  const auto look = [&](size_t c) {
-    std::vector<std::string> classes;
-    if (columns_[c].align == Align::kRight) classes.push_back("right");
-    if (columns_[c].rule_before) classes.push_back("ruled");
-    return classes.empty() ? "" : absl::StrCat(" class=\"", absl::StrJoin(classes, " "), "\"");
-  };
-  std::string text = "<table>\n<thead>\n";
-  if (!groups_.empty()) {
-    absl::StrAppend(&text, "<tr>");
-    for (size_t c = 0; c < columns_.size();) {
-      const auto group = std::find_if(groups_.begin(), groups_.end(),
-                                      [c](const Group& candidate) { return candidate.first == c; });
-      const size_t columns = group == groups_.end() ? 1 : group->last - group->first + 1;
-      absl::StrAppend(&text, "<th colspan=\"", columns, "\"",
-                      columns_[c].rule_before ? " class=\"ruled\">" : ">",
-                      group == groups_.end() ? "" : EscapeHtml(group->header), "</th>");
-      c += columns;
-    }
-    absl::StrAppend(&text, "</tr>\n");
-  }
-  absl::StrAppend(&text, "<tr>");
-  for (size_t c = 0; c < columns_.size(); ++c) {
-    absl::StrAppend(&text, "<th scope=\"col\"", look(c), ">", EscapeHtml(columns_[c].header),
-                    "</th>");
-  }
-  absl::StrAppend(&text, "</tr>\n</thead>\n<tbody>\n");
-  for (size_t r = 0; r < rows_.size(); ++r) {
-    absl::StrAppend(&text, r > 0 && rules_.count(r) > 0 ? "<tr class=\"after-rule\">" : "<tr>");
-    for (size_t c = 0; c < rows_[r].size(); ++c) {
-      const std::string escaped = EscapeHtml(rows_[r][c].text);
-      absl::StrAppend(&text, "<td", look(c), ">",
-                      rows_[r][c].best ? absl::StrCat("<strong>", escaped, "</strong>") : escaped,
-                      "</td>");
-    }
-    absl::StrAppend(&text, "</tr>\n");
-  }
-  absl::StrAppend(&text, "</tbody>\n</table>\n");
   return text;
 }
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "compare": "Prints two experiments side by side",
     "export": "Writes what was measured, or the models, for other tools",
     "plot": "Draws results as SVG, PDF and PNG",
+    "report": "Writes everything about an experiment into one HTML file",
     "results": "Prints an experiment beside a paper's table",
 }
 

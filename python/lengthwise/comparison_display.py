@@ -18,6 +18,7 @@ from lengthwise.rendering import (
     Records,
     Table,
     Value,
+    counted,
     display_width,
     escape_html,
     escape_latex,
@@ -61,10 +62,6 @@ def records(comparison: Comparison) -> Records:
             ]  # fmt: skip
             found.rows.append(values)
     return found
-
-
-def _count(count: int, singular: str) -> str:
-    return f"{format_count(count)} {singular}{'' if count == 1 else 's'}"
 
 
 def _lengths(table: PublishedTable) -> str:
@@ -127,7 +124,7 @@ def _what_is_measured(comparison: Comparison) -> str:
     statistics = list(dict.fromkeys(_STATISTICS[column.statistic] for column in table.columns))
     trials = [cell.measured.trials for row in comparison.cells for cell in row if cell.measured]
     least, most = min(trials), max(trials)
-    per_cell = _count(most, "trial") if least == most else f"{least} to {_count(most, 'trial')}"
+    per_cell = counted(most, "trial") if least == most else f"{least} to {counted(most, 'trial')}"
     return f"Here: {value}; {', or '.join(statistics)}; {per_cell} in each cell. Paper: {table.aggregation}."
 
 
@@ -135,7 +132,7 @@ def _left_out(comparison: Comparison) -> str:
     table = comparison.table
     reasons = []
     if comparison.unfinished:
-        reasons.append(f"{_count(comparison.unfinished, 'trial')} without a result")
+        reasons.append(f"{counted(comparison.unfinished, 'trial')} without a result")
     if comparison.without_value:
         why = (
             "whose time is not known"
@@ -144,10 +141,10 @@ def _left_out(comparison: Comparison) -> str:
             if table.has_length_accuracies
             else "evaluated on no unseen length"
         )
-        reasons.append(f"{_count(comparison.without_value, 'trial')} {why}")
+        reasons.append(f"{counted(comparison.without_value, 'trial')} {why}")
     if comparison.elsewhere:
         reasons.append(
-            f"{_count(comparison.elsewhere, 'trial')} of a task, network or encoding that the table does not have"
+            f"{counted(comparison.elsewhere, 'trial')} of a task, network or encoding that the table does not have"
         )
     return f"Left out: {', '.join(reasons)}." if reasons else ""
 
@@ -213,7 +210,7 @@ def gain_remarks(comparison: Comparison) -> list[str]:
         printed = gain.published
         text = _signed(printed.mean) + (f" and {_signed(printed.largest)}" if printed.largest is not None else "")
         found.append(
-            f"In one number, {printed.what}: here {_signed(gain.mean)} points on average of {_count(gain.rows, 'row')}, at "
+            f"In one number, {printed.what}: here {_signed(gain.mean)} points on average of {counted(gain.rows, 'row')}, at "
             f"most {_signed(gain.largest)} (the paper's same cells: {_signed(gain.published_mean)} and "
             f"{_signed(gain.published_largest)}; its text, of all {len(comparison.table.rows)} rows: {text})."
         )

@@ -136,6 +136,8 @@ class AttentionMap:
     # Which evaluation sequence of the length it is, from 0.
     sequence: int
     tokens: NDArray[numpy.int32]
+    # Of a regression, what the model saw where tokens are -1; otherwise empty.
+    numbers: NDArray[numpy.float64]
     positions: NDArray[numpy.int64]
     # [layers, heads, tokens, tokens]; rows are queries.
     probabilities: NDArray[numpy.float32]
@@ -281,6 +283,7 @@ def to_attention_maps(parts: Iterable[event_pb2.AttentionMap]) -> list[Attention
                 input_number=part.input_number,
                 sequence=part.sequence,
                 tokens=numpy.array(part.tokens, numpy.int32),
+                numbers=numpy.array(part.numbers, numpy.float64),
                 positions=numpy.array(part.positions, numpy.int64),
                 probabilities=probabilities,
             )

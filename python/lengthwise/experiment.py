@@ -283,6 +283,16 @@ class Experiment:
         subject = exports.Subject(self._message, names.list_trials(self._connection, self.name))
         return exports.export_and_warn(self._connection, subject, format, path, force)
 
+    def report(self, path: str | os.PathLike[str] | None = None, *, compare: Sequence[str] = ()) -> Path:
+        """Writes everything about it into one HTML file that needs no network, as `lengthwise report` does; returns where.
+
+        `path`: by default its name and ".html", here. `compare` names the published tables that it stands beside, such as
+        "randomized_pe/table_1"; by default those of which a cell was run.
+        """
+        from lengthwise import report
+
+        return report.write(self._connection, self._message, path, compare)
+
     def extend(
         self, *, seeds: Sequence[int] = (), weight_seeds: Sequence[int] = (), data_seeds: Sequence[int] = ()
     ) -> int:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TextIO, Union
 
+from lengthwise.printable import printable_text
+
 Value = Union[None, bool, int, float, str]
 
 BOLD, DIM, GREEN = "1", "2", "32"
@@ -22,6 +24,22 @@ BOLD, DIM, GREEN = "1", "2", "32"
 def format_count(value: int) -> str:
     """ "1,234,567"."""
     return f"{value:,}"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """ "1 trial", "1,204 trials"; counted(1, "map is", "maps are") is "1 map is"."""
+    return f"{format_count(count)} {one if count == 1 else many or one + 's'}"
+
+
+def format_clock(seconds: float) -> str:
+    """ "0:42", "12:05", "3:07:09", "2 d 4 h"."""
+    minutes, second = divmod(math.floor(seconds + 0.5), 60)
+    hours, minute = divmod(minutes, 60)
+    if hours == 0:
+        return f"{minute}:{second:02d}"
+    if hours < 48:
+        return f"{hours}:{minute:02d}:{second:02d}"
+    return f"{hours // 24} d {hours % 24} h"
 
 
 def format_exact(value: float) -> str:
@@ -154,7 +172,8 @@ def escape_markdown(text: str) -> str:
 
 
 def escape_html(text: str) -> str:
-    return _replace(text, {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
+    """With control characters written out."""
+    return _replace(printable_text(text), {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
 
 
 def escape_latex(text: str) -> str:

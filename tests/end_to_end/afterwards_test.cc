@@ -1,6 +1,5 @@
 // What one does with an experiment that has ended, with the real programs: evaluate a stored model
 // again, look at its attention and activations, add seeds, sum it up.
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,7 +10,6 @@
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "platform/child_process.h"
-#include "platform/files.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {
@@ -217,18 +215,6 @@ TEST_F(AfterwardsTest, ProjectionsAreRecordedForEveryLength) {
   }
   EXPECT_TRUE(reader->Finish().ok());
   EXPECT_THAT(lengths, ElementsAre(6, 9));
-}
-
-TEST_F(AfterwardsTest, AReportHoldsWhatTheExperimentHas) {
-  const std::string path = directory_ + "/report.html";
-  // Published tables come from the Python package; no paper has this experiment.
-  setenv("LENGTHWISE_PYTHON", "/bin/true", 1);
-  EXPECT_EQ(Client({"report", "tiny", "-o", path}), path + "\n");
-  const std::string html = platform::ReadFile(path).value_or("");
-  for (const std::string section : {"accuracy", "loss", "attention", "projections", "setup"}) {
-    EXPECT_THAT(html, HasSubstr("<h2 id=\"" + section + "\">"));
-  }
-  EXPECT_THAT(html, HasSubstr("</html>"));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ REQUESTS = {
     "WatchExperiment": experiment_service_pb2.WatchExperimentRequest,
     "DownloadModel": experiment_service_pb2.DownloadModelRequest,
     "QueryAnalyses": experiment_service_pb2.QueryAnalysesRequest,
+    "QueryLossCurves": experiment_service_pb2.QueryLossCurvesRequest,
     "QueryAttentionMaps": experiment_service_pb2.QueryAttentionMapsRequest,
     "QueryLengthAccuracies": experiment_service_pb2.QueryLengthAccuraciesRequest,
     "QueryProjections": experiment_service_pb2.QueryProjectionsRequest,
@@ -112,6 +113,9 @@ class FakeServer(grpc.GenericRpcHandler):
 
     def _DownloadModel(self, request):
         return iter(self.models[request.name]) if request.name in self.models else None
+
+    def _QueryLossCurves(self, request):
+        return experiment_service_pb2.QueryLossCurvesResponse()
 
     def _QueryAttentionMaps(self, request):
         return iter(self.maps.get(request.name, []))

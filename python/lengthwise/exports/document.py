@@ -18,15 +18,11 @@ import json
 import math
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
-from google.protobuf.message import Message
-
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.exports.exporter import Exporter
 from lengthwise.exports.tables import TRIAL_KEY, TRIALS, short_floats, trial_key, trial_row
+from lengthwise.message_json import as_dictionary
 from lengthwise.trial_history import Evaluation, fetch_history
-
-_LARGEST_WITHOUT_EXPONENT = 1e15
 
 
 class JsonExporter(Exporter):
@@ -36,7 +32,7 @@ class JsonExporter(Exporter):
             "format": "lengthwise.export.1",
             "experiment": experiment.name,
             "owner": experiment.owner,
-            "specification": _as_dictionary(experiment.specification),
+            "specification": as_dictionary(experiment.specification),
             "trials": [],
         }
         self._file = self.open()
@@ -50,7 +46,7 @@ class JsonExporter(Exporter):
         document: dict[str, Any] = {
             **dict(zip(TRIAL_KEY, trial_key(trial))),
             **dict(zip(TRIALS, trial_row(trial))),
-            "specification": _as_dictionary(trial.specification),
+            "specification": as_dictionary(trial.specification),
             "loss_curve": {
                 "steps": list(points.steps),
                 "losses": short_floats(points.losses),
@@ -95,34 +91,6 @@ def _sequence_scores(scores: event_pb2.SequenceScores) -> dict[str, Any]:
             for answer in scores.wrong_answers
         ]
     return document
-
-
-def _as_dictionary(message: Message) -> dict[str, Any]:
-    """In the order of the fields, and maps in that of their keys, whatever order they have in memory. 5 is not 5.0."""
-    found: dict[str, Any] = _whole(MessageToDict(message, preserving_proto_field_name=True))
-    return _sort_maps(message, found)
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_WITHOUT_EXPONENT:
-        return int(value)
-    if isinstance(value, dict):
-        return {key: _whole(one) for key, one in value.items()}
-    return [_whole(one) for one in value] if isinstance(value, list) else value
-
-
-def _sort_maps(message: Message, found: dict[str, Any]) -> dict[str, Any]:
-    for field, value in message.ListFields():
-        if field.message_type is None:
-            continue
-        if field.message_type.GetOptions().map_entry:
-            found[field.name] = dict(sorted(found[field.name].items()))
-        elif isinstance(found[field.name], list) and not isinstance(value, Message):
-            for one, of_one in zip(value, found[field.name]):
-                _sort_maps(one, of_one)
-        elif isinstance(value, Message) and isinstance(found[field.name], dict):
-            _sort_maps(value, found[field.name])
-    return found
 
 
 def _finite(value: Any) -> Any:

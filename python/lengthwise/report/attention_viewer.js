@@ -7,8 +7,8 @@
   const canvas = root.querySelector("canvas");
   const reading = root.querySelector("output");
   const [modelChoice, inputChoice, sequenceChoice, layerChoice, headChoice] = root.querySelectorAll("select");
-  // From dark to bright, as in the pictures of `lengthwise plot --figure attention`.
-  const stops = [[0, 0, 4], [81, 18, 124], [183, 55, 121], [252, 137, 97], [252, 253, 191]];
+  // From dark to bright: cividis, as `lengthwise plot --figure attention` has it.
+  const stops = [[0, 34, 78], [42, 63, 109], [87, 93, 109], [125, 124, 120], [165, 156, 116], [210, 192, 96], [254, 232, 56]];
 
   // By model and input the maps of its sequences. What is there of a model is there in order.
   const models = new Map();

@@ -1,0 +1,47 @@
+"""`lengthwise report EXPERIMENT -o report.html`: everything about an experiment in one file."""
+from __future__ import annotations
+
+import argparse
+
+from lengthwise import published
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", help="Its name, or its specification's")
+    parser.add_argument("-o", "--out", metavar="FILE", default="", help="The file; default: EXPERIMENT.html here")
+    parser.add_argument(
+        "--compare",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="Beside this published table, PAPER/TABLE; may be repeated; default: those of which a cell was run",
+    )
+    parser.add_argument("--open", action="store_true", help="Then show it, with $BROWSER or xdg-open")
+    add_server_options(parser)
+    add_output_option(parser, ["table"])
+
+
+def run(arguments: argparse.Namespace, output: Output) -> int:
+    from lengthwise import report, settings
+    from lengthwise.browser import open_in_browser
+    from lengthwise.connection import Connection
+    from lengthwise.names import find_experiment
+    from lengthwise.user_file import check_writable
+
+    # Mistakes are told before a server is asked.
+    if arguments.out:
+        check_writable(arguments.out)
+    for key in arguments.compare:
+        published.find(key)
+    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
+    try:
+        experiment = find_experiment(connection, arguments.experiment)
+        path = report.write(connection, experiment, arguments.out or None, arguments.compare)
+    finally:
+        connection.close()
+    output.out.write(f"{path}\n")
+    output.out.flush()
+    if arguments.open:
+        open_in_browser(str(path))
+    return SUCCESS

@@ -1,0 +1,73 @@
+"""Attention maps as a report's viewer reads them."""
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+from markupsafe import Markup
+
+from lengthwise.plots.groups import TrialGroup, best_trials, group_trials
+
+if TYPE_CHECKING:
+    from lengthwise.events import AttentionMap
+    from lengthwise.plots.data import PlottedExperiment, Trial
+
+
+@dataclass(frozen=True)
+class MapsForViewer:
+    # A JSON array that may stand in a script element.
+    json: Markup
+    maps: int
+    # Maps that would have made the report too large.
+    left_out: int
+
+
+def maps_for_viewer(experiment: PlottedExperiment, max_bytes: int) -> MapsForViewer:
+    """Of each task, network and encoding the maps of the trial that is best on unseen lengths, each probability rounded to
+    1/255, up to `max_bytes` of probabilities in all: the first sequence of every length in the order of the grid, then the
+    second of every length while there is room, and so on.
+    """
+    recorded = [
+        (group, one)
+        for group, trial in best_trials(group_trials([experiment]), _records_maps)
+        for one in experiment.attention_maps(trial.name)
+    ]
+    recorded.sort(key=lambda pair: pair[1].sequence)
+    shown: list[dict[str, Any]] = []
+    left_out = size = 0
+    for group, one in recorded:
+        if size + one.probabilities.size > max_bytes:
+            left_out += 1
+            continue
+        size += one.probabilities.size
+        shown.append(_as_dictionary(group, one))
+    # No text of it may end the script element.
+    text = json.dumps(shown, separators=(",", ":")).replace("<", "\\u003c")
+    return MapsForViewer(Markup(text), len(shown), left_out)
+
+
+def _records_maps(trial: Trial) -> bool:
+    evaluation = trial.specification.evaluation
+    return bool(evaluation.attention_lengths or evaluation.attention_inputs)
+
+
+def _as_dictionary(group: TrialGroup, one: AttentionMap) -> dict[str, Any]:
+    catalogue = group.experiment.catalogue
+    layers, heads, tokens, _ = one.probabilities.shape
+    rounded = numpy.rint(255 * one.probabilities.clip(0, 1)).astype(numpy.uint8)
+    found = {
+        "model": f"{catalogue.task_title(group.task)}, {group.name}",
+        "input": f"input {one.input_number}" if one.input_number else f"{catalogue.axis(group.task)} {one.length}",
+        "sequence": one.sequence + 1,
+        "tokens": one.tokens.tolist(),
+        "first_output": one.length if catalogue.has_output_tokens(group.task) else tokens,
+        "layers": layers,
+        "heads": heads,
+        "probabilities": base64.b64encode(rounded.tobytes()).decode(),
+    }
+    if one.numbers.size:
+        found["numbers"] = one.numbers.tolist()
+    return found

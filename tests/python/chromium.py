@@ -1,0 +1,136 @@
+"""Opens a page in headless Chromium, offline, and says what came of it: over the DevTools protocol through pipes."""
+import base64
+import json
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+import service
+
+PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+WHY_NOT = "no chromium is installed; `apt-get install chromium`"
+
+
+class Page:
+    """A window of a size in CSS pixels."""
+
+    def __init__(self, url: str, width: int, height: int = 1400) -> None:
+        # What the page said: exceptions, console messages and the browser's own, such as refusals of the security policy.
+        self.messages: list[str] = []
+        # What it asked for beside itself and what it carries, and its policy let through.
+        self.requests: list[str] = []
+        self._answers: dict[int, dict] = {}
+        self._events: list[dict] = []
+        self._sent = 0
+        self._buffer = b""
+        self._session = ""
+        self._profile = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+        self._start()
+        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Runtime", "Log", "Page", "Network"):
+            self._call(f"{domain}.enable")
+        self._call("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self._call("Page.navigate", url=url)
+        self._wait(lambda: any(event["method"] == "Page.loadEventFired" for event in self._events))
+        # Pictures of data: URLs are decoded before anybody looks.
+        self.evaluate("Promise.allSettled([...document.images].map((image) => image.decode()))")
+        self.messages += [message for event in self._events for message in self._message(event)]
+        refused = {
+            event["params"]["requestId"]
+            for event in self._events
+            if event["method"] == "Network.loadingFailed" and event["params"].get("blockedReason") == "csp"
+        }
+        for event in self._events:
+            if event["method"] == "Network.requestWillBeSent" and event["params"]["requestId"] not in refused:
+                asked = event["params"]["request"]["url"]
+                if asked != url and not asked.startswith("data:"):
+                    self.requests.append(asked)
+
+    def _start(self) -> None:
+        # Chromium reads commands from descriptor 3 and writes answers to 4.
+        commands, self._write = os.pipe()
+        self._read, answers = os.pipe()
+        high = [os.dup(commands), os.dup(answers)]
+
+        def place() -> None:
+            moved = [os.dup(descriptor) for descriptor in high]
+            os.dup2(moved[0], 3)
+            os.dup2(moved[1], 4)
+
+        self._process = subprocess.Popen(
+            [PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+             f"--user-data-dir={self._profile}", "--remote-debugging-pipe", "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=place,
+            close_fds=False, start_new_session=True, env={**os.environ, "HOME": str(self._profile)},
+        )  # fmt: skip
+        for descriptor in (commands, answers, *high):
+            os.close(descriptor)
+
+    def close(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, 9)
+        self._process.wait()
+        os.close(self._write)
+        os.close(self._read)
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    def __enter__(self) -> "Page":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def evaluate(self, expression: str):
+        """Of JavaScript; promises are waited for."""
+        found = self._call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in found:
+            raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
+        return found["result"].get("value")
+
+    def screenshot(self, path, whole: bool = True) -> None:
+        """As PNG: the whole page, or the window."""
+        data = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+        pathlib.Path(path).write_bytes(base64.b64decode(data))
+
+    @staticmethod
+    def _message(event: dict):
+        parameters = event.get("params", {})
+        if event["method"] == "Runtime.consoleAPICalled":
+            yield json.dumps(parameters["args"])
+        elif event["method"] == "Runtime.exceptionThrown":
+            yield json.dumps(parameters["exceptionDetails"])
+        elif event["method"] == "Log.entryAdded":
+            yield json.dumps(parameters["entry"])
+
+    def _call(self, method: str, **parameters) -> dict:
+        self._sent += 1
+        command = {"id": self._sent, "method": method, "params": parameters}
+        if self._session:
+            command["sessionId"] = self._session
+        os.write(self._write, json.dumps(command).encode() + b"\0")
+        number = self._sent
+        self._wait(lambda: number in self._answers)
+        answer = self._answers.pop(number)
+        if "error" in answer:
+            raise RuntimeError(f"{method}: {answer['error']}")
+        return answer["result"]
+
+    def _wait(self, done) -> None:
+        end = time.monotonic() + service.DEADLINE
+        while not done():
+            ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
+            data = os.read(self._read, 1 << 20) if ready else b""
+            if not data:
+                raise RuntimeError("chromium ended" if ready else "chromium does not answer")
+            *whole, self._buffer = (self._buffer + data).split(b"\0")
+            for message in map(json.loads, whole):
+                if "id" in message:
+                    self._answers[message["id"]] = message
+                else:
+                    self._events.append(message)
