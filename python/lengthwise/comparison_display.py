@@ -29,7 +29,7 @@ from lengthwise.rendering import (
 
 _COLUMNS = [
     "task", "level", "permutation_invariant", "random_accuracy", "encoding", "measured", "measured_deviation", "trials",
-    "published", "published_deviation", "difference", "best_measured", "best_published", "quantity",
+    "published", "published_deviation", "difference", "best_measured", "best_published", "quantity", "row", "column",
 ]  # fmt: skip
 
 _STATISTICS = {
@@ -58,7 +58,7 @@ def records(comparison: Comparison) -> Records:
                 measured.value if measured else None, measured.deviation if measured else None,
                 measured.trials if measured else 0, published.value if published else None,
                 published.deviation if published else None, cell.difference(table.quantity), cell.best_measured,
-                cell.best_published, table.quantity_of(r).value,
+                cell.best_published, table.quantity_of(r).value, row.label, column.label,
             ]  # fmt: skip
             found.rows.append(values)
     return found
