@@ -3,11 +3,6 @@
 #
 #   docs/report_pictures.sh REPORT.html
 set -euo pipefail
-report=$(realpath "$1")
-cd "$(dirname "$0")"
-picture() {
-  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --force-device-scale-factor="$4" \
-    --window-size="$2,$3" --screenshot="$1" "file://$report" 2>/dev/null
-}
-picture report_desktop.png 1280 1400 1
-picture report_phone.png 390 1400 1
+here=$(dirname "$0")
+python3 "$here/../tests/python/chromium.py" "$1" "$here/report_desktop.png" 1280 1400
+python3 "$here/../tests/python/chromium.py" "$1" "$here/report_phone.png" 390 1400

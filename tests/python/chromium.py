@@ -1,4 +1,7 @@
-"""Opens a page in headless Chromium, offline, and says what came of it: over the DevTools protocol through pipes."""
+"""Opens a page in headless Chromium, offline, and says what came of it: over the DevTools protocol through pipes.
+
+    chromium.py FILE PICTURE.png WIDTH HEIGHT
+"""
 import base64
 import json
 import os
@@ -6,13 +9,13 @@ import pathlib
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
-import service
-
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 WHY_NOT = "no chromium is installed; `apt-get install chromium`"
+_DEADLINE = 60.0
 
 
 class Page:
@@ -93,9 +96,9 @@ class Page:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
-    def screenshot(self, path, whole: bool = True) -> None:
-        """As PNG: the whole page, or the window."""
-        data = self._call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
+    def screenshot(self, path) -> None:
+        """Of the window, as PNG."""
+        data = self._call("Page.captureScreenshot", format="png")["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
 
     @staticmethod
@@ -122,7 +125,7 @@ class Page:
         return answer["result"]
 
     def _wait(self, done) -> None:
-        end = time.monotonic() + service.DEADLINE
+        end = time.monotonic() + _DEADLINE
         while not done():
             ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
             data = os.read(self._read, 1 << 20) if ready else b""
@@ -134,3 +137,9 @@ class Page:
                     self._answers[message["id"]] = message
                 else:
                     self._events.append(message)
+
+
+if __name__ == "__main__":
+    shown, picture, window_width, window_height = sys.argv[1:]
+    with Page(pathlib.Path(shown).resolve().as_uri(), int(window_width), int(window_height)) as page:
+        page.screenshot(picture)
