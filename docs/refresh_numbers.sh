@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs what README.md and python/README.md print the numbers of, and writes what it prints here into them. Their tests
-# (//tests/documentation/..., //tests/python/...) fail on a processor of this kind when the numbers have changed.
+# Runs what README.md and python/examples/README.md print the numbers of, and writes what it prints here into them. Their
+# tests (//tests/documentation/..., //tests/python/...) fail on a processor of this kind when the numbers have changed.
 #
 #   docs/refresh_numbers.sh        with the Python of tests/run.sh, or LENGTHWISE_TEST_PYTHON
 set -euo pipefail
@@ -12,5 +12,5 @@ tests/documentation/run_documented.py README.md --rewrite --lengthwise "$program
 REWRITE=1 CLIENT=$programs/client/lengthwise SERVER=$programs/server/lengthwise_server \
   WORKER=$programs/worker/lengthwise_worker \
   "${LENGTHWISE_TEST_PYTHON:-$HOME/.cache/lengthwise/test-tools/bin/python}" -B tests/python/run_modules.py \
-  tests/python/python_readme_test.py
-git --no-pager diff --stat README.md python/README.md
+  tests/python/examples_test.py
+git --no-pager diff --stat README.md python/examples/README.md

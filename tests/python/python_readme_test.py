@@ -8,12 +8,8 @@ import unittest
 
 import service
 
-sys.path.insert(0, str(service.ROOT / "tests/documentation"))
-import run_documented
-
 WORKER = os.environ.get("WORKER", "worker/lengthwise_worker")
 README = (service.ROOT / "python/README.md").read_text()
-EXAMPLE = "python/examples/compare_encodings.py"
 
 
 @contextlib.contextmanager
@@ -65,24 +61,6 @@ class PythonReadmeTest(unittest.TestCase):
             "import lengthwise\n" + block,
             LENGTHWISE_SERVER_BINARY=str(service.ROOT / service.SERVER),
             LENGTHWISE_WORKER_BINARY=str(service.ROOT / WORKER),
-        )
-
-    def test_the_example_prints_what_it_shows(self):
-        """To the letter on a processor like the one it was made on, else with other numbers; REWRITE=1 makes it anew."""
-        before, shown, after = README.rsplit("```", 2)
-        processor = re.search(r"<!-- numbers of (.+) -->\n\Z", before)[1]
-        with server_and_worker() as server:
-            code, printed, error = run_python(
-                [service.ROOT / EXAMPLE], service.new_directory(), LENGTHWISE_SERVER=server.address
-            )
-        self.assertEqual(code, 0, error)
-        if os.environ.get("REWRITE"):
-            before = before.replace(f"<!-- numbers of {processor} -->", f"<!-- numbers of {run_documented.processor()} -->")
-            (service.ROOT / "python/README.md").write_text(f"{before}```\n{run_documented.as_block(printed)}\n```{after}")
-            return
-        self.assertTrue(
-            run_documented.same(shown, printed, other_numbers=processor != run_documented.processor()),
-            f"python/README.md shows\n{shown}\nand the example prints\n{printed}",
         )
 
 
