@@ -57,8 +57,6 @@ class Output:
             self.out.write(table.render_markdown())
         elif self.kind == "latex":
             self.out.write(table.render_latex())
-        elif self.kind == "html":
-            self.out.write(table.render_html())
         else:
             self.out.write(table.render(self.width, self.palette))
 

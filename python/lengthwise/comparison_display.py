@@ -20,7 +20,6 @@ from lengthwise.rendering import (
     Value,
     counted,
     display_width,
-    escape_html,
     escape_latex,
     escape_markdown,
     format_count,
@@ -350,14 +349,10 @@ def write_markdown(comparison: Comparison, whole_table: bool, out: TextIO) -> No
         out.write(f"- {escape_markdown(remark)}\n")
 
 
-def write_html(comparison: Comparison, whole_table: bool, out: TextIO) -> None:
-    """A heading, one table with columns for measured, published and difference, and the remarks."""
-    layout = _Layout(comparison, whole_table)
-    table = layout.side_by_side(layout.columns, False).render_html()
-    out.write(f'<h3>{escape_html(heading(comparison))}</h3>\n<div class="wide">{table}</div>\n<ul class="remarks">\n')
-    for remark in remarks(comparison, "bold", whole_table):
-        out.write(f"<li>{escape_html(remark)}</li>\n")
-    out.write("</ul>\n")
+def html_table(comparison: Comparison) -> str:
+    """One table element with columns for measured, published and difference."""
+    layout = _Layout(comparison, False)
+    return layout.side_by_side(layout.columns, False).render_html()
 
 
 def write_latex(comparison: Comparison, whole_table: bool, out: TextIO) -> None:

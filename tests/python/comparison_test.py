@@ -423,7 +423,7 @@ class DisplayTest(unittest.TestCase):
         )
 
     def test_html_escapes_and_marks_the_best(self):
-        text = self.written(display.write_html)
+        text = display.html_table(self.comparison)
         self.assertIn('<th colspan="3" class="ruled">RoPE &amp; co</th>', text)
         self.assertIn('<td class="right ruled"><strong>87.8</strong></td>', text)
         self.assertIn('<tr class="after-rule"><td>CS</td>', text)

@@ -187,7 +187,10 @@ class ReportTest(TestOfHtml):
         one.tokens[:] = -1
         object.__setattr__(one, "numbers", numpy.array([0.25, 2.0]))
         data.plotted.maps[TRIAL] = [one]
-        self.assertEqual(shown_maps(report.render(data))[0]["numbers"], [0.25, 2.0])
+        # Its outputs stand in the places of the inputs.
+        data.plotted.catalogue.tasks["bucket_sort"].facts["kind"] = "regression"
+        (shown,) = shown_maps(report.render(data))
+        self.assertEqual((shown["numbers"], shown["first_output"]), ([0.25, 2.0], 2))
 
     def test_texts_of_users_are_no_markup(self):
         data = make_data(HOSTILE, HOSTILE)

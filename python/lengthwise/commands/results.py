@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--whole_table", action="store_true", help="Also tasks and encodings of which nothing was run")
     add_server_options(parser)
-    add_output_option(parser, ["table", "json", "csv", "markdown", "latex", "html"])
+    add_output_option(parser, ["table", "json", "csv", "markdown", "latex"])
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
@@ -74,7 +74,5 @@ def _write(comparison: Comparison, whole_table: bool, output: Output) -> None:
         display.write_markdown(comparison, whole_table, output.out)
     elif output.kind == "latex":
         display.write_latex(comparison, whole_table, output.out)
-    elif output.kind == "html":
-        display.write_html(comparison, whole_table, output.out)
     else:
         display.write_terminal(comparison, whole_table, output.width, output.palette, output.out)

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import os
 from collections.abc import Sequence
@@ -46,9 +45,9 @@ _MOST_FAILURES = 50
 _MOST_SVG_BYTES = 1 << 20
 # Of a figure at a desk: its text, of 8 points for papers, is about as large as the report's captions.
 _PIXELS_PER_INCH = 125
-# Of the figures that phones show: panels a row, and 1/100 inch.
-_PHONE_COLUMNS = 2
+# Of the figures that phones show, in 1/100 inch, and up to how many panels are below each other; more are in two columns.
 _PHONE_WIDTH = 380
+_MOST_PHONE_ROWS = 4
 
 
 @dataclass
@@ -117,11 +116,10 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
     maps = maps_for_viewer(data.plotted, max_attention_bytes)
     failures = _failures(data.plotted.trials)
     figures = {name: _figures(data.plotted, names) for name, names in _FIGURES.items()}
-    comparisons = Markup("").join(map(_comparison, data.comparisons))
     summary = data.summary
     sections = {
         "accuracy": f"{'Error' if summary.is_loss else 'Accuracy'} by {summary.axis_title}",
-        "published": "Beside published numbers" if comparisons else "",
+        "published": "Beside published numbers" if data.comparisons else "",
         "loss": "Training loss" if figures["loss"].images else "",
         "attention": "Attention" if maps.maps or maps.left_out else "",
         "projections": "Activations in two dimensions" if figures["projections"].images else "",
@@ -143,7 +141,7 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
         missing=_missing(data.experiment.trials),
         tables=[_accuracy_table(summary, width) for width in (_PHONE_TABLE_WIDTH, _TABLE_WIDTH)] if summary.rows else [],
         figures=figures,
-        comparisons=comparisons,
+        comparisons=[_BesideTable.of(one) for one in data.comparisons],
         maps=maps,
         left_out=_left_out(maps.left_out),
         failures=failures,
@@ -224,10 +222,19 @@ def _accuracy_table(summary: AccuracySummary, width: int) -> Markup:
     return Markup(accuracy_summary.as_table(summary, width).render_html())
 
 
-def _comparison(one: Comparison) -> Markup:
-    html = io.StringIO()
-    comparison_display.write_html(one, False, html)
-    return Markup(html.getvalue())
+@dataclass(frozen=True)
+class _BesideTable:
+    heading: str
+    table: Markup
+    remarks: list[str]
+
+    @classmethod
+    def of(cls, one: Comparison) -> _BesideTable:
+        return cls(
+            comparison_display.heading(one),
+            Markup(comparison_display.html_table(one)),
+            comparison_display.remarks(one, "bold", True),
+        )
 
 
 @dataclass(frozen=True)
@@ -264,7 +271,7 @@ def _figures(experiment: PlottedExperiment, names: Sequence[str]) -> _Figures:
                 raise
             continue
         wide = drawing.draw(picture, decorated=False)
-        phone = replace(picture, columns=min(picture.columns, _PHONE_COLUMNS))
+        phone = replace(picture, columns=min(picture.columns, 1 if len(picture.panels) <= _MOST_PHONE_ROWS else 2))
         found.images.append(
             _Image(
                 picture.title,
