@@ -259,7 +259,11 @@ class ReportTest(TestOfHtml):
             data.plotted.trials[-1].specification.task.label = f"task{i}"
             data.plotted.all_evaluations.append(evaluation(name))
         html = report.render(data)
-        self.assert_has(html, "a picture has room for 16 panels")
+        self.assert_has(
+            html,
+            "Not drawn here: a picture has room for 16 panels, one a task, and these are 21; choose some with --task of "
+            "`lengthwise plot e-1 --figure accuracy_by_length`.",
+        )
         self.assert_has_not(html, "<figure>")
 
     def test_published_tables_stand_in_it(self):

@@ -120,9 +120,9 @@ def render(data: ReportData, now: datetime | None = None, max_attention_bytes: i
     sections = {
         "accuracy": f"{'Error' if summary.is_loss else 'Accuracy'} by {summary.axis_title}",
         "published": "Beside published numbers" if data.comparisons else "",
-        "loss": "Training loss" if figures["loss"].images else "",
+        "loss": "Training loss" if figures["loss"] else "",
         "attention": "Attention" if maps.maps or maps.left_out else "",
-        "projections": "Activations in two dimensions" if figures["projections"].images else "",
+        "projections": "Activations in two dimensions" if figures["projections"] else "",
         "failures": "Failures" if failures else "",
         "setup": "What was run, and on what",
     }
@@ -258,6 +258,9 @@ class _Figures:
     # Why a figure is not there that the experiment has numbers for.
     remarks: list[str] = field(default_factory=list)
 
+    def __bool__(self) -> bool:
+        return bool(self.images or self.remarks)
+
 
 def _figures(experiment: PlottedExperiment, names: Sequence[str]) -> _Figures:
     found = _Figures()
@@ -266,7 +269,8 @@ def _figures(experiment: PlottedExperiment, names: Sequence[str]) -> _Figures:
             picture = plots.describe(name, [experiment])
         except LengthwiseError as error:
             if error.code is grpc.StatusCode.INVALID_ARGUMENT:
-                found.remarks.append(f"{plots.FIGURES[name].description.capitalize()}: {error}.")
+                # It says by which options fewer trials are drawn.
+                found.remarks.append(f"Not drawn here: {error} of `lengthwise plot {experiment.name} --figure {name}`.")
             elif error.code is not grpc.StatusCode.FAILED_PRECONDITION:
                 raise
             continue
