@@ -6,8 +6,9 @@
 #     python python/examples/randomized_positional_encodings.py
 
 # %%
-import lengthwise
 import matplotlib.pyplot as plt
+
+import lengthwise
 
 experiment = lengthwise.run(
     {
