@@ -1,5 +1,3 @@
-#include "server/coordination/core.h"
-
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -13,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
 #include "platform/version.h"
+#include "server/coordination/core.h"
 #include "server/coordination/test_coordinator.h"
 
 namespace lengthwise::server {
