@@ -22,6 +22,7 @@
 namespace lengthwise::tasks::latin_square {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::unique_ptr<Task> Create(const catalogue::Parameters& given = {}) {
