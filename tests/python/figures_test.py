@@ -683,7 +683,7 @@ class AnswerErrorsTest(FigureCase):
 def attention_map(probabilities, tokens, length=1, input_number=0):
     return AttentionMap(
         length=length, input_number=input_number, sequence=0, tokens=numpy.array(tokens, numpy.int32),
-        positions=numpy.arange(len(tokens)), probabilities=numpy.array(probabilities, numpy.float32),
+        numbers=numpy.array([]), positions=numpy.arange(len(tokens)), probabilities=numpy.array(probabilities, numpy.float32),
     )  # fmt: skip
 
 
