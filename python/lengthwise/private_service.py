@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,6 +20,8 @@ from lengthwise.errors import LengthwiseError
 # checkpoint.
 _START_SECONDS = 30.0
 _GRACE_SECONDS = 20.0
+# For the kernel to start a process.
+_SPAWN_SECONDS = 5.0
 _LOG_LINES = 12
 
 
@@ -64,43 +66,14 @@ class _Spawner:
         self._process = 0  # whose thread it is: a fork has none
         self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
-    def start(self, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    def submit(self, spawn: Callable[[], None]) -> None:
+        """Has `spawn` called by the thread."""
         with self._lock:
             if self._process != os.getpid():
                 self._process = os.getpid()
                 self._requests = queue.SimpleQueue()
                 threading.Thread(target=self._work, args=(self._requests,), name="lengthwise", daemon=True).start()
-        answers: queue.SimpleQueue[subprocess.Popen[bytes] | OSError] = queue.SimpleQueue()
-
-        def spawn() -> None:
-            try:
-                with log.open("wb") as output:
-                    # Of a session of its own: Ctrl-C in a terminal is for this process, which stops its children in order.
-                    answers.put(
-                        subprocess.Popen(
-                            arguments,
-                            stdin=subprocess.DEVNULL,
-                            stdout=output,
-                            stderr=output,
-                            env=environment,
-                            start_new_session=True,
-                        )
-                    )
-            except OSError as error:
-                answers.put(error)
-
         self._requests.put(spawn)
-        try:
-            answer = answers.get()
-        except BaseException:  # Ctrl-C: nobody would know of the process
-            late = answers.get()
-            if isinstance(late, subprocess.Popen):
-                late.kill()
-                late.wait()
-            raise
-        if isinstance(answer, OSError):
-            raise LengthwiseError(f"cannot start {arguments[0]}: {answer.strerror}") from answer
-        return answer
 
     @staticmethod
     def _work(requests: queue.SimpleQueue[Callable[[], None]]) -> None:
@@ -112,20 +85,50 @@ _spawner = _Spawner()
 
 
 class Process:
-    """A server or a worker, with a log."""
+    """A server or a worker, with a log. Whoever starts it stops it, also where the start was interrupted."""
 
     def __init__(self, name: str, arguments: Sequence[str], log: Path) -> None:
         self.name = name
         self.log = log
+        self._arguments = [*arguments, "--exit_with_parent"]
+        self._parent = os.getpid()
+        self._requested = False
+        # Set by the spawner's thread when it has put the process or its error there. Ctrl-C may come at any instruction
+        # here, so that nothing may depend on what this thread took.
+        self._spawned = threading.Event()
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._error: OSError | None = None
+
+    def start(self) -> None:
+        self._requested = True
+        _spawner.submit(self._spawn)
+        self._spawned.wait()
+        if self._error is not None:
+            raise LengthwiseError(f"cannot start {self._arguments[0]}: {self._error.strerror}") from self._error
+
+    def _spawn(self) -> None:
         # The process is told everything; the user's settings are for another server.
         environment = dict(os.environ) | {f"LENGTHWISE_{setting.upper()}": "" for setting in settings.NAMES}
         environment["LENGTHWISE_CONFIG"] = ""
-        self._parent = os.getpid()
-        self._popen = _spawner.start([*arguments, "--exit_with_parent"], environment, log)
+        try:
+            with self.log.open("wb") as output:
+                # Of a session of its own: Ctrl-C in a terminal is for this process, which stops its children in order.
+                self._popen = subprocess.Popen(
+                    self._arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=environment,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            self._error = error
+        finally:
+            self._spawned.set()
 
     def check(self) -> None:
         """LengthwiseError with the end of its log when it has ended."""
-        code = self._popen.poll()
+        code = None if self._popen is None else self._popen.poll()
         if code is None:
             return
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
@@ -133,12 +136,16 @@ class Process:
         raise LengthwiseError("\n  ".join([f"the private {self.name} {how}; the end of its log {self.log}:", *lines]))
 
     def ask_to_stop(self) -> None:
-        if self._popen.poll() is None and os.getpid() == self._parent:
+        if not self._requested or os.getpid() != self._parent:
+            return
+        # It is soon, or Ctrl-C came before the spawner was asked.
+        self._spawned.wait(_SPAWN_SECONDS)
+        if self._popen is not None and self._popen.poll() is None:
             self._popen.terminate()
 
     def stop(self, deadline: float) -> None:
         """Waits until it has ended, which it was asked for; kills it at the deadline, or when the wait is interrupted."""
-        if os.getpid() != self._parent:
+        if self._popen is None or os.getpid() != self._parent:
             return
         try:
             self._popen.wait(max(deadline - time.monotonic(), 0.01))
@@ -183,6 +190,7 @@ class PrivateService:
         arguments += ["--data_dir", str(data_dir), "--ready_file", str(ready)]
         self._server = Process("server", arguments, self._logs / "server.log")
         try:
+            self._server.start()
             self.address = self._await_address(ready)
         except BaseException:
             _stop([self._server])
@@ -242,6 +250,7 @@ class PrivateService:
                     name = f"worker-{self._workers}"
                 arguments = [program, "--server", self.address, "--device", device, "--threads", str(threads)]
                 processes.append(Process(name, [*arguments, "--experiment", experiment], self._logs / f"{name}.log"))
+                processes[-1].start()
             yield check
         finally:
             _stop(processes)
