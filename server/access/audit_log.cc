@@ -142,7 +142,9 @@ void AuditLog::WriteQueue() {
   if (status.ok()) {
     counts_.written += static_cast<int64_t>(batch.size());
     if (std::exchange(failing_, false)) {
-      platform::LogInfo(absl::StrCat("the audit log is written again; lines lost: ", lost));
+      // Lines may have been lost since this batch was taken; the next batch says so in the file.
+      platform::LogInfo(
+          absl::StrCat("the audit log is written again; lines lost: ", lost + lost_unsaid_));
     }
     return;
   }
