@@ -1,6 +1,5 @@
 #include "access/certificates.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -12,23 +11,11 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "access/pem.h"
 #include "platform/files.h"
 
 namespace lengthwise::access {
 namespace {
-
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Bio = std::unique_ptr<BIO, Free>;
-using Certificate = std::unique_ptr<X509, Free>;
-using Key = std::unique_ptr<EVP_PKEY, Free>;
-
-Bio Open(absl::string_view pem) {
-  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
 
 // Instead of asking on the terminal.
 int NoPassphrase(char*, int, int, void* asked) {
@@ -37,7 +24,7 @@ int NoPassphrase(char*, int, int, void* asked) {
 }
 
 Certificate First(absl::string_view pem) {
-  const Bio bio = Open(pem);
+  const Bio bio = OpenPem(pem);
   bool asked = false;
   Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, &asked));
   ERR_clear_error();
@@ -90,7 +77,7 @@ absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
   }
   absl::StatusOr<std::string> pem = platform::ReadFile(path);
   if (!pem.ok()) return pem.status();
-  const Bio bio = Open(*pem);
+  const Bio bio = OpenPem(*pem);
   bool asked = false;
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, &asked));
   ERR_clear_error();

@@ -1,29 +1,16 @@
 #include "server/edge/tls.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "access/pem.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::server {
 namespace {
-
-struct Free {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-  void operator()(X509* certificate) const { X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Bio = std::unique_ptr<BIO, Free>;
-using Certificate = std::unique_ptr<X509, Free>;
-using Key = std::unique_ptr<EVP_PKEY, Free>;
-
-Bio Open(absl::string_view pem) {
-  return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
 
 absl::Status Unusable(absl::string_view what) {
   char text[256];
@@ -33,16 +20,16 @@ absl::Status Unusable(absl::string_view what) {
 }
 
 absl::Status UseCertificate(const Encryption& encryption, SSL_CTX* context) {
-  const Bio chain = Open(encryption.certificate);
-  const Certificate own(PEM_read_bio_X509_AUX(chain.get(), nullptr, nullptr, nullptr));
+  const access::Bio chain = access::OpenPem(encryption.certificate);
+  const access::Certificate own(PEM_read_bio_X509_AUX(chain.get(), nullptr, nullptr, nullptr));
   if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
     return Unusable("TLS certificate");
   }
   while (X509* more = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
     SSL_CTX_add0_chain_cert(context, more);
   }
-  const Bio pem = Open(encryption.key);
-  const Key key(PEM_read_bio_PrivateKey(pem.get(), nullptr, nullptr, nullptr));
+  const access::Bio pem = access::OpenPem(encryption.key);
+  const access::Key key(PEM_read_bio_PrivateKey(pem.get(), nullptr, nullptr, nullptr));
   if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
     return Unusable("TLS key");
   }
@@ -50,11 +37,11 @@ absl::Status UseCertificate(const Encryption& encryption, SSL_CTX* context) {
 }
 
 absl::Status AskForCertificates(const std::string& authority, SSL_CTX* context) {
-  const Bio pem = Open(authority);
+  const access::Bio pem = access::OpenPem(authority);
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
   int count = 0;
   while (true) {
-    const Certificate one(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
+    const access::Certificate one(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
     if (one == nullptr) break;
     if (X509_STORE_add_cert(store, one.get()) != 1 ||
         SSL_CTX_add_client_CA(context, one.get()) != 1) {
