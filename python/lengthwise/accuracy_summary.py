@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from lengthwise import queries
 from lengthwise._proto import catalogue_service_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
+from lengthwise.queries import Summary
 from lengthwise.rendering import Align, Cell, Column, Group, Table, format_count, format_exact
-
-Summary = experiment_service_pb2.SummarizeExperimentResponse
 
 
 @dataclass(frozen=True)
@@ -141,11 +141,7 @@ def summarize(
 
 
 def fetch(connection: Connection, experiment: experiment_service_pb2.Experiment) -> AccuracySummary:
-    summary = connection.call(
-        "ExperimentService/SummarizeExperiment",
-        experiment_service_pb2.SummarizeExperimentRequest(name=experiment.name),
-        Summary,
-    )
+    summary = queries.summary(connection, experiment.name, with_lengths=True)
     entries = connection.call(
         "CatalogueService/ListCatalogueEntries",
         catalogue_service_pb2.ListCatalogueEntriesRequest(kind=catalogue_service_pb2.TASK),

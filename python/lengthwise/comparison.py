@@ -3,21 +3,21 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lengthwise import protocol, published
+from lengthwise import protocol, published, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import UsageError
 from lengthwise.names import label, list_trials, short_name
 from lengthwise.published import PublishedColumn, PublishedGain, PublishedTable, PublishedValue, Quantity, Statistic
+from lengthwise.queries import Evaluation, Summary
 
 if TYPE_CHECKING:
     import pandas
 
-Summary = experiment_service_pb2.SummarizeExperimentResponse
 SummaryCell = experiment_service_pb2.SummarizeExperimentResponse.Cell
 Specification = specification_pb2.ExperimentSpecification
 Component = specification_pb2.Component
@@ -331,13 +331,13 @@ def length_statistics(
     table: PublishedTable,
     summary: Summary,
     trials: Sequence[experiment_service_pb2.Trial],
-    accuracies: experiment_service_pb2.QueryLengthAccuraciesResponse,
+    evaluations: Iterable[Evaluation],
 ) -> dict[tuple[int, int], SeedStatistic]:
     """Accuracies at the lengths of the table's columns, of the final evaluations of trials that have succeeded.
 
     A summary has their means alone. Of several evaluations of a trial the last one counts.
     """
-    finals = {one.trial: one.accuracies for one in accuracies.evaluations if one.accuracies.final}
+    finals = {one.trial: one.accuracies for one in evaluations if one.accuracies.final}
     cells = {
         (cell.task, cell.network, cell.encoding, cell.learning_rate): index for index, cell in enumerate(summary.cells)
     }
@@ -367,7 +367,7 @@ def fetch_all(connection: Connection, experiment: experiment_service_pb2.Experim
     of_paper = [
         table for table in published.tables() if table.protocol.get("protocol") == experiment.specification.protocol
     ]
-    summary = _summarize(connection, experiment.name, with_lengths=True) if of_paper else None
+    summary = queries.summary(connection, experiment.name, with_lengths=True) if of_paper else None
     found = []
     for table in of_paper:
         try:
@@ -377,14 +377,6 @@ def fetch_all(connection: Connection, experiment: experiment_service_pb2.Experim
         if comparison.cells_run > 0:
             found.append(comparison)
     return found
-
-
-def _summarize(connection: Connection, name: str, with_lengths: bool) -> Summary:
-    return connection.call(
-        "ExperimentService/SummarizeExperiment",
-        experiment_service_pb2.SummarizeExperimentRequest(name=name, omit_lengths=not with_lengths),
-        Summary,
-    )
 
 
 def fetch(
@@ -399,14 +391,10 @@ def fetch(
     """
     paper = protocol.resolve_protocol(connection, table)
     if summary is None:
-        summary = _summarize(connection, experiment.name, with_lengths=table.quantity is Quantity.LOSS)
+        summary = queries.summary(connection, experiment.name, with_lengths=table.quantity is Quantity.LOSS)
     at_lengths: dict[tuple[int, int], SeedStatistic] = {}
     if table.has_length_accuracies:
         trials = list_trials(connection, experiment.name)
-        accuracies = connection.call(
-            "ExperimentService/QueryLengthAccuracies",
-            experiment_service_pb2.QueryLengthAccuraciesRequest(name=experiment.name),
-            experiment_service_pb2.QueryLengthAccuraciesResponse,
-        )
-        at_lengths = length_statistics(table, summary, trials, accuracies)
+        evaluations = queries.length_accuracies(connection, experiment.name, [trial.name for trial in trials])
+        at_lengths = length_statistics(table, summary, trials, evaluations)
     return compare(table, experiment.specification, paper, summary, at_lengths, short_name(experiment.name))

@@ -13,7 +13,7 @@ import grpc
 import pandas
 from google.protobuf.json_format import MessageToDict
 
-from lengthwise import errors, events, frames, names
+from lengthwise import errors, events, frames, names, queries
 from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.trial import Trial
@@ -220,13 +220,7 @@ class Experiment:
 
     def results(self) -> pandas.DataFrame:
         """One row for each task, network, encoding and learning rate: statistics over its seeds that succeeded."""
-        return frames.summary(
-            self._connection.call(
-                "ExperimentService/SummarizeExperiment",
-                experiment_service_pb2.SummarizeExperimentRequest(name=self.name, omit_lengths=True),
-                experiment_service_pb2.SummarizeExperimentResponse,
-            )
-        )
+        return frames.summary(queries.summary(self._connection, self.name))
 
     def trial_table(self) -> pandas.DataFrame:
         """One row a trial: its point of the grid, state, scores and times."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas
 
-from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise import queries
+from lengthwise._proto import experiment_service_pb2
 from lengthwise.connection import Connection
-from lengthwise.names import per_trial
 
 if TYPE_CHECKING:
     from lengthwise.trial import Trial
@@ -36,50 +36,32 @@ def _key(trial: Trial) -> list[Any]:
 
 def losses(connection: Connection, name: str, trials: Sequence[Trial], max_points: int) -> pandas.DataFrame:
     """Of an experiment's or a trial's name, whose trials are given."""
-
-    def query(one: str) -> experiment_service_pb2.QueryLossCurvesResponse:
-        return connection.call(
-            "ExperimentService/QueryLossCurves",
-            experiment_service_pb2.QueryLossCurvesRequest(name=one, max_points=max_points),
-            experiment_service_pb2.QueryLossCurvesResponse,
-        )
-
     keys = {trial.name: _key(trial) for trial in trials}
     rows: list[list[Any]] = []
-    for response in per_trial(list(keys), name, query):
-        for curve in response.curves:
-            points = curve.points
-            for values in zip(
-                points.steps, points.losses, points.accuracies, points.gradient_norms, points.lengths, strict=True
-            ):
-                rows.append([*keys[curve.trial], *values])
+    for curve in queries.loss_curves(connection, name, list(keys), max_points):
+        points = curve.points
+        for values in zip(
+            points.steps, points.losses, points.accuracies, points.gradient_norms, points.lengths, strict=True
+        ):
+            rows.append([*keys[curve.trial], *values])
     return pandas.DataFrame(rows, columns=KEY + LOSSES)
 
 
 def accuracies(connection: Connection, name: str, trials: Sequence[Trial], intervals: bool) -> pandas.DataFrame:
     """Of an experiment's or a trial's name, whose trials are given; behind ACCURACIES a column for each other metric."""
-
-    def query(one: str) -> experiment_service_pb2.QueryLengthAccuraciesResponse:
-        return connection.call(
-            "ExperimentService/QueryLengthAccuracies",
-            experiment_service_pb2.QueryLengthAccuraciesRequest(name=one, include_intervals=intervals),
-            experiment_service_pb2.QueryLengthAccuraciesResponse,
-        )
-
     keys = {trial.name: (_key(trial), trial.seen_up_to) for trial in trials}
     rows: list[list[Any]] = []
     metrics: list[dict[str, float]] = []
-    for response in per_trial(list(keys), name, query):
-        for evaluation in response.evaluations:
-            key, seen_up_to = keys[evaluation.trial]
-            measured = evaluation.accuracies
-            for i, (length, accuracy) in enumerate(zip(measured.lengths, measured.accuracies, strict=True)):
-                loss = measured.losses[i] if i < len(measured.losses) else None
-                rows.append(
-                    [*key, evaluation.step, measured.final, length, length <= seen_up_to, accuracy, loss,
-                     measured.sequences, measured.training_seconds]
-                )  # fmt: skip
-                metrics.append({metric.name: metric.values[i] for metric in measured.metrics})
+    for evaluation in queries.length_accuracies(connection, name, list(keys), intervals):
+        key, seen_up_to = keys[evaluation.trial]
+        measured = evaluation.accuracies
+        for i, (length, accuracy) in enumerate(zip(measured.lengths, measured.accuracies, strict=True)):
+            loss = measured.losses[i] if i < len(measured.losses) else None
+            rows.append(
+                [*key, evaluation.step, measured.final, length, length <= seen_up_to, accuracy, loss,
+                 measured.sequences, measured.training_seconds]
+            )  # fmt: skip
+            metrics.append({metric.name: metric.values[i] for metric in measured.metrics})
     frame = pandas.DataFrame(rows, columns=KEY + ACCURACIES)
     for metric in sorted({metric for of_row in metrics for metric in of_row}):
         frame[metric] = [of_row.get(metric) for of_row in metrics]
@@ -99,9 +81,7 @@ def answer_errors(connection: Connection, name: str, trials: Sequence[Trial]) ->
     """Of an experiment's or a trial's name, whose trials are given. A later evaluation replaces an earlier one."""
     keys = {trial.name: _key(trial) for trial in trials}
     rows: dict[tuple[str, int], list[Any]] = {}
-    for event in connection.stream(
-        "ExperimentService/QueryAnalyses", experiment_service_pb2.QueryAnalysesRequest(name=name), event_pb2.Event
-    ):
+    for event in queries.analyses(connection, name):
         if not event.HasField("answer_errors"):
             continue
         errors = event.answer_errors

@@ -1,9 +1,6 @@
 """Experiments and trials by what a user calls them, and the names of files after them."""
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
 import grpc
 
 from lengthwise._proto import experiment_service_pb2, specification_pb2
@@ -13,8 +10,6 @@ from lengthwise.suggestion import suggestion
 
 _PREFIX = "experiments/"
 _MOST_NAMED = 5
-
-T = TypeVar("T")
 
 
 def short_name(name: str) -> str:
@@ -72,16 +67,6 @@ def list_trials(connection: Connection, experiment: str, filter: str = "") -> li
         token = page.next_page_token
         if not token:
             return found
-
-
-def per_trial(trials: Sequence[str], name: str, query: Callable[[str], T]) -> list[T]:
-    """One answer for all of `name`, or, where that is too large for the server, one for each trial."""
-    try:
-        return [query(name)]
-    except LengthwiseError as error:
-        if error.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or len(trials) < 2:
-            raise
-    return [query(one) for one in trials]
 
 
 def find_trial(connection: Connection, text: str) -> experiment_service_pb2.Trial:

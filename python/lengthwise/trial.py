@@ -12,7 +12,7 @@ import safetensors.numpy
 from google.protobuf.json_format import MessageToDict
 from numpy.typing import NDArray
 
-from lengthwise import events, frames
+from lengthwise import events, frames, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.models import download_model
@@ -170,21 +170,13 @@ class Trial:
     def attention_maps(self, length: int = 0) -> list[events.AttentionMap]:
         """The recorded maps, or those of one input length."""
         return events.to_attention_maps(
-            self._connection.stream(
-                "ExperimentService/QueryAttentionMaps",
-                experiment_service_pb2.QueryAttentionMapsRequest(name=self.name, length=length),
-                event_pb2.AttentionMap,
-            )
+            queries.attention_maps(self._connection, self.name, length)
         )
 
     def projections(self) -> list[events.Projection]:
         return [
             events.to_projection(projection)
-            for projection in self._connection.stream(
-                "ExperimentService/QueryProjections",
-                experiment_service_pb2.QueryProjectionsRequest(name=self.name),
-                event_pb2.Projection,
-            )
+            for projection in queries.projections(self._connection, self.name)
         ]
 
     def sequence_scores(self) -> dict[int, events.SequenceScores]:
@@ -204,11 +196,7 @@ class Trial:
         }
 
     def _analyses(self) -> Iterator[event_pb2.Event]:
-        return self._connection.stream(
-            "ExperimentService/QueryAnalyses",
-            experiment_service_pb2.QueryAnalysesRequest(name=self.name),
-            event_pb2.Event,
-        )
+        return queries.analyses(self._connection, self.name)
 
     def export(self, format: str, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
         """Of this trial alone (`Experiment.export`)."""

@@ -323,7 +323,7 @@ class LengthStatisticsTest(unittest.TestCase):
         evaluation.accuracies.accuracies.extend([1, at_100])
 
     def sum_up(self):
-        return comparison.length_statistics(self.table, self.summary, self.trials, self.accuracies)
+        return comparison.length_statistics(self.table, self.summary, self.trials, self.accuracies.evaluations)
 
     def test_sums_up_the_trials_of_each_cell_at_the_tables_lengths(self):
         self.add("1", "fire", 0.2)

@@ -15,22 +15,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    from lengthwise import experiment_difference, settings
-    from lengthwise._proto import experiment_service_pb2
+    from lengthwise import experiment_difference, queries, settings
     from lengthwise.connection import Connection
     from lengthwise.names import find_experiment, short_name
 
     connection = Connection(settings.resolve(vars(arguments)), timeout=60)
     try:
         experiments = [find_experiment(connection, name) for name in (arguments.first, arguments.second)]
-        summaries = [
-            connection.call(
-                "ExperimentService/SummarizeExperiment",
-                experiment_service_pb2.SummarizeExperimentRequest(name=experiment.name, omit_lengths=True),
-                experiment_service_pb2.SummarizeExperimentResponse,
-            )
-            for experiment in experiments
-        ]
+        summaries = [queries.summary(connection, experiment.name) for experiment in experiments]
     finally:
         connection.close()
     pairs = experiment_difference.match(summaries[0].cells, summaries[1].cells)

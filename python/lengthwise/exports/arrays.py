@@ -23,6 +23,7 @@ import grpc
 import numpy
 from numpy.typing import NDArray
 
+from lengthwise import queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.errors import NotFoundError
 from lengthwise.exports.exporter import Exporter
@@ -39,17 +40,8 @@ class NpzExporter(Exporter):
     def add_trial(self, trial: experiment_service_pb2.Trial) -> None:
         history = fetch_history(self.connection, trial.name)
         arrays = {**_losses(history.points), **_evaluations(history.evaluations), **_scores(history)}
-        maps = self.connection.stream(
-            "ExperimentService/QueryAttentionMaps",
-            experiment_service_pb2.QueryAttentionMapsRequest(name=trial.name),
-            event_pb2.AttentionMap,
-        )
-        arrays.update(_attention(maps))
-        for projection in self.connection.stream(
-            "ExperimentService/QueryProjections",
-            experiment_service_pb2.QueryProjectionsRequest(name=trial.name),
-            event_pb2.Projection,
-        ):
+        arrays.update(_attention(queries.attention_maps(self.connection, trial.name)))
+        for projection in queries.projections(self.connection, trial.name):
             arrays.update(_projection(projection))
         if not arrays:
             state = event_pb2.TrialState.Name(trial.state)

@@ -18,11 +18,10 @@ from lengthwise.plots.metrics import by_length, choose_metric, is_accuracy, main
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
+    add_guess,
     add_sentence,
+    arrange_panels,
     capitalized,
-    check_panels,
-    columns_for,
-    guess_reference,
     line,
     missing_trials,
     no_final_evaluation,
@@ -93,14 +92,12 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         panel.shaded = training_lengths(of_this)
         if panel.shaded is not None:
             training.add(panel.shaded)
-        guess = guess_reference(task)
-        if guess is not None and shown.name == main_metric(task):
-            panel.references.append(guess)
+        if shown.name == main_metric(task):
+            add_guess(panel, task)
         result.panels.append(panel)
     if not result.panels:
         raise no_final_evaluation(experiments)
-    check_panels(len(result.panels))
-    result.columns = columns_for(len(result.panels))
+    arrange_panels(result)
     set_length_axis(result)
     result.shaded_label = _shaded_label(training, groups[0].experiment.catalogue.axis(groups[0].task))
     if not is_accuracy(shown.name):

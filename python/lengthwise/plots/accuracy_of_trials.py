@@ -23,8 +23,7 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     accuracy_axis,
     add_sentence,
-    check_panels,
-    columns_for,
+    arrange_panels,
     line,
     missing_trials,
     no_final_evaluation,
@@ -107,9 +106,8 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         result.panels.append(panel)
     if not result.panels:
         raise no_final_evaluation(experiments)
-    check_panels(len(result.panels), "one a task and encoding", "choose some with --task or --encoding")
+    arrange_panels(result, "one a task and encoding", "choose some with --task or --encoding")
     result.title = f"Every trial's {result.y.label} by {result.x.label}: {experiment_names(experiments)}"
-    result.columns = columns_for(len(result.panels))
     result.shaded_label = "seen in training"
     set_length_axis(result)
     result.caption = "A thin line a trial; the best has the highest mean on what was not seen."

@@ -16,11 +16,10 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
     Curve,
+    add_guess,
     add_sentence,
+    arrange_panels,
     capitalized,
-    check_panels,
-    columns_for,
-    guess_reference,
     line,
     no_interval_evaluation,
     set_loss_axis,
@@ -98,7 +97,6 @@ def _finish(
     result: Picture, experiments: Sequence[PlottedExperiment], shown: ShownMetric, averaging: Averaging, what: str
 ) -> Picture:
     result.title = f"{capitalized(result.y.label)} over {what}: {experiment_names(experiments)}"
-    result.columns = columns_for(len(result.panels))
     set_step_axis(result)
     if not is_accuracy(shown.name):
         set_loss_axis(result)
@@ -155,7 +153,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         )
     if not result.panels:
         raise no_interval_evaluation(experiments)
-    check_panels(len(result.panels), "one a task and length", "choose with --task or --length")
+    arrange_panels(result, "one a task and length", "choose with --task or --length")
     return _finish(result, experiments, shown, averaging, "training")
 
 
@@ -182,13 +180,12 @@ def epochs_picture(experiments: Sequence[PlottedExperiment], options: Options) -
             one.add_to(panel, mean_over_lengths, averaging)
         if not panel.series:
             continue
-        guess = guess_reference(task)
-        if guess is not None and shown.name == main_metric(task):
-            panel.references.append(guess)
+        if shown.name == main_metric(task):
+            add_guess(panel, task)
         result.panels.append(panel)
     if not result.panels:
         raise no_interval_evaluation(experiments)
-    check_panels(len(result.panels))
+    arrange_panels(result)
     result.caption = "Mean over the lengths that are evaluated during training."
     _finish(result, experiments, shown, averaging, "epochs" if stored else "training")
     if stored:

@@ -10,9 +10,8 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
     accuracy_axis,
-    check_panels,
-    columns_for,
-    guess_reference,
+    add_guess,
+    arrange_panels,
     mean,
     no_interval_evaluation,
     precondition,
@@ -84,19 +83,16 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
                 panel.series.append(series)
         if not panel.series:
             continue
-        guess = guess_reference(task)
-        if guess is not None:
-            panel.references.append(guess)
+        add_guess(panel, task)
         result.panels.append(panel)
     if not result.panels:
         raise _none_unseen(experiments)
-    check_panels(len(result.panels))
+    arrange_panels(result)
     longest = max(series.x[-1] for panel in result.panels for series in panel.series)
     if longest <= 0:
         raise precondition(
             f"the evaluations of {names} do not say how long training had taken; workers of an earlier version made them"
         )
-    result.columns = columns_for(len(result.panels))
     _scale_time(result, longest)
     result.caption = "Evaluations are not counted as training time. Lines end with the first seed."
     averaging.describe("the highest such accuracy at the last evaluation during training", result)

@@ -24,7 +24,7 @@ from lengthwise.errors import UsageError
 from lengthwise.plots.attention import check_map_rows
 from lengthwise.plots.data import PlottedExperiment
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import accuracy_axis, add_sentence, check_panels, columns_for, precondition
+from lengthwise.plots.panels import accuracy_axis, add_sentence, arrange_panels, precondition
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle, numbered_style
 from lengthwise.rendering import format_exact
@@ -104,9 +104,8 @@ class _TaskPanels:
         self._panels[one.task].series.append(series)
 
     def move_to(self, picture: Picture) -> None:
-        check_panels(len(self._panels))
-        picture.columns = columns_for(len(self._panels))
         picture.panels = list(self._panels.values())
+        arrange_panels(picture)
         if self._chose_rates:
             add_sentence(picture, f"Each encoding has the learning rate with the highest {_ACCURACY}.")
 
@@ -315,8 +314,7 @@ def noise_average(experiments: Sequence[PlottedExperiment], options: Options) ->
         )
         panel.title = _task_title(subject, of_task[0].of)
         picture.panels.append(panel)
-    check_panels(len(picture.panels))
-    picture.columns = columns_for(len(picture.panels))
+    arrange_panels(picture)
     deviations = sorted({one for curve in curves for one in curve.accuracies if one > 0})
     picture.caption = (
         f"Mean over the standard deviations {', '.join(map(format_exact, deviations))} of the noise and up to "
@@ -366,16 +364,15 @@ def human_scatter(experiments: Sequence[PlottedExperiment], options: Options) ->
 def human_scatter_picture(subject: Subject, rows: Sequence[human_comparison.HumanComparison]) -> Picture:
     shown = best_rates(subject, [row.of for row in rows])
     rows = [row for row in rows if row.of in shown and row.puzzles]
-    check_panels(len(rows), "one an encoding", "choose some with --encoding")
     picture = Picture("human_scatter", f"Models beside people, puzzle by puzzle: {subject.names}")
     picture.x, picture.y = accuracy_axis("people's accuracy"), accuracy_axis("models' accuracy")
-    picture.columns = columns_for(len(rows))
     for row, name in zip(rows, names_of(subject, [row.of for row in rows])):
         ranks = row.ranks
         title = name if ranks is None else f"{name}: ρ = {ranks.coefficient:.2f}"
         picture.panels.append(
             Panel(title, [Series("", row.human_accuracies, row.model_accuracies, kind="scatter")])
         )
+    arrange_panels(picture, "one an encoding", "choose some with --encoding")
     most = max(row.models for row in rows)
     picture.caption = (
         f"Points: puzzles, the mean over up to {most} model{'' if most == 1 else 's'}. ρ: Spearman's rank correlation."

@@ -9,7 +9,7 @@ from lengthwise._proto import event_pb2
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import best_rate, final_score, group_trials, of_task, tasks_of
 from lengthwise.plots.options import Options
-from lengthwise.plots.panels import check_panels, columns_for, line, precondition, refuse_best, task_title
+from lengthwise.plots.panels import arrange_panels, line, precondition, refuse_best, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture
 
 # By trial, then by size.
@@ -93,9 +93,8 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
             result.panels.append(panel)
     if not result.panels:
         raise precondition(f"no digit of any answer at {size} digits is wrong")
-    check_panels(len(result.panels))
+    arrange_panels(result)
     result.y.range = (0.0, max(y for panel in result.panels for series in panel.series for y in series.y))
-    result.columns = columns_for(len(result.panels))
     result.caption = "All seeds together."
     if options.seeds == "all":
         result.caption = "Thick lines: all seeds together; thin lines: each."

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import grpc
 
-from lengthwise import names
+from lengthwise import names, queries
 from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError, NotFoundError
-from lengthwise.names import label, per_trial, short_name
+from lengthwise.names import label, short_name
 from lengthwise.plots import catalogue
 from lengthwise.plots.catalogue import Catalogue
+from lengthwise.queries import Evaluation, LossCurve
 from lengthwise.rendering import format_exact
 from lengthwise.suggestion import suggestion
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from lengthwise.experiment import Experiment
 
 Trial = experiment_service_pb2.Trial
-Evaluation = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation
-LossCurve = experiment_service_pb2.QueryLossCurvesResponse.Curve
 
 T = TypeVar("T")
 
@@ -89,37 +88,20 @@ class PlottedExperiment:
             self.finals = self._query_evaluations(False)
         return self.finals
 
+    def _trial_names(self) -> list[str]:
+        return [trial.name for trial in self.trials]
+
     def _query_evaluations(self, intervals: bool) -> list[Evaluation]:
-        connection = self.connection
-        if connection is None:
+        if self.connection is None:
             return []
-
-        def query(name: str) -> experiment_service_pb2.QueryLengthAccuraciesResponse:
-            return connection.call(
-                "ExperimentService/QueryLengthAccuracies",
-                experiment_service_pb2.QueryLengthAccuraciesRequest(name=name, include_intervals=intervals),
-                experiment_service_pb2.QueryLengthAccuraciesResponse,
-            )
-
-        answers = per_trial([trial.name for trial in self.trials], self.query_name, query)
-        return [one for answer in answers for one in answer.evaluations]
+        return queries.length_accuracies(self.connection, self.query_name, self._trial_names(), intervals)
 
     def loss_curves(self) -> list[LossCurve]:
         """Of at most LOSS_POINTS points each."""
         if self.curves is None:
-            connection = self.connection
-            if connection is None:
+            if self.connection is None:
                 return []
-
-            def query(name: str) -> experiment_service_pb2.QueryLossCurvesResponse:
-                return connection.call(
-                    "ExperimentService/QueryLossCurves",
-                    experiment_service_pb2.QueryLossCurvesRequest(name=name, max_points=LOSS_POINTS),
-                    experiment_service_pb2.QueryLossCurvesResponse,
-                )
-
-            answers = per_trial([trial.name for trial in self.trials], self.query_name, query)
-            self.curves = [one for answer in answers for one in answer.curves]
+            self.curves = queries.loss_curves(self.connection, self.query_name, self._trial_names(), LOSS_POINTS)
         return self.curves
 
     def attention_maps(self, trial: str) -> list[AttentionMap]:
@@ -127,8 +109,7 @@ class PlottedExperiment:
         if trial not in self.maps and self.connection is not None:
             from lengthwise.events import to_attention_maps
 
-            request = experiment_service_pb2.QueryAttentionMapsRequest(name=trial)
-            parts = self.connection.stream("ExperimentService/QueryAttentionMaps", request, event_pb2.AttentionMap)
+            parts = queries.attention_maps(self.connection, trial)
             self.maps[trial] = _whole(lambda: to_attention_maps(parts), f"the attention maps of {short_name(trial)}")
         return self.maps.get(trial, [])
 
@@ -136,8 +117,7 @@ class PlottedExperiment:
         if trial not in self.projected and self.connection is not None:
             from lengthwise.events import to_projection
 
-            request = experiment_service_pb2.QueryProjectionsRequest(name=trial)
-            found = self.connection.stream("ExperimentService/QueryProjections", request, event_pb2.Projection)
+            found = queries.projections(self.connection, trial)
             self.projected[trial] = _whole(
                 lambda: [to_projection(one) for one in found], f"the projections of {short_name(trial)}"
             )
@@ -146,11 +126,9 @@ class PlottedExperiment:
     def analyses(self) -> list[event_pb2.Event]:
         """What was recorded for analyses: scores of single sequences, accuracies under noise, what is wrong with answers."""
         if self.recorded is None:
-            connection = self.connection
-            if connection is None:
+            if self.connection is None:
                 return []
-            request = experiment_service_pb2.QueryAnalysesRequest(name=self.query_name)
-            self.recorded = list(connection.stream("ExperimentService/QueryAnalyses", request, event_pb2.Event))
+            self.recorded = list(queries.analyses(self.connection, self.query_name))
         return self.recorded
 
 

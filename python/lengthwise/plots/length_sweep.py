@@ -26,9 +26,8 @@ from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     accuracy_axis,
     add_sentence,
+    arrange_panels,
     capitalized,
-    check_panels,
-    columns_for,
     guess_reference,
     missing_trials,
     no_final_evaluation,
@@ -212,8 +211,9 @@ def _of_training(
                 result.panels.append(panel)
     if not any(panel.series for panel in result.panels):
         raise no_final_evaluation(experiments)
-    check_panels(len(result.panels))
-    result.columns = len(_SPLITS) if options.splits else columns_for(len(result.panels))
+    arrange_panels(result)
+    if options.splits:
+        result.columns = len(_SPLITS)
     if options.splits and len(tasks) > 1:
         result.row_titles = [task_title(task) for task in tasks]
     if is_loss:

@@ -13,8 +13,7 @@ from lengthwise.plots.panels import (
     Curve,
     accuracy_axis,
     add_sentence,
-    check_panels,
-    columns_for,
+    arrange_panels,
     line,
     mean,
     precondition,
@@ -108,8 +107,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
         raise precondition(
             f"no trial of {names} has recorded a loss yet (training.report_every_steps says how often one does)"
         )
-    check_panels(len(result.panels))
-    result.columns = columns_for(len(result.panels))
+    arrange_panels(result)
     set_step_axis(result)
     if not of_accuracy:
         set_loss_axis(result)

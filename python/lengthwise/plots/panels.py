@@ -12,7 +12,7 @@ from lengthwise.errors import LengthwiseError, UsageError
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup, final_evaluations
 from lengthwise.plots.options import Options
-from lengthwise.plots.picture import Axis, Picture, Reference, Series
+from lengthwise.plots.picture import Axis, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import SeriesStyle
 
 _MOST_PANELS = 16
@@ -72,6 +72,12 @@ def guess_reference(group: TrialGroup) -> Reference | None:
     accuracy = group.experiment.catalogue.random_accuracy(group.task)
     # Where no guess is right there is no line to be above.
     return Reference(accuracy, f"random guess {100 * accuracy:.3g} %") if accuracy else None
+
+
+def add_guess(panel: Panel, group: TrialGroup) -> None:
+    guess = guess_reference(group)
+    if guess is not None:
+        panel.references.append(guess)
 
 
 def training_lengths(groups: Sequence[TrialGroup]) -> tuple[float, float] | None:
@@ -137,16 +143,15 @@ def set_loss_axis(picture: Picture) -> None:
         series.high = [max(value, lowest) for value in series.high]
 
 
-def columns_for(panels: int) -> int:
-    """Of a grid: 1, 2, 3, 2 (four panels), 3, ... at most 4."""
-    if panels <= 3:
-        return max(1, panels)
-    return 2 if panels == 4 else 3 if panels <= 6 or panels == 9 else 4
-
-
-def check_panels(panels: int, what: str = "one a task", how: str = "choose some with --task") -> None:
+def arrange_panels(picture: Picture, what: str = "one a task", how: str = "choose some with --task") -> None:
+    """Sets the columns of the grid: 1, 2, 3, 2 (four panels), 3, ... at most 4. UsageError: too many panels."""
+    panels = len(picture.panels)
     if panels > _MOST_PANELS:
         raise UsageError(f"a picture has room for {_MOST_PANELS} panels, {what}, and these are {panels}; {how}")
+    if panels <= 3:
+        picture.columns = max(1, panels)
+    else:
+        picture.columns = 2 if panels == 4 else 3 if panels <= 6 or panels == 9 else 4
 
 
 def precondition(message: str) -> LengthwiseError:

@@ -1,0 +1,88 @@
+"""What the server has measured, a function for each question. `name` is an experiment's or a trial's full name."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import grpc
+
+from lengthwise._proto import event_pb2, experiment_service_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError
+
+Summary = experiment_service_pb2.SummarizeExperimentResponse
+Evaluation = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation
+LossCurve = experiment_service_pb2.QueryLossCurvesResponse.Curve
+
+T = TypeVar("T")
+
+
+def _per_trial(trials: Sequence[str], name: str, query: Callable[[str], T]) -> list[T]:
+    """One answer for all of `name`, or, where that is too large for the server, one for each trial."""
+    try:
+        return [query(name)]
+    except LengthwiseError as error:
+        if error.code is not grpc.StatusCode.RESOURCE_EXHAUSTED or len(trials) < 2:
+            raise
+    return [query(one) for one in trials]
+
+
+def summary(connection: Connection, experiment: str, with_lengths: bool = False) -> Summary:
+    """Statistics over the seeds of each cell; `with_lengths`: also at each length."""
+    return connection.call(
+        "ExperimentService/SummarizeExperiment",
+        experiment_service_pb2.SummarizeExperimentRequest(name=experiment, omit_lengths=not with_lengths),
+        Summary,
+    )
+
+
+def length_accuracies(
+    connection: Connection, name: str, trials: Sequence[str], intervals: bool = False
+) -> list[Evaluation]:
+    """The final evaluations of `trials`, the trials of `name`; with `intervals` also those made during training."""
+
+    def query(one: str) -> experiment_service_pb2.QueryLengthAccuraciesResponse:
+        return connection.call(
+            "ExperimentService/QueryLengthAccuracies",
+            experiment_service_pb2.QueryLengthAccuraciesRequest(name=one, include_intervals=intervals),
+            experiment_service_pb2.QueryLengthAccuraciesResponse,
+        )
+
+    return [one for answer in _per_trial(trials, name, query) for one in answer.evaluations]
+
+
+def loss_curves(connection: Connection, name: str, trials: Sequence[str], max_points: int) -> list[LossCurve]:
+    """Of `trials`, the trials of `name`, at most `max_points` points each."""
+
+    def query(one: str) -> experiment_service_pb2.QueryLossCurvesResponse:
+        return connection.call(
+            "ExperimentService/QueryLossCurves",
+            experiment_service_pb2.QueryLossCurvesRequest(name=one, max_points=max_points),
+            experiment_service_pb2.QueryLossCurvesResponse,
+        )
+
+    return [one for answer in _per_trial(trials, name, query) for one in answer.curves]
+
+
+def attention_maps(connection: Connection, trial: str, length: int = 0) -> Iterator[event_pb2.AttentionMap]:
+    """Maps of a trial in their parts; `length` other than 0: those of one input length."""
+    return connection.stream(
+        "ExperimentService/QueryAttentionMaps",
+        experiment_service_pb2.QueryAttentionMapsRequest(name=trial, length=length),
+        event_pb2.AttentionMap,
+    )
+
+
+def projections(connection: Connection, trial: str) -> Iterator[event_pb2.Projection]:
+    return connection.stream(
+        "ExperimentService/QueryProjections",
+        experiment_service_pb2.QueryProjectionsRequest(name=trial),
+        event_pb2.Projection,
+    )
+
+
+def analyses(connection: Connection, name: str) -> Iterator[event_pb2.Event]:
+    """Scores of single sequences, accuracies under noise, and what is wrong with answers."""
+    return connection.stream(
+        "ExperimentService/QueryAnalyses", experiment_service_pb2.QueryAnalysesRequest(name=name), event_pb2.Event
+    )
