@@ -96,7 +96,7 @@ absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
     static auto* const log = new platform::LimitedLog(absl::Seconds(10));
     log->Warning(absl::StrCat("refused ", method, " to ", address, ": ", status.message()));
   }
-  if (status.ok() && peer != nullptr) peer->is_trusted = true;
+  if (status.ok() && peer != nullptr) peer->Trust();
   if (status.ok() && request != nullptr) status = CheckSize(method, *request);
   if (!status.ok()) return status;
   return caller;

@@ -33,6 +33,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/server_builder.h"
 #include "platform/descriptors.h"
+#include "platform/mutex.h"
 #include "server/edge/frame_guard.h"
 #include "server/edge/peers.h"
 #include "server/edge/tls.h"
@@ -88,6 +89,8 @@ class Edge {
   explicit Edge(Options options);
   absl::Status Bind();
   void Run();
+  // Wakes the relaying thread; any thread.
+  void Wake();
   // Of the relaying thread, all below.
   void Accept(int listener);
   bool MakeRoom(const std::string& address);
@@ -123,6 +126,10 @@ class Edge {
   std::atomic<bool> stopping_ = false;
   std::atomic<int64_t> stop_at_ns_ = 0;  // of the steady clock
   std::atomic<int> own_port_ = 0;        // of CheckReachable's connection
+
+  platform::Mutex trusted_mutex_;
+  // Connections that became trusted and were not looked at since.
+  std::vector<uint64_t> trusted_ ABSL_GUARDED_BY(trusted_mutex_);
 
   int64_t most_connections_ = 0;
   bool listening_ = true;

@@ -7,8 +7,10 @@
 #define LENGTHWISE_SERVER_EDGE_PEERS_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
@@ -23,6 +25,13 @@ struct Peer {
   bool has_certificate = false;
   // A call of the connection was admitted: its token, where tokens are asked for, is valid.
   std::atomic<bool> is_trusted = false;
+  // Tells the edge, which may hold back frames of an untrusted connection; any thread.
+  std::function<void()> on_trust;
+
+  // A call was admitted.
+  void Trust() {
+    if (!is_trusted.exchange(true) && on_trust) on_trust();
+  }
 };
 
 // Thread-safe.
