@@ -87,48 +87,38 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
   return std::make_unique<CheckedWriter>(*this, header, std::move(caller), *std::move(writer));
 }
 
-absl::Status Artifacts::Read(const v1::DownloadArtifactRequest& request, absl::string_view caller,
-                             const std::function<bool(absl::string_view)>& take) {
+absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Artifacts::Open(
+    const v1::DownloadArtifactRequest& request, absl::string_view caller) {
   ASSIGN_OR_RETURN(const TrialPath path, CheckLease(request.trial(), request.lease_id(),
                                                     request.fencing_token(), caller));
   const ArtifactId id = {
       .experiment = path.experiment, .trial = path.trial, .sha256 = request.sha256()};
   if (absl::Status status = store_.Verify(id); !status.ok()) return ForWorker(status);
-  return ForWorker(store_.Read(id, take));
+  auto reader = store_.Open(id);
+  if (!reader.ok()) return ForWorker(reader.status());
+  return reader;
 }
 
-absl::Status Artifacts::ReadModel(absl::string_view trial_name,
-                                  const std::function<bool(v1::DownloadModelResponse)>& take) {
+absl::StatusOr<StoredModel> Artifacts::OpenModel(absl::string_view trial_name) {
   std::string missing;
   while (true) {
     ASSIGN_OR_RETURN(const NewestModel model, FindNewestModel(trial_name));
     const v1::Checkpoint& checkpoint = model.checkpoint;
+    StoredModel stored = {.checkpoint = checkpoint, .step = model.step};
     absl::Status status = store_.Verify(model.artifact, checkpoint.size_bytes());
-    if (absl::IsNotFound(status)) {
-      // A newer one may have taken its place since it was looked up.
-      if (missing != checkpoint.sha256()) {
-        missing = checkpoint.sha256();
-        continue;
-      }
+    if (status.ok()) {
+      auto bytes = store_.Open(model.artifact);
+      status = bytes.status();
+      if (bytes.ok()) stored.bytes = *std::move(bytes);
+    }
+    if (status.ok()) return stored;
+    if (!absl::IsNotFound(status)) return ForWorker(status);
+    // A newer one may have taken its place since it was looked up.
+    if (missing == checkpoint.sha256()) {
       return absl::DataLossError(
           absl::StrCat("the stored model of ", trial_name, " is gone: ", status.message()));
     }
-    if (!status.ok()) return ForWorker(status);
-    v1::DownloadModelResponse first;
-    *first.mutable_checkpoint() = checkpoint;
-    first.set_step(model.step);
-    if (!take(std::move(first))) return absl::OkStatus();
-    status = store_.Read(model.artifact, [&](absl::string_view chunk) {
-      v1::DownloadModelResponse part;
-      part.set_data(std::string(chunk));
-      return take(std::move(part));
-    });
-    // The caller has begun to receive it; the next call gets the newer one.
-    if (absl::IsNotFound(status)) {
-      return absl::UnavailableError(
-          absl::StrCat("the model of ", trial_name, " was replaced just now; try again"));
-    }
-    return ForWorker(status);
+    missing = checkpoint.sha256();
   }
 }
 

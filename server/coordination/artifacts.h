@@ -4,7 +4,6 @@
 #define LENGTHWISE_SERVER_COORDINATION_ARTIFACTS_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,6 +28,13 @@ class ArtifactWriter {
   virtual absl::Status Finish() = 0;
 };
 
+// A trial's newest checkpoint.
+struct StoredModel {
+  v1::Checkpoint checkpoint;
+  int64_t step = 0;
+  std::unique_ptr<ArtifactStore::Reader> bytes;
+};
+
 // Thread-safe; works on the caller's thread, and blocks on the disk. `caller` is the principal that
 // must hold the lease: PERMISSION_DENIED unless it is the trial's newest, and the trial runs.
 // UNAVAILABLE where the disk cannot be read or written.
@@ -40,17 +46,15 @@ class Artifacts {
 
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
       const v1::UploadArtifactRequest::Header& header, std::string caller);
-  // Calls `take` with chunks of at most 1 MiB; stops early when it returns false.
-  absl::Status Read(const v1::DownloadArtifactRequest& request, absl::string_view caller,
-                    const std::function<bool(absl::string_view)>& take);
-  // Calls `take` with the responses of DownloadModel, in their order; stops early when it returns
-  // false.
-  absl::Status ReadModel(absl::string_view trial,
-                         const std::function<bool(v1::DownloadModelResponse)>& take);
+  // Verifies an artifact and opens it.
+  absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Open(
+      const v1::DownloadArtifactRequest& request, absl::string_view caller);
+  // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND: no such trial, or nothing is
+  // stored of it.
+  absl::StatusOr<StoredModel> OpenModel(absl::string_view trial);
 
  private:
   class CheckedWriter;
-  // What DownloadModel brings.
   struct NewestModel {
     v1::Checkpoint checkpoint;
     int64_t step = 0;

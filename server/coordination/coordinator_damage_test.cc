@@ -131,7 +131,7 @@ TEST_F(CoordinatorDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
   const int64_t position = coordinator_.History(trial).back().position();
   coordinator_.Release("w", lease);
   Damage(absl::StrCat("UPDATE events SET payload = x'ff' WHERE position = ", position));
-  ExpectNamed(coordinator_->artifacts().ReadModel(trial, [](const auto&) { return true; }),
+  ExpectNamed(coordinator_->artifacts().OpenModel(trial).status(),
               absl::StrCat("event ", position));
   int64_t resumed = -1;
   for (v1::Lease next = coordinator_.Acquire("w"); next.trials_size() > 0;

@@ -229,18 +229,13 @@ TEST_F(CoordinatorHousekeepingTest,
   }
 }
 
-// What ReadModel gives: the bytes, or the error.
+// What OpenModel gives, which is small: the bytes, or the error.
 absl::StatusOr<std::string> Model(Core& coordinator, const std::string& trial,
                                   int64_t* step = nullptr) {
-  std::string bytes;
-  const absl::Status status =
-      coordinator.artifacts().ReadModel(trial, [&](const v1::DownloadModelResponse& response) {
-        if (response.has_checkpoint() && step != nullptr) *step = response.step();
-        bytes += response.data();
-        return true;
-      });
-  if (!status.ok()) return status;
-  return bytes;
+  absl::StatusOr<StoredModel> model = coordinator.artifacts().OpenModel(trial);
+  if (!model.ok()) return model.status();
+  if (step != nullptr) *step = model->step;
+  return model->bytes->Next();
 }
 
 TEST_F(CoordinatorHousekeepingTest, TheNewestModelCanBeReadWhileTheTrialRunsAndAfterwards) {

@@ -302,14 +302,15 @@ absl::StatusOr<std::string> TestCoordinator::Download(const v1::Lease& lease, in
   request.set_fencing_token(lease.fencing_token());
   request.set_trial(lease.trials(trial).trial());
   request.set_sha256(sha256);
+  auto reader = core_->artifacts().Open(request, principal_);
+  if (!reader.ok()) return reader.status();
   std::string bytes;
-  const absl::Status status =
-      core_->artifacts().Read(request, principal_, [&](absl::string_view chunk) {
-        bytes.append(chunk.data(), chunk.size());
-        return true;
-      });
-  if (!status.ok()) return status;
-  return bytes;
+  while (true) {
+    absl::StatusOr<std::string> chunk = (*reader)->Next();
+    if (!chunk.ok()) return chunk;
+    if (chunk->empty()) return bytes;
+    bytes += *chunk;
+  }
 }
 
 std::vector<v1::Event> TestCoordinator::History(absl::string_view experiment) {

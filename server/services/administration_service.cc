@@ -19,15 +19,15 @@ void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {
 
 grpc::ServerWriteReactor<v1::BackUpResponse>* AdministrationService::BackUp(
     grpc::CallbackServerContext* context, const v1::BackUpRequest* request) {
-  return calls_.Push<v1::BackUpResponse>(
+  return calls_.TellProgress<v1::BackUpResponse>(
       transfers_, "lengthwise.v1.AdministrationService/BackUp", context, request,
       [this](const v1::BackUpRequest& asked, const Caller&,
-             const PushStream<v1::BackUpResponse>::Send& send) {
+             const ProgressStream<v1::BackUpResponse>::Tell& tell) {
         absl::Time next = absl::InfinitePast();
         return backups_.BackUp(asked, [&](const v1::BackUpResponse& response) {
           if (!response.complete() && absl::Now() < next) return true;
           next = absl::Now() + kBetweenResponses;
-          return send(response);
+          return tell(response);
         });
       });
 }

@@ -10,7 +10,9 @@
 #ifndef LENGTHWISE_SERVER_SERVICES_CALLS_H_
 #define LENGTHWISE_SERVER_SERVICES_CALLS_H_
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -131,19 +133,18 @@ class Calls {
     return streams_.Keep(*stream, *std::move(admission));
   }
 
-  // Serves a stream of responses that `produce` sends:
-  //   absl::Status(const Request&, const Caller&, const PushStream<Response>::Send&)
-  // It runs on one of `threads`, where it may wait for a slow client.
-  template <typename Response, typename Request, typename Produce>
+  // Serves a stream of the responses that `open` opens:
+  //   absl::StatusOr<Next<Response>>(const Request&, const Caller&)
+  // It runs on one of `threads`, and so does each Next.
+  template <typename Response, typename Request, typename OpenResponses>
   grpc::ServerWriteReactor<Response>* Push(TransferThreads& threads, absl::string_view method,
                                            grpc::CallbackServerContext* context,
-                                           const Request* request, Produce produce) {
-    using Stream = PushStream<Response>;
+                                           const Request* request, OpenResponses open) {
+    using Stream = PullStream<Response>;
     return Open<grpc::ServerWriteReactor<Response>>(
         method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
-          auto run = [request = *request, caller,
-                      produce = std::move(produce)](const typename Stream::Send& send) {
-            return produce(request, caller, send);
+          auto run = [request = *request, caller, open = std::move(open)] {
+            return open(request, caller);
           };
           return Stream::Start(context, caller, std::move(run), threads, streams_);
         });
@@ -157,14 +158,32 @@ class Calls {
                                               const Request* request, Read read) {
     return Push<Response>(
         threads, method, context, request,
-        [read = std::move(read)](const Request& asked, const Caller&,
-                                 const typename PushStream<Response>::Send& send) -> absl::Status {
+        [read = std::move(read)](const Request& asked,
+                                 const Caller&) -> absl::StatusOr<Next<Response>> {
           absl::StatusOr<std::vector<Response>> all = read(asked);
           if (!all.ok()) return all.status();
-          for (Response& one : *all) {
-            if (!send(std::move(one))) break;
-          }
-          return absl::OkStatus();
+          return [all = *std::move(all),
+                  sent = size_t{0}]() mutable -> absl::StatusOr<std::optional<Response>> {
+            if (sent == all.size()) return std::nullopt;
+            return std::move(all[sent++]);
+          };
+        });
+  }
+
+  // Serves a stream of the progress of `work`, which may take long:
+  //   absl::Status(const Request&, const Caller&, const ProgressStream<Response>::Tell&)
+  // It runs on one of `threads`.
+  template <typename Response, typename Request, typename Work>
+  grpc::ServerWriteReactor<Response>* TellProgress(TransferThreads& threads,
+                                                   absl::string_view method,
+                                                   grpc::CallbackServerContext* context,
+                                                   const Request* request, Work work) {
+    using Stream = ProgressStream<Response>;
+    return Open<grpc::ServerWriteReactor<Response>>(
+        method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
+          auto run = [request = *request, caller, work = std::move(work)](
+                         const typename Stream::Tell& tell) { return work(request, caller, tell); };
+          return Stream::Start(context, std::move(run), threads, streams_);
         });
   }
 

@@ -1,6 +1,7 @@
 #include "server/services/experiment_service.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -290,10 +291,25 @@ grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::Download
     grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) {
   return calls_.Push<v1::DownloadModelResponse>(
       transfers_, "lengthwise.v1.ExperimentService/DownloadModel", context, request,
-      [this](const v1::DownloadModelRequest& asked, const Caller&,
-             const PushStream<v1::DownloadModelResponse>::Send& send) -> absl::Status {
+      [this](const v1::DownloadModelRequest& asked,
+             const Caller&) -> absl::StatusOr<Next<v1::DownloadModelResponse>> {
         RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
-        return core_.artifacts().ReadModel(asked.name(), send);
+        ASSIGN_OR_RETURN(StoredModel opened, core_.artifacts().OpenModel(asked.name()));
+        const auto model = std::make_shared<StoredModel>(std::move(opened));
+        return
+            [model,
+             begun = false]() mutable -> absl::StatusOr<std::optional<v1::DownloadModelResponse>> {
+              v1::DownloadModelResponse response;
+              if (!std::exchange(begun, true)) {
+                *response.mutable_checkpoint() = model->checkpoint;
+                response.set_step(model->step);
+                return response;
+              }
+              ASSIGN_OR_RETURN(std::string chunk, model->bytes->Next());
+              if (chunk.empty()) return std::nullopt;
+              response.set_data(std::move(chunk));
+              return response;
+            };
       });
 }
 

@@ -13,7 +13,7 @@ namespace lengthwise::server {
 
 class ExperimentService final : public v1::ExperimentService::CallbackService {
  public:
-  // `watchers` read pages of events; `transfers` may wait for a slow client. All outlive the
+  // `watchers` read pages of events, `transfers` models and large answers. All outlive the
   // service.
   ExperimentService(Core& core, WorkPool& watchers, TransferThreads& transfers,
                     OpenStreams& streams, Calls& calls)

@@ -2,6 +2,8 @@
 #include "server/services/push_stream.h"
 
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,7 +65,37 @@ class Download {
   int64_t bytes_ = 0;
 };
 
-TEST(PushStreamTest, CheckpointsComeInWhileEveryThreadForPeopleWaitsForOneWhoReadsNothing) {
+// Threads of this process, which is server and client.
+int64_t Threads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
+}
+
+TEST(PushStreamTest, UnreadStreamsHoldNoThread) {
+  TestServer server;
+  RpcServer::Options options;
+  options.transfer_threads = 1;
+  options.transfer_patience = absl::Hours(1);
+  Start(std::move(options), server);
+  const int64_t before = Threads();
+  std::vector<std::unique_ptr<Download>> unread;
+  for (int client = 0; client < 10; ++client) {
+    const std::shared_ptr<grpc::Channel> connection = server.Connect();
+    for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
+      unread.push_back(std::make_unique<Download>(connection));
+      ASSERT_TRUE(unread.back()->ReadOne());  // it has begun
+    }
+  }
+  // The only thread for all of them has work, so it waits for none.
+  Download other(server.Connect());
+  EXPECT_TRUE(other.ReadToEnd().ok());
+  EXPECT_EQ(other.bytes(), kModelBytes);
+  // gRPC has some threads more for more connections.
+  EXPECT_LT(Threads() - before, std::ssize(unread) / 2);
+  for (const auto& download : unread) download->Cancel();
+}
+
+TEST(PushStreamTest, CheckpointsComeInWhileViewersReadNothing) {
   TestServer server;
   RpcServer::Options options;
   const int viewers = options.transfer_threads;
@@ -72,7 +104,7 @@ TEST(PushStreamTest, CheckpointsComeInWhileEveryThreadForPeopleWaitsForOneWhoRea
   std::vector<std::unique_ptr<Download>> downloads;
   for (int i = 0; i < viewers; ++i) {
     downloads.push_back(std::make_unique<Download>(server));
-    ASSERT_TRUE(downloads.back()->ReadOne());  // a thread is at it
+    ASSERT_TRUE(downloads.back()->ReadOne());  // it has begun
   }
 
   const auto worker = v1::WorkerService::NewStub(server.Connect());
@@ -100,14 +132,14 @@ TEST(PushStreamTest, CheckpointsComeInWhileEveryThreadForPeopleWaitsForOneWhoRea
 TEST(PushStreamTest, UnreadStreamsOfOneClientHoldUpNoOther) {
   TestServer server;
   RpcServer::Options options;
-  options.transfer_threads = 2;
+  options.transfer_threads = 1;
   options.transfer_patience = absl::Hours(1);
   Start(std::move(options), server);
   const std::shared_ptr<grpc::Channel> connection = server.Connect();
   std::vector<std::unique_ptr<Download>> unread;
   for (int i = 0; i < 64; ++i) unread.push_back(std::make_unique<Download>(connection));
   for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
-    ASSERT_TRUE(unread[i]->ReadOne());  // it runs
+    ASSERT_TRUE(unread[i]->ReadOne());  // it has begun
   }
 
   Download other(server.Connect());
@@ -120,6 +152,14 @@ TEST(PushStreamTest, UnreadStreamsOfOneClientHoldUpNoOther) {
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
   v1::Storage storage;
   EXPECT_TRUE(administration->GetStorage(&context, {}, &storage).ok());
+  grpc::ClientContext backup_context;
+  backup_context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  const auto backup = administration->BackUp(&backup_context, {});
+  v1::BackUpResponse told;
+  while (backup->Read(&told)) {
+  }
+  EXPECT_TRUE(backup->Finish().ok());
+  EXPECT_TRUE(told.complete());
   for (const auto& download : unread) download->Cancel();
 }
 

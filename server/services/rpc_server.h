@@ -64,13 +64,12 @@ class RpcServer {
     // events and answer queries (Work::kQuery): a list of trials does not wait for a loss curve.
     int lookup_threads = 2;
     int reader_threads = 2;
-    // Threads that carry models and attention maps to people: so many may wait for slow clients at
-    // once. Of workers' checkpoints: their own, so that no viewer holds up what must become
-    // durable.
+    // Threads that read models and attention maps for people, and make backups. Of workers'
+    // checkpoints: their own, so that no viewer holds up what must become durable.
     int transfer_threads = 8;
     int worker_transfer_threads = 8;
-    // A client that takes nothing of an answer for so long holds its thread no longer: its stream
-    // ends with DEADLINE_EXCEEDED.
+    // The stream of a client that takes nothing of an answer for this long ends with
+    // DEADLINE_EXCEEDED.
     absl::Duration transfer_patience = absl::Minutes(1);
     // Longest that a call without a deadline waits for one of these threads.
     absl::Duration longest_wait = absl::Minutes(1);

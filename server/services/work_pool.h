@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <thread>
 #include <vector>
 
@@ -13,9 +12,8 @@
 
 namespace lengthwise::server {
 
-// Thread-safe. Runs tasks in the order in which they came, several at a time. A task that waits for
-// something outside the server says so (Wait) and does not count meanwhile: another thread runs
-// what is queued.
+// Thread-safe. Runs tasks in the order in which they came, several at a time. No task may wait for
+// a client.
 class WorkPool {
  public:
   // A task that waits for its turn longer than `longest_wait` is too late, if it says what to do
@@ -30,18 +28,6 @@ class WorkPool {
   // Runs `task`, or `too_late` in its place.
   void Submit(std::function<void()> task, std::function<void()> too_late = nullptr);
 
-  // Of a task, on its thread: it waits as long as the object lives.
-  class Wait {
-   public:
-    explicit Wait(WorkPool& pool);
-    ~Wait();
-    Wait(const Wait&) = delete;
-    Wait& operator=(const Wait&) = delete;
-
-   private:
-    WorkPool& pool_;
-  };
-
   absl::Duration longest_wait() const { return longest_wait_; }
 
  private:
@@ -51,23 +37,14 @@ class WorkPool {
     absl::Time submitted;  // only where it can be too late
   };
 
-  // Tasks that wait at once beyond this count as running: each has a thread.
-  static constexpr int kMostWaiting = 512;
-
   void Run();
-  // Starts a thread where one is missing.
-  void AddThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const int size_;
   const absl::Duration longest_wait_;
   platform::Mutex mutex_;
   platform::ConditionVariable changed_;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // threads whose task waits
-  int idle_ ABSL_GUARDED_BY(mutex_) = 0;     // threads without a task
-  std::map<std::thread::id, std::thread> threads_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::thread> ended_ ABSL_GUARDED_BY(mutex_);  // to be joined
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace lengthwise::server

@@ -36,22 +36,6 @@ TEST(WorkPool, RunsAsManyTasksAtOnceAsItHasThreads) {
   all.wait();
 }
 
-TEST(WorkPool, TasksThatWaitHoldUpNoOthers) {
-  constexpr int kWaiting = 20;
-  std::latch over(1);
-  WorkPool pool(2);
-  for (int i = 0; i < kWaiting; ++i) {
-    pool.Submit([&] {
-      const WorkPool::Wait wait(pool);
-      over.wait();
-    });
-  }
-  std::latch ran(2);  // at once, as in a pool of which nothing waits
-  for (int i = 0; i < 2; ++i) pool.Submit([&] { ran.arrive_and_wait(); });
-  ran.wait();
-  over.count_down();
-}
-
 TEST(WorkPool, WhatWaitedTooLongIsToldSoAndNotRun) {
   std::vector<std::string> log;
   {

@@ -1,5 +1,7 @@
 #include "server/services/worker_service.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -135,15 +137,19 @@ grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadA
     grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) {
   return calls_.Push<v1::DownloadArtifactResponse>(
       transfers_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
-      [this](const v1::DownloadArtifactRequest& asked, const Caller& caller,
-             const PushStream<v1::DownloadArtifactResponse>::Send& send) -> absl::Status {
+      [this](const v1::DownloadArtifactRequest& asked,
+             const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
         RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
         RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
-        return core_.artifacts().Read(asked, caller.principal, [&](absl::string_view chunk) {
+        ASSIGN_OR_RETURN(auto opened, core_.artifacts().Open(asked, caller.principal));
+        const std::shared_ptr<ArtifactStore::Reader> bytes = std::move(opened);
+        return [bytes]() -> absl::StatusOr<std::optional<v1::DownloadArtifactResponse>> {
+          ASSIGN_OR_RETURN(std::string chunk, bytes->Next());
+          if (chunk.empty()) return std::nullopt;
           v1::DownloadArtifactResponse response;
-          response.set_data(std::string(chunk));
-          return send(std::move(response));
-        });
+          response.set_data(std::move(chunk));
+          return response;
+        };
       });
 }
 

@@ -1,6 +1,10 @@
 #include "server/storage/artifact_store.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <utility>
 
@@ -19,6 +23,9 @@ namespace {
 
 constexpr absl::string_view kSuffix = ".safetensors";
 constexpr absl::string_view kManifestSuffix = ".json";
+
+// What a Reader reads at once.
+constexpr size_t kChunkBytes = 1 << 20;
 
 // What file systems take as one name, bytes.
 constexpr size_t kMaxFileName = 255;
@@ -221,18 +228,31 @@ absl::Status ArtifactStore::Copy(const ArtifactId& from, const std::string& expe
   if (platform::LinkFile(old_path, path).ok()) return Remember(path);
 
   ASSIGN_OR_RETURN(const std::unique_ptr<Writer> writer, Write(to, file.size, step));
-  const absl::Status read = Read(from, [&](absl::string_view chunk) {
-    status = writer->Append(chunk);
-    return status.ok();
-  });
-  if (!read.ok()) return read;
-  return status.ok() ? writer->Finish() : status;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Reader> reader, Open(from));
+  while (true) {
+    ASSIGN_OR_RETURN(const std::string chunk, reader->Next());
+    if (chunk.empty()) return writer->Finish();
+    RETURN_IF_ERROR(writer->Append(chunk));
+  }
 }
 
-absl::Status ArtifactStore::Read(const ArtifactId& id,
-                                 const std::function<bool(absl::string_view)>& take) {
+absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> ArtifactStore::Open(
+    const ArtifactId& id) const {
   ASSIGN_OR_RETURN(const std::string path, PathOf(id));
-  return platform::ReadFileInChunks(path, take);
+  platform::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return platform::FileError(errno, "open", path);
+  return std::make_unique<Reader>(std::move(file), path);
+}
+
+absl::StatusOr<std::string> ArtifactStore::Reader::Next() {
+  std::string chunk(kChunkBytes, '\0');
+  while (true) {
+    const ssize_t count = read(file_.get(), chunk.data(), chunk.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return platform::FileError(errno, "read", path_);
+    chunk.resize(count);
+    return chunk;
+  }
 }
 
 absl::StatusOr<std::vector<std::string>> ArtifactStore::ListExperiments() const {

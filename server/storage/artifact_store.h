@@ -7,9 +7,9 @@
 #define LENGTHWISE_SERVER_STORAGE_ARTIFACT_STORE_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/descriptors.h"
 #include "platform/mutex.h"
 
 namespace lengthwise::server {
@@ -45,6 +46,21 @@ class ArtifactStore {
     virtual absl::Status Finish() = 0;
   };
 
+  // The bytes of one artifact. What deletes the artifact meanwhile changes nothing of what it
+  // reads.
+  class Reader {
+   public:
+    // Of an open file.
+    explicit Reader(platform::Descriptor file, std::string path)
+        : file_(std::move(file)), path_(std::move(path)) {}
+    // The next bytes, at most 1 MiB; none at the end.
+    absl::StatusOr<std::string> Next();
+
+   private:
+    const platform::Descriptor file_;
+    const std::string path_;
+  };
+
   // Makes the directory and deletes what interrupted writers left.
   static absl::StatusOr<std::unique_ptr<ArtifactStore>> Open(const std::string& directory);
 
@@ -66,8 +82,8 @@ class ArtifactStore {
   absl::Status Copy(const ArtifactId& from, const std::string& experiment, const std::string& trial,
                     int64_t step);
 
-  // Calls `take` with chunks of at most 1 MiB; stops early when it returns false. NOT_FOUND.
-  absl::Status Read(const ArtifactId& id, const std::function<bool(absl::string_view)>& take);
+  // NOT_FOUND.
+  absl::StatusOr<std::unique_ptr<Reader>> Open(const ArtifactId& id) const;
 
   // Ids of the experiments that have artifacts.
   absl::StatusOr<std::vector<std::string>> ListExperiments() const;
@@ -80,7 +96,6 @@ class ArtifactStore {
   absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
                         const std::vector<std::string>& sha256s);
   absl::Status DeleteExperiment(const std::string& experiment);
-
  private:
   struct Verified {
     int64_t size = 0;

@@ -129,14 +129,10 @@ TEST_F(ArtifactStoreTest, RegressionCheckpointsOfTrialsWithEqualSignsAndLongIdsA
   store_ = *ArtifactStore::Open(directory_);
   ArtifactId id = {.experiment = longest, .trial = longest, .sha256 = platform::Sha256Hex("one")};
   EXPECT_EQ(store_->Verify(id, 3), absl::OkStatus());
-  std::string read;
-  EXPECT_EQ(store_->Read(id,
-                         [&](absl::string_view chunk) {
-                           read.append(chunk.data(), chunk.size());
-                           return true;
-                         }),
-            absl::OkStatus());
-  EXPECT_EQ(read, "one");
+  const auto reader = store_->Open(id);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  EXPECT_EQ((*reader)->Next().value(), "one");
+  EXPECT_EQ((*reader)->Next().value(), "");
   EXPECT_EQ(store_->Copy(id, "copies=1", "of=it", 100), absl::OkStatus());
   EXPECT_EQ(store_->KeepOnly(longest, longest, {platform::Sha256Hex("two")}), absl::OkStatus());
   EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kNotFound);
