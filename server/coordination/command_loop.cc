@@ -86,7 +86,7 @@ void CommandLoop::AcquireLease(v1::AcquireLeaseRequest request, std::string call
 
 std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
   const absl::Time now = clock_.steady();
-  const absl::Time deadline = broken_ ? now + kRetryStore : has_space_ ? now : NextDeadline();
+  const absl::Time deadline = broken_ ? now + kRetryStore : cleans_up_ ? now : NextDeadline();
   std::vector<Command> group;
   platform::MutexLock lock(queue_mutex_);
   while (queue_.empty() && !stopping_) {
@@ -119,8 +119,8 @@ void CommandLoop::Run() {
     const std::vector<Command> group = TakeGroup(last);
     ProcessGroup(group);
     // While nothing else is to be done, so that a command waits for one step at most.
-    if (group.empty() || !has_space_) {
-      has_space_ = !broken_ && ledger_.store().GiveBackSpace().value_or(false);
+    if (group.empty() || !cleans_up_) {
+      cleans_up_ = !broken_ && ledger_.store().CleanUp().value_or(false);
     }
   }
   waiters_.RefuseAll(Stopping());

@@ -136,8 +136,8 @@ class CommandLoop {
 
   // Of the thread.
   bool broken_ = false;
-  // The store may have space to give back.
-  bool has_space_ = false;
+  // The store may have more to clean up.
+  bool cleans_up_ = false;
 
   platform::Mutex queue_mutex_;
   platform::ConditionVariable queue_changed_;

@@ -134,6 +134,19 @@ void Core::Publish(CommittedGroup group) {
   // Behind the others: who is woken reads.
   event_log_.Publish(effects);
   for (std::function<void()>& action : effects.actions) backups_.Delete(std::move(action));
+  for (const std::string& id : effects.deleted) DeleteArtifacts(id);
+}
+
+void Core::DeleteArtifacts(const std::string& experiment) {
+  backups_.Delete([this, experiment] {
+    if (!artifact_store_->DeleteSome(experiment).value_or(false)) return;
+    // Other commands come between. What a server that stops refuses, the next start does.
+    loop_.PostCommand({.apply = [this, experiment]() -> CommandLoop::Answer {
+                         DeleteArtifacts(experiment);
+                         return nullptr;
+                       },
+                       .fail = [](const absl::Status&) {}});
+  });
 }
 
 Statistics Core::GetStatistics() {

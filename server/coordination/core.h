@@ -84,6 +84,8 @@ class Core {
 
   // On the loop's thread.
   void Publish(CommittedGroup group);
+  // Deletes the artifacts of a deleted experiment, in parts.
+  void DeleteArtifacts(const std::string& experiment);
   void CommitFailed();
 
   const CoreOptions options_;

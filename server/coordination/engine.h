@@ -31,7 +31,7 @@ struct Engine {
       : lease_ids(storage.lease_key()),
         ledger(options.scheduler, storage, artifacts, std::move(clock)),
         submissions(std::move(resolve), options.max_unended_trials, storage, artifacts, ledger),
-        experiments(ledger, artifacts, submissions),
+        experiments(ledger, submissions),
         leases({.lease_duration = options.scheduler.lease_duration,
                 .heartbeat_interval = options.heartbeat_interval},
                ledger, artifacts, fleet, lease_ids),

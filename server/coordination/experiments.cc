@@ -10,8 +10,8 @@
 
 namespace lengthwise::server {
 
-Experiments::Experiments(Ledger& ledger, ArtifactStore& artifacts, Submissions& submissions)
-    : ledger_(ledger), store_(ledger.store()), artifacts_(artifacts), submissions_(submissions) {}
+Experiments::Experiments(Ledger& ledger, Submissions& submissions)
+    : ledger_(ledger), store_(ledger.store()), submissions_(submissions) {}
 
 absl::StatusOr<std::optional<v1::Experiment>> Experiments::Cancel(
     const v1::CancelExperimentRequest& request, const std::string& caller, Parts& parts) {
@@ -127,8 +127,7 @@ absl::StatusOr<v1::DeleteExperimentResponse> Experiments::Delete(
   Effects& effects = ledger_.effects();
   effects.experiments.insert(record.id);
   effects.reshaped.insert(record.id);
-  effects.actions.push_back(
-      [this, id = record.id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
+  effects.deleted.push_back(record.id);
   return v1::DeleteExperimentResponse();
 }
 

@@ -13,7 +13,6 @@
 #include "proto/experiment_service.pb.h"
 #include "server/coordination/ledger.h"
 #include "server/coordination/submissions.h"
-#include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
@@ -44,7 +43,7 @@ struct Parts {
 class Experiments {
  public:
   // All must outlive it.
-  Experiments(Ledger& ledger, ArtifactStore& artifacts, Submissions& submissions);
+  Experiments(Ledger& ledger, Submissions& submissions);
 
   // nullopt: `parts` are left, for the next transactions.
   absl::StatusOr<std::optional<v1::Experiment>> Cancel(const v1::CancelExperimentRequest& request,
@@ -64,7 +63,6 @@ class Experiments {
 
   Ledger& ledger_;
   StorageWriter& store_;
-  ArtifactStore& artifacts_;
   Submissions& submissions_;
 };
 

@@ -47,6 +47,8 @@ struct Effects {
   absl::flat_hash_set<std::string> reshaped;
   std::vector<WorkerProgress> progress;
   std::vector<std::function<void()>> actions;
+  // Ids of experiments that are gone: their artifacts are deleted in parts.
+  std::vector<std::string> deleted;
   // Instead of all that, when the commit failed: takes back what is not in the store.
   std::vector<std::function<void()>> reversals;
   int64_t events = 0;

@@ -407,7 +407,7 @@ class MemoryStorage::Writer : public MemoryReader<StorageWriter> {
     data_->leases.Erase(token, journal_);
     return absl::OkStatus();
   }
-  absl::StatusOr<bool> GiveBackSpace() override { return false; }
+  absl::StatusOr<bool> CleanUp() override { return false; }
   absl::Status DeleteExperiment(int64_t key) override {
     const std::string id = data_->experiments.Find(key)->id;
     std::vector<std::pair<int64_t, std::string>> trials;

@@ -104,6 +104,7 @@ void SimulatedServer::ProcessGroup() {
   }
   const Effects effects = engine_->ledger.TakeEffects();
   for (const auto& action : effects.actions) action();
+  for (const std::string& id : effects.deleted) artifacts_.DeleteExperiment(id).IgnoreError();
   promise_.CheckCommit(storage_.data(), effects.trials, engine_->ledger.scheduler(),
                        timeline_.now());
   if (dies) return Die();

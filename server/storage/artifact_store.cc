@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -26,6 +28,8 @@ constexpr absl::string_view kManifestSuffix = ".json";
 
 // What a Reader reads at once.
 constexpr size_t kChunkBytes = 1 << 20;
+// Trials whose files DeleteSome deletes.
+constexpr size_t kTrialsAtOnce = 50;
 
 // What file systems take as one name, bytes.
 constexpr size_t kMaxFileName = 255;
@@ -305,6 +309,30 @@ absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
   }
   LENGTHWISE_FAILPOINT("artifact.tree.before");
   return platform::DeleteTree(path);
+}
+
+absl::StatusOr<bool> ArtifactStore::DeleteSome(const std::string& experiment) {
+  ASSIGN_OR_RETURN(const std::string path, DirectoryOf(experiment));
+  std::vector<std::string> trials;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(path, error), end;
+       !error && entry != end && trials.size() < kTrialsAtOnce; entry.increment(error)) {
+    trials.push_back(entry->path().filename().string());
+  }
+  if (trials.size() < kTrialsAtOnce) {
+    RETURN_IF_ERROR(DeleteExperiment(experiment));
+    return false;
+  }
+  for (const std::string& trial : trials) {
+    const std::string directory = absl::StrCat(path, "/", trial);
+    ASSIGN_OR_RETURN(const auto files, platform::ListDirectory(directory));
+    {
+      platform::MutexLock lock(mutex_);
+      for (const std::string& file : files) verified_.erase(absl::StrCat(directory, "/", file));
+    }
+    RETURN_IF_ERROR(platform::DeleteTree(directory));
+  }
+  return true;
 }
 
 }  // namespace lengthwise::server

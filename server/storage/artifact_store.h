@@ -96,6 +96,10 @@ class ArtifactStore {
   absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
                         const std::vector<std::string>& sha256s);
   absl::Status DeleteExperiment(const std::string& experiment);
+  // Deletes the artifacts of some trials of an experiment: a few milliseconds. True when there are
+  // more.
+  absl::StatusOr<bool> DeleteSome(const std::string& experiment);
+
  private:
   struct Verified {
     int64_t size = 0;

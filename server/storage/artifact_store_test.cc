@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -142,6 +143,31 @@ TEST_F(ArtifactStoreTest, RegressionCheckpointsOfTrialsWithEqualSignsAndLongIdsA
   EXPECT_EQ(store_->Verify(id).code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(store_->DeleteExperiment(longest), absl::OkStatus());
   EXPECT_EQ(*platform::ListDirectory(directory_), std::vector<std::string>{"copies=1"});
+}
+
+TEST_F(ArtifactStoreTest, ManyTrialsAreDeletedInParts) {
+  constexpr int kTrials = 120;
+  const ArtifactId other = {
+      .experiment = "other-1", .trial = "t", .sha256 = platform::Sha256Hex("weights")};
+  std::vector<ArtifactId> ids = {other};
+  for (int i = 0; i < kTrials; ++i) {
+    ids.push_back({.experiment = "sort-1",
+                   .trial = absl::StrCat("t", i),
+                   .sha256 = platform::Sha256Hex("weights")});
+  }
+  for (const ArtifactId& id : ids) {
+    auto writer = store_->Write(id, 7, 100);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    ASSERT_EQ((*writer)->Append("weights"), absl::OkStatus());
+    ASSERT_EQ((*writer)->Finish(), absl::OkStatus());
+  }
+  int parts = 1;
+  while (store_->DeleteSome("sort-1").value()) ++parts;
+  EXPECT_EQ(parts, 3);
+  EXPECT_EQ(*platform::ListDirectory(directory_), std::vector<std::string>{"other-1"});
+  EXPECT_EQ(store_->Verify(ids.back()).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(store_->Verify(other), absl::OkStatus());
+  EXPECT_FALSE(store_->DeleteSome("sort-1").value());
 }
 
 TEST_F(ArtifactStoreTest, WhatInterruptedWritersLeftGoesAtTheNextStart) {

@@ -19,6 +19,7 @@
 #include "server/storage/backup_manifest.h"
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_copy.h"
+#include "server/storage/sqlite_schema.h"
 
 namespace lengthwise::server {
 namespace {
@@ -34,7 +35,9 @@ absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::
   SqliteStatement query = opened->Query(
       "SELECT t.key, x.id, t.id, e.payload FROM trials t CROSS JOIN experiments x "
       "ON x.key = t.experiment CROSS JOIN events e ON e.trial = t.key AND e.kind = ?1 "
-      "WHERE t.checkpoint_step > 0 ORDER BY t.key, e.position DESC",
+      "WHERE t.checkpoint_step > 0 AND substr(x.id, 1, 1) <> '" LENGTHWISE_DELETED
+      "' "
+      "ORDER BY t.key, e.position DESC",
       static_cast<int>(v1::Event::kCheckpoint));
   std::vector<BackupManifest::Artifact> artifacts;
   int64_t trial = 0;

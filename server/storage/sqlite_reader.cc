@@ -6,6 +6,7 @@
 #include "absl/types/span.h"
 #include "platform/status_macros.h"
 #include "proto/event.pb.h"
+#include "server/storage/sqlite_schema.h"
 
 namespace lengthwise::server {
 namespace {
@@ -236,7 +237,7 @@ absl::StatusOr<std::optional<TrialRecord>> SqliteReader<Base>::FindTrial(int64_t
   return First<TrialRecord>(
       connection_.Query(LENGTHWISE_TRIAL_COLUMNS
                         "FROM trials t JOIN experiments x ON x.key = t.experiment "
-                        "WHERE t.key = ?1",
+                        "WHERE t.key = ?1 AND substr(x.id, 1, 1) <> '" LENGTHWISE_DELETED "'",
                         key),
       ReadTrial);
 }
@@ -258,11 +259,12 @@ template <typename Base>
 absl::StatusOr<std::vector<ExperimentRecord>> SqliteReader<Base>::ListExperiments(
     int64_t before, const std::string& owner, int64_t limit) {
   const int64_t bound = before > 0 ? before : INT64_MAX;
-  return All<ExperimentRecord>(
-      connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS
-                        "WHERE key < ?1 AND (?2 = '' OR owner = ?2) ORDER BY key DESC LIMIT ?3",
-                        bound, owner, limit),
-      ReadExperiment);
+  return All<ExperimentRecord>(connection_.Query(LENGTHWISE_EXPERIMENT_COLUMNS
+                                                 "WHERE key < ?1 AND (?2 = '' OR owner = ?2) "
+                                                 "AND substr(id, 1, 1) <> '" LENGTHWISE_DELETED "' "
+                                                 "ORDER BY key DESC LIMIT ?3",
+                                                 bound, owner, limit),
+                               ReadExperiment);
 }
 
 template <typename Base>

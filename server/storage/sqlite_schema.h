@@ -14,6 +14,9 @@ inline constexpr int64_t kApplicationId = 0x4c6e777a;
 // The version that this program reads and writes.
 inline constexpr int64_t kSchemaVersion = 4;
 
+// What the ids of deleted experiments begin with whose rows are not all gone; no other id has it.
+#define LENGTHWISE_DELETED "/"
+
 // Fewer unused pages than this are not worth giving back.
 inline constexpr int64_t kFewPages = 1024;
 

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/storage/sqlite_connection.h"
 #include "server/storage/storage_conformance.h"
 
 namespace lengthwise::server {
@@ -84,15 +87,15 @@ TEST(SqliteStorageTest, UnusedSpaceIsGivenBackInSteps) {
   auto storage = OpenSqliteStorage(path);
   ASSERT_TRUE(storage.ok());
   StorageWriter& writer = (*storage)->writer();
-  EXPECT_FALSE(*writer.GiveBackSpace());
+  EXPECT_FALSE(*writer.CleanUp());
   StoreAndDelete(writer, 20);
   Execute(path, "PRAGMA wal_checkpoint");
   ASSERT_GT(std::filesystem::file_size(path), 20'000'000u);
   int steps = 0;
-  while (*writer.GiveBackSpace()) ++steps;
+  while (*writer.CleanUp()) ++steps;
   EXPECT_GE(steps, 10);  // of 1 MiB
   EXPECT_LT(std::filesystem::file_size(path), 6'000'000u);
-  EXPECT_FALSE(*writer.GiveBackSpace());
+  EXPECT_FALSE(*writer.CleanUp());
   EXPECT_EQ((*(*(*storage)->Read())->FindExperiment("sort-20"))->specification,
             std::string(1'000'000, 'a' + 19));
 }
@@ -104,7 +107,8 @@ TEST(SqliteStorageTest, DatabaseOfAnOlderProgramIsShrunkAtTheStart) {
     auto storage = OpenSqliteStorage(path);
     ASSERT_TRUE(storage.ok());
     StoreAndDelete((*storage)->writer(), 20);
-    EXPECT_FALSE(*(*storage)->writer().GiveBackSpace());
+    while (*(*storage)->writer().CleanUp()) {
+    }
   }
   ASSERT_GT(std::filesystem::file_size(path), 20'000'000u);
   auto storage = OpenSqliteStorage(path);
@@ -113,7 +117,69 @@ TEST(SqliteStorageTest, DatabaseOfAnOlderProgramIsShrunkAtTheStart) {
   EXPECT_TRUE((*(*(*storage)->Read())->FindExperiment("sort-20")).has_value());
   // From now on step by step.
   StoreAndDelete((*storage)->writer(), 20);
-  EXPECT_TRUE(*(*storage)->writer().GiveBackSpace());
+  EXPECT_TRUE(*(*storage)->writer().CleanUp());
+}
+
+TEST(SqliteStorageTest, LargeExperimentIsDeletedInPartsAcrossRestarts) {
+  const std::string path = NewPath("parts");
+  constexpr int kTrials = 2500;
+  const auto count = [&](const char* query) {
+    auto connection = SqliteConnection::Open(path, /*read_only=*/true);
+    SqliteStatement statement = (*connection)->Query(query);
+    return statement.Step() ? statement.Int(0) : -1;
+  };
+  {
+    auto storage = OpenSqliteStorage(path);
+    ASSERT_TRUE(storage.ok());
+    StorageWriter& writer = (*storage)->writer();
+    ASSERT_TRUE(writer.Begin().ok());
+    for (const char* name : {"large", "other"}) {
+      ExperimentRecord experiment;
+      experiment.name = name;
+      ASSERT_TRUE(writer.InsertExperiment(experiment).ok());
+      PackRecord pack;
+      pack.experiment = experiment.key;
+      ASSERT_TRUE(writer.InsertPack(pack).ok());
+      std::vector<TrialRecord> trials(kTrials);
+      for (int i = 0; i < kTrials; ++i) {
+        trials[i].experiment = experiment.key;
+        trials[i].index = i;
+        trials[i].id = absl::StrCat("t", i);
+        trials[i].pack = pack.key;
+        trials[i].state = v1::CANCELLED;
+      }
+      ASSERT_TRUE(writer.InsertTrials(absl::MakeSpan(trials)).ok());
+      for (const TrialRecord& trial : trials) {
+        EventRecord event;
+        event.experiment = experiment.key;
+        event.trial = trial.key;
+        event.kind = v1::Event::kLogLine;
+        ASSERT_TRUE(writer.AppendEvent(event).ok());
+      }
+    }
+    ASSERT_TRUE(writer.Commit().ok());
+    ASSERT_TRUE(writer.Begin().ok());
+    const auto large = writer.FindExperiment("large-1");
+    ASSERT_TRUE(writer.DeleteExperiment((*large)->key).ok());
+    ASSERT_TRUE(writer.Commit().ok());
+    EXPECT_FALSE((*(*(*storage)->Read())->FindExperiment("large-1")).has_value());
+    EXPECT_TRUE(*(*(*storage)->Read())->WasDeleted("large-1"));
+    ASSERT_TRUE(*writer.CleanUp());
+  }
+  const int64_t left = count("SELECT count(*) FROM events");
+  EXPECT_GT(left, kTrials);
+  EXPECT_LT(left, 2 * kTrials);
+  auto storage = OpenSqliteStorage(path);
+  ASSERT_TRUE(storage.ok());
+  const auto listed = (*(*storage)->Read())->ListExperiments(0, "", 10);
+  ASSERT_EQ(listed->size(), 1u);
+  EXPECT_EQ(listed->front().id, "other-1");
+  while (*(*storage)->writer().CleanUp()) {
+  }
+  EXPECT_EQ(count("SELECT count(*) FROM events"), kTrials);
+  EXPECT_EQ(count("SELECT count(*) FROM trials"), kTrials);
+  EXPECT_EQ(count("SELECT count(*) FROM packs"), 1);
+  EXPECT_EQ(count("SELECT count(*) FROM experiments"), 1);
 }
 
 TEST(SqliteStorageTest, AFullDatabaseSaysSoAndKeepsWhatItHad) {

@@ -14,6 +14,9 @@ namespace {
 // A statement for many rows takes half the time for each: what SQLite does once a statement, such
 // as writing down the largest key, is not little.
 constexpr size_t kRowsAtOnce = 30;
+// What one CleanUp deletes of an experiment.
+constexpr int64_t kMostDeletedRows = 1000;
+constexpr int64_t kMostDeletedBytes = 2 << 20;
 constexpr char kInsertTrial[] =
     "INSERT INTO trials (experiment, idx, id, pack, learning_rate, weight_seed, data_seed, state, "
     "reason, queue_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -249,16 +252,76 @@ absl::Status SqliteWriter::DeleteLease(int64_t token) {
 }
 
 absl::Status SqliteWriter::DeleteExperiment(int64_t key) {
-  may_have_space_ = true;
-  absl::Status status = connection_.Query("DELETE FROM events WHERE experiment = ?1", key).Run();
-  if (status.ok()) {
-    status = connection_.Query("DELETE FROM trials WHERE experiment = ?1", key).Run();
+  may_have_rows_ = true;
+  return connection_
+      .Query(
+          "UPDATE experiments SET id = '" LENGTHWISE_DELETED
+          "' || key, request_id = NULL, "
+          "specification = x'', source = x'', queued = 0, running = 0, succeeded = 0, failed = 0, "
+          "cancelled = 0 WHERE key = ?1",
+          key)
+      .Run();
+}
+
+absl::Status SqliteWriter::DeleteRows(int64_t experiment) {
+  int64_t last = 0;
+  int64_t rows = 0;
+  {
+    SqliteStatement query = connection_.Query(
+        "SELECT position, length(payload) FROM events WHERE experiment = ?1 ORDER BY position "
+        "LIMIT ?2",
+        experiment, kMostDeletedRows);
+    for (int64_t bytes = 0; bytes < kMostDeletedBytes && query.Step(); ++rows) {
+      last = query.Int(0);
+      bytes += query.Int(1);
+    }
+    if (!query.status().ok()) return query.status();
   }
-  if (status.ok()) {
-    status = connection_.Query("DELETE FROM packs WHERE experiment = ?1", key).Run();
+  if (rows > 0) {
+    return connection_
+        .Query("DELETE FROM events WHERE experiment = ?1 AND position <= ?2", experiment, last)
+        .Run();
   }
+  const int64_t before = connection_.TotalChanges();
+  absl::Status status =
+      connection_
+          .Query(
+              "DELETE FROM trials WHERE key IN (SELECT key FROM trials WHERE experiment = ?1 "
+              "ORDER BY idx LIMIT ?2)",
+              experiment, kMostDeletedRows)
+          .Run();
+  if (!status.ok() || connection_.TotalChanges() > before) return status;
+  status = connection_.Query("DELETE FROM packs WHERE experiment = ?1", experiment).Run();
   if (!status.ok()) return status;
-  return connection_.Query("DELETE FROM experiments WHERE key = ?1", key).Run();
+  return connection_.Query("DELETE FROM experiments WHERE key = ?1", experiment).Run();
+}
+
+absl::StatusOr<bool> SqliteWriter::CleanUp() {
+  if (!std::exchange(may_have_rows_, false)) return GiveBackSpace();
+  int64_t experiment = 0;
+  {
+    SqliteStatement query = connection_.Query(
+        "SELECT key FROM experiments WHERE id >= '" LENGTHWISE_DELETED "' AND id < '0' LIMIT 1");
+    if (query.Step()) experiment = query.Int(0);
+    if (!query.status().ok()) return query.status();
+  }
+  if (experiment == 0) return GiveBackSpace();
+  // No row refers to what is deleted, and to find that out SQLite would read all trials once for
+  // each pack. Within a transaction this has no effect.
+  absl::Status status = connection_.Execute("PRAGMA foreign_keys = OFF");
+  if (status.ok()) status = Begin();
+  if (status.ok()) status = DeleteRows(experiment);
+  LENGTHWISE_FAILPOINT("storage.rows.deleted");
+  if (status.ok()) status = Commit();
+  if (!status.ok() && connection_.InTransaction()) {
+    connection_.Query("ROLLBACK").Run().IgnoreError();
+  }
+  const absl::Status checked_again = connection_.Execute("PRAGMA foreign_keys = ON");
+  if (status.ok()) status = checked_again;
+  if (!status.ok()) return status;
+  may_have_rows_ = true;
+  may_have_space_ = true;
+  return true;
 }
 
 void SqliteWriter::ReportFailedSync() {

@@ -15,7 +15,7 @@ namespace lengthwise::server {
 
 class SqliteWriter : public SqliteReader<StorageWriter> {
  public:
-  // `on_failed_sync` is called by the Commit or GiveBackSpace in which a sync failed. Later
+  // `on_failed_sync` is called by the Commit or CleanUp in which a sync failed. Later
   // transactions fail.
   SqliteWriter(SqliteConnection& connection,
                std::function<void(const absl::Status&)> on_failed_sync)
@@ -42,7 +42,7 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   absl::Status InsertLease(const LeaseRecord& lease) override;
   absl::Status DeleteLease(int64_t token) override;
   absl::Status DeleteExperiment(int64_t key) override;
-  absl::StatusOr<bool> GiveBackSpace() override;
+  absl::StatusOr<bool> CleanUp() override;
   absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) override;
   bool HasChanges() const override;
 
@@ -50,6 +50,9 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   // By one statement: 1 or kRowsAtOnce.
   absl::Status InsertRows(absl::Span<TrialRecord> trials);
   void ReportFailedSync();
+  // Deletes a part of the rows of an experiment: events, then trials, then the rest.
+  absl::Status DeleteRows(int64_t experiment);
+  absl::StatusOr<bool> GiveBackSpace();
   // Writes counts_ down. The counts of experiments must not be read before.
   absl::Status StoreCounts();
 
@@ -72,7 +75,9 @@ class SqliteWriter : public SqliteReader<StorageWriter> {
   // By experiment.
   absl::flat_hash_map<int64_t, CountChanges> counts_;
 
-  // Something was deleted since GiveBackSpace found nothing to do, perhaps before this was made.
+  // Experiments were deleted since CleanUp found no row of one, or something was since it found no
+  // space; perhaps before this was made.
+  bool may_have_rows_ = true;
   bool may_have_space_ = true;
   bool gave_space_back_ = false;
 };

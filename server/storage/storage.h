@@ -131,12 +131,14 @@ class StorageWriter : public StorageReader {
   virtual absl::Status DeleteWorkerEvents(int64_t trial, int64_t after_position) = 0;
   virtual absl::Status InsertLease(const LeaseRecord& lease) = 0;
   virtual absl::Status DeleteLease(int64_t token) = 0;
-  // With its trials and events.
+  // With its trials and events. From here on no id finds it; its rows may stay until CleanUp has
+  // deleted them.
   virtual absl::Status DeleteExperiment(int64_t key) = 0;
-  // Between transactions: gives a bounded part of the space that nothing uses back to the file
-  // system, as a transaction of its own. True when there is more to give back. Space that is likely
+  // Between transactions: deletes a bounded part of the rows of deleted experiments or, when there
+  // are none, gives a bounded part of the space that nothing uses back to the file system, as a
+  // transaction of its own: a few milliseconds. True when there is more to do. Space that is likely
   // to be used again soon is kept.
-  virtual absl::StatusOr<bool> GiveBackSpace() = 0;
+  virtual absl::StatusOr<bool> CleanUp() = 0;
   // Keeps the experiment's request_id, which is not empty, beyond the experiment.
   virtual absl::Status InsertDeletedRequest(const ExperimentRecord& experiment) = 0;
   // True when the transaction has changed something.

@@ -486,13 +486,23 @@ TEST_P(StorageConformanceTest, TokensAscendAlsoAfterTheirLeasesAreGone) {
 TEST_P(StorageConformanceTest, DeletesAnExperimentWithAllItHas) {
   const ExperimentRecord deleted = Insert("sort", 2);
   const ExperimentRecord other = Insert("sort", 1);
+  const TrialRecord gone = Trial(deleted, 0);
   ASSERT_TRUE(writer().Begin().ok());
-  Append(Trial(deleted, 0), 1, 1, 10, v1::Event::kTrainingPoints);
+  Append(gone, 1, 1, 10, v1::Event::kTrainingPoints);
   Append(Trial(other, 0), 1, 1, 10, v1::Event::kTrainingPoints);
   ASSERT_TRUE(writer().DeleteExperiment(deleted.key).ok());
   ASSERT_TRUE(writer().Commit().ok());
+  {
+    const auto reader = storage_->Read();
+    EXPECT_FALSE((*(*reader)->FindExperiment("sort-1")).has_value());
+    EXPECT_FALSE((*(*reader)->FindTrial("sort-1", gone.id)).has_value());
+    EXPECT_FALSE((*(*reader)->FindTrial(gone.key)).has_value());
+    EXPECT_THAT(*(*reader)->ListExperiments(0, "", 10), SizeIs(1));
+    EXPECT_EQ((*reader)->TotalCounts()->queued(), 1);
+  }
+  while (*writer().CleanUp()) {
+  }
   const auto reader = storage_->Read();
-  EXPECT_FALSE((*(*reader)->FindExperiment("sort-1")).has_value());
   EXPECT_THAT(*(*reader)->ListTrials(deleted.key, 0, {}, 10), SizeIs(0));
   EXPECT_THAT(*(*reader)->ListTrials(other.key, 0, {}, 10), SizeIs(1));
   EXPECT_EQ(*(*reader)->LastSequence(Trial(other, 0).key, 1), 1);
