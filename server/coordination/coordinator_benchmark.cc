@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "benchmark/benchmark.h"
 #include "server/coordination/test_coordinator.h"
+#include "server/storage/sqlite_connection.h"
 
 namespace lengthwise::server {
 namespace {
@@ -56,7 +57,7 @@ void BM_StorePoints(benchmark::State& state) {
       *request.add_events() = std::move(event);
       auto answer = std::make_shared<std::promise<bool>>();
       answers.push_back(answer->get_future());
-      (*coordinator)->StoreEvents(std::move(request), "anonymous", [answer](const auto& response) {
+      PostEvents(**coordinator, request, "anonymous", [answer](const auto& response) {
         answer->set_value(response.ok() && response->refusal() == 0);
       });
     }
@@ -95,13 +96,13 @@ void BM_DispatchTrials(benchmark::State& state) {
         request.set_fencing_token(acquired->lease().fencing_token());
         *request.add_events() =
             OutcomeEvent(acquired->lease(), 0, 1, 0, v1::Outcome::FAILED_PERMANENTLY);
-        (*coordinator)
-            ->StoreEvents(std::move(request), "anonymous", [answer](const auto& response) {
-              answer->set_value(response.ok() && response->refusal() == 0);
-            });
+        PostEvents(**coordinator, request, "anonymous", [answer](const auto& response) {
+          answer->set_value(response.ok() && response->refusal() == 0);
+        });
       };
       (*coordinator)
-          ->AcquireLease(
+          ->loop()
+          .AcquireLease(
               acquire, "anonymous", [] { return false; }, take);
     }
     for (std::future<bool>& answer : answers) {
@@ -124,15 +125,29 @@ void BM_Submit(benchmark::State& state) {
 BENCHMARK(BM_Submit)->Arg(330)->Arg(4950)->Arg(99'990)->UseRealTime()->Unit(
     benchmark::kMillisecond);
 
+enum class Change { kCancel, kRetry, kDelete };
+
 // The longest that a worker waits for the answer to a heartbeat, milliseconds, while a command
-// about 100,000 trials is carried out.
-void BM_HeartbeatBeside(benchmark::State& state, bool retry) {
+// about 100,000 trials is carried out: for a deletion, until the last row is gone.
+void BM_HeartbeatBeside(benchmark::State& state, Change change) {
   std::unique_ptr<TestCoordinator> coordinator = Start("beside");
   const std::string experiment = coordinator->Create("sort", 100, 1000);
+  const auto cancel = [&] { return coordinator->Cancel(experiment).status(); };
+  const auto retry = [&] { return coordinator->Retry(experiment, {v1::CANCELLED}).status(); };
+  const auto remove = [&] {
+    const absl::Status status = coordinator->Delete(experiment);
+    auto database = SqliteConnection::Open(coordinator->data_dir() + "/lengthwise.db", true);
+    const auto is_left = [&] {
+      SqliteStatement query = (*database)->Query("SELECT count(*) FROM experiments");
+      return query.Step() && query.Int(0) > 0;
+    };
+    while (status.ok() && is_left()) absl::SleepFor(absl::Milliseconds(5));
+    return status;
+  };
+  if (change != Change::kCancel && !cancel().ok()) abort();
   double longest = 0;
-  const auto set = [&](const std::function<absl::Status()>& command) {
+  for (auto _ : state) {
     std::atomic<bool> done = false;
-    longest = 0;
     std::thread worker([&] {
       while (!done) {
         const absl::Time sent = absl::Now();
@@ -140,35 +155,24 @@ void BM_HeartbeatBeside(benchmark::State& state, bool retry) {
         longest = std::max(longest, absl::ToDoubleMilliseconds(absl::Now() - sent));
       }
     });
-    const absl::Status status = command();
+    const absl::Status status = change == Change::kCancel  ? cancel()
+                                : change == Change::kRetry ? retry()
+                                                           : remove();
     done = true;
     worker.join();
     if (!status.ok()) abort();
-  };
-  const auto cancel = [&] { return coordinator->Cancel(experiment).status(); };
-  const auto again = [&] { return coordinator->Retry(experiment, {v1::CANCELLED}).status(); };
-  double worst = 0;
-  for (auto _ : state) {
-    if (retry) {
-      state.PauseTiming();
-      if (!cancel().ok()) abort();
-      state.ResumeTiming();
-      set(again);
-    } else {
-      set(cancel);
-      state.PauseTiming();
-      if (!again().ok()) abort();
-      state.ResumeTiming();
-    }
-    worst = std::max(worst, longest);
   }
-  state.counters["longest_heartbeat_ms"] = worst;
+  state.counters["longest_heartbeat_ms"] = longest;
 }
-BENCHMARK_CAPTURE(BM_HeartbeatBeside, cancellation, false)
+BENCHMARK_CAPTURE(BM_HeartbeatBeside, cancellation, Change::kCancel)
     ->UseRealTime()
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(BM_HeartbeatBeside, retry, true)
+BENCHMARK_CAPTURE(BM_HeartbeatBeside, retry, Change::kRetry)
+    ->UseRealTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_HeartbeatBeside, deletion, Change::kDelete)
     ->UseRealTime()
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
