@@ -1,4 +1,4 @@
-// The first line of `PROGRAM --version`, which `lengthwise doctor` reads.
+// What `PROGRAM --version` says of the build. `lengthwise doctor` reads its first line.
 #ifndef LENGTHWISE_PLATFORM_VERSION_TEXT_H_
 #define LENGTHWISE_PLATFORM_VERSION_TEXT_H_
 
@@ -12,6 +12,19 @@ namespace lengthwise::platform {
 inline std::string VersionText(const std::string& program) {
   const std::string revision = kSourceRevision;
   return program + " " + kVersion + (revision.empty() ? "" : " (" + revision + ")");
+}
+
+// "built by GCC 12.2.0, optimized".
+inline std::string BuildText() {
+#ifdef __clang__
+  std::string text = "built by " __VERSION__;
+#else
+  std::string text = "built by GCC " __VERSION__;
+#endif
+#ifdef NDEBUG
+  text += ", optimized";
+#endif
+  return text;
 }
 
 }  // namespace lengthwise::platform

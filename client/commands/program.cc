@@ -14,6 +14,8 @@
 #include "client/command_line/mistake.h"
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
+#include "client/diagnosis/installation.h"
+#include "client/embedded/private_service.h"
 #include "client/python/python_program.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
@@ -166,7 +168,15 @@ void Program::AddOutputOption(CLI::App* command, const std::vector<std::string>&
 }
 
 void DefineCommandLine(CLI::App& app, Program& program) {
-  app.set_version_flag("--version", platform::VersionText("lengthwise"));
+  app.set_version_flag(
+      "--version",
+      [] {
+        return absl::StrCat(
+            platform::VersionText("lengthwise"), "\n", platform::BuildText(), "\n",
+            DescribeWorker(FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY")));
+      },
+      "Print the versions of this program, of the worker of `lengthwise run` and of its LibTorch, "
+      "and whether CUDA can be used");
   app.get_formatter()->column_width(32);
   app.require_subcommand(1);
   app.add_option("--server", program.server)->group("");

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -65,6 +67,21 @@ TEST_F(CommandsTest, BacksUpAndShowsTheServersDisk) {
   }
   EXPECT_EQ(Run({"storage", "--output", "json"}), kSuccess);
   EXPECT_EQ(nlohmann::json::parse(out_)[3]["name"], "monday");
+}
+
+TEST_F(CommandsTest, VersionNamesBuildWorkerAndLibTorch) {
+  const std::string worker =
+      File("worker", "#!/bin/sh\necho 'lengthwise_worker 1 (a)'; echo LibTorch 2; echo no GPU\n");
+  chmod(worker.c_str(), 0755);
+  setenv("LENGTHWISE_WORKER_BINARY", worker.c_str(), 1);
+  EXPECT_EQ(Run({"--version"}), kSuccess);
+  EXPECT_THAT(out_, testing::MatchesRegex("lengthwise [0-9.]+( \\(.*\\))?\n"
+                                          "built by [^\n]+\n"
+                                          "lengthwise_worker 1 \\(a\\)\nLibTorch 2\nno GPU\n"));
+  setenv("LENGTHWISE_WORKER_BINARY", "/nowhere/worker", 1);
+  EXPECT_EQ(Run({"--version"}), kSuccess);
+  EXPECT_THAT(out_, HasSubstr("\nno worker: "));
+  unsetenv("LENGTHWISE_WORKER_BINARY");
 }
 
 TEST_F(CommandsTest, TheDoctorFindsWhatIsWrongAndSaysWhatToDo) {

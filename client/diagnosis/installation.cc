@@ -46,6 +46,28 @@ ProgramVersion ParseVersion(absl::string_view line) {
   return {words[1], std::string(absl::StripSuffix(absl::StripPrefix(words[2], "("), ")"))};
 }
 
+// What `PROGRAM --version` prints. The error says why a program cannot, such as a worker that lacks
+// LibTorch.
+absl::StatusOr<std::string> AskVersion(const std::string& path) {
+  const char* directory = std::getenv("TMPDIR");
+  std::string log = absl::StrCat(directory == nullptr || *directory == '\0' ? "/tmp" : directory,
+                                 "/lengthwise-version-XXXXXX");
+  const int descriptor = mkstemp(log.data());
+  if (descriptor < 0) return platform::FileError(errno, "make a file like", log);
+  close(descriptor);
+  const absl::Cleanup delete_log = [&log] { unlink(log.c_str()); };
+  const auto process =
+      platform::ChildProcess::Start({.arguments = {path, "--version"}, .output_file = log});
+  if (!process.ok()) return process.status();
+  const auto exit = (*process)->WaitFor(kProgramTimeout);
+  std::string said = platform::ReadFile(log).value_or("");
+  if (exit.has_value() && exit->ok()) return said;
+  return absl::FailedPreconditionError(absl::StrCat(path, " does not start: ",
+                                                    !exit.has_value() ? "no answer in a minute"
+                                                    : said.empty()    ? exit->ToString()
+                                                                      : FirstLine(said)));
+}
+
 // Of what a program that works says of itself.
 Finding InspectVersion(const std::string& name, const std::string& path, const std::string& said,
                        const ProgramVersion& client) {
@@ -157,27 +179,20 @@ Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string
     return {Verdict::kWarning, name, "not found, so `lengthwise run` cannot train here",
             FirstLine(std::string(path.status().message()))};
   }
-  const char* directory = std::getenv("TMPDIR");
-  std::string log = absl::StrCat(directory == nullptr || *directory == '\0' ? "/tmp" : directory,
-                                 "/lengthwise-doctor-XXXXXX");
-  const int descriptor = mkstemp(log.data());
-  if (descriptor < 0) return Failed(name, platform::FileError(errno, "make a file like", log));
-  close(descriptor);
-  const absl::Cleanup delete_log = [&log] { unlink(log.c_str()); };
-  const auto process =
-      platform::ChildProcess::Start({.arguments = {*path, "--version"}, .output_file = log});
-  if (!process.ok()) return Failed(name, process.status(), "install it again");
-  const auto exit = (*process)->WaitFor(kProgramTimeout);
-  const std::string said = platform::ReadFile(log).value_or("");
-  if (!exit.has_value() || !exit->ok()) {
-    return {Verdict::kFailure, name,
-            absl::StrCat(*path, " does not start: ",
-                         !exit.has_value() ? "no answer in a minute"
-                         : said.empty()    ? exit->ToString()
-                                           : FirstLine(said)),
-            "install it again with deploy/install.sh, which also fetches LibTorch"};
+  const absl::StatusOr<std::string> said = AskVersion(*path);
+  if (!said.ok()) {
+    return Failed(name, said.status(),
+                  "install it again with deploy/install.sh, which also fetches LibTorch");
   }
-  return InspectVersion(name, *path, said, client);
+  return InspectVersion(name, *path, *said, client);
+}
+
+std::string DescribeWorker(const absl::StatusOr<std::string>& path) {
+  const absl::StatusOr<std::string> said = path.ok() ? AskVersion(*path) : path.status();
+  if (!said.ok()) {
+    return absl::StrCat("no worker: ", FirstLine(std::string(said.status().message())));
+  }
+  return std::string(absl::StripAsciiWhitespace(*said));
 }
 
 std::string FindInPath(const std::string& program, const std::string& path) {

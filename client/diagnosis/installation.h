@@ -27,6 +27,10 @@ Findings InspectCredentials(const access::Settings& settings, absl::Time now);
 Finding InspectProgram(const std::string& name, const absl::StatusOr<std::string>& path,
                        const ProgramVersion& client);
 
+// The worker's part of `lengthwise --version`: what the worker at `path` (as above) prints for
+// `--version`, or one line that says why there is none.
+std::string DescribeWorker(const absl::StatusOr<std::string>& path);
+
 // The Python environment in which results are drawn, analysed and compared: `python` as FindPython
 // of python/python_program.h found it.
 Finding InspectPython(const absl::StatusOr<std::string>& python);

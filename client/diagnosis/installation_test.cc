@@ -128,6 +128,14 @@ TEST_F(InstallationTest, AsksProgramsForTheirVersions) {
               Is(Verdict::kWarning, "worker", "not found"));
 }
 
+TEST_F(InstallationTest, DescribesTheWorkerOrSaysWhyThereIsNone) {
+  EXPECT_EQ(DescribeWorker(File("good", "#!/bin/sh\nprintf 'worker 1\\nLibTorch 2\\n'\n", 0755)),
+            "worker 1\nLibTorch 2");
+  EXPECT_THAT(DescribeWorker(File("broken", "#!/bin/sh\necho no libtorch >&2; exit 127\n", 0755)),
+              HasSubstr("no worker: " + directory_ + "/broken does not start: no libtorch"));
+  EXPECT_EQ(DescribeWorker(absl::NotFoundError("cannot find it")), "no worker: cannot find it");
+}
+
 TEST_F(InstallationTest, WarnsOfAProgramOfAnotherBuild) {
   EXPECT_EQ(Worker("same", "echo 'lengthwise_worker 0.1.0 (abc)'").verdict, Verdict::kOk);
   const Finding revision = Worker("revision", "echo 'lengthwise_worker 0.1.0 (def)'");
