@@ -40,6 +40,9 @@ def main() -> int:
             elif target and not event.get("completed", {}).get("success"):
                 failed.append(f"{target}: not built")
             continue
+        if event.get("aborted", {}).get("reason") == "USER_INTERRUPTED":  # while it ran
+            interrupted += 1
+            continue
         result = event["testResult"]
         outputs = {output["name"]: output.get("uri", "") for output in result.get("testActionOutput", [])}
         cases = failures = 0
@@ -62,7 +65,7 @@ def main() -> int:
         elif cases == 0:
             failed.append(f"{label}: ran no test case")
     if interrupted:
-        skipped.append(f"{interrupted} tests, which were not reached")
+        skipped.append(f"{interrupted} targets, which were not finished")
     for name in failed:
         print(f"failed: {name}")
     for name in skipped:
