@@ -84,13 +84,14 @@ else
     "commands will be skipped" >&2
 fi
 
-step "2/4 checking the formatting, the Python package's style, and that the documents name tests that there are and show what was trained"
+step "2/4 checking the formatting, the Python package's style, and that the documents link to pages and name tests that there are, and show what was trained"
 # Each version of clang-format has its own idea of a format: this one is the same on every system.
 formatter=$test_tools/bin/clang-format
 [ ! -x "$formatter" ] || git ls-files '*.h' '*.cc' '*.cu' | xargs "$formatter" --dry-run --Werror
 # Its types are checked by //tests/python:python_client_test, with the messages that are generated when it is built.
 [ -z "${LENGTHWISE_TEST_PYTHON:-}" ] || "$LENGTHWISE_TEST_PYTHON" -m ruff check --quiet python experiments/reproduced
 tests/documentation/check_proofs.py
+tests/documentation/check_links.py
 experiments/reproduced/make_page.py --check
 
 step "3/4 building ${targets[*]} (some minutes on two cores the first time)"

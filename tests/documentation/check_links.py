@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Checks that the links between the documents lead to a file of the repository and, behind "#", to a place in it.
+
+    tests/documentation/check_links.py        (from the root of the source tree; tests/run.sh does it)
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)|(?:src|href)=\"(?!https?:|data:)([^\"]+)\"")
+HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
+CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+
+
+def anchors(document: pathlib.Path) -> set[str]:
+    """The names that GitHub gives to headings, and those that the document gives."""
+    text = re.sub(r"^```.*?^```$", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    of_headings = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
+    return of_headings | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+def main() -> int:
+    documents = subprocess.run(["git", "ls-files", "*.md"], capture_output=True, text=True, check=True).stdout.split()
+    broken = links = 0
+    for document in map(pathlib.Path, documents):
+        for link in LINK.finditer(CODE.sub("", document.read_text())):
+            links += 1
+            path, _, anchor = (link[1] or link[2]).partition("#")
+            target = document.parent / path if path else document
+            if not target.exists():
+                wrong = "there is no such file"
+            elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+                wrong = f"{target.name} has no such heading or anchor"
+            else:
+                continue
+            broken += 1
+            print(f"{document}: link {link[1] or link[2]}: {wrong}")
+    print(f"{links} links in {len(documents)} documents, {broken} broken")
+    return 1 if broken or not links else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
