@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds everything and runs every test. Ends with the line "N passed, N failed[, N skipped]".
 #
-#   tests/run.sh [--long[=PART,...]] [--within=MINUTES] [Bazel targets]
+#   tests/run.sh [--strict] [--long[=PART,...]] [--within=MINUTES] [Bazel targets]
 #
+# --strict makes the compiler's warnings errors in this checkout, from now on (deploy/install.sh --strict). CI does.
 # --long adds what takes longer than a change should wait for; --long=PART adds one part of it:
 #   asan           unit tests without LibTorch under AddressSanitizer and UndefinedBehaviorSanitizer
 #   asan_libtorch  those with LibTorch under the same
@@ -27,11 +28,13 @@ declare -A needs=([asan]=10 [asan_libtorch]=15 [tsan]=10 [fuzz]=14 [faults]=5 [b
 
 started=$SECONDS
 within=0
+strict=()
 step() { printf '\n== %s\n' "$*"; }
 parts=()
 targets=()
 for argument in "$@"; do
   case $argument in
+    --strict) strict=(--strict) ;;
     --long) parts=(asan asan_libtorch tsan fuzz faults benchmarks releases wheel) ;;
     --long=*)
       IFS=, read -ra parts <<<"${argument#--long=}"
@@ -57,7 +60,7 @@ packages=(curl fish groff-base man-db prometheus zsh)
 
 step "1/4 installing what is missing (nothing to do the second time)"
 (. /etc/os-release && echo "on $PRETTY_NAME ($(cat /etc/debian_version 2>/dev/null || echo "no Debian"), $(uname -m))")
-deploy/install.sh --strict "${packages[@]}"
+deploy/install.sh "${strict[@]}" "${packages[@]}"
 # The packages that other people open models and exports with, those of the Python package, and the formatter; the C++
 # programs do not need them. Without them their tests are skipped.
 test_tools="${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/test-tools"
