@@ -16,7 +16,6 @@ replace() {
 replace platform/version.h '(kVersion\[\] = )".*"' "\\1\"$version\""
 replace python/pyproject.toml '^version = ".*"' "version = \"$version\""
 replace python/lengthwise/__init__.py '^__version__ = ".*"' "__version__ = \"$version\""
-replace README.md 'lengthwise-[0-9.]+-py3' "lengthwise-$version-py3"
 replace CITATION.cff '^version: .*' "version: $version"
 replace CITATION.cff '^date-released: .*' "date-released: $today"
 grep -q '^## \[Unreleased\]' CHANGELOG.md || { echo "CHANGELOG.md has no part [Unreleased]" >&2; exit 1; }
