@@ -27,7 +27,7 @@ TORCH_VERSION=$(sed -n 's/^torch==\([0-9.]*\).*/\1/p' deploy/torch_cpu.txt)
 say() { printf '[install] %s\n' "$*"; }
 fail() { printf '[install] error: %s\n' "$*" >&2; exit 1; }
 
-WHEEL='Or build nothing: the wheel of a release needs neither root nor these packages (deploy/README.md, "As a wheel").'
+WHEEL='Or build nothing: the wheel of a release needs neither root nor these packages (docs/installing.md).'
 
 command -v dpkg-query >/dev/null || fail "this is not a Debian system; deploy/packages.txt lists what is needed.
 $WHEEL"

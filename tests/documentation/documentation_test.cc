@@ -43,9 +43,10 @@ std::string NameOf(const testing::TestParamInfo<const char*>& document) {
 
 INSTANTIATE_TEST_SUITE_P(
     Documents, DocumentationTest,
-    testing::Values("README.md", "deploy/README.md", "docs/access.md", "docs/papers.md",
-                    "docs/service.md", "docs/using.md", "experiments/README.md",
-                    "experiments/decimal_addition/README.md", "experiments/latin_square/README.md",
+    testing::Values("README.md", "docs/access.md", "docs/installing.md", "docs/operations.md",
+                    "docs/papers.md", "docs/releasing.md", "docs/service.md", "docs/using.md",
+                    "experiments/README.md", "experiments/decimal_addition/README.md",
+                    "experiments/latin_square/README.md",
                     "experiments/positional_attention/README.md", "experiments/published/README.md",
                     "experiments/randomized_positional_encodings/README.md"),
     NameOf);

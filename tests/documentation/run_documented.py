@@ -287,7 +287,7 @@ def main():
     for failure in runner.failures:
         print(f"FAILED {options.document}: {failure}")
     print(f"{options.document}: {runner.commands} commands in {run} of {len(blocks)} blocks, {len(runner.failures)} failed")
-    return 1 if runner.failures or not run else 0
+    return 1 if runner.failures or not blocks else 0
 
 
 if __name__ == "__main__":
