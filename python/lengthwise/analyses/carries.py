@@ -197,7 +197,8 @@ class CarryChains:
     @property
     def base_rate(self) -> Array:
         """The share of these places."""
-        return self.places / self.places.sum()
+        share: Array = self.places / self.places.sum()
+        return share
 
     def accuracy(self, distance: int) -> float | None:
         """The share whose digit is right; None without such places."""

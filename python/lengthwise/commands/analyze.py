@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.rendering import BOLD, wrap
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     from lengthwise.plots import data
 
     given = vars(arguments)
-    options = {name: given[name] for name in ("reference", "measure", "length", "accuracy") if name in given}
+    options: dict[str, Any] = {name: given[name] for name in ("reference", "measure", "length", "accuracy") if name in given}
     # What can be told to be wrong before a server is asked.
     if given.get("compare"):
         of_losses = arguments.analysis == "loss_ratios"
