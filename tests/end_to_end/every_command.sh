@@ -202,6 +202,7 @@ declare -A analyses=(
   [noise]="puzzles"
   [humans]="puzzles --file people.json"
   [carries]="sums"
+  [carry_chains]="sums"
   [speed]="strings --accuracy 0.01"
   [loss_ratios]="numbers --reference standard --compare positional_attention/figure_2"
   [t_test]="puzzles --reference 2d_fixed"
@@ -234,6 +235,7 @@ declare -A figures=(
   [human_scores]="puzzles --people people.json"
   [human_scatter]="puzzles --people people.json"
   [error_carries]="sums"
+  [carry_chains]="sums"
   [domain_bound]="numbers"
 )
 # shellcheck disable=SC2086 # options
