@@ -38,6 +38,9 @@ struct AnswerComparison {
   std::vector<int32_t> wrong_digits;
   // Whether there is a carry into the first of wrong_digits; absent where none is wrong.
   std::optional<bool> first_wrong_has_carry;
+  // Of sums, by place: how many places below the carry into it arose; 0 without a carry. Right
+  // answers have it, too.
+  std::vector<int32_t> carry_distances;
 };
 
 // Immutable after construction; all methods may be called from any thread.

@@ -53,8 +53,9 @@ for argument in "$@"; do
 done
 [ ${#targets[@]} -gt 0 ] || targets=(//...)
 filter=(--build_tag_filters=-manual --test_tag_filters=-long_part,-manual)
-# Users of Lengthwise need none of these; without them the tests of monitoring, completion and manual pages are skipped.
-packages=(curl fish groff-base man-db prometheus zsh)
+# Users of Lengthwise need none of these; without them the tests of monitoring, completion, manual pages and reports in a
+# browser are skipped.
+packages=(chromium curl fish groff-base man-db prometheus zsh)
 [[ ! " ${parts[*]} " =~ " fuzz " ]] || packages+=(clang libclang-rt-dev)
 [[ ! " ${parts[*]} " =~ " wheel " ]] || packages+=(debootstrap qemu-user)
 

@@ -18,7 +18,7 @@ struct AnalyzeOptions {
   std::string measure = "cosine";
   // attention, loss_ratios
   std::string compare;
-  // carries; 0: the largest number of digits
+  // carries, carry_chains; 0: the largest number of digits
   int length = 0;
   // speed
   double accuracy = 0.9;
@@ -49,6 +49,12 @@ void AddReference(CLI::App* command, AnalyzeOptions& options, const std::string&
   command->add_option("--reference", options.reference, help)->required()->type_name(type);
 }
 
+void AddDigits(CLI::App* command, AnalyzeOptions& options) {
+  command->add_option("--length", options.length, "This number of digits instead of the largest")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
+}
+
 void AddMeasure(CLI::App* command, AnalyzeOptions& options) {
   command
       ->add_option("--measure", options.measure,
@@ -73,6 +79,7 @@ void AddAnalyze(CLI::App& app, Program& program) {
       "  lengthwise analyze noise table3-1\n"
       "  lengthwise analyze humans table3-1 --file people.json\n"
       "  lengthwise analyze carries figure4-1\n"
+      "  lengthwise analyze carry_chains figure4-1\n"
       "  lengthwise analyze speed figure2_long figure2_randomized\n"
       "  lengthwise analyze loss_ratios figure2-1 --reference standard\n"
       "  lengthwise analyze t_test table1-1 --reference 2d_fixed\n"
@@ -162,9 +169,14 @@ void AddAnalyze(CLI::App& app, Program& program) {
         add("carries", "Whether sums go wrong where a carry comes in, beside chance",
             "lengthwise analyze carries figure4-1\n"
             "lengthwise analyze carries figure4-1 --length 100 --output csv > places.csv");
-    command->add_option("--length", options->length, "This number of digits instead of the largest")
-        ->check(CLI::PositiveNumber)
-        ->type_name("N");
+    AddDigits(command, *options);
+    finish(command);
+  }
+  {
+    const auto [command, options] =
+        add("carry_chains", "How often digits of sums are right by how far the carry has come",
+            "lengthwise analyze carry_chains figure4-1 --length 50");
+    AddDigits(command, *options);
     finish(command);
   }
   {

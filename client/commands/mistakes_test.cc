@@ -60,7 +60,7 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
       {{"analyze"},
        kUsage,
        "say what to do: attention, attention_matrix, ground_truth, encodings, noise, humans, "
-       "carries, speed, loss_ratios or t_test; see `lengthwise analyze --help`"},
+       "carries, carry_chains, speed, loss_ratios or t_test; see `lengthwise analyze --help`"},
       {{"analyze", "attention", "e-1"},
        kUsage,
        "--reference is missing: The encoding whose maps the others are compared with; see "

@@ -41,6 +41,7 @@ constexpr FigureKind kFigures[] = {
     {"human_scores", "how alike models and people are, puzzle by puzzle; needs --people"},
     {"human_scatter", "accuracy of models by people's, a point a puzzle; needs --people"},
     {"error_carries", "errors with a carry into the wrong digit, beside chance; of sums"},
+    {"carry_chains", "accuracy of digits by how far the carry into them has come; of sums"},
     {"domain_bound", "how likely vectors of evaluation lie within the range of training, at most"},
 };
 
@@ -188,7 +189,8 @@ void AddPlot(CLI::App& app, Program& program) {
              "attention: this head, from 1, instead of the maximum over heads", "N");
   add_number("--length", options->length,
              "attention, accuracy_over_steps, length_sweep: only this input length; error_places, "
-             "error_counts, error_carries: this number of digits instead of the largest",
+             "error_counts, error_carries, carry_chains: this number of digits instead of the "
+             "largest",
              "N");
   add_number("--sequence", options->sequence,
              "attention: of the sequences of a length this one, from 1; default the first", "S");

@@ -12,12 +12,16 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from lengthwise.errors import LengthwiseError, UnreachableError, UsageError
 from lengthwise.printable import printable_text
 from lengthwise.rendering import Palette, Records, Table
+
+if TYPE_CHECKING:
+    from lengthwise.connection import Connection
 
 # Exit codes, as client/commands/program.h has them.
 SUCCESS, FAILURE, USAGE, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 130
@@ -77,6 +81,14 @@ def add_output_option(parser: argparse.ArgumentParser, kinds: Sequence[str]) -> 
     parser.add_argument("--output", default=kinds[0], choices=kinds, help=", ".join(kinds))
     parser.add_argument("--color", default="auto", choices=["auto", "always", "never"])
     parser.add_argument("--width", type=int, default=0, help=argparse.SUPPRESS)
+
+
+def connect(arguments: argparse.Namespace) -> closing[Connection]:
+    """The server that the options of add_server_options name; a context that closes the connection."""
+    from lengthwise import settings
+    from lengthwise.connection import Connection
+
+    return closing(Connection(settings.resolve(vars(arguments)), timeout=60))
 
 
 def make_output(arguments: argparse.Namespace, out: TextIO, err: TextIO) -> Output:

@@ -11,6 +11,7 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
 from typing import TextIO, Union
 
@@ -46,30 +47,12 @@ def format_exact(value: float) -> str:
     """Shortest text that reads back the same double: "0.001", "1e-04", "3e+07"."""
     if not math.isfinite(value):
         return str(value)
-    sign = "-" if math.copysign(1, value) < 0 else ""
-    mantissa, exponent = f"{abs(value):e}".split("e") if value == 0 else _shortest(abs(value))
-    power = int(exponent)
-    scientific = f"{mantissa}e{'-' if power < 0 else '+'}{abs(power):02d}"
-    digits = mantissa.replace(".", "")
-    if value == 0:
-        fixed = "0"
-    elif power < 0:
-        fixed = "0." + "0" * (-power - 1) + digits
-    elif power + 1 >= len(digits):
-        fixed = f"{abs(value):.0f}"
-    else:
-        fixed = digits[: power + 1] + "." + digits[power + 1 :]
-    return sign + (fixed if len(fixed) <= len(scientific) else scientific)
-
-
-def _shortest(value: float) -> tuple[str, str]:
-    """Mantissa and exponent with the fewest digits: repr() has the digits."""
-    for digits in range(17):
-        text = f"{value:.{digits}e}"
-        if float(text) == value:
-            break
-    mantissa, _, exponent = text.partition("e")
-    return mantissa, exponent
+    # repr() has the fewest digits.
+    digits = Decimal(repr(value)).normalize()
+    mantissa, _, exponent = f"{digits:e}".partition("e")
+    scientific = f"{mantissa}e{int(exponent):+03d}"
+    fixed = f"{value:.0f}" if float(value).is_integer() else f"{digits:f}"
+    return fixed if len(fixed) <= len(scientific) else scientific
 
 
 def format_integers(values: Sequence[int]) -> str:
@@ -165,31 +148,29 @@ def _finite(row: dict[str, Value]) -> dict[str, Value]:
     }
 
 
+_MARKDOWN = str.maketrans(
+    {"\\": "\\\\", "|": "\\|", "*": "\\*", "_": "\\_", "`": "\\`", "<": "&lt;", "\n": " "}
+)
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
+_LATEX = str.maketrans({
+    "\\": "\\textbackslash{}", "&": "\\&", "%": "\\%", "$": "\\$", "#": "\\#", "_": "\\_", "{": "\\{", "}": "\\}",
+    "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\n": " ", "†": "$^\\dagger$", "±": "$\\pm$",
+    "−": "$-$", "–": "--", "\0": "-{}-", "…": "\\dots{}", "Δ": "$\\Delta$", "×": "$\\times$",
+})  # fmt: skip
+
+
 def escape_markdown(text: str) -> str:
-    return _replace(
-        text, {"\\": "\\\\", "|": "\\|", "*": "\\*", "_": "\\_", "`": "\\`", "<": "&lt;", "\n": " "}
-    )
+    return text.translate(_MARKDOWN)
 
 
 def escape_html(text: str) -> str:
     """With control characters written out."""
-    return _replace(printable_text(text), {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
+    return printable_text(text).translate(_HTML)
 
 
 def escape_latex(text: str) -> str:
     """With commands for the few symbols beyond ASCII that tables here use."""
-    return _replace(
-        text.replace("--", "\0"),
-        {
-            "\\": "\\textbackslash{}", "&": "\\&", "%": "\\%", "$": "\\$", "#": "\\#", "_": "\\_", "{": "\\{", "}": "\\}",
-            "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "\n": " ", "†": "$^\\dagger$", "±": "$\\pm$",
-            "−": "$-$", "–": "--", "\0": "-{}-", "…": "\\dots{}", "Δ": "$\\Delta$", "×": "$\\times$",
-        },
-    )  # fmt: skip
-
-
-def _replace(text: str, replacements: dict[str, str]) -> str:
-    return "".join(replacements.get(character, character) for character in text)
+    return text.replace("--", "\0").translate(_LATEX)
 
 
 class Align(Enum):

@@ -63,6 +63,9 @@ std::string Problem(const v1::NoiseAccuracies& noise) {
 
 std::string Problem(const v1::AnswerErrors& errors) {
   if (errors.length() < 1) return "answer_errors.length is below 1";
+  if (errors.places_by_carry_size() != errors.wrong_by_carry_size()) {
+    return "the columns of answer_errors by carry differ in length";
+  }
   return errors.answers() >= 0 ? "" : "answer_errors.answers is negative";
 }
 

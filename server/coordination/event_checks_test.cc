@@ -86,6 +86,16 @@ TEST(EventChecksTest, WrongAnswersAreOfTheScoresSequences) {
   EXPECT_THAT(Problem(wrong), HasSubstr("places do not ascend from 0"));
 }
 
+TEST(EventChecksTest, AnswerErrorsByCarryHaveColumnsOfOneLength) {
+  v1::Event event;
+  event.mutable_answer_errors()->set_length(5);
+  EXPECT_EQ(Problem(event), "") << "as earlier workers send it";
+  event.mutable_answer_errors()->add_places_by_carry(3);
+  EXPECT_THAT(Problem(event), HasSubstr("the columns of answer_errors by carry differ in length"));
+  event.mutable_answer_errors()->add_wrong_by_carry(1);
+  EXPECT_EQ(Problem(event), "");
+}
+
 TEST(EventChecksTest, AnAttentionMapHoldsWhatItsSizesSay) {
   EXPECT_EQ(Problem(Attention()), "");
   v1::Event own_input = Attention();

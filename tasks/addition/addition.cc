@@ -163,9 +163,11 @@ AnswerComparison AdditionTask::Compare(const TextExample& example,
   Tokens digits = Kept(given, /*digits_alone=*/true);
   AnswerComparison comparison{
       .is_exact = ended && Kept(given, false) == Kept(example.Answer(), false),
-      .has_right_digits = digits == expected};
+      .has_right_digits = digits == expected,
+      .carry_distances = CarryDistances(Read(example.Prompt()))};
+  // Without zero padding a sum has no place for a last carry that is none.
+  comparison.carry_distances.resize(expected.size());
   if (comparison.has_right_digits) return comparison;
-  const Digits carries = CarriesInto(Read(example.Prompt()));
   if (settings_.format.order == Order::kStandard) {
     // The most significant digit is written first: digits are compared as they stand from there.
     std::reverse(expected.begin(), expected.end());
@@ -178,7 +180,7 @@ AnswerComparison AdditionTask::Compare(const TextExample& example,
   }
   if (!comparison.wrong_digits.empty()) {
     const auto first = static_cast<size_t>(comparison.wrong_digits.front());
-    comparison.first_wrong_has_carry = first < carries.size() && carries[first] != 0;
+    comparison.first_wrong_has_carry = comparison.carry_distances[first] > 0;
   }
   return comparison;
 }

@@ -274,6 +274,17 @@ TEST(CompareTest, CountsDigitsFromTheRightInTheStandardOrder) {
   EXPECT_THAT(task->Compare(sum, Written("08")).wrong_digits, ElementsAre(0));
 }
 
+TEST(CompareTest, KnowsHowFarCarriesHaveComeToRightAndWrongAnswers) {
+  // 0 6 4 5 7 2 + 1 3 5 5 8 9: 2 + 9 make a carry, 7 + 8 and 5 + 5 the next ones, which comes
+  // through 4 + 5 and 6 + 3.
+  const TextExample sum =
+      Write({{2, 7, 5, 4, 6, 0}, {9, 8, 5, 5, 3, 1}}, {.index_hints = false}, 0);
+  const AdditionTask task = Plain("reversed");
+  const Tokens right(sum.Answer().begin(), sum.Answer().end());
+  EXPECT_THAT(task->Compare(sum, right).carry_distances, ElementsAre(0, 1, 1, 1, 2, 3, 0));
+  EXPECT_THAT(task->Compare(sum, Written("0")).carry_distances, ElementsAre(0, 1, 1, 1, 2, 3, 0));
+}
+
 TEST(CompareTest, WrongHintsAreNotExactButDigitsCanBeRight) {
   const AdditionTask task;
   const TextExample example = task.Draw(4, 0);

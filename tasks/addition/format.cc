@@ -38,6 +38,16 @@ void WriteNumber(const Digits& digits, size_t count, const Format& format, int32
 Digits Sum(const Problem& problem) { return Add(problem).sum; }
 Digits CarriesInto(const Problem& problem) { return Add(problem).carries; }
 
+std::vector<int32_t> CarryDistances(const Problem& problem) {
+  std::vector<int32_t> distances = {0};
+  for (size_t i = 0; i < problem.a.size(); ++i) {
+    const int digits = problem.a[i] + problem.b[i];
+    const bool goes_on = digits == 9 && distances[i] > 0;
+    distances.push_back(digits > 9 ? 1 : goes_on ? distances[i] + 1 : 0);
+  }
+  return distances;
+}
+
 TextExample Write(const Problem& problem, const Format& format, int32_t first_hint) {
   const size_t n = problem.a.size();
   Digits a = problem.a, b = problem.b;

@@ -41,6 +41,10 @@ struct Format {
 Digits Sum(const Problem& problem);
 Digits CarriesInto(const Problem& problem);
 
+// By place of the sum: how many places below the carry into it arose, from two digits that add up
+// to 10 or more; it comes through digits that add up to 9. 0: there is no carry into the place.
+std::vector<int32_t> CarryDistances(const Problem& problem);
+
 // The tokens of the addition, with the end token. The number of hints used is n + 1 at most;
 // those after the last hint symbol in use are the first ones again.
 TextExample Write(const Problem& problem, const Format& format, int32_t first_hint);

@@ -742,6 +742,50 @@ class CarriesTest(AnalysisTest):
             saying="no answers at 7 digits are recorded; there are those at 2 digits",
         )  # fmt: skip
 
+    def add_chains(self):
+        self.add_sums()
+        for seed, places, wrong in ((1, [12, 6], [1, 2]), (2, [10, 5, 1], [0, 1, 1])):
+            errors = event_pb2.AnswerErrors(length=2, answers=10, places_by_carry=places, wrong_by_carry=wrong)
+            self.server.analyses.append(event_pb2.Event(trial=self.name(f"fire{seed}"), answer_errors=errors))
+
+    def test_accuracy_by_the_way_of_the_carry_is_beside_its_base_rate(self):
+        self.add_chains()
+        rows = self.rows("carry_chains", EXPERIMENT)
+        self.assertEqual([row["distance"] for row in rows], [0, 1, 2])
+        self.assertEqual([row["places"] for row in rows], [22, 11, 1])
+        self.assertEqual([row["wrong"] for row in rows], [1, 3, 1])
+        for row, accuracy, base_rate in zip(rows, (21 / 22, 8 / 11, 0), (22 / 34, 11 / 34, 1 / 34)):
+            self.assertAlmostEqual(row["accuracy"], accuracy, 12)
+            self.assertAlmostEqual(row["base_rate"], base_rate, 12)
+        # Wilson's interval of 8 of 11, by hand: (8 + z^2 / 2 -+ z sqrt(8 * 3 / 11 + z^2 / 4)) / (11 + z^2), z = 1.95996.
+        self.assertAlmostEqual(rows[1]["accuracy_low"], 0.43435, 4)
+        self.assertAlmostEqual(rows[1]["accuracy_high"], 0.90254, 4)
+        self.assertEqual(self.run_command("carry_chains", EXPERIMENT), 0)
+        self.assertIn("none", self.out)
+        self.assertIn("72.7", self.out)
+        frame = self.analyses().carry_chains(length=2)
+        self.assertEqual(list(frame["places"]), [22, 11, 1])
+        self.assert_refused(
+            USAGE, "carry_chains", EXPERIMENT, "--length", "7",
+            saying="no answers at 7 digits are recorded; there are those at 2 digits",
+        )  # fmt: skip
+
+    def test_the_picture_of_carries_ways_has_the_base_rate(self):
+        self.add_chains()
+        subject = trial_sets.subject_of(data.fetch(self.server.connection, [EXPERIMENT]))
+        picture = figures.chains_picture(subject, carries.measure_chains(subject))
+        accuracy, share = picture.panels[0].series
+        self.assertEqual((list(accuracy.x), list(share.x)), ([0, 1, 2], [0, 1, 2]))
+        numpy.testing.assert_allclose(accuracy.y, [21 / 22, 8 / 11, 0], atol=1e-12)
+        numpy.testing.assert_allclose(share.y, [22 / 34, 11 / 34, 1 / 34])
+        self.assertEqual((accuracy.name, share.name, share.faint), ("fire", "share of all places", True))
+
+    def test_earlier_workers_have_not_recorded_carries_ways(self):
+        self.add_sums()
+        event = event_pb2.Event(trial=self.name("fire1"), answer_errors=event_pb2.AnswerErrors(length=2, answers=10))
+        self.server.analyses.append(event)
+        self.assert_refused(FAILURE, "carry_chains", EXPERIMENT, saying="has recorded how far carries came")
+
     def test_only_sums_have_carries(self):
         self.add([("small", 1)])
         self.assert_refused(FAILURE, "carries", EXPERIMENT, saying="has scores of single answers to sums; set evaluation.")

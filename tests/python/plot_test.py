@@ -81,7 +81,7 @@ class PlotTest(PlotCase):
         self.assertIn("100 to 10000", told("--figure", "loss", "--width", "7"))
         self.assertIn("--layer is for the figure attention alone", told("--figure", "loss", "--layer", "1"))
         self.assertIn(
-            "error_places, error_counts, attention, length_sweep, accuracy_over_steps and error_carries",
+            "error_places, error_counts, attention, length_sweep, accuracy_over_steps, error_carries and carry_chains",
             told("--figure", "loss", "--length", "2"),
         )
         self.assertIn(

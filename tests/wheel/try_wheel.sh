@@ -98,6 +98,7 @@ with lengthwise.Client(data_dir=".local/share/lengthwise/runs") as client:
     accuracies = client.experiment("quickstart").results()
     assert len(accuracies) > 0, accuracies
     assert len(client.validate("latin_square/table1")) > 0
+    assert len(client.experiment("quickstart").plot.accuracy_by_length().axes) == 1
 PYTHON
   # The Python half of the command line, and published values.
   as_user lengthwise/bin/lengthwise results quickstart --compare randomized_pe/table_1 \

@@ -1,5 +1,7 @@
 #include "worker/evaluation/answer_tally.h"
 
+#include <cstddef>
+
 namespace lengthwise::worker::evaluation {
 namespace {
 
@@ -20,6 +22,7 @@ void AnswerTally::Add(const tasks::AnswerComparison& comparison) {
   }
   CountAt(static_cast<int64_t>(comparison.wrong_digits.size()),
           *errors_.mutable_answers_by_wrong_digits());
+  AddCarries(comparison);
   if (!comparison.first_wrong_has_carry.has_value()) return;
   if (*comparison.first_wrong_has_carry) {
     errors_.set_first_wrong_with_carry(errors_.first_wrong_with_carry() + 1);
@@ -36,6 +39,22 @@ void AnswerTally::AddEach(const tasks::AnswerComparison& comparison) {
   answer.set_sequence(errors_.answers());
   answer.mutable_places()->Add(comparison.wrong_digits.begin(), comparison.wrong_digits.end());
   answer.set_carry_into_first(comparison.first_wrong_has_carry.value_or(false));
+}
+
+void AnswerTally::AddCarries(const tasks::AnswerComparison& comparison) {
+  auto& places = *errors_.mutable_places_by_carry();
+  auto& wrong = *errors_.mutable_wrong_by_carry();
+  const std::vector<int32_t>& distances = comparison.carry_distances;
+  for (size_t place = 0; place < distances.size(); ++place) {
+    CountAt(distances[place], places);
+    if (comparison.wrong_digits.empty() ||
+        static_cast<size_t>(comparison.wrong_digits.front()) != place) {
+      continue;
+    }
+    CountAt(distances[place], wrong);
+    break;
+  }
+  while (wrong.size() < places.size()) wrong.Add(0);
 }
 
 LengthScore AnswerTally::Score(double loss) const {

@@ -30,6 +30,7 @@ class AnswerTally {
 
  private:
   void AddEach(const tasks::AnswerComparison& comparison);
+  void AddCarries(const tasks::AnswerComparison& comparison);
 
   v1::AnswerErrors errors_;
   int64_t exact_ = 0;

@@ -52,6 +52,22 @@ TEST(AnswerTallyTest, CountsRightAnswersAndWhereOthersAreWrong) {
   EXPECT_EQ(score.errors->first_wrong_without_carry(), 1);
 }
 
+TEST(AnswerTallyTest, CountsPlacesUpToTheFirstWrongOneByHowFarCarriesCame) {
+  AnswerTally tally(3);
+  const std::vector<int32_t> distances = {0, 1, 2, 0};
+  tally.Add({.has_right_digits = true, .carry_distances = distances});
+  // More significant places than the first wrong one are not counted.
+  tally.Add({.wrong_digits = {1, 3}, .first_wrong_has_carry = true, .carry_distances = distances});
+  tally.Add({.wrong_digits = {2}, .first_wrong_has_carry = true, .carry_distances = distances});
+  tally.Add({.wrong_digits = {0}, .first_wrong_has_carry = false, .carry_distances = {0, 0}});
+  const LengthScore score = tally.Score(0);
+  EXPECT_THAT(score.errors->places_by_carry(), ElementsAre(5, 3, 2));
+  EXPECT_THAT(score.errors->wrong_by_carry(), ElementsAre(1, 1, 1));
+  AnswerTally others(3);
+  others.Add({.wrong_digits = {0}});
+  EXPECT_THAT(others.Score(0).errors->places_by_carry(), IsEmpty()) << "no sums";
+}
+
 TEST(AnswerTallyTest, OfNoAnswersIsNothing) {
   const LengthScore score = AnswerTally(3).Score(0);
   EXPECT_EQ(score.accuracy, 0);

@@ -1,6 +1,7 @@
 // The runner with text.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -89,7 +90,12 @@ TEST(PackRunnerTextTest, ScoresSingleQuestions) {
         ++wrong_by_place[static_cast<size_t>(place)];
       }
     }
-    EXPECT_THAT(errors.at(digits).wrong_by_place(), ElementsAreArray(wrong_by_place));
+    const v1::AnswerErrors& of_all = errors.at(digits);
+    EXPECT_THAT(of_all.wrong_by_place(), ElementsAreArray(wrong_by_place));
+    ASSERT_GE(of_all.wrong_by_carry_size(), 1);
+    EXPECT_EQ(of_all.wrong_by_carry(0), of_all.first_wrong_without_carry());
+    EXPECT_EQ(std::accumulate(of_all.wrong_by_carry().begin(), of_all.wrong_by_carry().end(), 0),
+              of_all.first_wrong_with_carry() + of_all.first_wrong_without_carry());
   }
 }
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from lengthwise.analyses.measures import cosine_similarity, jensen_shannon_divergence
 from lengthwise.analyses.recorded import HOW_TO_RECORD_MAPS, maps_of
 from lengthwise.analyses.trial_sets import (
-    SeedCounter,
     Subject,
     Trial,
     TrialSet,
+    by_seed,
     cannot,
     check_reference,
     reference_of,
@@ -115,15 +115,7 @@ class AttentionComparison:
 
 
 def _models_with_maps(subject: Subject, one: TrialSet) -> list[tuple[Trial, Maps]]:
-    """The first trial of each seed that has maps."""
-    found = []
-    seeds = SeedCounter()
-    for trial in seeds.uncounted(one.trials):
-        maps = fetch_probabilities(subject, trial)
-        if maps is not None:
-            seeds.count(trial)
-            found.append((trial, maps))
-    return found
+    return by_seed(one.trials, lambda trial: fetch_probabilities(subject, trial))
 
 
 def compare(subject: Subject, reference: str, kind: AttentionMeasure) -> AttentionComparison:

@@ -1,23 +1,25 @@
-"""Whether sums go wrong where a carry comes in (Zhou et al. 2024, Figure 9): beside how often one does by chance.
+"""Whether sums go wrong where a carry comes in (Zhou et al. 2024, Figure 9), and how far it has come: beside how often one
+does by chance.
 
-Looked at is the least significant wrong digit of an answer: more significant ones may be wrong because of it. What is stored
-of an answer says whether a carry comes into that place; it does not say how far the carry came, so that errors by the length
-of a chain of carries cannot be told.
+Looked at is the least significant wrong digit of an answer: more significant ones may be wrong because of it.
 """
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy
 from numpy.typing import NDArray
 
 from lengthwise.analyses.measures import CONFIDENCE
 from lengthwise.analyses.recorded import scores_of
-from lengthwise.analyses.trial_sets import SeedCounter, Subject, Trial, TrialSet, cannot
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
 from lengthwise.errors import UsageError
 from lengthwise.published import parameter_of
 
 Array = NDArray[numpy.float64]
+T = TypeVar("T")
 
 
 def carry_probabilities(digits: int, leading_zeros: bool) -> Array:
@@ -129,41 +131,46 @@ def _leading_zeros(trial: Trial) -> bool:
     return bool(parameter_of(trial.specification.task, "leading_zeros"))
 
 
+def _of_sums(
+    subject: Subject, recorded: Mapping[str, Mapping[int, T]], digits: int, missing: str
+) -> tuple[int, list[tuple[TrialSet, list[T]]]]:
+    """Of `recorded`, by trial and number of digits, what each set of sums has at this number of digits; 0: the largest that
+    all sets have. FAILED_PRECONDITION, with `missing`, where there is nothing; UsageError for a number that none has.
+    """
+    found: list[tuple[TrialSet, list[Mapping[int, T]]]] = []
+    for one in subject.sets:
+        if one.trials[0].specification.task.name == "decimal_addition":
+            of_seeds = by_seed(one.trials, lambda trial: recorded.get(trial.name))
+            if of_seeds:
+                found.append((one, [by_size for _, by_size in of_seeds]))
+    if not found:
+        raise cannot(missing)
+    sizes = [set(by_size) for _, of_set in found for by_size in of_set]
+    common = set.intersection(*sizes)
+    if digits == 0 and not common:
+        raise cannot("the trials have no number of digits in common; choose one with --length")
+    size = digits or max(common)
+    rows = [(one, [by_size[size] for by_size in of_set if size in by_size]) for one, of_set in found]
+    rows = [(one, of_size) for one, of_size in rows if of_size]
+    if not rows:
+        there = sorted(set().union(*sizes))
+        raise UsageError(f"no answers at {size} digits are recorded; there are those at {', '.join(map(str, there))} digits")
+    return size, rows
+
+
 def measure(subject: Subject, digits: int = 0) -> list[CarryErrors]:
     """One for each set that has scores of single answers to sums, at this number of digits; 0: the largest that all sets
     have.
 
     FAILED_PRECONDITION where none has, and how to record them; UsageError for a number of digits that none has.
     """
-    scores = scores_of(subject)
-    found: list[tuple[TrialSet, list[Trial]]] = []
-    for one in subject.sets:
-        if one.trials[0].specification.task.name != "decimal_addition":
-            continue
-        seeds = SeedCounter()
-        trials = []
-        for trial in seeds.uncounted(one.trials):
-            if trial.name in scores.sequences:
-                seeds.count(trial)
-                trials.append(trial)
-        if trials:
-            found.append((one, trials))
-    if not found:
-        raise cannot(
-            f"no trial of {subject.names} has scores of single answers to sums; set evaluation.sequence_scores, or evaluate "
-            "stored models with `lengthwise evaluate TRIAL --sequence_scores`"
-        )
-    sizes = [set(scores.sequences[trial.name]) for _, trials in found for trial in trials]
-    common = set.intersection(*sizes)
-    if digits == 0 and not common:
-        raise cannot("the trials have no number of digits in common; choose one with --length")
-    size = digits or max(common)
+    missing = (
+        f"no trial of {subject.names} has scores of single answers to sums; set evaluation.sequence_scores, or evaluate "
+        "stored models with `lengthwise evaluate TRIAL --sequence_scores`"
+    )
+    size, of_sets = _of_sums(subject, scores_of(subject.experiments).sequences, digits, missing)
     rows = []
-    for one, trials in found:
-        of_size = [scores.sequences[trial.name][size] for trial in trials if size in scores.sequences[trial.name]]
-        if not of_size:
-            continue
-        base = carry_probabilities(size, _leading_zeros(trials[0]))
+    for one, of_size in of_sets:
         counts = numpy.zeros((2, size + 1))
         for recorded in of_size:
             for answer in recorded.wrong_answers:
@@ -171,8 +178,55 @@ def measure(subject: Subject, digits: int = 0) -> list[CarryErrors]:
                 if answer.places and answer.places[0] <= size:
                     counts[int(answer.carry_into_first), answer.places[0]] += 1
         answers = sum(len(recorded.accuracies) for recorded in of_size)
+        base = carry_probabilities(size, _leading_zeros(one.trials[0]))
         rows.append(CarryErrors(one, size, len(of_size), answers, counts[1], counts[0], base))
-    if not rows:
-        there = sorted(set().union(*sizes))
-        raise UsageError(f"no answers at {size} digits are recorded; there are those at {', '.join(map(str, there))} digits")
+    return rows
+
+
+@dataclass(eq=False)
+class CarryChains:
+    """Of one set and number of digits, all seeds together: by how far the carry into a place has come, 0 for none."""
+
+    of: TrialSet
+    digits: int
+    models: int
+    # Places of the answers up to and with the least significant wrong one, and such wrong ones.
+    places: Array
+    wrong: Array
+
+    @property
+    def base_rate(self) -> Array:
+        """The share of these places."""
+        share: Array = self.places / self.places.sum()
+        return share
+
+    def accuracy(self, distance: int) -> float | None:
+        """The share whose digit is right; None without such places."""
+        return 1 - float(self.wrong[distance] / self.places[distance]) if self.places[distance] else None
+
+    def interval(self, distance: int) -> tuple[float, float]:
+        """Of the accuracy."""
+        return share_interval(int(self.places[distance] - self.wrong[distance]), int(self.places[distance]))
+
+
+def measure_chains(subject: Subject, digits: int = 0) -> list[CarryChains]:
+    """One for each set of sums, at this number of digits; 0: the largest that all sets have. Errors are those of measure().
+    """
+    recorded = {
+        trial: known
+        for trial, by_size in scores_of(subject.experiments).errors.items()
+        if (known := {size: errors for size, errors in by_size.items() if errors.places_by_carry})
+    }
+    missing = (
+        f"no trial of {subject.names} has recorded how far carries came; the final evaluation of sums does, with workers of "
+        "this version: `lengthwise evaluate TRIAL` evaluates stored models again"
+    )
+    size, of_sets = _of_sums(subject, recorded, digits, missing)
+    rows = []
+    for one, of_size in of_sets:
+        counts = numpy.zeros((2, max(len(errors.places_by_carry) for errors in of_size)))
+        for errors in of_size:
+            counts[0, : len(errors.places_by_carry)] += errors.places_by_carry
+            counts[1, : len(errors.wrong_by_carry)] += errors.wrong_by_carry
+        rows.append(CarryChains(one, size, len(of_size), *counts))
     return rows

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lengthwise.analyses.encoding_tables import FixedEncoding, fixed_encoding, learns_tables, stored_tables
 from lengthwise.analyses.measures import cosine_similarity, procrustes_distance
-from lengthwise.analyses.trial_sets import SeedCounter, Subject, Trial, TrialSet, cannot
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
 from lengthwise.names import short_name
 
 
@@ -52,11 +52,9 @@ def measure(subject: Subject, reference: FixedEncoding) -> EncodingDistances:
         if not learns_tables(one.trials[0]):
             distances.without_tables.append(one.encoding)
             continue
-        seeds = SeedCounter()
-        for trial in seeds.uncounted(one.trials):
-            seeds.count(trial)
+        for trial, tables in by_seed(one.trials, lambda trial: stored_tables(subject, trial)):
             blocks, cosines = [], []
-            for table in stored_tables(subject, trial):
+            for table in tables:
                 rows, width = table.shape
                 if width % 4 != 0:
                     raise cannot(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lengthwise import events
 from lengthwise.analyses import latin_square
 from lengthwise.analyses.recorded import HOW_TO_RECORD_MAPS, maps_of
-from lengthwise.analyses.trial_sets import SeedCounter, Subject, Trial, TrialSet, cannot
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
 from lengthwise.errors import LengthwiseError
 from lengthwise.names import short_name
 
@@ -73,7 +73,9 @@ def check_puzzles(trial: Trial) -> None:
         raise cannot(f"{short_name(trial.name)} learns {trial.specification.task.name}, which has no puzzles")
 
 
-def _sum_up(trial: Trial, maps: Sequence[events.AttentionMap]) -> _Model:
+def _sum_up(trial: Trial, maps: Sequence[events.AttentionMap]) -> _Model | None:
+    if not maps:
+        return None
     cells, layers = latin_square.CELLS, maps[0].probabilities.shape[0]
     model = _Model(
         asked=numpy.zeros(cells, int),
@@ -128,13 +130,7 @@ def compare(subject: Subject) -> list[GroundTruthAttention]:
             continue
         with_puzzles = True
         models: list[_Model] = []
-        seeds = SeedCounter()
-        for trial in seeds.uncounted(one.trials):
-            maps = maps_of(subject, trial)
-            if not maps:
-                continue
-            seeds.count(trial)
-            model = _sum_up(trial, maps)
+        for trial, model in by_seed(one.trials, lambda trial: _sum_up(trial, maps_of(subject, trial))):
             if models and not (
                 model.attention.shape == models[0].attention.shape
                 and numpy.array_equal(model.truth, models[0].truth)

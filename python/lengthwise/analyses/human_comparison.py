@@ -13,7 +13,7 @@ import numpy
 from lengthwise.analyses.ground_truth import check_puzzles
 from lengthwise.analyses.measures import Correlation, cosine_similarity, spearman_correlation
 from lengthwise.analyses.recorded import scores_of
-from lengthwise.analyses.trial_sets import SeedCounter, Subject, Trial, TrialSet, cannot
+from lengthwise.analyses.trial_sets import Subject, Trial, TrialSet, by_seed, cannot
 from lengthwise.errors import LengthwiseError
 from lengthwise.names import short_name
 from lengthwise.private_service import find_program
@@ -88,19 +88,14 @@ def compare(
     `humans`: people's accuracies by puzzle. FAILED_PRECONDITION: no trial has such scores, and how to record them; a task
     that has no puzzles; no puzzle is in both.
     """
-    scores = scores_of(subject)
+    scores = scores_of(subject.experiments)
     # Trials of one task have the same validation puzzles, whatever their seeds.
     made: dict[bytes, PuzzlesByCondition] = {}
     rows = []
     for one in subject.sets:
         row = HumanComparison(one)
         solved: dict[str, list[float]] = {}
-        seeds = SeedCounter()
-        for trial in seeds.uncounted(one.trials):
-            recorded = scores.sequences.get(trial.name)
-            if recorded is None:
-                continue
-            seeds.count(trial)
+        for trial, recorded in by_seed(one.trials, lambda trial: scores.sequences.get(trial.name)):
             if one.training not in made:
                 made[one.training] = puzzles_of(trial)
             row.models += 1

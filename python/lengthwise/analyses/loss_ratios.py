@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy
 
 from lengthwise._proto import event_pb2
-from lengthwise.analyses.trial_sets import SeedCounter, Subject, TrialSet, cannot, check_reference, training_of
+from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, cannot, check_reference, training_of
 from lengthwise.plots.groups import final_evaluations
 from lengthwise.published import PublishedTable
 
@@ -33,24 +34,18 @@ class LossRatios:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values and min(values) > 0 else math.nan
+    return statistics.geometric_mean(values) if values and min(values) > 0 else math.nan
 
 
 def _medians(finals: Mapping[str, event_pb2.LengthAccuracies], one: TrialSet) -> tuple[dict[int, float], int]:
     """Over the models of different seeds, and how many. `finals`: evaluations by the trial's name."""
     losses: dict[int, list[float]] = {}
-    seeds = SeedCounter()
-    models = 0
-    for trial in seeds.uncounted(one.trials):
-        measured = finals.get(trial.name)
-        if measured is None:
-            continue
-        seeds.count(trial)
-        models += 1
+    models = by_seed(one.trials, lambda trial: finals.get(trial.name))
+    for trial, measured in models:
         for scale, loss in zip(measured.lengths, measured.losses):
             if scale > trial.specification.evaluation.seen_up_to:
                 losses.setdefault(scale, []).append(loss)
-    return {scale: float(numpy.median(values)) for scale, values in sorted(losses.items())}, models
+    return {scale: float(numpy.median(values)) for scale, values in sorted(losses.items())}, len(models)
 
 
 def published_ratios(table: PublishedTable, one: TrialSet, reference: TrialSet) -> dict[int, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy
 
 from lengthwise.analyses.recorded import scores_of
-from lengthwise.analyses.trial_sets import SeedCounter, Subject, TrialSet, cannot
+from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, cannot
 
 
 @dataclass(eq=False)
@@ -34,16 +34,11 @@ def _without_noise(subject: Subject) -> dict[str, float]:
 def curves(subject: Subject) -> list[NoiseCurve]:
     """One for each set of which a trial was evaluated under noise. FAILED_PRECONDITION, saying how to do so, where none was.
     """
-    scores, plain = scores_of(subject), _without_noise(subject)
+    scores, plain = scores_of(subject.experiments), _without_noise(subject)
     found = []
     for one in subject.sets:
         values: dict[float, list[float]] = {}
-        seeds = SeedCounter()
-        for trial in seeds.uncounted(one.trials):
-            if trial.name not in scores.noise:
-                continue
-            seeds.count(trial)
-            noise = scores.noise[trial.name]
+        for trial, noise in by_seed(one.trials, lambda trial: scores.noise.get(trial.name)):
             for deviation, accuracy in zip(noise.deviations, noise.accuracies):
                 values.setdefault(deviation, []).append(accuracy)
             if trial.name in plain:

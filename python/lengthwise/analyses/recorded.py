@@ -1,11 +1,13 @@
-"""What trials recorded beside their accuracies: attention maps, scores of single sequences, accuracies under noise."""
+"""What trials recorded beside their accuracies: attention maps, scores and errors of answers, accuracies under noise."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lengthwise._proto import event_pb2
 from lengthwise.analyses.trial_sets import Subject, Trial
 from lengthwise.events import AttentionMap
+from lengthwise.plots.data import PlottedExperiment
 
 # How to have some, for the end of an error's message.
 HOW_TO_RECORD_MAPS = (
@@ -32,14 +34,18 @@ class RecordedScores:
 
     noise: dict[str, event_pb2.NoiseAccuracies] = field(default_factory=dict)
     sequences: dict[str, dict[int, event_pb2.SequenceScores]] = field(default_factory=dict)
+    # What is wrong with the answers to text.
+    errors: dict[str, dict[int, event_pb2.AnswerErrors]] = field(default_factory=dict)
 
 
-def scores_of(subject: Subject) -> RecordedScores:
+def scores_of(experiments: Sequence[PlottedExperiment]) -> RecordedScores:
     scores = RecordedScores()
-    for event in (event for experiment in subject.experiments for event in experiment.analyses()):
+    for event in (event for experiment in experiments for event in experiment.analyses()):
         if event.HasField("noise_accuracies"):
             scores.noise[event.trial] = event.noise_accuracies
         elif event.HasField("sequence_scores"):
             of_trial = scores.sequences.setdefault(event.trial, {})
             of_trial[event.sequence_scores.length] = event.sequence_scores
+        elif event.HasField("answer_errors"):
+            scores.errors.setdefault(event.trial, {})[event.answer_errors.length] = event.answer_errors
     return scores

@@ -400,9 +400,9 @@ def t_test(subject: Subject, reference: str) -> AnalysisReport:
     return report
 
 
-def carries(subject: Subject, digits: int = 0) -> AnalysisReport:
-    """Whether sums go wrong where a carry comes in; `digits` 0: the largest number that all have."""
-    rows = carry_errors.measure(subject, digits)
+def carries(subject: Subject, length: int = 0) -> AnalysisReport:
+    """Whether sums go wrong where a carry comes in. `length`: digits; 0: the largest that all have."""
+    rows = carry_errors.measure(subject, length)
     # In records a row for each place.
     in_records = [
         "digits", "place", "base_rate", "first_wrong_with_carry", "first_wrong_without_carry", "accuracy_with_carry",
@@ -442,8 +442,42 @@ def carries(subject: Subject, digits: int = 0) -> AnalysisReport:
             )  # fmt: skip
     report.remarks.append(
         "by chance: how often random operands have a carry into the places of the errors. p: two-sided, of as many carries "
-        f"if they made no difference (Poisson binomial). Intervals: Wilson's, of {100 * CONFIDENCE:.0f} %. How far a carry "
-        "came is not stored."
+        f"if they made no difference (Poisson binomial). Intervals: Wilson's, of {100 * CONFIDENCE:.0f} %."
+    )
+    return report
+
+
+def carry_chains(subject: Subject, length: int = 0) -> AnalysisReport:
+    """How often digits of sums are right by how far the carry has come. `length`: digits; 0: the largest that all have."""
+    rows = carry_errors.measure_chains(subject, length)
+    columns = [
+        Column("digits"),
+        Column("distance", "carry from"),
+        Column("places", "places"), Column("base_rate", "share %"),
+        Column("wrong", "wrong", rule_before=True), Column("accuracy", "right %"),
+        Column("accuracy_low", _INTERVAL), Column("accuracy_high"),
+        Column("models", "models", rule_before=True),
+    ]  # fmt: skip
+    report = AnalysisReport(
+        f"Digits of sums of {rows[0].digits} digits, by how many places below the carry into them arose",
+        AnalysisTable(columns),
+    )
+    for row in rows:
+        for distance in map(int, numpy.flatnonzero(row.places)):
+            low, high = row.interval(distance)
+            report.table.add_row(
+                row.of,
+                [
+                    count_cell(row.digits), Cell(distance, str(distance) if distance else "none"),
+                    count_cell(int(row.places[distance])), percent_cell(float(row.base_rate[distance])),
+                    count_cell(int(row.wrong[distance])), percent_cell(row.accuracy(distance)),
+                    Cell(low, f"{100 * low:.1f} to {100 * high:.1f}"), Cell(high), count_cell(row.models),
+                ],
+            )  # fmt: skip
+    report.remarks.append(
+        "A carry arises from two digits that add up to 10 or more, and comes through digits that add up to 9. Places: those "
+        "of all answers up to and with the least significant wrong one. share: the base rate, of all these places. "
+        f"Intervals: Wilson's, of {100 * CONFIDENCE:.0f} %."
     )
     return report
 

@@ -4,11 +4,12 @@ second, 90 % reached 35.4 times sooner).
 from __future__ import annotations
 
 import math
+import statistics
 from dataclasses import dataclass
 
 import numpy
 
-from lengthwise.analyses.trial_sets import SeedCounter, Subject, TrialSet, cannot
+from lengthwise.analyses.trial_sets import Subject, TrialSet, by_seed, cannot
 from lengthwise.errors import UsageError
 from lengthwise.plots.groups import evaluation_score
 
@@ -32,8 +33,7 @@ class Speed:
     @property
     def median(self) -> float:
         """Seconds of the median model; infinite where at most half of them got there."""
-        ordered = sorted(self.seconds)
-        return float(ordered[len(ordered) // 2] if len(ordered) % 2 else sum(ordered[len(ordered) // 2 - 1 :][:2]) / 2)
+        return float(statistics.median(self.seconds))
 
 
 def _seconds(subject: Subject, accuracy: float) -> dict[str, float]:
@@ -63,11 +63,8 @@ def measure(subject: Subject, accuracy: float) -> list[Speed]:
         experiment = subject.experiment_of(one.trials[0])
         if experiment.catalogue.compared_by_loss(one.trials[0].specification.task):
             continue
-        seeds = SeedCounter()
         rates, seconds = [], []
-        for trial in seeds.uncounted(one.trials):
-            seeds.count(trial)
-            outcome = trial.outcome
+        for trial, outcome in by_seed(one.trials, lambda trial: trial.outcome):
             if outcome.training_seconds > 0:
                 rates.append(outcome.training_steps / outcome.training_seconds)
             seconds.append(seconds_of.get(trial.name, math.inf))

@@ -1,8 +1,9 @@
 """What analyses start from: trials that differ in nothing but their seeds, and their final accuracies."""
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import grpc
 
@@ -17,6 +18,8 @@ from lengthwise.suggestion import suggestion
 Trial = experiment_service_pb2.Trial
 # Weight and data seed: what pairs the trials of two sets.
 Seeds = tuple[int, int]
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -75,32 +78,21 @@ class Subject:
         return list(self.accuracies_by_seed(one).values())
 
     def accuracies_by_seed(self, one: TrialSet) -> dict[Seeds, float]:
-        """The first trial of each seed counts."""
-        found: dict[Seeds, float] = {}
-        for trial in one.trials:
-            if trial.name in self.accuracies:
-                found.setdefault(seeds_of(trial), self.accuracies[trial.name])
-        return found
+        known = by_seed(one.trials, lambda trial: self.accuracies.get(trial.name))
+        return {seeds_of(trial): accuracy for trial, accuracy in known}
 
 
 def seeds_of(trial: Trial) -> Seeds:
     return trial.specification.weight_seed, trial.specification.data_seed
 
 
-class SeedCounter:
-    """Which seeds of a set have been counted: a model that was evaluated again counts once."""
-
-    def __init__(self) -> None:
-        self._counted: set[Seeds] = set()
-
-    def uncounted(self, trials: Sequence[Trial]) -> Iterator[Trial]:
-        """Trials whose seeds are not counted when their turn comes."""
-        for trial in trials:
-            if seeds_of(trial) not in self._counted:
-                yield trial
-
-    def count(self, trial: Trial) -> None:
-        self._counted.add(seeds_of(trial))
+def by_seed(trials: Sequence[Trial], value_of: Callable[[Trial], T | None]) -> list[tuple[Trial, T]]:
+    """The first trial of each seed that has a value, with it: a model that was evaluated again counts once."""
+    found: dict[Seeds, tuple[Trial, T]] = {}
+    for trial in trials:
+        if seeds_of(trial) not in found and (value := value_of(trial)) is not None:
+            found[seeds_of(trial)] = trial, value
+    return list(found.values())
 
 
 def share_labels(sets: Sequence[TrialSet]) -> bool:

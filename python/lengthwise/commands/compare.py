@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import argparse
 
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.rendering import BOLD, wrap
 
 
@@ -15,16 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    from lengthwise import experiment_difference, queries, settings
-    from lengthwise.connection import Connection
+    from lengthwise import experiment_difference, queries
     from lengthwise.names import find_experiment, short_name
 
-    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
-    try:
+    with connect(arguments) as connection:
         experiments = [find_experiment(connection, name) for name in (arguments.first, arguments.second)]
         summaries = [queries.summary(connection, experiment.name) for experiment in experiments]
-    finally:
-        connection.close()
     pairs = experiment_difference.match(summaries[0].cells, summaries[1].cells)
     first, second = (short_name(experiment.name) for experiment in experiments)
     table = experiment_difference.as_table(pairs, first, second)

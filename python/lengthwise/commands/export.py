@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import argparse
 
-from lengthwise.command_line import FAILURE, INTERRUPTED, SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.command_line import FAILURE, INTERRUPTED, SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.printable import printable_text
 
 
@@ -21,8 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    from lengthwise import exports, settings
-    from lengthwise.connection import Connection
+    from lengthwise import exports
 
     out, err = output.out, output.err
 
@@ -31,15 +30,14 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             out.write(f"\r{done} of {all_trials} trials\x1b[K")
             out.flush()
 
-    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
     try:
-        subject = exports.find_subject(connection, arguments.name)
-        done = exports.export(connection, subject, arguments.format, arguments.out, arguments.force, show)
+        with connect(arguments) as connection:
+            subject = exports.find_subject(connection, arguments.name)
+            done = exports.export(connection, subject, arguments.format, arguments.out, arguments.force, show)
     except KeyboardInterrupt:
         err.write("lengthwise: interrupted; nothing was written\n")
         return INTERRUPTED
     finally:
-        connection.close()
         if arguments.progress:
             out.write("\r\x1b[K")
             out.flush()

@@ -2,9 +2,10 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.errors import UsageError
 from lengthwise.user_file import check_writable, write_for_user
 
@@ -45,12 +46,7 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
 
     # Mistakes that can be told before a server is asked.
     kind = plots.find(arguments.figure)
-    options = plots.Options(
-        metric=arguments.metric, length=arguments.length, layer=arguments.layer, head=arguments.head,
-        sequence=arguments.sequence, parameter=arguments.parameter, splits=arguments.splits,
-        reference=arguments.reference, seeds=arguments.seeds, together=arguments.together,
-        smooth=arguments.smooth, people=arguments.people,
-    )  # fmt: skip
+    options = plots.Options(**{one.name: getattr(arguments, one.name) for one in fields(plots.Options)})
     plots.check_options(kind, options)
     if arguments.out and Path(arguments.out).suffix.lower() not in plots.FORMATS:
         raise UsageError(f'--out is "{arguments.out}"; its name must end with .svg, .pdf or .png')
@@ -62,20 +58,15 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     for path in filter(None, (arguments.out, arguments.data, arguments.script)):
         check_writable(path)
 
-    from lengthwise import settings
-    from lengthwise.connection import Connection
     from lengthwise.names import file_name
     from lengthwise.plots import data, numbers
 
     chosen = data.TrialFilter(
         arguments.task, arguments.network, arguments.encoding, arguments.learning_rate, arguments.trial
     )
-    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
-    try:
+    with connect(arguments) as connection:
         experiments = data.fetch(connection, arguments.experiments, chosen)
         picture = plots.describe(kind.name, experiments, options)
-    finally:
-        connection.close()
     if arguments.title is not None:
         picture.title = arguments.title
     if output.kind == "json":

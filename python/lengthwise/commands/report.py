@@ -4,7 +4,7 @@ from __future__ import annotations
 import argparse
 
 from lengthwise import published
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, output: Output) -> int:
-    from lengthwise import report, settings
+    from lengthwise import report
     from lengthwise.browser import open_in_browser
-    from lengthwise.connection import Connection
     from lengthwise.names import find_experiment
     from lengthwise.user_file import check_writable
 
@@ -34,12 +33,9 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
         check_writable(arguments.out)
     for key in arguments.compare:
         published.find(key)
-    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
-    try:
+    with connect(arguments) as connection:
         experiment = find_experiment(connection, arguments.experiment)
         path = report.write(connection, experiment, arguments.out or None, arguments.compare)
-    finally:
-        connection.close()
     output.out.write(f"{path}\n")
     output.out.flush()
     if arguments.open:

@@ -5,7 +5,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from lengthwise import published
-from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options
+from lengthwise.command_line import SUCCESS, Output, add_output_option, add_server_options, connect
 from lengthwise.errors import UsageError
 from lengthwise.rendering import Column, Records, Table
 
@@ -35,12 +35,10 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
     # A wrong key is told before a server is asked.
     table = None if arguments.compare == "all" else published.find(arguments.compare)
 
-    from lengthwise import comparison, settings
-    from lengthwise.connection import Connection
+    from lengthwise import comparison
     from lengthwise.names import find_experiment
 
-    connection = Connection(settings.resolve(vars(arguments)), timeout=60)
-    try:
+    with connect(arguments) as connection:
         experiment = find_experiment(connection, arguments.experiment)
         if table is not None:
             _write(comparison.fetch(connection, experiment, table), arguments.whole_table, output)
@@ -49,8 +47,6 @@ def run(arguments: argparse.Namespace, output: Output) -> int:
             if number > 0 and output.kind in ("table", "markdown", "latex"):
                 output.out.write("\n")
             _write(one, arguments.whole_table, output)
-    finally:
-        connection.close()
     return SUCCESS
 
 

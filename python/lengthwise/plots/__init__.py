@@ -6,7 +6,7 @@ experiments and options to a Picture (plots/picture.py); its module is imported 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FORMATS = (".svg", ".pdf", ".png")
 DATA_FORMATS = (".csv", ".json")
 
-__all__ = ["FIGURES", "FigureKind", "Options", "describe", "draw", "register"]
+__all__ = ["FIGURES", "FigureKind", "Options", "describe", "draw"]
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,17 @@ class FigureKind:
     name: str
     # A line of the command's help.
     description: str
-    # Names of the fields of Options that it takes.
-    options: tuple[str, ...]
-    # "lengthwise.plots.loss:picture": a function of (experiments, options) that returns a Picture.
+    # "loss:picture", of this package: a function of (experiments, options) that returns a Picture.
     function: str
+    # Names of the fields of Options that it takes.
+    options: tuple[str, ...] = ()
     # The option without which there is nothing to draw; empty: none.
     required: str = ""
 
     def picture(self, experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
         module, _, function = self.function.partition(":")
-        return cast("Picture", getattr(importlib.import_module(module), function)(experiments, options))
-
-
-# By name; in the order of the command's help.
-FIGURES: dict[str, FigureKind] = {}
+        drawn = getattr(importlib.import_module(f"lengthwise.plots.{module}"), function)
+        return cast("Picture", drawn(experiments, options))
 
 
 # What options are that figures cannot be drawn without.
@@ -56,123 +53,100 @@ _REQUIRED = {
     "people": "a file of people's answers (`lengthwise analyze humans --help`)",
 }
 
-
-def register(name: str, description: str, function: str, options: Iterable[str] = (), required: str = "") -> None:
-    """Adds a figure to the list."""
-    FIGURES[name] = FigureKind(name, description, tuple(options), function, required)
-
-
-_HERE = "lengthwise.plots"
-
-register(
-    "accuracy_by_length",
-    "accuracy at each length after training, a panel a task",
-    f"{_HERE}.accuracy_by_length:picture",
-    ["metric", "seeds", "together"],
-)
-register(
-    "accuracy_of_trials",
-    "the same of every single trial, to see what seeds make of it",
-    f"{_HERE}.accuracy_of_trials:picture",
-)
-register(
-    "error_places",
-    "where digits of answers are wrong; of text",
-    f"{_HERE}.answer_errors:places_picture",
-    ["length", "seeds"],
-)
-register(
-    "error_counts",
-    "how many digits of wrong answers are wrong; of text",
-    f"{_HERE}.answer_errors:counts_picture",
-    ["length", "seeds"],
-)
-register("loss", "training loss over the steps", f"{_HERE}.loss:picture", ["metric", "seeds", "smooth"])
-register(
-    "attention",
-    "which token looks at which; needs evaluation.attention_lengths",
-    f"{_HERE}.attention:picture",
-    ["length", "layer", "head", "sequence"],
-)
-register("projection", "activations in two dimensions; needs evaluation.projection", f"{_HERE}.projection:picture")
-register(
-    "length_sweep",
-    "results by a parameter of encodings, training examples, length or rate",
-    f"{_HERE}.length_sweep:picture",
-    ["length", "parameter", "splits"],
-)
-register(
-    "accuracy_over_steps",
-    "accuracy at single lengths over training's steps, of every trial",
-    f"{_HERE}.accuracy_over_steps:picture",
-    ["length", "metric"],
-)
-register(
-    "accuracy_over_epochs",
-    "mean accuracy over epochs, of every trial; needs evaluation.every_steps",
-    f"{_HERE}.accuracy_over_steps:epochs_picture",
-    ["metric"],
-)
-register(
-    "accuracy_over_time",
-    "accuracy over training's wall clock; needs evaluation.every_steps",
-    f"{_HERE}.accuracy_over_time:picture",
-)
-register("noise", "accuracy under noise; needs evaluation.embedding_noise", f"{_HERE}.analysis_figures:noise")
-register(
-    "attention_ground_truth",
-    "attention beside the cells that puzzles' answers depend on",
-    f"{_HERE}.analysis_figures:attention_ground_truth",
-)
-register(
-    "attention_similarity",
-    "accuracy by the likeness of attention to --reference's",
-    f"{_HERE}.analysis_figures:attention_similarities",
-    ["reference"],
-    required="reference",
-)
-register(
-    "encoding_distance",
-    "accuracy by the distance of learned tables from --reference's",
-    f"{_HERE}.analysis_figures:encoding_distances",
-    ["reference"],
-    required="reference",
-)
-register(
-    "noise_average",
-    "accuracy averaged over the noise, a bar for each encoding",
-    f"{_HERE}.analysis_figures:noise_average",
-)
-register(
-    "attention_matrix",
-    "the likeness of attention between any two encodings",
-    f"{_HERE}.analysis_figures:attention_matrix",
-)
-register(
-    "human_scores",
-    "how alike models and people are, puzzle by puzzle; needs --people",
-    f"{_HERE}.analysis_figures:human_scores",
-    ["people"],
-    required="people",
-)
-register(
-    "human_scatter",
-    "accuracy of models by people's, a point a puzzle; needs --people",
-    f"{_HERE}.analysis_figures:human_scatter",
-    ["people"],
-    required="people",
-)
-register(
-    "error_carries",
-    "errors with a carry into the wrong digit, beside chance; of sums",
-    f"{_HERE}.analysis_figures:error_carries",
-    ["length"],
-)
-register(
-    "domain_bound",
-    "how likely vectors of evaluation lie within the range of training, at most",
-    f"{_HERE}.domain_bound:picture",
-)
+# By name; in the order of the command's help.
+FIGURES = {
+    kind.name: kind
+    for kind in (
+        FigureKind(
+            "accuracy_by_length", "accuracy at each length after training, a panel a task",
+            "accuracy_by_length:picture", ("metric", "seeds", "together"),
+        ),
+        FigureKind(
+            "accuracy_of_trials", "the same of every single trial, to see what seeds make of it",
+            "accuracy_of_trials:picture", (),
+        ),
+        FigureKind(
+            "error_places", "where digits of answers are wrong; of text",
+            "answer_errors:places_picture", ("length", "seeds"),
+        ),
+        FigureKind(
+            "error_counts", "how many digits of wrong answers are wrong; of text",
+            "answer_errors:counts_picture", ("length", "seeds"),
+        ),
+        FigureKind(
+            "loss", "training loss over the steps",
+            "loss:picture", ("metric", "seeds", "smooth"),
+        ),
+        FigureKind(
+            "attention", "which token looks at which; needs evaluation.attention_lengths",
+            "attention:picture", ("length", "layer", "head", "sequence"),
+        ),
+        FigureKind(
+            "projection", "activations in two dimensions; needs evaluation.projection",
+            "projection:picture", (),
+        ),
+        FigureKind(
+            "length_sweep", "results by a parameter of encodings, training examples, length or rate",
+            "length_sweep:picture", ("length", "parameter", "splits"),
+        ),
+        FigureKind(
+            "accuracy_over_steps", "accuracy at single lengths over training's steps, of every trial",
+            "accuracy_over_steps:picture", ("length", "metric"),
+        ),
+        FigureKind(
+            "accuracy_over_epochs", "mean accuracy over epochs, of every trial; needs evaluation.every_steps",
+            "accuracy_over_steps:epochs_picture", ("metric",),
+        ),
+        FigureKind(
+            "accuracy_over_time", "accuracy over training's wall clock; needs evaluation.every_steps",
+            "accuracy_over_time:picture", (),
+        ),
+        FigureKind(
+            "noise", "accuracy under noise; needs evaluation.embedding_noise",
+            "analysis_figures:noise", (),
+        ),
+        FigureKind(
+            "attention_ground_truth", "attention beside the cells that puzzles' answers depend on",
+            "analysis_figures:attention_ground_truth", (),
+        ),
+        FigureKind(
+            "attention_similarity", "accuracy by the likeness of attention to --reference's",
+            "analysis_figures:attention_similarities", ("reference",), "reference",
+        ),
+        FigureKind(
+            "encoding_distance", "accuracy by the distance of learned tables from --reference's",
+            "analysis_figures:encoding_distances", ("reference",), "reference",
+        ),
+        FigureKind(
+            "noise_average", "accuracy averaged over the noise, a bar for each encoding",
+            "analysis_figures:noise_average", (),
+        ),
+        FigureKind(
+            "attention_matrix", "the likeness of attention between any two encodings",
+            "analysis_figures:attention_matrix", (),
+        ),
+        FigureKind(
+            "human_scores", "how alike models and people are, puzzle by puzzle; needs --people",
+            "analysis_figures:human_scores", ("people",), "people",
+        ),
+        FigureKind(
+            "human_scatter", "accuracy of models by people's, a point a puzzle; needs --people",
+            "analysis_figures:human_scatter", ("people",), "people",
+        ),
+        FigureKind(
+            "error_carries", "errors with a carry into the wrong digit, beside chance; of sums",
+            "analysis_figures:error_carries", ("length",),
+        ),
+        FigureKind(
+            "carry_chains", "accuracy of digits by how far the carry into them has come; of sums",
+            "analysis_figures:carry_chains", ("length",),
+        ),
+        FigureKind(
+            "domain_bound", "how likely vectors of evaluation lie within the range of training, at most",
+            "domain_bound:picture", (),
+        ),
+    )
+}  # fmt: skip
 
 
 def find(name: str) -> FigureKind:

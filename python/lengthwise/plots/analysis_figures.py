@@ -431,3 +431,37 @@ def carries_picture(subject: Subject, rows: Sequence[carries.CarryErrors]) -> Pi
     add_sentence(picture, f"Errors with a carry: {', '.join(totals)}.")
     picture.band_caption = f"Bands: {100 * CONFIDENCE:.0f} % intervals."
     return picture
+
+
+def carry_chains(experiments: Sequence[PlottedExperiment], options: Options) -> Picture:
+    """How often a digit is right by how many places below the carry into it arose, beside how many places have such a carry
+    (Zhou et al. 2024, section 3, which finds that carries make no difference).
+    """
+    subject = subject_of(experiments)
+    return chains_picture(subject, carries.measure_chains(subject, options.length))
+
+
+def chains_picture(subject: Subject, rows: Sequence[carries.CarryChains]) -> Picture:
+    digits = rows[0].digits
+    picture = Picture("carry_chains", f"Accuracy by the way of the carry, sums of {digits} digits: {subject.names}")
+    longest = max(len(row.places) for row in rows) - 1
+    picture.x = Axis("places that the carry into the digit has come, 0 for none", ticks="counts", range=(0, longest + 0.5))
+    picture.y = accuracy_axis("digits that are right")
+    panels = _TaskPanels(subject, [row.of for row in rows])
+    places: dict[str, list[carries.Array]] = {}
+    for row in rows:
+        if panels.shows(row.of):
+            known = numpy.flatnonzero(row.places)
+            low, high = zip(*map(row.interval, map(int, known)))
+            accuracies = 1 - row.wrong[known] / row.places[known]
+            panels.add(row.of, Series(x=known.tolist(), y=accuracies.tolist(), low=low, high=high))
+            places.setdefault(row.of.task, []).append(numpy.pad(row.places, (0, longest + 1 - len(row.places))))
+    panels.move_to(picture)
+    for panel, of_task in zip(picture.panels, places.values()):
+        panel.references = []
+        shares = numpy.sum(of_task, axis=0) / numpy.sum(of_task)
+        x = list(map(float, range(longest + 1)))
+        panel.series.append(Series("share of all places", x, shares.tolist(), style=SeriesStyle(6, 6, 1), faint=True))
+    add_sentence(picture, "All seeds together; the places of answers up to and with the least significant wrong one.")
+    picture.band_caption = f"Bands: {100 * CONFIDENCE:.0f} % intervals."
+    return picture

@@ -6,25 +6,12 @@ from collections.abc import Sequence
 import numpy
 
 from lengthwise._proto import event_pb2
+from lengthwise.analyses.recorded import scores_of
 from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import best_rate, final_score, group_trials, of_task, tasks_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import arrange_panels, line, precondition, refuse_best, task_title
 from lengthwise.plots.picture import Axis, Panel, Picture
-
-# By trial, then by size.
-_Errors = dict[str, dict[int, event_pb2.AnswerErrors]]
-
-
-def _errors_of(experiments: Sequence[PlottedExperiment]) -> _Errors:
-    """Of the trials that are drawn; a later evaluation replaces an earlier one."""
-    found: _Errors = {}
-    for experiment in experiments:
-        drawn = {trial.name for trial in experiment.trials}
-        for event in experiment.analyses():
-            if event.HasField("answer_errors") and event.trial in drawn:
-                found.setdefault(event.trial, {})[event.answer_errors.length] = event.answer_errors
-    return found
 
 
 def _sum(columns: Sequence[Sequence[int]]) -> list[float]:
@@ -42,7 +29,8 @@ def _shares(counts: Sequence[float], first: int, of: float) -> dict[float, float
 
 def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_places: bool) -> Picture:
     refuse_best(options)
-    recorded = _errors_of(experiments)
+    drawn = {trial.name for experiment in experiments for trial in experiment.trials}
+    recorded = {trial: errors for trial, errors in scores_of(experiments).errors.items() if trial in drawn}
     names = experiment_names(experiments)
     if not recorded:
         raise precondition(

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from markupsafe import Markup
 
-from lengthwise.plots.groups import TrialGroup, best_trials, group_trials
+from lengthwise.plots.attention import trials_with_attention
+from lengthwise.plots.groups import TrialGroup
 
 if TYPE_CHECKING:
     from lengthwise.events import AttentionMap
-    from lengthwise.plots.data import PlottedExperiment, Trial
+    from lengthwise.plots.data import PlottedExperiment
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def maps_for_viewer(experiment: PlottedExperiment, max_bytes: int) -> MapsForVie
     """
     recorded = [
         (group, one)
-        for group, trial in best_trials(group_trials([experiment]), _records_maps)
+        for group, trial in trials_with_attention([experiment])
         for one in experiment.attention_maps(trial.name)
     ]
     recorded.sort(key=lambda pair: pair[1].sequence)
@@ -47,11 +48,6 @@ def maps_for_viewer(experiment: PlottedExperiment, max_bytes: int) -> MapsForVie
     # No text of it may end the script element.
     text = json.dumps(shown, separators=(",", ":")).replace("<", "\\u003c")
     return MapsForViewer(Markup(text), len(shown), left_out)
-
-
-def _records_maps(trial: Trial) -> bool:
-    evaluation = trial.specification.evaluation
-    return bool(evaluation.attention_lengths or evaluation.attention_inputs)
 
 
 def _as_dictionary(group: TrialGroup, one: AttentionMap) -> dict[str, Any]:

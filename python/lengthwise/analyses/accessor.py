@@ -1,0 +1,82 @@
+"""`experiment.analyze.t_test(reference="rope")` and its sisters."""
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lengthwise.analyses import latin_square, report
+from lengthwise.analyses.trial_sets import Subject, subject_of
+from lengthwise.plots.data import PlottedExperiment, of_experiments
+
+if TYPE_CHECKING:
+    import pandas
+
+    from lengthwise.experiment import Experiment
+
+
+class Analyses:
+    """Of experiments that are analysed as one. Each method returns a frame with a row for each set of trials that differ in
+    nothing but their seeds, or for a part of such a row; `frame.attrs` has "caption" and "remarks": what the numbers are,
+    and which test was made of how many pairs. LengthwiseError says what to record where something is missing.
+    """
+
+    def __init__(self, experiments: Sequence[Experiment | PlottedExperiment]) -> None:
+        self._experiments = experiments
+
+    def _subject(self) -> Subject:
+        return subject_of(of_experiments(self._experiments))
+
+    def attention(self, reference: str, measure: str = "cosine", compare: str = "") -> pandas.DataFrame:
+        """How alike attention maps are to those of the encoding `reference`: the "cosine" of all probabilities, or "js", the
+        Jensen-Shannon divergence. `compare`: beside a published table such as "lst_pe_init/table_3".
+        """
+        published = report.find_cosines(compare, measure) if compare else None
+        return report.attention(self._subject(), reference, measure, published).frame()
+
+    def attention_matrix(self, measure: str = "cosine") -> pandas.DataFrame:
+        """How alike the attention maps of any two encodings are: a row for each pair."""
+        return report.attention_matrix(self._subject(), measure).frame()
+
+    def ground_truth(self) -> pandas.DataFrame:
+        """How much of attention goes to what the answers of puzzles depend on, by layer and number of vectors."""
+        return report.ground_truth(self._subject()).frame()
+
+    def encodings(self, reference: str) -> pandas.DataFrame:
+        """How far learned tables of positions are from a fixed encoding's: a label, or "sin_cos" or "sin_cos_2d"."""
+        return report.encodings(self._subject(), reference).frame()
+
+    def noise(self) -> pandas.DataFrame:
+        """Accuracy when noise is added to the embeddings of tokens, by its standard deviation."""
+        return report.noise(self._subject()).frame()
+
+    def humans(self, file: str | os.PathLike[str]) -> pandas.DataFrame:
+        """Puzzle by puzzle beside people's accuracies: {"puzzles": [{"puzzle": ..., "human_accuracy": ...}, ...]}."""
+        return report.humans(self._subject(), latin_square.read_human_accuracies(file)).frame()
+
+    def carries(self, length: int = 0) -> pandas.DataFrame:
+        """Whether sums go wrong where a carry comes in: a row for each place. `length`: digits; 0: the largest that all
+        have.
+        """
+        return report.carries(self._subject(), length).frame()
+
+    def carry_chains(self, length: int = 0) -> pandas.DataFrame:
+        """How often digits of sums are right by how many places below the carry into them arose: a row for each distance,
+        with its base rate. `length`: digits; 0: the largest that all have.
+        """
+        return report.carry_chains(self._subject(), length).frame()
+
+    def speed(self, accuracy: float = 0.9) -> pandas.DataFrame:
+        """Steps a second, and seconds of training until the accuracy on unseen lengths is above `accuracy`, 0 to 1."""
+        return report.speed(self._subject(), accuracy).frame()
+
+    def loss_ratios(self, reference: str, compare: str = "") -> pandas.DataFrame:
+        """How many times larger the losses of the network `reference` are than the others', by scale beyond training's.
+        `compare`: beside a published table such as "positional_attention/figure_2".
+        """
+        published = report.find_losses(compare) if compare else None
+        return report.loss_ratios(self._subject(), reference, published).frame()
+
+    def t_test(self, reference: str) -> pandas.DataFrame:
+        """Whether encodings differ from `reference`, seed by seed: paired t-tests."""
+        return report.t_test(self._subject(), reference).frame()
