@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -98,6 +99,20 @@ TEST_F(CoordinatorDamageTest, OfATrialsSpecification) {
   // What ran goes on.
   EXPECT_EQ(coordinator_.Send(running, {PointsEvent(running, 0, 1, 1)})->acknowledged_sequence(),
             1);
+}
+
+TEST_F(CoordinatorDamageTest, OfAnEvaluationsColumns) {
+  const v1::Lease lease = coordinator_.Acquire("w");
+  const v1::Event event = AccuraciesEvent(lease, 0, 1, 5, {0.5, 0.25});
+  coordinator_.Send(lease, {event}).IgnoreError();
+  v1::Event damaged;
+  *damaged.mutable_length_accuracies() = event.length_accuracies();
+  damaged.mutable_length_accuracies()->mutable_accuracies()->RemoveLast();
+  Damage(absl::StrCat("UPDATE events SET payload = x'",
+                      absl::BytesToHexString(damaged.SerializeAsString()),
+                      "' WHERE kind = ", static_cast<int>(v1::Event::kLengthAccuracies)));
+  ExpectNamed(coordinator_->event_log().ReadEvents(experiment_, 0, 100).status(),
+              lease.trials(0).trial());
 }
 
 TEST_F(CoordinatorDamageTest, OfAnEvent) {

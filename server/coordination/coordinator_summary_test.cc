@@ -99,6 +99,29 @@ TEST_F(CoordinatorSummaryTest, CountsTheEvaluationOfTheAttemptThatCompleted) {
   ExpectAsAfterARestart(experiment);
 }
 
+TEST_F(CoordinatorSummaryTest, MeansAreComputedFromTheColumnsWhateverAWorkerSends) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  v1::Event event = AccuraciesEvent(lease, 0, 1, 10, {0.5, 0.25});
+  event.mutable_length_accuracies()->set_seen_accuracy(1);
+  event.mutable_length_accuracies()->set_unseen_accuracy(1);
+  coordinator_.Send(lease, {event}).IgnoreError();
+  coordinator_.Send(lease, coordinator_.Completion(lease, 0, 2, 10)).IgnoreError();
+  int read = 0;
+  const auto take = [&read](const v1::Event& stored) {
+    ++read;
+    // No length is seen: the specification has no seen_up_to.
+    EXPECT_FALSE(stored.length_accuracies().has_seen_accuracy());
+    EXPECT_EQ(stored.length_accuracies().unseen_accuracy(), 0.375);
+  };
+  ASSERT_EQ(coordinator_->event_log().ForEachEvent(experiment, v1::Event::kLengthAccuracies, take),
+            absl::OkStatus());
+  EXPECT_EQ(read, 1);
+  const v1::SummarizeExperimentResponse summary = *coordinator_.Summarize(experiment);
+  EXPECT_EQ(summary.cells(0).seen_accuracy().trials(), 0);
+  EXPECT_EQ(summary.cells(0).unseen_accuracy().mean(), 0.375);
+}
+
 TEST_F(CoordinatorSummaryTest, TrialsThatDidNotSucceedAreCountedAlone) {
   const std::string experiment = coordinator_.Create("sort", 1, 3);
   ASSERT_TRUE(coordinator_.Summarize(experiment).ok());

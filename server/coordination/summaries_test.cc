@@ -84,6 +84,7 @@ class SummariesTest : public testing::Test {
     fact.mutable_length_accuracies()->set_final(true);
     fact.mutable_length_accuracies()->add_lengths(1);
     fact.mutable_length_accuracies()->add_accuracies(accuracy);
+    fact.mutable_length_accuracies()->add_losses(0);
     EventRecord event;
     event.experiment = trial.experiment;
     event.trial = trial.key;
