@@ -17,6 +17,7 @@
 #include "client/python/python_program.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
+#include "platform/status_macros.h"
 #include "platform/version_text.h"
 
 namespace lengthwise::client {
@@ -53,17 +54,13 @@ absl::StatusOr<Connection*> Program::Connect() {
           "there is no directory ", data_dir,
           "; name the --data_dir of a `lengthwise run`, or leave it out to ask a server"));
     }
-    auto service = PrivateService::Start({.data_dir = data_dir});
-    if (!service.ok()) return service.status();
-    private_service_ = *std::move(service);
+    ASSIGN_OR_RETURN(private_service_, PrivateService::Start({.data_dir = data_dir}));
     connection_ = std::make_unique<Connection>(private_service_->address());
     return connection_.get();
   }
-  const absl::StatusOr<access::Settings> settings = Settings();
-  if (!settings.ok()) return settings.status();
-  auto connection = Connection::Open(access::ToChannelOptions(*settings), Connection::Options());
-  if (!connection.ok()) return connection.status();
-  connection_ = *std::move(connection);
+  ASSIGN_OR_RETURN(const access::Settings settings, Settings());
+  ASSIGN_OR_RETURN(connection_,
+                   Connection::Open(access::ToChannelOptions(settings), Connection::Options()));
   return connection_.get();
 }
 
@@ -78,9 +75,8 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
                                        std::string* printed) {
   access::ChannelOptions channel;
   if (asks_server) {
-    const auto connection = Connect();
-    if (!connection.ok()) return connection.status();
-    channel = (*connection)->channel_options();
+    ASSIGN_OR_RETURN(const auto connection, Connect());
+    channel = connection->channel_options();
   }
   // Behind "--" there are names alone.
   const auto names = std::find(arguments.begin(), arguments.end(), "--");
