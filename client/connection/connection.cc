@@ -86,7 +86,7 @@ absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& 
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::UNAVAILABLE: {
-      // gRPC's own has no details, a server's has (server/services/status.h).
+      // gRPC's own has no details, a server's has (server/status.h).
       if (!answer.error_details().empty()) return absl::UnavailableError(said);
       absl::Status explained = access::ExplainRefusedConnection(said, channel);
       if (absl::IsUnavailable(explained)) return Unreachable(explained);
@@ -111,7 +111,7 @@ absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& 
     default: {
       std::string message = platform::PrintableText(FieldViolations(answer));
       if (message.empty()) message = said;
-      absl::Status result(static_cast<absl::StatusCode>(answer.error_code()), message);
+      absl::Status result(access::ToStatus(answer).code(), message);
       if (const absl::Duration delay = RetryDelayOf(answer); delay > absl::ZeroDuration()) {
         result.SetPayload(kRetryDelay, absl::Cord(absl::FormatDuration(delay)));
       }
