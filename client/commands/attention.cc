@@ -7,7 +7,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/local_training.h"
 #include "client/commands/number_list.h"
-#include "client/commands/request_id.h"
+#include "client/commands/program.h"
 #include "client/connection/names.h"
 #include "client/rendering/attention_grid.h"
 #include "client/rendering/numbers.h"

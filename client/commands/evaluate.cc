@@ -5,7 +5,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/local_training.h"
 #include "client/commands/number_list.h"
-#include "client/commands/request_id.h"
+#include "client/commands/program.h"
 #include "client/commands/results_display.h"
 #include "client/connection/names.h"
 #include "platform/status_macros.h"

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/commands/figure_names.h"
 #include "client/rendering/terminal_figure.h"
 #include "platform/status_macros.h"
 

@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <random>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/command_line/mistake.h"
@@ -233,6 +235,11 @@ int FinishOutput(Program& program, int code) {
 
 int Main(const std::vector<std::string>& arguments, Program& program) {
   return FinishOutput(program, Execute(arguments, program));
+}
+
+std::string RandomRequestId() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x%08x", device(), device(), device());
 }
 
 }  // namespace lengthwise::client

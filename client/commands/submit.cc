@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/estimate.h"
-#include "client/commands/request_id.h"
+#include "client/commands/program.h"
 #include "client/commands/specification_file.h"
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
