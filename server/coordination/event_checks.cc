@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
 #include "proto/length_accuracies.h"
-#include "server/coordination/log_limits.h"
 
 namespace lengthwise::server {
 namespace {

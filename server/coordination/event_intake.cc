@@ -8,7 +8,6 @@
 #include "platform/status_macros.h"
 #include "proto/length_accuracies.h"
 #include "server/coordination/event_checks.h"
-#include "server/coordination/log_limits.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 

@@ -1,5 +1,5 @@
 // What happens between a summary's making and the commits that come meanwhile; that summaries are
-// right, coordinator_summary_test says.
+// right, core_summary_test says.
 #include "server/coordination/summaries.h"
 
 #include <filesystem>

@@ -164,9 +164,9 @@ std::string Rows() {
       Blob(evaluation), ");");
 }
 
-class CoordinatorUpgradeTest : public testing::Test {
+class CoreUpgradeTest : public testing::Test {
  protected:
-  CoordinatorUpgradeTest()
+  CoreUpgradeTest()
       : directory_(testing::TempDir() + "/" +
                    testing::UnitTest::GetInstance()->current_test_info()->name()),
         coordinator_(directory_) {
@@ -179,7 +179,7 @@ class CoordinatorUpgradeTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn) {
+TEST_F(CoreUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   const auto experiment = coordinator_->reads().GetExperiment("experiments/old-1");
   ASSERT_TRUE(experiment.ok()) << experiment.status();
@@ -224,7 +224,7 @@ TEST_F(CoordinatorUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn)
   EXPECT_EQ(coordinator_->reads().GetExperiment("experiments/old-1")->trials().running(), 1);
 }
 
-TEST_F(CoordinatorUpgradeTest, EvaluationsGetTheMeansThatTheirProgramDidNotStore) {
+TEST_F(CoreUpgradeTest, EvaluationsGetTheMeansThatTheirProgramDidNotStore) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   const std::string name = "experiments/old-1/trials/lr0-seed0";
   int read = 0;
@@ -248,7 +248,7 @@ TEST_F(CoordinatorUpgradeTest, EvaluationsGetTheMeansThatTheirProgramDidNotStore
   EXPECT_DOUBLE_EQ(summary->cells(0).unseen_accuracy().mean(), 1.0 / 3);
 }
 
-TEST_F(CoordinatorUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {
+TEST_F(CoreUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {
   const std::string path = directory_ + "/lengthwise.db";
   Execute(path,
           "INSERT INTO schema_migrations VALUES (99, 0); ALTER TABLE trials ADD COLUMN later TEXT");

@@ -19,9 +19,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-class CoordinatorDamageTest : public testing::Test {
+class CoreDamageTest : public testing::Test {
  protected:
-  CoordinatorDamageTest()
+  CoreDamageTest()
       : coordinator_(testing::TempDir() + "/" +
                      testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::remove_all(coordinator_.data_dir());
@@ -59,7 +59,7 @@ class CoordinatorDamageTest : public testing::Test {
   std::string experiment_;
 };
 
-TEST_F(CoordinatorDamageTest, OfAnExperimentsSpecification) {
+TEST_F(CoreDamageTest, OfAnExperimentsSpecification) {
   const std::string other = coordinator_.Create("other", 1, 1);
   Damage("UPDATE experiments SET specification = x'ff' WHERE id = 'sort-1'");
   const std::string what = "the specification of " + experiment_;
@@ -79,7 +79,7 @@ TEST_F(CoordinatorDamageTest, OfAnExperimentsSpecification) {
   EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
 }
 
-TEST_F(CoordinatorDamageTest, OfATrialsSpecification) {
+TEST_F(CoreDamageTest, OfATrialsSpecification) {
   const std::string other = coordinator_.Create("other", 1, 1);
   const v1::Lease running = coordinator_.Acquire("w");
   Damage("UPDATE packs SET specification = x'0a' WHERE key = 1");
@@ -101,7 +101,7 @@ TEST_F(CoordinatorDamageTest, OfATrialsSpecification) {
             1);
 }
 
-TEST_F(CoordinatorDamageTest, OfAnEvaluationsColumns) {
+TEST_F(CoreDamageTest, OfAnEvaluationsColumns) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const v1::Event event = AccuraciesEvent(lease, 0, 1, 5, {0.5, 0.25});
   coordinator_.Send(lease, {event}).IgnoreError();
@@ -115,7 +115,7 @@ TEST_F(CoordinatorDamageTest, OfAnEvaluationsColumns) {
               lease.trials(0).trial());
 }
 
-TEST_F(CoordinatorDamageTest, OfAnEvent) {
+TEST_F(CoreDamageTest, OfAnEvent) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   coordinator_.Send(lease, {PointsEvent(lease, 0, 1, 5), PointsEvent(lease, 0, 2, 6)})
@@ -135,7 +135,7 @@ TEST_F(CoordinatorDamageTest, OfAnEvent) {
   }
 }
 
-TEST_F(CoordinatorDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
+TEST_F(CoreDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   for (const int64_t step : {10, 20}) {
@@ -156,7 +156,7 @@ TEST_F(CoordinatorDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
   EXPECT_EQ(resumed, 10);
 }
 
-TEST_F(CoordinatorDamageTest, OfAnOutcome) {
+TEST_F(CoreDamageTest, OfAnOutcome) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));
