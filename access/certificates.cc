@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "access/pem.h"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::access {
 namespace {
@@ -49,9 +50,8 @@ absl::Status NoPem(absl::string_view path, absl::string_view what) {
 }  // namespace
 
 absl::StatusOr<std::string> ReadCertificate(const std::string& path, absl::Time now) {
-  absl::StatusOr<std::string> pem = platform::ReadFile(path);
-  if (!pem.ok()) return pem.status();
-  const Certificate certificate = First(*pem);
+  ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
+  const Certificate certificate = First(pem);
   if (certificate == nullptr) return NoPem(path, "certificate");
   const absl::Time begin = ToTime(X509_get0_notBefore(certificate.get()));
   const absl::Time end = ToTime(X509_get0_notAfter(certificate.get()));
@@ -75,9 +75,8 @@ absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
     return absl::FailedPreconditionError(absl::StrCat(
         "every user of this machine may read the key ", path, "; run `chmod 600 ", path, "`"));
   }
-  absl::StatusOr<std::string> pem = platform::ReadFile(path);
-  if (!pem.ok()) return pem.status();
-  const Bio bio = OpenPem(*pem);
+  ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
+  const Bio bio = OpenPem(pem);
   bool asked = false;
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, &asked));
   ERR_clear_error();
@@ -97,9 +96,8 @@ absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
 }
 
 absl::StatusOr<std::string> ReadAuthorities(const std::string& path) {
-  absl::StatusOr<std::string> pem = platform::ReadFile(path);
-  if (!pem.ok()) return pem.status();
-  if (First(*pem) == nullptr) return NoPem(path, "certificate");
+  ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
+  if (First(pem) == nullptr) return NoPem(path, "certificate");
   return pem;
 }
 

@@ -14,6 +14,7 @@
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/client_interceptor.h"
 #include "platform/grpc_lifetime.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::access {
 namespace {
@@ -62,17 +63,14 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
   }
   grpc::SslCredentialsOptions tls;
   if (options.tls_ca != "system") {
-    absl::StatusOr<std::string> authorities = ReadAuthorities(options.tls_ca);
-    if (!authorities.ok()) return authorities.status();
-    tls.pem_root_certs = *std::move(authorities);
+    ASSIGN_OR_RETURN(tls.pem_root_certs, ReadAuthorities(options.tls_ca));
   }
   if (!options.tls_certificate.empty()) {
-    absl::StatusOr<std::string> certificate = ReadCertificate(options.tls_certificate, absl::Now());
-    if (!certificate.ok()) return certificate.status();
-    absl::StatusOr<std::string> key = ReadPrivateKey(options.tls_key, *certificate);
-    if (!key.ok()) return key.status();
-    tls.pem_cert_chain = *std::move(certificate);
-    tls.pem_private_key = *std::move(key);
+    ASSIGN_OR_RETURN(std::string certificate,
+                     ReadCertificate(options.tls_certificate, absl::Now()));
+    ASSIGN_OR_RETURN(std::string key, ReadPrivateKey(options.tls_key, certificate));
+    tls.pem_cert_chain = std::move(certificate);
+    tls.pem_private_key = std::move(key);
   }
   return grpc::SslCredentials(tls);
 }
@@ -91,8 +89,7 @@ ChannelOptions ToChannelOptions(const Settings& settings) {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments) {
   platform::KeepGrpcInitialized();
-  absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> credentials = Credentials(options);
-  if (!credentials.ok()) return credentials.status();
+  ASSIGN_OR_RETURN(std::shared_ptr<grpc::ChannelCredentials> credentials, Credentials(options));
   // A proxy for the outside world is not for a server in the house.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
@@ -101,7 +98,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
     arguments.SetSslTargetNameOverride(options.tls_server_name);
   }
   if (options.token_file.empty()) {
-    return grpc::CreateCustomChannel(options.server, *credentials, arguments);
+    return grpc::CreateCustomChannel(options.server, credentials, arguments);
   }
   if (options.tls_ca.empty() && !IsLoopback(options.server)) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -109,12 +106,16 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOption
         " in plain text; set tls_ca, the authority of the server's certificate, or go through a "
         "tunnel to 127.0.0.1"));
   }
-  absl::StatusOr<std::unique_ptr<TokenFile>> token = TokenFile::Open(options.token_file);
-  if (!token.ok()) return token.status();
+  ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> token, TokenFile::Open(options.token_file));
   std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
-  interceptors.push_back(std::make_unique<ShowTokenFactory>(*std::move(token)));
+  interceptors.push_back(std::make_unique<ShowTokenFactory>(std::move(token)));
   return grpc::experimental::CreateCustomChannelWithInterceptors(
-      options.server, *credentials, arguments, std::move(interceptors));
+      options.server, credentials, arguments, std::move(interceptors));
+}
+
+absl::Status ToStatus(const grpc::Status& status) {
+  // The codes of both are those of google.rpc.Code.
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
 absl::Status ExplainRefusedConnection(const std::string& message, const ChannelOptions& options) {

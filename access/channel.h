@@ -12,6 +12,7 @@
 #include "access/transport.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "grpcpp/support/status.h"
 
 namespace lengthwise::access {
 
@@ -38,6 +39,9 @@ ChannelOptions ToChannelOptions(const Settings& settings);
 // plain text to another machine.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
                                                              grpc::ChannelArguments arguments);
+
+// Code and message of a call's status.
+absl::Status ToStatus(const grpc::Status& status);
 
 // What gRPC's message of a call that failed with UNAVAILABLE says about encryption, and what to do:
 // FAILED_PRECONDITION where trying again cannot help. OK where it is about something else, such as

@@ -11,6 +11,7 @@
 #include "access/address.h"
 #include "catalogue/suggestion.h"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 #include "yaml-cpp/yaml.h"
 
 namespace lengthwise::access {
@@ -44,15 +45,14 @@ absl::Status Wrong(const std::string& file, const YAML::Mark& mark, absl::string
 }
 
 absl::StatusOr<std::map<std::string, std::string>> ReadSettings(const std::string& file) {
-  const absl::StatusOr<std::string> text = platform::ReadFile(file);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(const std::string text, platform::ReadFile(file));
   std::vector<std::string> names;
   names.reserve(std::size(kSettings));
   for (const SettingKind& kind : kSettings) names.push_back(kind.name);
   std::map<std::string, std::string> values;
   // The one place where yaml-cpp's exceptions are caught.
   try {
-    const YAML::Node root = YAML::Load(*text);
+    const YAML::Node root = YAML::Load(text);
     if (root.IsNull()) return values;
     if (!root.IsMap()) {
       return Wrong(file, root.Mark(), "is not a list of settings such as \"server: HOST:PORT\"");

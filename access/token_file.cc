@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "access/token_text.h"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::access {
 
@@ -56,9 +57,8 @@ absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
   if (status.st_size > 4096) {
     return absl::InvalidArgumentError(absl::StrCat("the token file ", path, " holds no token"));
   }
-  absl::StatusOr<std::string> content = platform::ReadFile(path);
-  if (!content.ok()) return content.status();
-  std::string text(absl::StripAsciiWhitespace(*content));
+  ASSIGN_OR_RETURN(std::string content, platform::ReadFile(path));
+  std::string text(absl::StripAsciiWhitespace(content));
   if (!ParseTokenText(text).ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the token file ", path, " holds no token such as lw_...; ask an ",
@@ -79,9 +79,7 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& pa
   platform::MutexLock lock(file->mutex_);
   // Before the content: what changes in between is read again later.
   file->version_ = VersionOf(path);
-  absl::StatusOr<std::string> token = ReadTokenFile(path);
-  if (!token.ok()) return token.status();
-  file->token_ = *std::move(token);
+  ASSIGN_OR_RETURN(file->token_, ReadTokenFile(path));
   return file;
 }
 

@@ -7,17 +7,47 @@
 #include <exception>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "monitoring/families.h"
-#include "monitoring/process_metrics.h"
+#include "platform/process_usage.h"
 #include "platform/version.h"
+#include "prometheus/collectable.h"
+#include "prometheus/metric_family.h"
 
 namespace lengthwise::monitoring {
 namespace {
+
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+// The process's own use of the machine, under the names that Prometheus' client libraries give:
+// process_cpu_seconds_total and its like.
+class ProcessMetrics final : public prometheus::Collectable {
+ public:
+  std::vector<MetricFamily> Collect() const override {
+    const platform::ProcessUsage usage = platform::ReadProcessUsage();
+    std::vector<MetricFamily> families;
+    const auto add = [&](const char* name, MetricType type, const char* help, double value) {
+      AddValue({}, value, families.emplace_back(MakeFamily(name, type, help)));
+    };
+    add("process_cpu_seconds_total", MetricType::Counter,
+        "CPU time of the process, user and system.", usage.cpu_seconds);
+    add("process_resident_memory_bytes", MetricType::Gauge, "Resident memory of the process.",
+        static_cast<double>(usage.resident_bytes));
+    add("process_start_time_seconds", MetricType::Gauge,
+        "When the process started, seconds since 1970.", usage.start_time_seconds);
+    add("process_open_fds", MetricType::Gauge, "Open file descriptors.",
+        static_cast<double>(usage.open_files));
+    add("process_max_fds", MetricType::Gauge, "Most open file descriptors that are allowed.",
+        static_cast<double>(usage.max_open_files));
+    return families;
+  }
+};
 
 // CivetWeb's. A request that does not come to its end holds a thread for the timeout.
 std::vector<std::string> Options(const std::string& listen) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -30,7 +31,7 @@ absl::Status WriteAll(int descriptor, absl::string_view data, const std::string&
 absl::Status CopyFile(const std::string& from, const std::string& to,
                       const std::function<void(absl::string_view)>& see) {
   // Before the copy is made: an empty one would be taken for the file.
-  if (const auto source = GetFileStatus(from); !source.ok()) return source.status();
+  RETURN_IF_ERROR(GetFileStatus(from).status());
   const int descriptor = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (descriptor < 0) return FileError(errno, "make", to);
   absl::Status written;

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -56,7 +57,7 @@ absl::Status CreateDirectories(const std::string& path) {
   if (!std::filesystem::exists(path, error)) {
     // Up to one that is there: "/" or ".".
     if (above != path) {
-      if (absl::Status status = CreateDirectories(above); !status.ok()) return status;
+      RETURN_IF_ERROR(CreateDirectories(above));
     }
     made = mkdir(path.c_str(), 0777) == 0;
     if (!made && errno != EEXIST) return FileError(errno, "make directory", path);
@@ -113,7 +114,7 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) 
 }
 
 absl::Status LinkFile(const std::string& from, const std::string& to) {
-  if (absl::Status status = DeleteFile(to); !status.ok()) return status;
+  RETURN_IF_ERROR(DeleteFile(to));
   LENGTHWISE_FAILPOINT_OR_RETURN("file.link.before");
   if (link(from.c_str(), to.c_str()) != 0) {
     return FileError(errno, absl::StrCat("link ", from, " as"), to);
@@ -154,11 +155,10 @@ absl::Status ReadFileInChunks(const std::string& path,
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::string data;
-  absl::Status status = ReadFileInChunks(path, [&](absl::string_view chunk) {
+  RETURN_IF_ERROR(ReadFileInChunks(path, [&](absl::string_view chunk) {
     data.append(chunk.data(), chunk.size());
     return true;
-  });
-  if (!status.ok()) return status;
+  }));
   return data;
 }
 
@@ -203,10 +203,9 @@ absl::Status AtomicFile::Commit() {
 }
 
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view data) {
-  absl::StatusOr<std::unique_ptr<AtomicFile>> file = AtomicFile::Create(path);
-  if (!file.ok()) return file.status();
-  if (absl::Status status = (*file)->Append(data); !status.ok()) return status;
-  return (*file)->Commit();
+  ASSIGN_OR_RETURN(std::unique_ptr<AtomicFile> file, AtomicFile::Create(path));
+  RETURN_IF_ERROR(file->Append(data));
+  return file->Commit();
 }
 
 absl::StatusOr<std::unique_ptr<FileLock>> FileLock::Acquire(const std::string& path) {

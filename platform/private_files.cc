@@ -21,6 +21,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -113,7 +114,7 @@ class Walk {
       if (name.empty() || name == ".") continue;
       status = Enter(name);
     }
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(status);
     if (OthersMayWrite(status_)) return OpenToOthers(path_.string(), status_);
     return std::move(current_);
   }
@@ -206,10 +207,9 @@ absl::Status CheckPrivateDirectory(const std::string& directory) {
 
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const std::string& name) {
   const std::string path = absl::StrCat(directory, "/", name);
-  const absl::StatusOr<Descriptor> opened = Walk().Open(directory);
-  if (!opened.ok()) return opened.status();
+  ASSIGN_OR_RETURN(const Descriptor opened, Walk().Open(directory));
   // Does not wait for the other end of a pipe.
-  const Descriptor file(openat(opened->number(), name.c_str(),
+  const Descriptor file(openat(opened.number(), name.c_str(),
                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.number() < 0) {
     if (errno != ELOOP) return FileError(errno, "open", path);
@@ -221,7 +221,7 @@ absl::StatusOr<std::string> ReadPrivateFile(const std::string& directory, const 
   }
   struct stat status;
   if (fstat(file.number(), &status) != 0) return FileError(errno, "read", path);
-  if (absl::Status checked = CheckFile(status, path); !checked.ok()) return checked;
+  RETURN_IF_ERROR(CheckFile(status, path));
   std::string content;
   char buffer[65536];
   while (true) {

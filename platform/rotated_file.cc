@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::platform {
 namespace {
@@ -58,14 +59,11 @@ absl::StatusOr<bool> TryAppend(const RotatedFile& file, absl::string_view lines,
       return false;
     }
     if (mine.st_size > 0 && mine.st_size + static_cast<int64_t>(lines.size()) > file.max_bytes) {
-      if (absl::Status status = Rotate(file); !status.ok()) return status;
+      RETURN_IF_ERROR(Rotate(file));
       return false;
     }
   }
-  if (absl::Status status = Write(descriptor, regular, mine.st_size, file.path, lines);
-      !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(Write(descriptor, regular, mine.st_size, file.path, lines));
   return true;
 }
 

@@ -1,30 +1,15 @@
 #include "specification/expand.h"
 
 #include <cstdint>
-#include <cstdlib>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
-#include "openssl/evp.h"
+#include "proto/digest.h"
 #include "specification/overrides.h"
 
 namespace lengthwise::specification {
 namespace {
-
-std::string Sha256(const std::string& bytes) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  // Fails only where OpenSSL is broken.
-  if (EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr) != 1)
-    std::abort();
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(digest), static_cast<size_t>(size)));
-}
 
 struct Seeds {
   uint64_t weights;
@@ -52,14 +37,7 @@ std::string PackKey(v1::TrialSpecification trial) {
   trial.clear_weight_seed();
   trial.clear_data_seed();
   trial.clear_keep();  // changes nothing of how it is trained
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // parameters are a map
-    trial.SerializeToCodedStream(&coded);
-  }
-  return Sha256(bytes);
+  return Digest(trial);
 }
 
 std::shared_ptr<const GridPack> MakePack(v1::TrialSpecification trial) {

@@ -17,8 +17,9 @@ std::vector<GridTrial> Expand(const v1::ExperimentSpecification& specification);
 // The pack of a trial, whose seeds and learning rate are dropped.
 std::shared_ptr<const GridPack> MakePack(v1::TrialSpecification trial);
 
-// Lower-case hexadecimal SHA-256 of the trial without its seeds and learning rate, the same on
-// every machine.
+// Digest (proto/digest.h) of what the trials of a pack share: all of a trial but its seeds, its
+// learning rate and `keep`. The server leases trials of one key together, the worker trains them in
+// lockstep.
 std::string PackKey(v1::TrialSpecification trial);
 
 }  // namespace lengthwise::specification

@@ -36,6 +36,15 @@ TEST(PackKeyTest, IgnoresSeedsAndLearningRateAndNothingElse) {
   EXPECT_NE(PackKey(other), PackKey(Trial(false)));
 }
 
+TEST(PackKeyTest, TellsEvaluationsFromTrainingAndFromOneAnother) {
+  v1::TrialSpecification evaluated = Trial(false);
+  evaluated.set_evaluated_trial("experiments/e/trials/1");
+  EXPECT_NE(PackKey(evaluated), PackKey(Trial(false)));
+  v1::TrialSpecification other = evaluated;
+  other.mutable_evaluation()->set_sequences(17);
+  EXPECT_NE(PackKey(evaluated), PackKey(other));
+}
+
 TEST(PackKeyTest, IsTheSha256OfTheSerializedTrial) {
   // printf '\x0a\x03\x0a\x01t' | sha256sum
   v1::TrialSpecification trial;

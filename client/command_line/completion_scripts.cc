@@ -1,4 +1,4 @@
-#include "client/command_line/completion_scripts.h"
+#include "client/command_line/completion.h"
 
 namespace lengthwise::client {
 

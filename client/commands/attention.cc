@@ -7,10 +7,11 @@
 #include "client/commands/commands.h"
 #include "client/commands/local_training.h"
 #include "client/commands/number_list.h"
-#include "client/commands/request_id.h"
+#include "client/commands/program.h"
 #include "client/connection/names.h"
 #include "client/rendering/attention_grid.h"
 #include "client/rendering/numbers.h"
+#include "platform/status_macros.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
@@ -33,9 +34,8 @@ absl::StatusOr<v1::TokenSequence> ReadInput(const std::string& typed,
   // Also as `lengthwise sample` prints it: [0, 1, 1].
   const std::string text = absl::StrReplaceAll(typed, {{"[", ""}, {"]", ""}});
   const bool of_numbers = task != nullptr && task->kind == tasks::TaskKind::kRegression;
-  const absl::Status status = of_numbers ? ReadNumbers("--input", text, *input.mutable_numbers())
-                                         : ReadNumbers("--input", text, *input.mutable_tokens());
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(of_numbers ? ReadNumbers("--input", text, *input.mutable_numbers())
+                             : ReadNumbers("--input", text, *input.mutable_tokens()));
   if (input.tokens().empty() && input.numbers().empty()) {
     return absl::InvalidArgumentError("--input: got nothing, expected tokens or numbers");
   }
@@ -48,35 +48,30 @@ absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Conn
                                                           const AttentionOptions& options,
                                                           const v1::Trial& trial) {
   const tasks::TaskEntry* task = tasks::FindTask(trial.specification().task().name());
-  const absl::StatusOr<v1::TokenSequence> input = ReadInput(options.input, task);
-  if (!input.ok()) return input.status();
+  ASSIGN_OR_RETURN(const v1::TokenSequence input, ReadInput(options.input, task));
   std::optional<InterruptGuard> interrupts(std::in_place);
   v1::EvaluateTrialRequest request;
   request.set_trial(trial.name());
   request.set_request_id(RandomRequestId());
   v1::Evaluation& evaluation = *request.mutable_evaluation();
-  *evaluation.add_attention_inputs() = *input;
+  *evaluation.add_attention_inputs() = input;
   // The maps are wanted, not the scores: of those the least that there is.
   const bool has_lengths = task == nullptr || task->kind == tasks::TaskKind::kTransduction;
-  evaluation.add_lengths(has_lengths ? input->tokens_size() : 1);
+  evaluation.add_lengths(has_lengths ? input.tokens_size() : 1);
   evaluation.set_sequences(1);
-  auto created = connection.EvaluateTrial(request);
-  if (!created.ok()) return created.status();
-  const auto ended = TrainOrWatch(program, connection, created->experiment(), options.workers,
-                                  interrupts, /*quiet=*/true);
-  if (!ended.ok()) return ended.status();
-  if (*ended == kInterrupted) return absl::CancelledError("interrupted");
-  auto trials = connection.ListTrials(created->experiment().name(), "");
-  if (!trials.ok()) return trials.status();
-  if (trials->empty()) return absl::InternalError("the evaluation has no trial");
-  if (*ended != kSuccess) {
+  ASSIGN_OR_RETURN(auto created, connection.EvaluateTrial(request));
+  ASSIGN_OR_RETURN(const auto ended, TrainOrWatch(program, connection, created.experiment(),
+                                                  options.workers, interrupts, /*quiet=*/true));
+  if (ended == kInterrupted) return absl::CancelledError("interrupted");
+  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(created.experiment().name(), ""));
+  if (trials.empty()) return absl::InternalError("the evaluation has no trial");
+  if (ended != kSuccess) {
     return absl::AbortedError(
-        absl::StrCat("the evaluation ended without a map: ", trials->front().reason()));
+        absl::StrCat("the evaluation ended without a map: ", trials.front().reason()));
   }
-  auto maps = connection.QueryAttentionMaps(trials->front().name(), 0);
-  if (!maps.ok()) return maps.status();
+  ASSIGN_OR_RETURN(auto maps, connection.QueryAttentionMaps(trials.front().name(), 0));
   std::vector<v1::AttentionMap> own;
-  for (v1::AttentionMap& map : *maps) {
+  for (v1::AttentionMap& map : maps) {
     if (map.input_number() > 0) own.push_back(std::move(map));
   }
   return own;
@@ -150,43 +145,40 @@ absl::Status CheckMap(const v1::AttentionMap& map, const AttentionOptions& optio
 }
 
 absl::StatusOr<int> Attention(Program& program, const AttentionOptions& options) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  auto trial = FindTrial(**connection, options.trial);
-  if (!trial.ok()) return trial.status();
-  auto maps = options.input.empty()
-                  ? (*connection)->QueryAttentionMaps(trial->name(), options.length)
-                  : MapsOfInput(program, **connection, options, *trial);
-  if (!maps.ok()) return maps.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.trial));
+  ASSIGN_OR_RETURN(auto maps, options.input.empty()
+                                  ? connection->QueryAttentionMaps(trial.name(), options.length)
+                                  : MapsOfInput(program, *connection, options, trial));
   // To look at, one of each length is enough.
   const int sequence = options.sequence == 0 && program.output_is_table() ? 1 : options.sequence;
   if (sequence > 0) {
-    std::erase_if(*maps,
+    std::erase_if(maps,
                   [&](const v1::AttentionMap& map) { return map.sequence() + 1 != sequence; });
   }
-  if (maps->empty()) {
+  if (maps.empty()) {
     return absl::NotFoundError(
-        absl::StrCat(ShortName(trial->name()), " has no attention maps",
+        absl::StrCat(ShortName(trial.name()), " has no attention maps",
                      options.length > 0 ? absl::StrCat(" of length ", options.length) : "",
                      sequence > 1 ? absl::StrCat(" of sequence ", sequence) : "",
                      "; record them with evaluation.attention_lengths, with `lengthwise evaluate ",
                      options.trial, " --attention_lengths LIST`, or give an --input"));
   }
   absl::Status status;
-  for (const v1::AttentionMap& map : *maps) {
+  for (const v1::AttentionMap& map : maps) {
     status.Update(CheckMap(map, options));
     status.Update(AttentionProbabilities::Check(map));
   }
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(status);
   if (program.output == "json") {
-    WriteJson(*trial, *maps, program.out());
+    WriteJson(trial, maps, program.out());
   } else if (program.output == "csv") {
-    WriteCsv(*maps, program.out());
+    WriteCsv(maps, program.out());
   } else {
     AttentionView view{.layer = options.layer, .head = options.head};
-    const tasks::TaskEntry* task = tasks::FindTask(trial->specification().task().name());
+    const tasks::TaskEntry* task = tasks::FindTask(trial.specification().task().name());
     if (task != nullptr) view.axis = task->axis;
-    for (const v1::AttentionMap& map : *maps) {
+    for (const v1::AttentionMap& map : maps) {
       program.out() << RenderAttention(map, view, program.width(), program.palette());
     }
   }

@@ -11,6 +11,7 @@
 #include "access/token_file.h"
 #include "client/commands/commands.h"
 #include "client/rendering/table.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -54,22 +55,19 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
   v1::Role_Parse(absl::AsciiStrToUpper(options.role), &role);
   request.set_role(role);
   if (!options.lifetime.empty()) {
-    const absl::StatusOr<absl::Duration> lifetime = ParseLifetime(options.lifetime);
-    if (!lifetime.ok()) return lifetime.status();
-    request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(*lifetime));
+    ASSIGN_OR_RETURN(const absl::Duration lifetime, ParseLifetime(options.lifetime));
+    request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(lifetime));
   }
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  const auto created = (*connection)->CreateToken(request);
-  if (!created.ok()) return created.status();
-  const v1::Token& token = created->token();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(const auto created, connection->CreateToken(request));
+  const v1::Token& token = created.token();
   if (options.out == "-") {
-    program.out() << created->text() << "\n";
+    program.out() << created.text() << "\n";
     return kSuccess;
   }
-  if (absl::Status status = access::WriteTokenFile(options.out, created->text()); !status.ok()) {
+  if (absl::Status status = access::WriteTokenFile(options.out, created.text()); !status.ok()) {
     // Nobody has its secret: it is of no use.
-    (*connection)->RevokeToken(token.token_id()).IgnoreError();
+    connection->RevokeToken(token.token_id()).IgnoreError();
     return status;
   }
   program.out() << "Wrote the token " << token.token_id() << " of " << token.principal() << " ("
@@ -79,13 +77,11 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
 }
 
 absl::StatusOr<int> ListTokens(Program& program) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  const auto list = (*connection)->ListTokens();
-  if (!list.ok()) return list.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(const auto list, connection->ListTokens());
   if (!program.output_is_table()) {
     Records records{.columns = {"token_id", "principal", "role", "create_time", "expire_time"}};
-    for (const v1::Token& token : list->tokens()) {
+    for (const v1::Token& token : list.tokens()) {
       records.rows.push_back({token.token_id(), token.principal(), RoleName(token.role()),
                               FormatSeconds(token.create_time()),
                               FormatSeconds(token.expire_time())});
@@ -93,7 +89,7 @@ absl::StatusOr<int> ListTokens(Program& program) {
     program.Write(records);
     return kSuccess;
   }
-  if (list->tokens().empty()) {
+  if (list.tokens().empty()) {
     program.out() << "No tokens.\n";
     return kSuccess;
   }
@@ -102,7 +98,7 @@ absl::StatusOr<int> ListTokens(Program& program) {
                {.header = "role"},
                {.header = "made on"},
                {.header = "until"}});
-  for (const v1::Token& token : list->tokens()) {
+  for (const v1::Token& token : list.tokens()) {
     const bool over = absl::FromUnixSeconds(token.expire_time().seconds()) <= absl::Now();
     table.AddRow(
         {Table::Cell(token.token_id(), Paint::kBold), token.principal(), RoleName(token.role()),
@@ -115,27 +111,24 @@ absl::StatusOr<int> ListTokens(Program& program) {
 }
 
 absl::StatusOr<int> RevokeToken(Program& program, const std::string& token_id) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  if (absl::Status status = (*connection)->RevokeToken(token_id); !status.ok()) return status;
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  RETURN_IF_ERROR(connection->RevokeToken(token_id));
   program.out() << "Revoked the token " << token_id << ".\n";
   return kSuccess;
 }
 
 absl::StatusOr<int> WhoAmI(Program& program) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  const auto caller = (*connection)->GetCaller();
-  if (!caller.ok()) return caller.status();
-  const std::string until = caller->has_expire_time() ? FormatSeconds(caller->expire_time()) : "";
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(const auto caller, connection->GetCaller());
+  const std::string until = caller.has_expire_time() ? FormatSeconds(caller.expire_time()) : "";
   if (!program.output_is_table()) {
-    program.Write({.columns = {"server", "principal", "role", "expire_time"},
-                   .rows = {{(*connection)->address(), caller->principal(),
-                             RoleName(caller->role()), until}}});
+    program.Write(
+        {.columns = {"server", "principal", "role", "expire_time"},
+         .rows = {{connection->address(), caller.principal(), RoleName(caller.role()), until}}});
     return kSuccess;
   }
-  program.out() << caller->principal() << " (" << RoleName(caller->role()) << ") at "
-                << (*connection)->address()
+  program.out() << caller.principal() << " (" << RoleName(caller.role()) << ") at "
+                << connection->address()
                 << (until.empty() ? ", which asks for no tokens" : absl::StrCat(", until ", until))
                 << "\n";
   return kSuccess;

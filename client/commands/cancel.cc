@@ -5,6 +5,7 @@
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
 #include "client/watching/live_lines.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 
@@ -20,22 +21,18 @@ void AddCancel(CLI::App& app, Program& program) {
       "lengthwise cancel quickstart-1\n"
       "lengthwise cancel quickstart-1/0 --reason \"wrong learning rate\"",
       [&program, options]() -> absl::StatusOr<int> {
-        auto connection = program.Connect();
-        if (!connection.ok()) return connection.status();
+        ASSIGN_OR_RETURN(auto connection, program.Connect());
         if (NamesTrial(options->name)) {
-          auto trial = FindTrial(**connection, options->name);
-          if (!trial.ok()) return trial.status();
-          auto cancelled = (*connection)->CancelTrial(trial->name(), options->reason);
-          if (!cancelled.ok()) return cancelled.status();
-          program.out() << "Cancelled the trial " << ShortName(trial->name()) << ".\n";
+          ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options->name));
+          ASSIGN_OR_RETURN(auto cancelled, connection->CancelTrial(trial.name(), options->reason));
+          program.out() << "Cancelled the trial " << ShortName(trial.name()) << ".\n";
           return kSuccess;
         }
-        auto experiment = FindExperiment(**connection, options->name);
-        if (!experiment.ok()) return experiment.status();
-        auto cancelled = (*connection)->CancelExperiment(experiment->name(), options->reason);
-        if (!cancelled.ok()) return cancelled.status();
-        program.out() << "Cancelled " << ShortName(cancelled->name()) << ": "
-                      << DescribeCounts(cancelled->trials()) << ".\n";
+        ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options->name));
+        ASSIGN_OR_RETURN(auto cancelled,
+                         connection->CancelExperiment(experiment.name(), options->reason));
+        program.out() << "Cancelled " << ShortName(cancelled.name()) << ": "
+                      << DescribeCounts(cancelled.trials()) << ".\n";
         return kSuccess;
       });
   command->add_option("name", options->name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX")

@@ -3,6 +3,9 @@
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_H_
 
+#include <string>
+#include <vector>
+
 #include "client/commands/program.h"
 
 namespace lengthwise::client {
@@ -48,6 +51,9 @@ inline constexpr void (*kCommands[])(CLI::App&, Program&) = {
     AddAuth,       AddConfig,   AddDoctor,  AddMan,
     AddCompletion,
 };
+
+// The figures that `lengthwise plot` draws.
+std::vector<std::string> FigureNames();
 
 }  // namespace lengthwise::client
 

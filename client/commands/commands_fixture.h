@@ -1,4 +1,5 @@
-// The commands as a user types them, against a server in this process.
+// The commands as a user types them, against a server in this process: the real one on a temporary
+// data directory, or client/connection/fake_server.h for what a real one never says.
 #ifndef LENGTHWISE_CLIENT_COMMANDS_COMMANDS_FIXTURE_H_
 #define LENGTHWISE_CLIENT_COMMANDS_COMMANDS_FIXTURE_H_
 
@@ -23,7 +24,8 @@ inline constexpr char kSpecification[] =
     "training: {steps: 10, batch_size: 4, lengths: {min: 1, max: 4}}\n"
     "evaluation: {lengths: [4, 8], sequences: 8}\n";
 
-class CommandsTest : public testing::Test {
+template <typename Server>
+class CommandsTestOn : public testing::Test {
  protected:
   // The exit code; what was written is in out_ and err_.
   int Run(const std::vector<std::string>& arguments) {
@@ -45,12 +47,14 @@ class CommandsTest : public testing::Test {
     return path;
   }
 
-  FakeServer server_;
+  Server server_;
   // Where output goes; a width of 0 is none.
   TerminalSize terminal_ = {.width = 0, .height = 0};
   std::string out_;
   std::string err_;
 };
+
+using CommandsTest = CommandsTestOn<FakeServer>;
 
 }  // namespace lengthwise::client
 

@@ -4,17 +4,17 @@
 #include "access/settings.h"
 #include "client/commands/commands.h"
 #include "client/rendering/table.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
 
 absl::StatusOr<int> Config(Program& program) {
-  const absl::StatusOr<access::Settings> settings = program.Settings();
-  if (!settings.ok()) return settings.status();
+  ASSIGN_OR_RETURN(const access::Settings settings, program.Settings());
   if (!program.output_is_table()) {
     Records records{.columns = {"setting", "value", "origin"}};
     for (const access::SettingKind& kind : access::kSettings) {
-      const access::Setting& setting = (*settings)[kind.name];
+      const access::Setting& setting = settings[kind.name];
       records.rows.push_back({kind.name, setting.value, setting.origin});
     }
     program.Write(records);
@@ -24,14 +24,14 @@ absl::StatusOr<int> Config(Program& program) {
                {.header = "value", .shrinks_to = 16},
                {.header = "from", .shrinks_to = 16}});
   for (const access::SettingKind& kind : access::kSettings) {
-    const access::Setting& setting = (*settings)[kind.name];
+    const access::Setting& setting = settings[kind.name];
     table.AddRow({Table::Cell(kind.name, Paint::kBold), setting.value.empty() ? "–" : setting.value,
                   setting.origin});
   }
   program.out() << table.Render(program.width(), program.palette());
   const std::string file =
       access::SettingsFile([](const char* name) -> const char* { return std::getenv(name); });
-  if (settings->file.empty() && !file.empty()) {
+  if (settings.file.empty() && !file.empty()) {
     program.out() << "There is no configuration file; it would be " << file << ".\n";
   }
   return kSuccess;

@@ -6,6 +6,7 @@
 #include "client/commands/confirmation.h"
 #include "client/connection/names.h"
 #include "client/rendering/numbers.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -28,15 +29,14 @@ std::string Deed(const v1::Experiment& experiment) {
 }
 
 absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
   // What is deleted must be named in full: no prefix, no "the newest".
   const std::string full = options.experiment.rfind("experiments/", 0) == 0
                                ? options.experiment
                                : absl::StrCat("experiments/", options.experiment);
   absl::Status status;
   if (!options.yes) {
-    const auto experiment = (*connection)->GetExperiment(full);
+    const auto experiment = connection->GetExperiment(full);
     status = experiment.status();
     if (status.ok()) {
       std::string command = absl::StrCat("lengthwise delete ", ShortName(full), " --yes");
@@ -44,16 +44,15 @@ absl::StatusOr<int> Delete(Program& program, const DeleteOptions& options) {
       status = Confirm(program, Deed(*experiment), command);
     }
   }
-  if (status.ok()) status = (*connection)->DeleteExperiment(full);
+  if (status.ok()) status = connection->DeleteExperiment(full);
   if (absl::IsNotFound(status)) {
     // Says what is there instead, where something similar is.
-    const auto similar = FindExperiment(**connection, options.experiment);
-    if (!similar.ok()) return similar.status();
+    ASSIGN_OR_RETURN(const auto similar, FindExperiment(*connection, options.experiment));
     return absl::NotFoundError(absl::StrCat("there is no experiment \"", options.experiment,
-                                            "\"; did you mean \"", ShortName(similar->name()),
+                                            "\"; did you mean \"", ShortName(similar.name()),
                                             "\"?"));
   }
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(status);
   program.out() << "Deleted " << ShortName(full) << ".\n";
   return kSuccess;
 }

@@ -5,9 +5,10 @@
 #include "client/commands/commands.h"
 #include "client/commands/local_training.h"
 #include "client/commands/number_list.h"
-#include "client/commands/request_id.h"
+#include "client/commands/program.h"
 #include "client/commands/results_display.h"
 #include "client/connection/names.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -51,21 +52,17 @@ absl::Status FillEvaluation(const EvaluateOptions& options, v1::Evaluation& eval
 
 absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
   v1::EvaluateTrialRequest request;
-  absl::Status status = FillEvaluation(options, *request.mutable_evaluation());
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(FillEvaluation(options, *request.mutable_evaluation()));
   std::optional<InterruptGuard> interrupts(std::in_place);
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  auto trial = FindTrial(**connection, options.trial);
-  if (!trial.ok()) return trial.status();
-  request.set_trial(trial->name());
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.trial));
+  request.set_trial(trial.name());
   request.set_request_id(RandomRequestId());
-  request.set_owner((*connection)->DefaultOwner());
-  auto created = (*connection)->EvaluateTrial(request);
-  if (!created.ok()) return created.status();
-  const std::string name = created->experiment().name();
+  request.set_owner(connection->DefaultOwner());
+  ASSIGN_OR_RETURN(auto created, connection->EvaluateTrial(request));
+  const std::string name = created.experiment().name();
   if (program.output_is_table()) {
-    program.out() << "Evaluating " << ShortName(trial->name()) << " again as " << ShortName(name)
+    program.out() << "Evaluating " << ShortName(trial.name()) << " again as " << ShortName(name)
                   << "\n";
   }
   if (options.detach) {
@@ -73,13 +70,11 @@ absl::StatusOr<int> Evaluate(Program& program, const EvaluateOptions& options) {
     return kSuccess;
   }
   auto ended =
-      TrainOrWatch(program, **connection, created->experiment(), options.workers, interrupts);
+      TrainOrWatch(program, *connection, created.experiment(), options.workers, interrupts);
   if (!ended.ok() || *ended == kInterrupted) return ended;
-  auto experiment = (*connection)->GetExperiment(name);
-  if (!experiment.ok()) return experiment.status();
+  ASSIGN_OR_RETURN(auto experiment, connection->GetExperiment(name));
   if (program.output_is_table()) program.out() << "\n";
-  status = PrintResults(program, **connection, *experiment, false);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(PrintResults(program, *connection, experiment, false));
   return ended;
 }
 

@@ -12,6 +12,7 @@
 #include "client/commands/results_display.h"
 #include "client/connection/names.h"
 #include "client/rendering/numbers.h"
+#include "platform/status_macros.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::client {
@@ -96,44 +97,38 @@ absl::StatusOr<int> Extend(Program& program, const ExtendOptions& options) {
   status.Update(
       ReadNumbers("--weight_seeds", options.weight_seeds, *request.mutable_weight_seeds()));
   status.Update(ReadNumbers("--data_seeds", options.data_seeds, *request.mutable_data_seeds()));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(status);
   if (request.seeds().empty() && request.weight_seeds().empty() && request.data_seeds().empty()) {
     return absl::InvalidArgumentError("extend needs new seeds, such as --seeds 10..19");
   }
   std::optional<InterruptGuard> interrupts(std::in_place);
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  auto experiment = FindExperiment(**connection, options.experiment);
-  if (!experiment.ok()) return experiment.status();
-  request.set_name(experiment->name());
-  status = ConfirmExtension(program, **connection, *experiment, request, options);
-  if (!status.ok()) return status;
-  auto extended = (*connection)->ExtendExperiment(request);
-  if (!extended.ok()) return extended.status();
-  const std::string name = ShortName(experiment->name());
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.experiment));
+  request.set_name(experiment.name());
+  RETURN_IF_ERROR(ConfirmExtension(program, *connection, experiment, request, options));
+  ASSIGN_OR_RETURN(auto extended, connection->ExtendExperiment(request));
+  const std::string name = ShortName(experiment.name());
   if (program.output_is_table()) {
-    if (extended->added_trials() == 0) {
+    if (extended.added_trials() == 0) {
       program.out() << name << " has all of these trials already; nothing was added\n";
     } else {
-      program.out() << "Added " << FormatCount(extended->added_trials())
-                    << (extended->added_trials() == 1 ? " trial to " : " trials to ") << name
+      program.out() << "Added " << FormatCount(extended.added_trials())
+                    << (extended.added_trials() == 1 ? " trial to " : " trials to ") << name
                     << "\n";
     }
   } else {
     program.Write({.columns = {"name", "added_trials"},
-                   .rows = {{experiment->name(), int64_t{extended->added_trials()}}}});
+                   .rows = {{experiment.name(), int64_t{extended.added_trials()}}}});
   }
-  const v1::TrialCounts& trials = extended->experiment().trials();
+  const v1::TrialCounts& trials = extended.experiment().trials();
   const bool wait = options.watch || program.private_service() != nullptr;
   if (!wait || trials.queued() + trials.running() == 0) return kSuccess;
   auto ended =
-      TrainOrWatch(program, **connection, extended->experiment(), options.workers, interrupts);
+      TrainOrWatch(program, *connection, extended.experiment(), options.workers, interrupts);
   if (!ended.ok() || *ended == kInterrupted || !program.output_is_table()) return ended;
   program.out() << "\n";
-  experiment = (*connection)->GetExperiment(experiment->name());
-  if (!experiment.ok()) return experiment.status();
-  status = PrintResults(program, **connection, *experiment, false);
-  if (!status.ok()) return status;
+  ASSIGN_OR_RETURN(experiment, connection->GetExperiment(experiment.name()));
+  RETURN_IF_ERROR(PrintResults(program, *connection, experiment, false));
   return ended;
 }
 

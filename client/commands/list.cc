@@ -8,6 +8,7 @@
 #include "client/rendering/numbers.h"
 #include "client/rendering/table.h"
 #include "client/watching/live_lines.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -18,14 +19,12 @@ int64_t Total(const v1::TrialCounts& counts) {
 }
 
 absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owner) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  auto experiments = (*connection)->ListExperiments(limit, owner);
-  if (!experiments.ok()) return experiments.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto experiments, connection->ListExperiments(limit, owner));
   if (!program.output_is_table()) {
     Records records{.columns = {"name", "owner", "description", "create_time", "trials", "queued",
                                 "running", "succeeded", "failed", "cancelled"}};
-    for (const v1::Experiment& experiment : *experiments) {
+    for (const v1::Experiment& experiment : experiments) {
       const v1::TrialCounts& counts = experiment.trials();
       records.rows.push_back(
           {experiment.name(), experiment.owner(), experiment.specification().description(),
@@ -38,11 +37,11 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
     program.Write(records);
     return kSuccess;
   }
-  if (experiments->empty() && !owner.empty()) {
+  if (experiments.empty() && !owner.empty()) {
     program.out() << owner << " has no experiments here; `lengthwise list` prints everybody's\n";
     return kSuccess;
   }
-  if (experiments->empty()) {
+  if (experiments.empty()) {
     program.out() << "No experiments yet. Submit one: `lengthwise submit "
                      "experiments/quickstart.yaml`\n";
     return kSuccess;
@@ -53,7 +52,7 @@ absl::StatusOr<int> List(Program& program, size_t limit, const std::string& owne
                {.header = "trials", .align = Table::Align::kRight},
                {.header = "state", .shrinks_to = 12},
                {.header = "description", .shrinks_to = 10}});
-  for (const v1::Experiment& experiment : *experiments) {
+  for (const v1::Experiment& experiment : experiments) {
     const v1::TrialCounts& counts = experiment.trials();
     const Paint paint = counts.failed() > 0                       ? Paint::kRed
                         : counts.running() + counts.queued() == 0 ? Paint::kGreen

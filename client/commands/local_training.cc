@@ -10,6 +10,7 @@
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
 #include "client/embedded/private_service.h"
+#include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
 
 namespace lengthwise::client {
@@ -106,7 +107,7 @@ absl::StatusOr<int> TrainHere(Program& program, PrivateService& service, Connect
   if (!watched.ok()) {
     // The connection breaks when the server dies: the dead process is the reason, not the broken
     // connection.
-    if (const absl::Status dead = service.Check(); !dead.ok()) return dead;
+    RETURN_IF_ERROR(service.Check());
     return absl::AbortedError(watched.status().message());
   }
   if (*watched == kInterrupted) {

@@ -11,6 +11,7 @@
 #include "client/connection/names.h"
 #include "client/terminal/interrupt.h"
 #include "client/watching/follower.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -90,13 +91,11 @@ class Writer {
 };
 
 absl::StatusOr<int> Logs(Program& program, const Options& options) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  const auto trial = FindTrial(**connection, options.trial);
-  if (!trial.ok()) return trial.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(const auto trial, FindTrial(*connection, options.trial));
   InterruptGuard interrupt;
-  Follower follower(**connection,
-                    {.experiment = trial->name(), .include_progress = false, .log_only = true});
+  Follower follower(*connection,
+                    {.experiment = trial.name(), .include_progress = false, .log_only = true});
   Writer writer(program);
   std::deque<Line> history;  // until it is known to be all
   bool caught_up = false;

@@ -13,6 +13,7 @@
 #include "client/commands/commands.h"
 #include "client/diagnosis/installation.h"
 #include "client/rendering/user_file.h"
+#include "platform/status_macros.h"
 #include "platform/version.h"
 
 namespace lengthwise::client {
@@ -62,13 +63,12 @@ absl::StatusOr<int> Man(const CLI::App& app, Program& program, const ManOptions&
     std::error_code error;
     std::filesystem::create_directories(options.out, error);
     int count = 0;
-    if (absl::Status status = WriteAll(whole, options.out, count); !status.ok()) return status;
+    RETURN_IF_ERROR(WriteAll(whole, options.out, count));
     program.out() << "Wrote " << count << " pages to " << options.out << "\n";
     return kSuccess;
   }
-  const auto command = Find(whole, options.command);
-  if (!command.ok()) return command.status();
-  const std::string page = ManualPage(**command, platform::kVersion);
+  ASSIGN_OR_RETURN(const auto command, Find(whole, options.command));
+  const std::string page = ManualPage(*command, platform::kVersion);
   const char* path = std::getenv("PATH");
   if (!program.is_terminal || FindInPath("man", path == nullptr ? "" : path).empty()) {
     program.out() << page;

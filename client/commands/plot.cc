@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/commands/figure_names.h"
 #include "client/rendering/terminal_figure.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -120,9 +120,8 @@ absl::StatusOr<int> Plot(Program& program, const PlotOptions& options) {
   std::string figure;
   const auto code = program.RunPython(PythonArguments(options), /*asks_server=*/true, &figure);
   if (!code.ok() || *code != kSuccess) return code;
-  const auto text = RenderFigure(figure, program.width(), program.palette());
-  if (!text.ok()) return text.status();
-  program.out() << *text;
+  ASSIGN_OR_RETURN(const auto text, RenderFigure(figure, program.width(), program.palette()));
+  program.out() << text;
   return kSuccess;
 }
 

@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
+#include <random>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/command_line/mistake.h"
@@ -19,6 +21,7 @@
 #include "client/python/python_program.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
+#include "platform/status_macros.h"
 #include "platform/version_text.h"
 
 namespace lengthwise::client {
@@ -55,17 +58,13 @@ absl::StatusOr<Connection*> Program::Connect() {
           "there is no directory ", data_dir,
           "; name the --data_dir of a `lengthwise run`, or leave it out to ask a server"));
     }
-    auto service = PrivateService::Start({.data_dir = data_dir});
-    if (!service.ok()) return service.status();
-    private_service_ = *std::move(service);
+    ASSIGN_OR_RETURN(private_service_, PrivateService::Start({.data_dir = data_dir}));
     connection_ = std::make_unique<Connection>(private_service_->address());
     return connection_.get();
   }
-  const absl::StatusOr<access::Settings> settings = Settings();
-  if (!settings.ok()) return settings.status();
-  auto connection = Connection::Open(access::ToChannelOptions(*settings), Connection::Options());
-  if (!connection.ok()) return connection.status();
-  connection_ = *std::move(connection);
+  ASSIGN_OR_RETURN(const access::Settings settings, Settings());
+  ASSIGN_OR_RETURN(connection_,
+                   Connection::Open(access::ToChannelOptions(settings), Connection::Options()));
   return connection_.get();
 }
 
@@ -80,9 +79,8 @@ absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool 
                                        std::string* printed) {
   access::ChannelOptions channel;
   if (asks_server) {
-    const auto connection = Connect();
-    if (!connection.ok()) return connection.status();
-    channel = (*connection)->channel_options();
+    ASSIGN_OR_RETURN(const auto connection, Connect());
+    channel = connection->channel_options();
   }
   // Behind "--" there are names alone.
   const auto names = std::find(arguments.begin(), arguments.end(), "--");
@@ -247,6 +245,11 @@ int FinishOutput(Program& program, int code) {
 
 int Main(const std::vector<std::string>& arguments, Program& program) {
   return FinishOutput(program, Execute(arguments, program));
+}
+
+std::string RandomRequestId() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x%08x", device(), device(), device());
 }
 
 }  // namespace lengthwise::client

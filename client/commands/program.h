@@ -108,6 +108,9 @@ void DefineCommandLine(CLI::App& app, Program& program);
 // code.
 int Main(const std::vector<std::string>& arguments, Program& program);
 
+// Returns an id that makes a request repeatable: 24 random hexadecimal digits.
+std::string RandomRequestId();
+
 }  // namespace lengthwise::client
 
 #endif  // LENGTHWISE_CLIENT_COMMANDS_PROGRAM_H_

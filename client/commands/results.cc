@@ -7,6 +7,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/results_display.h"
 #include "client/connection/names.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -32,12 +33,9 @@ absl::StatusOr<int> Results(Program& program, const ResultsOptions& options) {
     if (options.whole_table) arguments.push_back("--whole_table");
     return program.RunPython(std::move(arguments));
   }
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  auto experiment = FindExperiment(**connection, options.experiment);
-  if (!experiment.ok()) return experiment.status();
-  const absl::Status printed = PrintResults(program, **connection, *experiment, options.intervals);
-  if (!printed.ok()) return printed;
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.experiment));
+  RETURN_IF_ERROR(PrintResults(program, *connection, experiment, options.intervals));
   return kSuccess;
 }
 

@@ -5,6 +5,7 @@
 #include "client/rendering/accuracy_summary.h"
 #include "client/rendering/numbers.h"
 #include "client/watching/live_lines.h"
+#include "platform/status_macros.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
@@ -32,24 +33,21 @@ absl::Status PrintResults(Program& program, Connection& connection,
                           const v1::Experiment& experiment, bool with_intervals) {
   std::ostream& out = program.out();
   if (program.output == "json" || program.output == "csv") {
-    auto trials = connection.ListTrials(experiment.name(), "");
-    if (!trials.ok()) return trials.status();
-    auto accuracies = connection.QueryLengthAccuracies(experiment.name(), with_intervals);
-    if (!accuracies.ok()) return accuracies.status();
+    ASSIGN_OR_RETURN(auto trials, connection.ListTrials(experiment.name(), ""));
+    ASSIGN_OR_RETURN(auto accuracies,
+                     connection.QueryLengthAccuracies(experiment.name(), with_intervals));
     std::vector<v1::Event> analyses;
     if (LearnsText(experiment.specification())) {
-      auto errors = connection.QueryAnalyses(experiment.name());
-      if (!errors.ok()) return errors.status();
-      analyses = *std::move(errors);
+      ASSIGN_OR_RETURN(analyses, connection.QueryAnalyses(experiment.name()));
     }
     const bool csv = program.output == "csv";
-    WriteAccuracies(*trials, *accuracies, analyses, csv ? RecordFormat::kCsv : RecordFormat::kJson,
+    WriteAccuracies(trials, accuracies, analyses, csv ? RecordFormat::kCsv : RecordFormat::kJson,
                     out);
     return absl::OkStatus();
   }
-  auto cells = connection.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false);
-  if (!cells.ok()) return cells.status();
-  const AccuracySummary summary = Summarize(experiment.specification(), *cells);
+  ASSIGN_OR_RETURN(auto cells,
+                   connection.SummarizeExperiment(experiment.name(), /*omit_lengths=*/false));
+  const AccuracySummary summary = Summarize(experiment.specification(), cells);
   if (program.output == "markdown" || program.output == "latex") {
     const Table table = MakeAccuracyTable(summary, program.width());
     out << (program.output == "latex" ? table.RenderLatex() : table.RenderMarkdown());

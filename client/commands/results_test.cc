@@ -27,35 +27,6 @@ v1::SummarizeExperimentResponse Summary(const std::string& encoding, int trials,
   return summary;
 }
 
-TEST_F(CommandsTest, ResultsKeepSeenAndUnseenApart) {
-  server_.AddExperiment("e-1", {"none", "sin_cos"});
-  server_.SetState("experiments/e-1/trials/bucket_sort-none", v1::SUCCEEDED);
-  v1::SummarizeExperimentResponse summary = Summary("none", 1, 0.292);
-  auto& cell = *summary.mutable_cells(0);
-  cell.mutable_seen_accuracy()->set_trials(1);
-  cell.mutable_seen_accuracy()->set_mean(0.75);
-  for (int length = 1; length <= 4; ++length) {
-    cell.add_lengths(length);
-    cell.add_mean_accuracies(1.0 / length);
-  }
-  summary.add_cells()->mutable_trials()->set_queued(1);
-  server_.SetSummary("experiments/e-1", summary);
-  v1::QueryLengthAccuraciesResponse::Evaluation evaluation;
-  evaluation.set_trial("experiments/e-1/trials/bucket_sort-none");
-  evaluation.mutable_accuracies()->set_final(true);
-  evaluation.mutable_accuracies()->set_sequences(500);
-  for (int length = 1; length <= 4; ++length) {
-    evaluation.mutable_accuracies()->add_lengths(length);
-    evaluation.mutable_accuracies()->add_accuracies(1.0 / length);
-  }
-  server_.AddEvaluation(evaluation);
-  EXPECT_EQ(Run({"results", "e-1"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr("none     │ 100.0  50.0  75.0 │ 33.3  25.0  29.2 │ █▅┊▃▃\n"));
-  EXPECT_THAT(out_, HasSubstr("1 of 2 trials is not in the table: it has not"));
-  EXPECT_EQ(Run({"results", "e-1", "--output", "csv"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr(",4,false,0.25,"));
-}
-
 // A program in Python's place that prints how it was called.
 class PythonCommandsTest : public CommandsTest {
  protected:

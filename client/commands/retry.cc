@@ -6,6 +6,7 @@
 #include "client/connection/names.h"
 #include "client/rendering/numbers.h"
 #include "client/watching/live_lines.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -31,23 +32,19 @@ std::string Describe(const std::vector<v1::TrialState>& states) {
 }
 
 absl::StatusOr<int> Retry(Program& program, const Options& options) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
   const bool one_trial = NamesTrial(options.name);
   const std::vector<v1::TrialState> states = StatesOf(options, one_trial);
   std::string name;
   if (one_trial) {
-    auto trial = FindTrial(**connection, options.name);
-    if (!trial.ok()) return trial.status();
-    name = trial->name();
+    ASSIGN_OR_RETURN(auto trial, FindTrial(*connection, options.name));
+    name = trial.name();
   } else {
-    auto experiment = FindExperiment(**connection, options.name);
-    if (!experiment.ok()) return experiment.status();
-    name = experiment->name();
+    ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options.name));
+    name = experiment.name();
   }
-  auto response = (*connection)->RetryTrials(name, states);
-  if (!response.ok()) return response.status();
-  const int retried = response->retried_trials();
+  ASSIGN_OR_RETURN(auto response, connection->RetryTrials(name, states));
+  const int retried = response.retried_trials();
   if (retried == 0) {
     program.out() << (one_trial ? absl::StrCat("The trial ", ShortName(name), " is not one that ")
                                 : absl::StrCat("No trial of ", ShortName(name), " "))
@@ -57,7 +54,7 @@ absl::StatusOr<int> Retry(Program& program, const Options& options) {
   program.out() << "Queued "
                 << (one_trial ? absl::StrCat("the trial ", ShortName(name))
                               : absl::StrCat(Counted(retried, "trial"), " of ", ShortName(name)))
-                << " again: " << DescribeCounts(response->experiment().trials()) << ".\n";
+                << " again: " << DescribeCounts(response.experiment().trials()) << ".\n";
   return kSuccess;
 }
 

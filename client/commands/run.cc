@@ -16,6 +16,7 @@
 #include "client/rendering/numbers.h"
 #include "client/terminal/interrupt.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -64,9 +65,8 @@ struct Found {
 absl::StatusOr<Found> FindOrCreate(Connection& connection, const specification::Grid& grid,
                                    bool fresh) {
   if (!fresh) {
-    const auto experiments = connection.ListExperiments(0);
-    if (!experiments.ok()) return experiments.status();
-    for (const v1::Experiment& experiment : *experiments) {  // newest first
+    ASSIGN_OR_RETURN(const auto experiments, connection.ListExperiments(0));
+    for (const v1::Experiment& experiment : experiments) {  // newest first
       if (Unended(experiment) > 0 &&
           SameExperiment(grid.specification, experiment.specification())) {
         return Found{.experiment = experiment, .resumed = true};
@@ -76,9 +76,8 @@ absl::StatusOr<Found> FindOrCreate(Connection& connection, const specification::
   v1::CreateExperimentRequest request;
   *request.mutable_specification() = grid.specification;
   request.set_owner(connection.DefaultOwner());
-  auto created = connection.CreateExperiment(request);
-  if (!created.ok()) return created.status();
-  return Found{.experiment = created->experiment()};
+  ASSIGN_OR_RETURN(auto created, connection.CreateExperiment(request));
+  return Found{.experiment = created.experiment()};
 }
 
 // One that is in the directory, by its name.
@@ -119,11 +118,8 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
         "--fresh needs the file of a specification, not the name of an experiment");
   }
   if (!named) {
-    const auto text = ReadSpecification(options.specification);
-    if (!text.ok()) return text.status();
-    auto resolved = ResolveFile(options.specification, *text);
-    if (!resolved.ok()) return resolved.status();
-    grid = *std::move(resolved);
+    ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.specification));
+    ASSIGN_OR_RETURN(grid, ResolveFile(options.specification, text));
   }
   const bool talks = program.output_is_table();
   std::ostream& out = program.out();
@@ -131,35 +127,32 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
 
   // From here on Ctrl-C must not end the client before its children.
   std::optional<InterruptGuard> interrupts(std::in_place);
-  auto service = PrivateService::Start({.data_dir = data_dir});
-  if (!service.ok()) return absl::AbortedError(service.status().message());
-  Connection connection((*service)->address());
-  const auto found =
-      named ? FindByName(connection, options) : FindOrCreate(connection, grid, options.fresh);
-  if (!found.ok()) return found.status();
-  const v1::Experiment& experiment = found->experiment;
+  ASSIGN_OR_RETURN(auto service, PrivateService::Start({.data_dir = data_dir}),
+                   absl::AbortedError(_.message()));
+  Connection connection(service->address());
+  ASSIGN_OR_RETURN(const auto found, named ? FindByName(connection, options)
+                                           : FindOrCreate(connection, grid, options.fresh));
+  const v1::Experiment& experiment = found.experiment;
   const std::string name = ShortName(experiment.name());
   const int left = Unended(experiment);
   const int workers = left == 0 ? 0 : WorkerCount(options.workers, static_cast<size_t>(left));
   if (talks) {
-    out << palette(Paint::kBold, name) << ": " << Headline(*found, workers) << "\n"
-        << palette(Paint::kDim, absl::StrCat("logs: ", (*service)->log_directory())) << "\n\n"
+    out << palette(Paint::kBold, name) << ": " << Headline(found, workers) << "\n"
+        << palette(Paint::kDim, absl::StrCat("logs: ", service->log_directory())) << "\n\n"
         << std::flush;
   }
 
   const absl::StatusOr<int> watched =
-      TrainHere(program, **service, connection,
+      TrainHere(program, *service, connection,
                 {.experiment = experiment.name(), .workers = workers, .options = options.workers},
                 interrupts);
   if (!watched.ok() || *watched == kInterrupted) return watched;
-  auto ended = connection.GetExperiment(experiment.name());
-  if (!ended.ok()) return ended.status();
+  ASSIGN_OR_RETURN(auto ended, connection.GetExperiment(experiment.name()));
   if (talks) out << "\n";
-  const absl::Status printed = PrintResults(program, connection, *ended, false);
-  if (!printed.ok()) return printed;
+  RETURN_IF_ERROR(PrintResults(program, connection, ended, false));
   if (talks) {
-    if (ended->trials().failed() > 0) {
-      auto failed = connection.ListTrials(ended->name(), "state = FAILED");
+    if (ended.trials().failed() > 0) {
+      auto failed = connection.ListTrials(ended.name(), "state = FAILED");
       if (failed.ok()) {
         out << "\n";
         for (const v1::Trial& trial : *failed) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "client/commands/commands.h"
 #include "client/rendering/table.h"
+#include "platform/status_macros.h"
 #include "random/stream.h"
 #include "tasks/catalogue.h"
 #include "tasks/numeric/relational_query.h"
@@ -45,9 +46,8 @@ catalogue::ParameterValue ParseValue(const std::string& text) {
 // which each condition is evaluated.
 absl::StatusOr<int> SamplePuzzles(Program& program, const SampleOptions& options,
                                   const tasks::PuzzleTask& task) {
-  const absl::StatusOr<tasks::PuzzleData> data = task.Data(options.seed);
-  if (!data.ok()) return data.status();
-  const tasks::PuzzleSet& puzzles = options.validation ? data->validation : data->training;
+  ASSIGN_OR_RETURN(const tasks::PuzzleData data, task.Data(options.seed));
+  const tasks::PuzzleSet& puzzles = options.validation ? data.validation : data.training;
   Table table({{.header = "puzzle"}, {.header = "answer"}, {.header = "condition"}});
   if (program.output == "csv") program.out() << "puzzle,answer,condition\n";
   for (int64_t i = 0; i < std::min(options.count, puzzles.size()); ++i) {
@@ -76,7 +76,7 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
                                   const tasks::RegressionTask& task) {
   const tasks::Domain domain = {
       .n = options.length, .scale = options.scale.value_or(1), .unseen = options.scale.has_value()};
-  if (const absl::Status status = task.Check(domain); !status.ok()) return status;
+  RETURN_IF_ERROR(task.Check(domain));
   const auto rows = static_cast<size_t>(task.Rows(options.length));
   std::vector<double> inputs(rows), targets(rows);
   std::vector<int32_t> tokens(task.vocabulary() > 0 ? rows : 0);
@@ -128,7 +128,7 @@ absl::StatusOr<int> SampleNumbers(Program& program, const SampleOptions& options
 
 absl::StatusOr<int> SampleText(Program& program, const SampleOptions& options,
                                const tasks::TextTask& task) {
-  if (const absl::Status status = task.Check(options.length); !status.ok()) return status;
+  RETURN_IF_ERROR(task.Check(options.length));
   Table table({{.header = "prompt", .shrinks_to = 10}, {.header = "answer", .shrinks_to = 10}});
   if (program.output == "csv") program.out() << "prompt,answer\n";
   for (int64_t row = 0; row < options.count; ++row) {
@@ -165,26 +165,26 @@ absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
     }
     parameters.Set(setting.substr(0, equals), ParseValue(setting.substr(equals + 1)));
   }
-  auto task = tasks::CreateTask(options.task, parameters);
-  if (!task.ok()) return absl::InvalidArgumentError(task.status().message());
-  if (options.scale.has_value() && (*task)->kind() != tasks::TaskKind::kRegression) {
+  ASSIGN_OR_RETURN(auto task, tasks::CreateTask(options.task, parameters),
+                   absl::InvalidArgumentError(_.message()));
+  if (options.scale.has_value() && task->kind() != tasks::TaskKind::kRegression) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--scale is for tasks on real numbers, as cumulative_sum; ", options.task, " has none"));
   }
-  if (options.validation && (*task)->kind() != tasks::TaskKind::kPuzzle) {
+  if (options.validation && task->kind() != tasks::TaskKind::kPuzzle) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--validation is for tasks with puzzles, as latin_square; ", options.task, " has none"));
   }
-  if ((*task)->kind() == tasks::TaskKind::kPuzzle) {
-    return SamplePuzzles(program, options, static_cast<const tasks::PuzzleTask&>(**task));
+  if (task->kind() == tasks::TaskKind::kPuzzle) {
+    return SamplePuzzles(program, options, static_cast<const tasks::PuzzleTask&>(*task));
   }
-  if ((*task)->kind() == tasks::TaskKind::kRegression) {
-    return SampleNumbers(program, options, static_cast<const tasks::RegressionTask&>(**task));
+  if (task->kind() == tasks::TaskKind::kRegression) {
+    return SampleNumbers(program, options, static_cast<const tasks::RegressionTask&>(*task));
   }
-  if ((*task)->kind() == tasks::TaskKind::kText) {
-    return SampleText(program, options, static_cast<const tasks::TextTask&>(**task));
+  if (task->kind() == tasks::TaskKind::kText) {
+    return SampleText(program, options, static_cast<const tasks::TextTask&>(*task));
   }
-  const auto* transduction = static_cast<const tasks::TransductionTask*>(task->get());
+  const auto* transduction = static_cast<const tasks::TransductionTask*>(task.get());
   const size_t inputs = transduction->InputLength(options.length);
   const size_t targets = transduction->OutputLength(options.length);
   std::vector<int32_t> input(inputs);

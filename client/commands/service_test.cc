@@ -11,22 +11,9 @@
 namespace lengthwise::client {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-TEST_F(CommandsTest, ListsWorkers) {
-  EXPECT_EQ(Run({"workers"}), kSuccess);
-  EXPECT_THAT(out_, StartsWith("No workers yet."));
-  v1::Worker worker;
-  worker.set_worker_id("n07-cuda0");
-  worker.set_alive(true);
-  worker.add_trials("experiments/e-1/trials/t");
-  worker.set_steps_per_second(38.06);
-  server_.AddWorker(worker);
-  EXPECT_EQ(Run({"workers"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr("n07-cuda0  busy"));
-  EXPECT_THAT(out_, HasSubstr("38.1"));
-}
 
 TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
   v1::Worker worker;
@@ -35,38 +22,18 @@ TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
   worker.set_worker_id("stopped");
   worker.set_stopped(true);
   server_.AddWorker(worker);
+  v1::Worker busy;
+  busy.set_worker_id("n07-cuda0");
+  busy.set_alive(true);
+  busy.add_trials("experiments/e-1/trials/t");
+  busy.set_steps_per_second(38.06);
+  server_.AddWorker(busy);
   EXPECT_EQ(Run({"workers"}), kSuccess);
-  EXPECT_THAT(out_, HasSubstr("lost     lost "));
-  EXPECT_THAT(out_, HasSubstr("stopped  stopped "));
+  EXPECT_THAT(out_, ContainsRegex("lost +lost "));
+  EXPECT_THAT(out_, ContainsRegex("stopped +stopped "));
+  EXPECT_THAT(out_, ContainsRegex("n07-cuda0 +busy .* 38.1 "));
   EXPECT_EQ(Run({"workers", "--output", "csv"}), kSuccess);
   EXPECT_THAT(out_, StartsWith("worker,alive,stopped,"));
-}
-
-TEST_F(CommandsTest, BacksUpAndShowsTheServersDisk) {
-  EXPECT_EQ(Run({"backup", "monday"}), kSuccess);
-  EXPECT_EQ(
-      out_,
-      "Backed up 2.0 MiB to /data/backups/monday on the server's own disk: copy it to another "
-      "machine. To go back to it:\n"
-      "  lengthwise_server --data_dir NEW --restore /data/backups/monday\n");
-  EXPECT_EQ(Run({"backup", "taken"}), kFailure);
-  EXPECT_THAT(err_, HasSubstr("there is a backup \"taken\" already"));
-  v1::Storage storage;
-  storage.set_data_dir("/data");
-  storage.set_database_bytes(5 << 20);
-  storage.set_artifact_bytes(int64_t{7} << 30);
-  storage.set_artifacts(4950);
-  storage.set_free_bytes(int64_t{100} << 30);
-  v1::Backup& backup = *storage.add_backups();
-  backup.set_name("monday");
-  backup.set_bytes(1 << 30);
-  server_.SetStorage(storage);
-  EXPECT_EQ(Run({"storage"}), kSuccess);
-  for (const char* part : {"/data", "5.0 MiB", "7.0 GiB in 4,950", "100.0 GiB", "monday"}) {
-    EXPECT_THAT(out_, HasSubstr(part));
-  }
-  EXPECT_EQ(Run({"storage", "--output", "json"}), kSuccess);
-  EXPECT_EQ(nlohmann::json::parse(out_)[3]["name"], "monday");
 }
 
 TEST_F(CommandsTest, VersionNamesBuildWorkerAndLibTorch) {

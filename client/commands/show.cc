@@ -13,6 +13,7 @@
 #include "client/rendering/table.h"
 #include "client/watching/experiment_view.h"
 #include "client/watching/live_lines.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -72,20 +73,17 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
     experiment = connection.GetExperiment(experiment->name());
   }
   if (!experiment.ok()) return experiment.status();
-  auto trials = connection.ListTrials(experiment->name(), "");
-  if (!trials.ok()) return trials.status();
+  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(experiment->name(), ""));
   if (program.output == "csv") {
-    program.Write(TrialRecords(*trials));
+    program.Write(TrialRecords(trials));
     return kSuccess;
   }
   if (program.output == "json") {
-    const auto json = MessageJson(*experiment);
-    if (!json.ok()) return json.status();
-    program.out() << "{\"experiment\":" << *json << ",\n\"trials\":[";
-    for (size_t i = 0; i < trials->size(); ++i) {
-      const auto trial = MessageJson((*trials)[i]);
-      if (!trial.ok()) return trial.status();
-      program.out() << (i > 0 ? ",\n " : "\n ") << *trial;
+    ASSIGN_OR_RETURN(const auto json, MessageJson(*experiment));
+    program.out() << "{\"experiment\":" << json << ",\n\"trials\":[";
+    for (size_t i = 0; i < trials.size(); ++i) {
+      ASSIGN_OR_RETURN(const auto trial, MessageJson(trials[i]));
+      program.out() << (i > 0 ? ",\n " : "\n ") << trial;
     }
     program.out() << "\n]}\n";
     return kSuccess;
@@ -114,7 +112,7 @@ absl::StatusOr<int> ShowExperiment(Program& program, Connection& connection,
                {.header = "trained", .align = Table::Align::kRight},
                {.header = "worker", .shrinks_to = 8},
                {.header = "reason", .shrinks_to = 12}});
-  for (const v1::Trial& trial : *trials) {
+  for (const v1::Trial& trial : trials) {
     const v1::Outcome& outcome = trial.outcome();
     const bool scored = trial.has_outcome();
     const bool succeeded = trial.state() == v1::SUCCEEDED;
@@ -161,32 +159,28 @@ void ShowHistory(Program& program, Connection& connection, const v1::Trial& tria
 }
 
 absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const std::string& name) {
-  auto trial = FindTrial(connection, name);
-  if (!trial.ok()) return trial.status();
+  ASSIGN_OR_RETURN(auto trial, FindTrial(connection, name));
   if (program.output == "csv") {
-    program.Write(TrialRecords({*trial}));
+    program.Write(TrialRecords({trial}));
     return kSuccess;
   }
   if (program.output == "json") {
-    auto json = MessageJson(*trial);
-    if (!json.ok()) return json.status();
-    json->pop_back();
-    const auto changes = connection.ListStateChanges(trial->name());
-    if (!changes.ok()) return changes.status();
-    absl::StrAppend(&*json, ",\"history\":[");
-    for (size_t i = 0; i < changes->size(); ++i) {
-      const auto change = MessageJson((*changes)[i]);
-      if (!change.ok()) return change.status();
-      absl::StrAppend(&*json, i > 0 ? "," : "", *change);
+    ASSIGN_OR_RETURN(auto json, MessageJson(trial));
+    json.pop_back();
+    ASSIGN_OR_RETURN(const auto changes, connection.ListStateChanges(trial.name()));
+    absl::StrAppend(&json, ",\"history\":[");
+    for (size_t i = 0; i < changes.size(); ++i) {
+      ASSIGN_OR_RETURN(const auto change, MessageJson(changes[i]));
+      absl::StrAppend(&json, i > 0 ? "," : "", change);
     }
-    program.out() << *json << "]}\n";
+    program.out() << json << "]}\n";
     return kSuccess;
   }
-  const v1::TrialSpecification& specification = trial->specification();
+  const v1::TrialSpecification& specification = trial.specification();
   const v1::Training& training = specification.training();
-  program.out() << program.palette()(Paint::kBold, ShortName(trial->name())) << "\n";
-  Field(program, "state", StateWord(trial->state()));
-  Field(program, "reason", trial->reason());
+  program.out() << program.palette()(Paint::kBold, ShortName(trial.name())) << "\n";
+  Field(program, "state", StateWord(trial.state()));
+  Field(program, "reason", trial.reason());
   Field(program, "task", Describe(specification.task()));
   Field(program, "network", Describe(specification.network()));
   Field(program, "encoding", Describe(specification.encoding()));
@@ -199,16 +193,16 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
         absl::StrCat(FormatCount(training.steps()), " steps of ", training.batch_size(),
                      " sequences, lengths ", training.lengths().min(), " to ",
                      training.lengths().max(), ", ", training.precision()));
-  Field(program, "attempt", absl::StrCat(trial->attempt()));
-  Field(program, "worker", trial->worker());
+  Field(program, "attempt", absl::StrCat(trial.attempt()));
+  Field(program, "worker", trial.worker());
   Field(program, "checkpoint",
-        trial->checkpoint_step() > 0
-            ? absl::StrCat("after step ", FormatCount(trial->checkpoint_step()))
+        trial.checkpoint_step() > 0
+            ? absl::StrCat("after step ", FormatCount(trial.checkpoint_step()))
             : "none");
-  Field(program, "started", FormatTimestamp(trial->start_time()));
-  Field(program, "ended", FormatTimestamp(trial->end_time()));
-  if (trial->has_outcome()) {
-    const v1::Outcome& outcome = trial->outcome();
+  Field(program, "started", FormatTimestamp(trial.start_time()));
+  Field(program, "ended", FormatTimestamp(trial.end_time()));
+  if (trial.has_outcome()) {
+    const v1::Outcome& outcome = trial.outcome();
     const v1::Provenance& provenance = outcome.provenance();
     if (outcome.seen_accuracy() >= 0) {
       Field(program, "seen", absl::StrCat(FormatPercent(outcome.seen_accuracy()), " %"));
@@ -229,7 +223,7 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
                        provenance.cuda_version().empty() ? "" : ", CUDA ",
                        provenance.cuda_version()));
   }
-  ShowHistory(program, connection, *trial);
+  ShowHistory(program, connection, trial);
   return kSuccess;
 }
 
@@ -243,10 +237,9 @@ void AddShow(CLI::App& app, Program& program) {
                          "lengthwise show quickstart-1/0\n"
                          "lengthwise show quickstart-1 --output json",
                          [&program, name]() -> absl::StatusOr<int> {
-                           auto connection = program.Connect();
-                           if (!connection.ok()) return connection.status();
-                           if (NamesTrial(*name)) return ShowTrial(program, **connection, *name);
-                           return ShowExperiment(program, **connection, *name);
+                           ASSIGN_OR_RETURN(auto connection, program.Connect());
+                           if (NamesTrial(*name)) return ShowTrial(program, *connection, *name);
+                           return ShowExperiment(program, *connection, *name);
                          });
   command
       ->add_option("name", *name, "EXPERIMENT, EXPERIMENT/TRIAL or EXPERIMENT/INDEX of the trial")

@@ -16,6 +16,7 @@
 #include "absl/strings/str_replace.h"
 #include "catalogue/suggestion.h"
 #include "client/rendering/numbers.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -56,8 +57,7 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
   }
   const std::string ready = ReadySpecification(given);
   const std::string& path = ready.empty() ? given : ready;
-  const auto format = specification::FormatOfFile(path);
-  if (!format.ok()) return format.status();
+  ASSIGN_OR_RETURN(const auto format, specification::FormatOfFile(path));
   struct stat status;
   if (stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     return absl::InvalidArgumentError(
@@ -75,7 +75,7 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read ", path, " (", std::strerror(reason), ")", advice));
   }
-  text.set_format(*format);
+  text.set_format(format);
   text.set_text(std::string(std::istreambuf_iterator<char>(file), {}));
   return text;
 }

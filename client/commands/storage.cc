@@ -6,6 +6,7 @@
 #include "client/commands/commands.h"
 #include "client/rendering/numbers.h"
 #include "client/rendering/table.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -15,33 +16,31 @@ absl::Time TimeOf(const google::protobuf::Timestamp& time) {
 }
 
 absl::StatusOr<int> ShowStorage(Program& program) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  const auto storage = (*connection)->GetStorage();
-  if (!storage.ok()) return storage.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(const auto storage, connection->GetStorage());
   if (!program.output_is_table()) {
     Records records{.columns = {"what", "name", "bytes", "count"}};
-    records.rows.push_back({"database", storage->data_dir(), storage->database_bytes(), Value()});
+    records.rows.push_back({"database", storage.data_dir(), storage.database_bytes(), Value()});
     records.rows.push_back(
-        {"artifacts", storage->data_dir(), storage->artifact_bytes(), storage->artifacts()});
-    records.rows.push_back({"free", storage->data_dir(), storage->free_bytes(), Value()});
-    for (const v1::Backup& backup : storage->backups()) {
+        {"artifacts", storage.data_dir(), storage.artifact_bytes(), storage.artifacts()});
+    records.rows.push_back({"free", storage.data_dir(), storage.free_bytes(), Value()});
+    for (const v1::Backup& backup : storage.backups()) {
       records.rows.push_back({"backup", backup.name(), backup.bytes(), Value()});
     }
     program.Write(records);
     return kSuccess;
   }
-  program.out() << program.palette()(Paint::kBold, storage->data_dir()) << "\n"
-                << "  database   " << FormatBytes(storage->database_bytes()) << "\n"
-                << "  artifacts  " << FormatBytes(storage->artifact_bytes()) << " in "
-                << FormatCount(storage->artifacts()) << "\n"
-                << "  free       " << FormatBytes(storage->free_bytes()) << "\n";
-  if (storage->backups().empty()) return kSuccess;
+  program.out() << program.palette()(Paint::kBold, storage.data_dir()) << "\n"
+                << "  database   " << FormatBytes(storage.database_bytes()) << "\n"
+                << "  artifacts  " << FormatBytes(storage.artifact_bytes()) << " in "
+                << FormatCount(storage.artifacts()) << "\n"
+                << "  free       " << FormatBytes(storage.free_bytes()) << "\n";
+  if (storage.backups().empty()) return kSuccess;
   program.out() << "\n";
   Table table({{.header = "backup"},
                {.header = "made"},
                {.header = "size", .align = Table::Align::kRight}});
-  for (const v1::Backup& backup : storage->backups()) {
+  for (const v1::Backup& backup : storage.backups()) {
     table.AddRow(
         {Table::Cell(backup.name(), Paint::kBold),
          absl::FormatTime("%Y-%m-%d %H:%M:%S", TimeOf(backup.create_time()), absl::LocalTimeZone()),
@@ -52,10 +51,9 @@ absl::StatusOr<int> ShowStorage(Program& program) {
 }
 
 absl::StatusOr<int> BackUp(Program& program, const std::string& name) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
   int64_t bytes = 0;
-  const auto path = (*connection)->BackUp(name, [&](const v1::BackUpResponse& response) {
+  const auto path = connection->BackUp(name, [&](const v1::BackUpResponse& response) {
     bytes = response.copied_bytes();
     if (!program.is_terminal) return;
     program.out() << "\r" << FormatBytes(response.copied_bytes()) << " of "

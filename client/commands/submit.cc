@@ -5,11 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/commands/estimate.h"
-#include "client/commands/request_id.h"
+#include "client/commands/program.h"
 #include "client/commands/specification_file.h"
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
 #include "client/rendering/numbers.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -51,22 +52,19 @@ absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
 }
 
 absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
-  auto text = ReadSpecification(options.path);
-  if (!text.ok()) return text.status();
+  ASSIGN_OR_RETURN(auto text, ReadSpecification(options.path));
   // Mistakes are told without a server, too.
-  auto grid = ResolveFile(options.path, *text);
-  if (!grid.ok()) return grid.status();
-  if (options.dry_run) return DryRun(program, *grid);
+  ASSIGN_OR_RETURN(auto grid, ResolveFile(options.path, text));
+  if (options.dry_run) return DryRun(program, grid);
 
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
   v1::CreateExperimentRequest request;
   // So that the call may be repeated when its answer is lost.
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
-  request.set_owner(options.owner.empty() ? (*connection)->DefaultOwner() : options.owner);
-  *request.mutable_specification_text() = *text;
-  auto created = (*connection)->CreateExperiment(request);
-  if (absl::IsUnavailable(created.status())) created = (*connection)->CreateExperiment(request);
+  request.set_owner(options.owner.empty() ? connection->DefaultOwner() : options.owner);
+  *request.mutable_specification_text() = text;
+  auto created = connection->CreateExperiment(request);
+  if (absl::IsUnavailable(created.status())) created = connection->CreateExperiment(request);
   if (absl::IsInvalidArgument(created.status()) &&
       absl::StrContains(created.status().message(), "unknown ")) {
     return absl::InvalidArgumentError(
@@ -86,7 +84,7 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
                   << Counted(created->trial_count(), "trial") << " in "
                   << Counted(created->pack_count(), "pack") << "\n";
   }
-  if (options.watch) return WatchExperiment(program, **connection, {.experiment = name});
+  if (options.watch) return WatchExperiment(program, *connection, {.experiment = name});
   program.out() << "  lengthwise watch " << ShortName(name) << "    shows it live\n"
                 << "  lengthwise results " << ShortName(name) << "  prints what it found\n";
   return kSuccess;

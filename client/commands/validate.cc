@@ -10,6 +10,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
 #include "client/rendering/message_json.h"
+#include "platform/status_macros.h"
 #include "specification/component_parameters.h"
 
 namespace lengthwise::client {
@@ -33,34 +34,31 @@ void WriteOverrides(const specification::Grid& grid, std::ostream& out) {
 void AddValidate(CLI::App& app, Program& program) {
   auto path = std::make_shared<std::string>();
   auto resolved = std::make_shared<bool>(false);
-  CLI::App* command =
-      program.AddCommand(app, "validate", "Checks a specification and names every mistake",
-                         kOfflineGroup, "lengthwise validate experiments/quickstart.yaml",
-                         [&program, path, resolved]() -> absl::StatusOr<int> {
-                           auto text = ReadSpecification(*path);
-                           if (!text.ok()) return text.status();
-                           auto grid = ResolveFile(*path, *text);
-                           if (!grid.ok()) return grid.status();
-                           if (*resolved) {
-                             auto json = MessageJson(grid->specification, /*indented=*/true);
-                             if (!json.ok()) return json.status();
-                             program.out() << *json;
-                             return kSuccess;
-                           }
-                           if (program.output_is_table()) {
-                             const std::string ready = ReadySpecification(*path);
-                             program.out() << "OK: " << (ready.empty() ? *path : ready)
-                                           << " is valid, " << DescribeGrid(*grid) << "\n";
-                             WriteOverrides(*grid, program.out());
-                             return kSuccess;
-                           }
-                           Records records{.columns = {"trial", "pack"}};
-                           for (const specification::GridTrial& trial : grid->trials) {
-                             records.rows.push_back({trial.id, trial.pack->key});
-                           }
-                           program.Write(records);
-                           return kSuccess;
-                         });
+  CLI::App* command = program.AddCommand(
+      app, "validate", "Checks a specification and names every mistake", kOfflineGroup,
+      "lengthwise validate experiments/quickstart.yaml",
+      [&program, path, resolved]() -> absl::StatusOr<int> {
+        ASSIGN_OR_RETURN(auto text, ReadSpecification(*path));
+        ASSIGN_OR_RETURN(auto grid, ResolveFile(*path, text));
+        if (*resolved) {
+          ASSIGN_OR_RETURN(auto json, MessageJson(grid.specification, /*indented=*/true));
+          program.out() << json;
+          return kSuccess;
+        }
+        if (program.output_is_table()) {
+          const std::string ready = ReadySpecification(*path);
+          program.out() << "OK: " << (ready.empty() ? *path : ready) << " is valid, "
+                        << DescribeGrid(grid) << "\n";
+          WriteOverrides(grid, program.out());
+          return kSuccess;
+        }
+        Records records{.columns = {"trial", "pack"}};
+        for (const specification::GridTrial& trial : grid.trials) {
+          records.rows.push_back({trial.id, trial.pack->key});
+        }
+        program.Write(records);
+        return kSuccess;
+      });
   command
       ->add_option("spec", *path,
                    "A file that ends in .yaml, .yml, .json, .textproto or .txtpb; - reads YAML or "

@@ -4,6 +4,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 
@@ -14,21 +15,19 @@ void AddWatch(CLI::App& app, Program& program) {
     std::string until = "done";
   };
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      program.AddCommand(app, "watch", "Shows an experiment live", kServerGroup,
-                         "lengthwise watch quickstart-1\n"
-                         "lengthwise watch quickstart-1 --output json | jq .position\n"
-                         "lengthwise watch quickstart-1 --until running",
-                         [&program, options]() -> absl::StatusOr<int> {
-                           auto connection = program.Connect();
-                           if (!connection.ok()) return connection.status();
-                           auto experiment = FindExperiment(**connection, options->experiment);
-                           if (!experiment.ok()) return experiment.status();
-                           return WatchExperiment(program, **connection,
-                                                  {.experiment = experiment->name(),
-                                                   .from = options->from,
-                                                   .until_running = options->until == "running"});
-                         });
+  CLI::App* command = program.AddCommand(
+      app, "watch", "Shows an experiment live", kServerGroup,
+      "lengthwise watch quickstart-1\n"
+      "lengthwise watch quickstart-1 --output json | jq .position\n"
+      "lengthwise watch quickstart-1 --until running",
+      [&program, options]() -> absl::StatusOr<int> {
+        ASSIGN_OR_RETURN(auto connection, program.Connect());
+        ASSIGN_OR_RETURN(auto experiment, FindExperiment(*connection, options->experiment));
+        return WatchExperiment(program, *connection,
+                               {.experiment = experiment.name(),
+                                .from = options->from,
+                                .until_running = options->until == "running"});
+      });
   command->add_option("experiment", options->experiment, "Its name, or its specification's")
       ->required()
       ->type_name("");

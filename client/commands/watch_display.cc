@@ -17,6 +17,7 @@
 #include "client/watching/link_state.h"
 #include "client/watching/live_lines.h"
 #include "client/watching/plain_lines.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -152,15 +153,13 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
   if (program.output == "csv") {
     return absl::InvalidArgumentError("a watch is printed as table or json, not csv");
   }
-  auto experiment = connection.GetExperiment(options.experiment);
-  if (!experiment.ok()) return experiment.status();
-  auto trials = connection.ListTrials(options.experiment, "");
-  if (!trials.ok()) return trials.status();
+  ASSIGN_OR_RETURN(auto experiment, connection.GetExperiment(options.experiment));
+  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(options.experiment, ""));
 
   InterruptGuard interrupts;
-  ExperimentView view(*trials, options.from <= 1);
+  ExperimentView view(trials, options.from <= 1);
   const std::unique_ptr<Display> display =
-      MakeDisplay(program, view, *experiment, options.news_only);
+      MakeDisplay(program, view, experiment, options.news_only);
   Follower follower(connection, {.experiment = options.experiment, .start_position = options.from});
   bool caught_up = false;
   std::optional<absl::Status> end;
@@ -186,7 +185,7 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
         absl::SleepFor(next_tick - absl::Now());
         break;
       }
-      if (!broken.ok()) return broken;
+      RETURN_IF_ERROR(broken);
       for (const v1::Event& event : response->events()) {
         if (view.Apply(event)) display->Show(event, !caught_up);
       }
@@ -194,7 +193,7 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
       if (response->caught_up() && !caught_up) {
         caught_up = true;
         if (options.caught_up) {
-          if (const absl::Status status = options.caught_up(); !status.ok()) return status;
+          RETURN_IF_ERROR(options.caught_up());
         }
       }
       response.reset();
@@ -210,13 +209,13 @@ absl::StatusOr<int> WatchExperiment(Program& program, Connection& connection,
     display->Tick(caught_up || end.has_value(), broken);
     if (interrupts.count() > 0) return kInterrupted;
     if (options.check) {
-      if (const absl::Status status = options.check(); !status.ok()) return status;
+      RETURN_IF_ERROR(options.check());
     }
     if (options.until_running && caught_up && (view.Counts().running() > 0 || view.all_ended())) {
       return kSuccess;
     }
   }
-  if (!end->ok()) return *end;
+  RETURN_IF_ERROR(*end);
   return view.Counts().failed() + view.Counts().cancelled() > 0 ? kFailure : kSuccess;
 }
 

@@ -6,20 +6,19 @@
 #include "client/connection/names.h"
 #include "client/rendering/numbers.h"
 #include "client/rendering/table.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
 
 absl::StatusOr<int> Workers(Program& program) {
-  auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
-  auto workers = (*connection)->ListWorkers();
-  if (!workers.ok()) return workers.status();
+  ASSIGN_OR_RETURN(auto connection, program.Connect());
+  ASSIGN_OR_RETURN(auto workers, connection->ListWorkers());
   if (!program.output_is_table()) {
     Records records{.columns = {"worker", "alive", "stopped", "device", "host", "threads",
                                 "max_pack_size", "trials", "steps_per_second",
                                 "model_steps_per_second", "last_heartbeat_time"}};
-    for (const v1::Worker& worker : workers->workers()) {
+    for (const v1::Worker& worker : workers.workers()) {
       records.rows.push_back(
           {worker.worker_id(), worker.alive(), worker.stopped(), worker.provenance().device(),
            worker.provenance().host(), int64_t{worker.provenance().threads()},
@@ -32,9 +31,9 @@ absl::StatusOr<int> Workers(Program& program) {
     program.Write(records);
     return kSuccess;
   }
-  if (workers->workers().empty()) {
+  if (workers.workers().empty()) {
     program.out() << "No workers yet. Start one: `lengthwise_worker --server "
-                  << (*connection)->address() << "`\n";
+                  << connection->address() << "`\n";
     return kSuccess;
   }
   Table table({{.header = "worker", .shrinks_to = 12},
@@ -44,7 +43,7 @@ absl::StatusOr<int> Workers(Program& program) {
                {.header = "steps/s", .align = Table::Align::kRight},
                {.header = "models/s", .align = Table::Align::kRight},
                {.header = "trials", .shrinks_to = 12}});
-  for (const v1::Worker& worker : workers->workers()) {
+  for (const v1::Worker& worker : workers.workers()) {
     const bool busy = worker.trials_size() > 0;
     std::string trials = busy ? ShortName(worker.trials(0)) : "";
     if (worker.trials_size() > 1) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "client/comparison/published_files.h"
 #include "nlohmann/json.hpp"
 
 namespace lengthwise::client {

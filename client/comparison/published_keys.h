@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
 namespace lengthwise::client {
 
 struct PublishedKey {
@@ -14,6 +17,16 @@ struct PublishedKey {
 
 // Sorted by key.
 std::vector<PublishedKey> PublishedKeys();
+
+// A file of experiments/published, which the build makes a part of the program.
+struct PublishedFile {
+  // Without its ending: "randomized_pe_table_1".
+  absl::string_view name;
+  absl::string_view json;
+};
+
+// Sorted by name. Live forever.
+absl::Span<const PublishedFile> PublishedFiles();
 
 }  // namespace lengthwise::client
 

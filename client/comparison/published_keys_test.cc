@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "client/comparison/published_files.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {

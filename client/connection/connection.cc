@@ -12,6 +12,7 @@
 #include "grpcpp/grpcpp.h"
 #include "platform/printable_text.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "proto/access_service.grpc.pb.h"
 #include "proto/administration_service.grpc.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
@@ -85,11 +86,11 @@ absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& 
     case grpc::StatusCode::OK:
       return absl::OkStatus();
     case grpc::StatusCode::UNAVAILABLE: {
-      // gRPC's own has no details, a server's has (server/services/status.h).
+      // gRPC's own has no details, a server's has (server/status.h).
       if (!answer.error_details().empty()) return absl::UnavailableError(said);
       absl::Status explained = access::ExplainRefusedConnection(said, channel);
       if (absl::IsUnavailable(explained)) return Unreachable(explained);
-      if (!explained.ok()) return explained;
+      RETURN_IF_ERROR(explained);
       absl::Status status = Unreachable(absl::UnavailableError(
           absl::StrCat("cannot reach a server at ", address, " (", ConnectFailure(said), ")")));
       status.SetPayload(kNothingListens, absl::Cord());
@@ -110,7 +111,7 @@ absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& 
     default: {
       std::string message = platform::PrintableText(FieldViolations(answer));
       if (message.empty()) message = said;
-      absl::Status result(static_cast<absl::StatusCode>(answer.error_code()), message);
+      absl::Status result(access::ToStatus(answer).code(), message);
       if (const absl::Duration delay = RetryDelayOf(answer); delay > absl::ZeroDuration()) {
         result.SetPayload(kRetryDelay, absl::Cord(absl::FormatDuration(delay)));
       }
@@ -199,10 +200,9 @@ struct Connection::Stubs {
       Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
       const Request& request, const Connection& connection, absl::Duration timeout) {
     Response response;
-    const absl::Status status = Patiently(connection, timeout, [&](grpc::ClientContext& context) {
+    RETURN_IF_ERROR(Patiently(connection, timeout, [&](grpc::ClientContext& context) {
       return (stub.*method)(&context, request, &response);
-    });
-    if (!status.ok()) return status;
+    }));
     MakePrintable(response);
     return response;
   }
@@ -222,14 +222,12 @@ struct Connection::Stubs {
                            RetryDelay(whole.status()) == absl::ZeroDuration() &&
                            !absl::StrContains(request.name(), "/trials/");
     if (!too_large) return whole;
-    const auto trials = connection.ListTrials(request.name(), "");
-    if (!trials.ok()) return trials.status();
+    ASSIGN_OR_RETURN(const auto trials, connection.ListTrials(request.name(), ""));
     Response all;
-    for (const v1::Trial& trial : *trials) {
+    for (const v1::Trial& trial : trials) {
       request.set_name(trial.name());
-      auto part = Call(stub, method, request, connection, timeout);
-      if (!part.ok()) return part.status();
-      all.MergeFrom(*part);
+      ASSIGN_OR_RETURN(auto part, Call(stub, method, request, connection, timeout));
+      all.MergeFrom(part);
     }
     return all;
   }
@@ -238,7 +236,7 @@ struct Connection::Stubs {
   static absl::StatusOr<std::vector<v1::Event>> History(const Connection& connection,
                                                         const v1::WatchExperimentRequest& request) {
     std::vector<v1::Event> events;
-    const absl::Status status = Patiently(
+    RETURN_IF_ERROR(Patiently(
         connection, connection.options_.create_timeout, [&](grpc::ClientContext& context) {
           const auto reader = connection.stubs_->experiments->WatchExperiment(&context, request);
           events.clear();
@@ -252,8 +250,7 @@ struct Connection::Stubs {
             return grpc::Status::OK;
           }
           return reader->Finish();
-        });
-    if (!status.ok()) return status;
+        }));
     return events;
   }
 
@@ -265,14 +262,13 @@ struct Connection::Stubs {
                                                                     const Request&),
       const Request& request, const Connection& connection, absl::Duration timeout) {
     std::vector<Response> responses;
-    const absl::Status status = Patiently(connection, timeout, [&](grpc::ClientContext& context) {
+    RETURN_IF_ERROR(Patiently(connection, timeout, [&](grpc::ClientContext& context) {
       const auto reader = (stub.*method)(&context, request);
       responses.clear();
       Response response;
       while (Read(*reader, response)) responses.push_back(std::move(response));
       return reader->Finish();
-    });
-    if (!status.ok()) return status;
+    }));
     return responses;
   }
 };
@@ -296,10 +292,9 @@ absl::Duration RetryDelay(const absl::Status& status) {
 
 absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const access::ChannelOptions& channel,
                                                              const Options& options) {
-  const auto made = access::CreateChannel(channel, Arguments());
-  if (!made.ok()) return made.status();
+  ASSIGN_OR_RETURN(const auto made, access::CreateChannel(channel, Arguments()));
   return std::unique_ptr<Connection>(
-      new Connection(channel, options, std::make_unique<Stubs>(*made)));
+      new Connection(channel, options, std::make_unique<Stubs>(made)));
 }
 
 Connection::Connection(const std::string& address, const Options& options)
@@ -349,14 +344,14 @@ absl::StatusOr<std::vector<v1::Experiment>> Connection::ListExperiments(size_t l
   do {
     request.set_page_size(limit == 0 ? kPageSize
                                      : static_cast<int>(std::min<size_t>(kPageSize, limit)));
-    auto page = Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ListExperiments,
-                            request, *this, options_.timeout);
-    if (!page.ok()) return page.status();
-    for (v1::Experiment& experiment : *page->mutable_experiments()) {
+    ASSIGN_OR_RETURN(
+        auto page, Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ListExperiments,
+                               request, *this, options_.timeout));
+    for (v1::Experiment& experiment : *page.mutable_experiments()) {
       if (limit != 0 && experiments.size() == limit) return experiments;
       experiments.push_back(std::move(experiment));
     }
-    request.set_page_token(page->next_page_token());
+    request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return experiments;
 }
@@ -393,11 +388,11 @@ absl::StatusOr<std::vector<v1::Trial>> Connection::ListTrials(const std::string&
   request.set_page_size(kPageSize);
   request.set_filter(filter);
   do {
-    auto page = Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ListTrials, request,
-                            *this, options_.timeout);
-    if (!page.ok()) return page.status();
-    for (v1::Trial& trial : *page->mutable_trials()) trials.push_back(std::move(trial));
-    request.set_page_token(page->next_page_token());
+    ASSIGN_OR_RETURN(auto page,
+                     Stubs::Call(*stubs_->experiments, &v1::ExperimentService::Stub::ListTrials,
+                                 request, *this, options_.timeout));
+    for (v1::Trial& trial : *page.mutable_trials()) trials.push_back(std::move(trial));
+    request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return trials;
 }
@@ -424,10 +419,9 @@ absl::StatusOr<std::vector<v1::Event>> Connection::ListStateChanges(const std::s
   v1::WatchExperimentRequest request;
   request.set_name(trial);
   request.set_log_only(true);
-  auto events = Stubs::History(*this, request);
-  if (!events.ok()) return events.status();
+  ASSIGN_OR_RETURN(auto events, Stubs::History(*this, request));
   std::vector<v1::Event> changes;
-  for (v1::Event& event : *events) {
+  for (v1::Event& event : events) {
     if (event.has_state_change()) changes.push_back(std::move(event));
   }
   return changes;
@@ -457,8 +451,8 @@ absl::StatusOr<Connection::Model> Connection::DownloadModel(
         if (!taken.ok()) context.TryCancel();
         return reader->Finish();
       });
-  if (!taken.ok()) return taken;
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(taken);
+  RETURN_IF_ERROR(status);
   if (bytes != model.checkpoint.size_bytes() || hash.Finish() != model.checkpoint.sha256()) {
     return absl::DataLossError(absl::StrCat("the model of ", trial, " was damaged on its way from ",
                                             address(), ": its SHA-256 is another; try again"));
@@ -498,12 +492,11 @@ absl::StatusOr<std::vector<v1::AttentionMap>> Connection::QueryAttentionMaps(
   v1::QueryAttentionMapsRequest request;
   request.set_name(trial);
   request.set_length(length);
-  auto parts =
-      Stubs::Collect(*stubs_->experiments, &v1::ExperimentService::Stub::QueryAttentionMaps,
-                     request, *this, options_.create_timeout);
-  if (!parts.ok()) return parts.status();
+  ASSIGN_OR_RETURN(auto parts, Stubs::Collect(*stubs_->experiments,
+                                              &v1::ExperimentService::Stub::QueryAttentionMaps,
+                                              request, *this, options_.create_timeout));
   std::vector<v1::AttentionMap> maps;
-  for (v1::AttentionMap& part : *parts) {
+  for (v1::AttentionMap& part : parts) {
     if (part.first_layer() == 0 || maps.empty()) {
       maps.push_back(std::move(part));
     } else {

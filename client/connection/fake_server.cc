@@ -160,11 +160,6 @@ void FakeServer::AddWorker(const v1::Worker& worker) {
   *workers_.add_workers() = worker;
 }
 
-void FakeServer::SetDiskUse(const std::string& experiment, const v1::DiskUse& disk_use) {
-  MutexLock lock(mutex_);
-  *Find(experiment)->mutable_disk_use() = disk_use;
-}
-
 void FakeServer::SetStorage(const v1::Storage& storage) {
   MutexLock lock(mutex_);
   storage_ = storage;
@@ -202,19 +197,9 @@ std::vector<v1::CreateExperimentRequest> FakeServer::create_requests() {
   return create_requests_;
 }
 
-std::vector<v1::ExtendExperimentRequest> FakeServer::extend_requests() {
-  MutexLock lock(mutex_);
-  return extend_requests_;
-}
-
 std::vector<v1::EvaluateTrialRequest> FakeServer::evaluate_requests() {
   MutexLock lock(mutex_);
   return evaluate_requests_;
-}
-
-std::vector<std::string> FakeServer::deleted() {
-  MutexLock lock(mutex_);
-  return deleted_;
 }
 
 v1::Experiment* FakeServer::Find(const std::string& name) {
@@ -253,17 +238,6 @@ grpc::Status FakeServer::CreateExperiment(Context*, const v1::CreateExperimentRe
   response->mutable_experiment()->mutable_specification()->set_name("e");
   response->set_trial_count(6);
   response->set_pack_count(2);
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeServer::ExtendExperiment(Context*, const v1::ExtendExperimentRequest* request,
-                                          v1::ExtendExperimentResponse* response) {
-  MutexLock lock(mutex_);
-  extend_requests_.push_back(*request);
-  const v1::Experiment* found = Find(request->name());
-  if (found == nullptr) return NotFound(request->name());
-  *response->mutable_experiment() = *found;
-  response->set_added_trials(request->seeds_size());
   return grpc::Status::OK;
 }
 
@@ -307,34 +281,6 @@ grpc::Status FakeServer::ListExperiments(Context*, const v1::ListExperimentsRequ
   return grpc::Status::OK;
 }
 
-grpc::Status FakeServer::CancelExperiment(Context*, const v1::CancelExperimentRequest* request,
-                                          v1::Experiment* response) {
-  MutexLock lock(mutex_);
-  v1::Experiment* found = Find(request->name());
-  if (found == nullptr) return NotFound(request->name());
-  for (v1::Trial& trial : trials_) {
-    if (absl::StartsWith(trial.name(), absl::StrCat(request->name(), "/")) &&
-        (trial.state() == v1::QUEUED || trial.state() == v1::RUNNING)) {
-      trial.set_state(v1::CANCELLED);
-    }
-  }
-  Count(request->name());
-  *response = *found;
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeServer::DeleteExperiment(Context*, const v1::DeleteExperimentRequest* request,
-                                          v1::DeleteExperimentResponse*) {
-  MutexLock lock(mutex_);
-  const v1::Experiment* found = Find(request->name());
-  if (found == nullptr) return NotFound(request->name());
-  if (found->trials().queued() + found->trials().running() > 0) {
-    return {grpc::StatusCode::FAILED_PRECONDITION, "trials are queued or running; cancel first"};
-  }
-  deleted_.push_back(request->name());
-  return grpc::Status::OK;
-}
-
 grpc::Status FakeServer::GetTrial(Context*, const v1::GetTrialRequest* request,
                                   v1::Trial* response) {
   MutexLock lock(mutex_);
@@ -362,16 +308,6 @@ grpc::Status FakeServer::ListTrials(Context*, const v1::ListTrialsRequest* reque
   return grpc::Status::OK;
 }
 
-grpc::Status FakeServer::CancelTrial(Context*, const v1::CancelTrialRequest* request,
-                                     v1::Trial* response) {
-  MutexLock lock(mutex_);
-  v1::Trial* found = FindTrial(request->name());
-  if (found == nullptr) return NotFound(request->name());
-  found->set_state(v1::CANCELLED);
-  *response = *found;
-  return grpc::Status::OK;
-}
-
 grpc::Status FakeServer::WatchExperiment(Context*, const v1::WatchExperimentRequest* request,
                                          grpc::ServerWriter<v1::WatchExperimentResponse>* writer) {
   WatchScript script;
@@ -385,24 +321,6 @@ grpc::Status FakeServer::WatchExperiment(Context*, const v1::WatchExperimentRequ
   if (!script.added.empty()) AddTrials(request->name(), script.added);
   for (const auto& response : script.responses) writer->Write(response);
   return script.status;
-}
-
-grpc::Status FakeServer::RetryTrials(Context*, const v1::RetryTrialsRequest* request,
-                                     v1::RetryTrialsResponse* response) {
-  MutexLock lock(mutex_);
-  const std::string experiment = request->name().substr(0, request->name().find("/trials/"));
-  if (Find(experiment) == nullptr) return NotFound(request->name());
-  for (v1::Trial& trial : trials_) {
-    const bool named = trial.name() == request->name() ||
-                       absl::StartsWith(trial.name(), absl::StrCat(request->name(), "/"));
-    const auto& states = request->states();
-    if (!named || std::count(states.begin(), states.end(), trial.state()) == 0) continue;
-    trial.set_state(v1::QUEUED);
-    response->set_retried_trials(response->retried_trials() + 1);
-  }
-  Count(experiment);
-  *response->mutable_experiment() = *Find(experiment);
-  return grpc::Status::OK;
 }
 
 grpc::Status FakeServer::QueryLengthAccuracies(Context*,
@@ -484,22 +402,6 @@ grpc::Status FakeServer::ListWorkers(Context*, const v1::ListWorkersRequest*,
                                      v1::ListWorkersResponse* response) {
   MutexLock lock(mutex_);
   *response = workers_;
-  return grpc::Status::OK;
-}
-
-grpc::Status FakeServer::BackUp(Context*, const v1::BackUpRequest* request,
-                                grpc::ServerWriter<v1::BackUpResponse>* writer) {
-  if (request->name() == "taken") {
-    return {grpc::StatusCode::ALREADY_EXISTS, "there is a backup \"taken\" already"};
-  }
-  v1::BackUpResponse response;
-  response.set_copied_bytes(1 << 20);
-  response.set_total_bytes(2 << 20);
-  writer->Write(response);
-  response.set_copied_bytes(2 << 20);
-  response.set_complete(true);
-  response.set_path(absl::StrCat("/data/backups/", request->name()));
-  writer->Write(response);
   return grpc::Status::OK;
 }
 

@@ -1,4 +1,6 @@
-// An ExperimentService in the test's own process, on 127.0.0.1 and a free port.
+// A server in the test's own process, on 127.0.0.1 and a free port, for what real_server.h never
+// says: streams that break where a test wants, answers that are damaged or full, hostile text,
+// releases that lack a call; and for the requests that a command sent.
 #ifndef LENGTHWISE_CLIENT_CONNECTION_FAKE_SERVER_H_
 #define LENGTHWISE_CLIENT_CONNECTION_FAKE_SERVER_H_
 
@@ -45,7 +47,6 @@ class FakeServer : public v1::ExperimentService::Service,
   // Replaces the trial's specification.
   void SetSpecification(const std::string& trial, const v1::TrialSpecification& specification);
   void AddWorker(const v1::Worker& worker);
-  void SetDiskUse(const std::string& experiment, const v1::DiskUse& disk_use);
   void SetStorage(const v1::Storage& storage);
   // Its times are seconds from now, at the moment when it is asked.
   void SetServer(const v1::Server& server);
@@ -68,17 +69,12 @@ class FakeServer : public v1::ExperimentService::Service,
   // What was asked.
   std::vector<v1::WatchExperimentRequest> watch_requests();
   std::vector<v1::CreateExperimentRequest> create_requests();
-  std::vector<v1::ExtendExperimentRequest> extend_requests();
   std::vector<v1::EvaluateTrialRequest> evaluate_requests();
-  std::vector<std::string> deleted();
 
  private:
   using Context = grpc::ServerContext;
   grpc::Status CreateExperiment(Context*, const v1::CreateExperimentRequest* request,
                                 v1::CreateExperimentResponse* response) override;
-  // Answers with the experiment and one trial more for each seed.
-  grpc::Status ExtendExperiment(Context*, const v1::ExtendExperimentRequest* request,
-                                v1::ExtendExperimentResponse* response) override;
   // Answers with "experiments/e_evaluation-1", which the test has added.
   grpc::Status EvaluateTrial(Context*, const v1::EvaluateTrialRequest* request,
                              v1::CreateExperimentResponse* response) override;
@@ -88,18 +84,9 @@ class FakeServer : public v1::ExperimentService::Service,
                              v1::Experiment* response) override;
   grpc::Status ListExperiments(Context*, const v1::ListExperimentsRequest* request,
                                v1::ListExperimentsResponse* response) override;
-  grpc::Status CancelExperiment(Context*, const v1::CancelExperimentRequest* request,
-                                v1::Experiment* response) override;
-  grpc::Status DeleteExperiment(Context*, const v1::DeleteExperimentRequest* request,
-                                v1::DeleteExperimentResponse* response) override;
   grpc::Status GetTrial(Context*, const v1::GetTrialRequest* request, v1::Trial* response) override;
   grpc::Status ListTrials(Context*, const v1::ListTrialsRequest* request,
                           v1::ListTrialsResponse* response) override;
-  grpc::Status CancelTrial(Context*, const v1::CancelTrialRequest* request,
-                           v1::Trial* response) override;
-  // Queues the trials that are in one of the states.
-  grpc::Status RetryTrials(Context*, const v1::RetryTrialsRequest* request,
-                           v1::RetryTrialsResponse* response) override;
   grpc::Status WatchExperiment(Context*, const v1::WatchExperimentRequest* request,
                                grpc::ServerWriter<v1::WatchExperimentResponse>* writer) override;
   grpc::Status QueryLengthAccuracies(Context*, const v1::QueryLengthAccuraciesRequest* request,
@@ -118,9 +105,6 @@ class FakeServer : public v1::ExperimentService::Service,
   grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest* request,
                            v1::ListWorkersResponse* response) override;
 
-  // "taken" is there already; others are complete at once, in "/data/backups/".
-  grpc::Status BackUp(Context*, const v1::BackUpRequest* request,
-                      grpc::ServerWriter<v1::BackUpResponse>* writer) override;
   grpc::Status GetStorage(Context*, const v1::GetStorageRequest* request,
                           v1::Storage* response) override;
   grpc::Status GetServer(Context*, const v1::GetServerRequest* request,
@@ -154,9 +138,7 @@ class FakeServer : public v1::ExperimentService::Service,
   std::vector<v1::WatchExperimentRequest> watch_requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::CreateExperimentRequest> create_requests_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, v1::SummarizeExperimentResponse> summaries_ ABSL_GUARDED_BY(mutex_);
-  std::vector<v1::ExtendExperimentRequest> extend_requests_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::EvaluateTrialRequest> evaluate_requests_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> deleted_ ABSL_GUARDED_BY(mutex_);
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
 };

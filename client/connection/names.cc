@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "catalogue/suggestion.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -58,15 +59,14 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
       (!absl::IsNotFound(exact.status()) && !absl::IsInvalidArgument(exact.status()))) {
     return exact;
   }
-  auto experiments = connection.ListExperiments(0);
-  if (!experiments.ok()) return experiments.status();
-  if (experiments->empty()) {
+  ASSIGN_OR_RETURN(auto experiments, connection.ListExperiments(0));
+  if (experiments.empty()) {
     return absl::NotFoundError(
         absl::StrCat("there is no experiment \"", id, "\"; this server has none yet"));
   }
   std::vector<const v1::Experiment*> with_prefix;
   std::vector<std::string> names;
-  for (const v1::Experiment& experiment : *experiments) {
+  for (const v1::Experiment& experiment : experiments) {
     if (experiment.specification().name() == id) return experiment;  // newest first
     names.push_back(ShortName(experiment.name()));
     if (absl::StartsWith(names.back(), id)) with_prefix.push_back(&experiment);
@@ -88,27 +88,25 @@ absl::StatusOr<v1::Experiment> FindExperiment(Connection& connection, const std:
 
 absl::StatusOr<v1::Trial> FindTrial(Connection& connection, const std::string& text) {
   const auto [experiment_text, id] = Split(text);
-  auto experiment = FindExperiment(connection, experiment_text);
-  if (!experiment.ok()) return experiment.status();
-  auto exact = connection.GetTrial(absl::StrCat(experiment->name(), "/trials/", id));
+  ASSIGN_OR_RETURN(auto experiment, FindExperiment(connection, experiment_text));
+  auto exact = connection.GetTrial(absl::StrCat(experiment.name(), "/trials/", id));
   if (exact.ok() ||
       (!absl::IsNotFound(exact.status()) && !absl::IsInvalidArgument(exact.status()))) {
     return exact;
   }
-  auto trials = connection.ListTrials(experiment->name(), "");
-  if (!trials.ok()) return trials.status();
+  ASSIGN_OR_RETURN(auto trials, connection.ListTrials(experiment.name(), ""));
   int index = -1;
   const bool is_index = absl::SimpleAtoi(id, &index);
   std::vector<const v1::Trial*> with_prefix;
   std::vector<std::string> ids;
-  for (const v1::Trial& trial : *trials) {
+  for (const v1::Trial& trial : trials) {
     if (is_index && trial.index() == index) return trial;
     ids.push_back(ShortName(trial.name()));
     if (absl::StartsWith(ids.back(), id)) with_prefix.push_back(&trial);
   }
   if (with_prefix.size() == 1) return *with_prefix[0];
   return absl::NotFoundError(absl::StrCat("there is no trial \"", id, "\" in ",
-                                          ShortName(experiment->name()),
+                                          ShortName(experiment.name()),
                                           catalogue::Suggestion(id, ids)));
 }
 

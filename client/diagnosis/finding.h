@@ -28,6 +28,24 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
+// Which build a program is.
+struct ProgramVersion {
+  std::string version;
+  // Empty where unknown.
+  std::string revision = {};
+};
+
+// "0.1.0 (3b42ce7)".
+inline std::string VersionText(const ProgramVersion& program) {
+  return program.version + (program.revision.empty() ? "" : " (" + program.revision + ")");
+}
+
+// As far as is known.
+inline bool SameBuild(const ProgramVersion& a, const ProgramVersion& b) {
+  return a.version == b.version &&
+         (a.revision.empty() || b.revision.empty() || a.revision == b.revision);
+}
+
 }  // namespace lengthwise::client
 
 #endif  // LENGTHWISE_CLIENT_DIAGNOSIS_FINDING_H_

@@ -8,7 +8,6 @@
 #include "absl/time/time.h"
 #include "access/settings.h"
 #include "client/diagnosis/finding.h"
-#include "client/diagnosis/program_version.h"
 
 namespace lengthwise::client {
 

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/diagnosis/finding.h"
-#include "client/diagnosis/program_version.h"
 #include "proto/access_service.pb.h"
 #include "proto/administration_service.pb.h"
 #include "proto/fleet_service.pb.h"

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "access/settings.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -70,8 +71,8 @@ std::string Tail(const std::string& path, int lines) {
 }
 
 absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Start(const Options& options) {
-  auto program = FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY");
-  if (!program.ok()) return program.status();
+  ASSIGN_OR_RETURN(auto program,
+                   FindProgram("lengthwise_server", "server", "LENGTHWISE_SERVER_BINARY"));
   std::unique_ptr<PrivateService> service(new PrivateService(options));
   std::error_code error;
   std::filesystem::create_directories(service->log_directory(), error);
@@ -83,10 +84,9 @@ absl::StatusOr<std::unique_ptr<PrivateService>> PrivateService::Start(const Opti
   // Of this process alone, so that two at the same directory do not read each other's.
   const std::string ready_file = absl::StrCat(options.data_dir, "/ready-", getpid());
   std::filesystem::remove(ready_file, error);
-  const absl::Status launched = service->Launch(
-      "server", {*program, "--listen", "127.0.0.1:0", "--metrics_listen", "127.0.0.1:0",
-                 "--data_dir", options.data_dir, "--ready_file", ready_file});
-  if (!launched.ok()) return launched;
+  RETURN_IF_ERROR(service->Launch(
+      "server", {program, "--listen", "127.0.0.1:0", "--metrics_listen", "127.0.0.1:0",
+                 "--data_dir", options.data_dir, "--ready_file", ready_file}));
 
   const absl::Time deadline = absl::Now() + options.start_timeout;
   while (service->address_.empty()) {
@@ -113,22 +113,22 @@ absl::Status PrivateService::Launch(const std::string& name, std::vector<std::st
   // One run, one log.
   std::error_code error;
   std::filesystem::remove(log, error);
-  auto process = platform::ChildProcess::Start({.arguments = std::move(arguments),
-                                                // It is told everything; the user's settings are
-                                                // for another server.
-                                                .environment = access::EmptySettingsEnvironment(),
-                                                .output_file = log});
-  if (!process.ok()) return process.status();
-  children_.push_back({.name = name, .log = log, .process = *std::move(process)});
+  ASSIGN_OR_RETURN(auto process,
+                   platform::ChildProcess::Start({.arguments = std::move(arguments),
+                                                  // It is told everything; the user's settings are
+                                                  // for another server.
+                                                  .environment = access::EmptySettingsEnvironment(),
+                                                  .output_file = log}));
+  children_.push_back({.name = name, .log = log, .process = std::move(process)});
   return absl::OkStatus();
 }
 
 absl::Status PrivateService::StartWorker(const std::string& device, int threads,
                                          const std::string& experiment) {
-  auto program = FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY");
-  if (!program.ok()) return program.status();
+  ASSIGN_OR_RETURN(auto program,
+                   FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY"));
   return Launch(absl::StrCat("worker-", children_.size()),
-                {*program, "--server", address_, "--device", device, "--threads",
+                {program, "--server", address_, "--device", device, "--threads",
                  absl::StrCat(threads), "--experiment", experiment});
 }
 

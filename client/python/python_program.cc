@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "client/terminal/interrupt.h"
 #include "platform/child_process.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -116,14 +117,11 @@ absl::StatusOr<std::string> FindPython() {
 absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                               const access::ChannelOptions& channel, const TakeText& out,
                               const TakeText& err) {
-  auto python = FindPython();
-  if (!python.ok()) return python.status();
-  auto out_pipe = Pipe::Open();
-  if (!out_pipe.ok()) return out_pipe.status();
-  auto err_pipe = Pipe::Open();
-  if (!err_pipe.ok()) return err_pipe.status();
+  ASSIGN_OR_RETURN(auto python, FindPython());
+  ASSIGN_OR_RETURN(auto out_pipe, Pipe::Open());
+  ASSIGN_OR_RETURN(auto err_pipe, Pipe::Open());
   platform::ChildProcess::Options options{
-      .arguments = {*python, "-m", "lengthwise"},
+      .arguments = {python, "-m", "lengthwise"},
       // The settings are resolved: what else there is about a server is not for this one. Nor are
       // modules that lie where the user happens to be.
       .environment = {{"LENGTHWISE_CONFIG", ""},
@@ -137,8 +135,8 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                       {"LENGTHWISE_CLIENT_BINARY", ThisProgram().string()},
                       {"PYTHONSAFEPATH", "1"},
                       {"PYTHONUTF8", "1"}},
-      .output_descriptor = (*out_pipe)->write_end(),
-      .error_descriptor = (*err_pipe)->write_end(),
+      .output_descriptor = out_pipe->write_end(),
+      .error_descriptor = err_pipe->write_end(),
       .own_process_group = false};
   options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
   const InterruptGuard interrupts;
@@ -149,13 +147,13 @@ absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
                      "; set LENGTHWISE_PYTHON to a Python with the package lengthwise, or run "
                      "deploy/install.sh"));
   }
-  (*out_pipe)->CloseWriteEnd();
-  (*err_pipe)->CloseWriteEnd();
-  Forward(**out_pipe, out, **err_pipe, err, interrupts, **process);
+  out_pipe->CloseWriteEnd();
+  err_pipe->CloseWriteEnd();
+  Forward(*out_pipe, out, *err_pipe, err, interrupts, **process);
   const auto exit = (*process)->WaitFor(absl::InfiniteDuration());
   if (exit->signal != 0 && interrupts.count() > 0) return kInterrupted;
   if (exit->signal != 0) {
-    return absl::InternalError(absl::StrCat(*python, " ", exit->ToString()));
+    return absl::InternalError(absl::StrCat(python, " ", exit->ToString()));
   }
   return exit->code;
 }

@@ -5,17 +5,36 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/rendering/component_label.h"
-#include "client/rendering/metrics.h"
 #include "client/rendering/numbers.h"
+#include "client/rendering/records.h"
 #include "client/rendering/text.h"
+#include "proto/experiment_service.pb.h"
 #include "tasks/catalogue.h"
 
 namespace lengthwise::client {
 namespace {
+
+// The names of the measures that any evaluation has beside accuracy and loss.
+std::set<std::string> MetricNames(const v1::QueryLengthAccuraciesResponse& evaluations) {
+  std::set<std::string> names;
+  for (const auto& evaluation : evaluations.evaluations()) {
+    for (const auto& metric : evaluation.accuracies().metrics()) names.insert(metric.name());
+  }
+  return names;
+}
+
+// At the index-th of its lengths; absent where the evaluation does not have it.
+Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name, int index) {
+  for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+    if (metric.name() == name && index < metric.values_size()) return metric.values(index);
+  }
+  return {};
+}
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 

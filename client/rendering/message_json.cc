@@ -3,11 +3,10 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/type_resolver.h"
 #include "google/protobuf/util/type_resolver_util.h"
+#include "proto/digest.h"
 
 namespace lengthwise::client {
 namespace {
@@ -22,13 +21,7 @@ absl::StatusOr<std::string> MessageJson(const google::protobuf::Message& message
           kTypePrefix, google::protobuf::DescriptorPool::generated_pool());
   // MessageToJsonString takes the entries of maps as they lie in memory. The JSON of a serialized
   // message has the order of its bytes.
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    message.SerializeToCodedStream(&coded);
-  }
+  const std::string bytes = SerializeDeterministically(message);
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   options.add_whitespace = indented;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -81,7 +80,6 @@ void ExperimentView::AddTrials(const std::vector<v1::Trial>& trials) {
     view.parts = labels[i];
     view.label = labels[i].Text();
     view.total_steps = trials[i].specification().training().steps();
-    view.seen_up_to = trials[i].specification().evaluation().seen_up_to();
     view.reason = trials[i].reason();
     if (!from_beginning_) {
       view.state = trials[i].state();
@@ -120,11 +118,15 @@ bool ExperimentView::Apply(const v1::Event& event) {
       while (trial.losses.size() > kMostLosses) trial.losses.erase(trial.losses.begin());
       break;
     }
-    case v1::Event::kLengthAccuracies:
-      trial.accuracies[event.step()] = MeanAccuracy(event.length_accuracies(), trial.seen_up_to);
-      trial.accuracies[event.step()].final = event.length_accuracies().final();
+    case v1::Event::kLengthAccuracies: {
+      const v1::LengthAccuracies& measured = event.length_accuracies();
+      TrialView::Accuracy& accuracy = trial.accuracies[event.step()];
+      accuracy = {.final = measured.final()};
+      if (measured.has_seen_accuracy()) accuracy.seen = measured.seen_accuracy();
+      if (measured.has_unseen_accuracy()) accuracy.unseen = measured.unseen_accuracy();
       trial.steps_done = std::max(trial.steps_done, event.step());
       break;
+    }
     default:
       trial.steps_done = std::max(trial.steps_done, event.step());
       break;
@@ -250,19 +252,6 @@ std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials) {
     labels[i].names = {encoding.empty() ? trials[i].name() : encoding};
   }
   return labels;
-}
-
-TrialView::Accuracy MeanAccuracy(const v1::LengthAccuracies& accuracies, int32_t seen_up_to) {
-  double sums[2] = {0, 0};
-  int counts[2] = {0, 0};
-  for (int i = 0; i < std::min(accuracies.lengths_size(), accuracies.accuracies_size()); ++i) {
-    const int side = accuracies.lengths(i) > seen_up_to ? 1 : 0;
-    sums[side] += accuracies.accuracies(i);
-    ++counts[side];
-  }
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  return {.seen = counts[0] > 0 ? sums[0] / counts[0] : kNone,
-          .unseen = counts[1] > 0 ? sums[1] / counts[1] : kNone};
 }
 
 }  // namespace lengthwise::client

@@ -33,7 +33,6 @@ struct TrialView {
   TrialLabel parts;
   std::string label;
   int64_t total_steps = 0;
-  int32_t seen_up_to = 0;
 
   v1::TrialState state = v1::QUEUED;
   std::string reason;
@@ -46,8 +45,9 @@ struct TrialView {
   // resumed attempt drops what lies beyond its checkpoint.
   std::map<int64_t, float> losses;
   struct Accuracy {
-    double seen = 0;  // not-a-number where no such lengths were evaluated
-    double unseen = 0;
+    // LengthAccuracies.seen_accuracy and .unseen_accuracy.
+    std::optional<double> seen;
+    std::optional<double> unseen;
     bool final = false;
   };
   std::map<int64_t, Accuracy> accuracies;
@@ -110,9 +110,6 @@ class ExperimentView {
 };
 
 std::vector<TrialLabel> TrialLabels(const std::vector<v1::Trial>& trials);
-
-// Means over the lengths seen in training and those not seen; not-a-number where there are none.
-TrialView::Accuracy MeanAccuracy(const v1::LengthAccuracies& accuracies, int32_t seen_up_to);
 
 }  // namespace lengthwise::client
 

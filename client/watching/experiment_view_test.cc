@@ -57,6 +57,8 @@ v1::Event Accuracy(int64_t position, int64_t step, double at_10, double at_20) {
   event.mutable_length_accuracies()->add_accuracies(at_10);
   event.mutable_length_accuracies()->add_lengths(20);
   event.mutable_length_accuracies()->add_accuracies(at_20);
+  event.mutable_length_accuracies()->set_seen_accuracy(at_10);
+  event.mutable_length_accuracies()->set_unseen_accuracy(at_20);
   return event;
 }
 
@@ -71,8 +73,8 @@ TEST(ExperimentViewTest, FoldsEventsIntoTrials) {
   EXPECT_EQ(trial.label, "none");
   EXPECT_EQ(trial.steps_done, 200);
   EXPECT_FLOAT_EQ(*trial.loss(), 1.5f);
-  EXPECT_DOUBLE_EQ(trial.accuracies.at(200).seen, 0.75);
-  EXPECT_DOUBLE_EQ(trial.accuracies.at(200).unseen, 0.25);
+  EXPECT_EQ(trial.accuracies.at(200).seen, 0.75);
+  EXPECT_EQ(trial.accuracies.at(200).unseen, 0.25);
   EXPECT_DOUBLE_EQ(view.fraction(), 0.1);  // a fifth of one of two trials
   EXPECT_EQ(view.Counts().running(), 1);
   EXPECT_EQ(view.Counts().queued(), 1);

@@ -65,6 +65,7 @@ TEST_F(LinesTest, ShowsEachTrialsStateBarLossSpeedAndTimeLeft) {
   accuracies.mutable_length_accuracies()->set_final(true);
   accuracies.mutable_length_accuracies()->add_lengths(20);
   accuracies.mutable_length_accuracies()->add_accuracies(0.885);
+  accuracies.mutable_length_accuracies()->set_unseen_accuracy(0.885);
   view.Apply(accuracies);
   view.Apply(Change(0, 57, v1::SUCCEEDED));
   view.Apply(Change(1, 57, v1::RUNNING));

@@ -78,7 +78,7 @@ Layout ChooseLayout(const ExperimentView& view, const std::vector<const TrialVie
     most_steps = std::max(most_steps, trial.total_steps);
     if (trial.accuracies.empty()) continue;
     any_accuracy = true;
-    any_unseen = any_unseen || !std::isnan(trial.accuracies.rbegin()->second.unseen);
+    any_unseen = any_unseen || trial.accuracies.rbegin()->second.unseen.has_value();
   }
   layout.unseen = any_unseen || !any_accuracy;
   layout.label = std::max(5, layout.fit.width());  // "trial"
@@ -168,8 +168,8 @@ std::string TrialLine(const TrialView& trial, const Layout& layout, const LiveLi
   if (const auto loss = trial.loss(); loss.has_value()) cells.loss = FormatLoss(*loss);
   if (!trial.accuracies.empty()) {
     const TrialView::Accuracy& last = trial.accuracies.rbegin()->second;
-    const double accuracy = layout.unseen ? last.unseen : last.seen;
-    cells.accuracy = absl::StrCat(FormatPercent(accuracy), std::isnan(accuracy) ? "" : "%");
+    const std::optional<double> accuracy = layout.unseen ? last.unseen : last.seen;
+    cells.accuracy = accuracy ? absl::StrCat(FormatPercent(*accuracy), "%") : "–";
   }
   if (training && trial.steps_per_second > 0) cells.speed = FormatRate(trial.steps_per_second);
   line += Join(layout, cells);

@@ -1,7 +1,5 @@
 #include "client/watching/plain_lines.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/rendering/numbers.h"
@@ -31,11 +29,9 @@ std::string Change(const v1::StateChange& change) {
 
 std::string Accuracies(const TrialView::Accuracy& accuracy) {
   std::string text;
-  if (!std::isnan(accuracy.seen)) {
-    absl::StrAppend(&text, "seen ", FormatPercent(accuracy.seen), " %");
-  }
-  if (!std::isnan(accuracy.unseen)) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", "unseen ", FormatPercent(accuracy.unseen),
+  if (accuracy.seen) absl::StrAppend(&text, "seen ", FormatPercent(*accuracy.seen), " %");
+  if (accuracy.unseen) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "unseen ", FormatPercent(*accuracy.unseen),
                     " %");
   }
   return text;

@@ -69,6 +69,9 @@ class LengthAccuracies(Fact):
     losses: NDArray[numpy.float64]
     sequences: int
     training_seconds: float
+    # Mean accuracies over the lengths up to Trial.seen_up_to, and over the longer ones; None where there are none.
+    seen_accuracy: float | None
+    unseen_accuracy: float | None
     # On examples of the trial's own data set; None unless evaluation.training_examples asks for it.
     training_accuracy: float | None
     # Other measures of the same sequences by their names, such as "digits_accuracy"; one value a length.
@@ -227,6 +230,8 @@ def _to_event(event: event_pb2.Event, fact: dict[str, object]) -> Event | None:
             losses=numpy.array(measured.losses, numpy.float64),
             sequences=measured.sequences,
             training_seconds=measured.training_seconds,
+            seen_accuracy=measured.seen_accuracy if measured.HasField("seen_accuracy") else None,
+            unseen_accuracy=measured.unseen_accuracy if measured.HasField("unseen_accuracy") else None,
             training_accuracy=measured.training_accuracy if measured.HasField("training_accuracy") else None,
             metrics={metric.name: numpy.array(metric.values, numpy.float64) for metric in measured.metrics},
         )

@@ -1,7 +1,6 @@
 """What was measured of a trial, from the event log: nothing averaged or left out."""
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -74,11 +73,3 @@ def _add(events: Iterable[event_pb2.Event], trial: str, history: TrialHistory) -
                 raise damaged(f"the loss curve of {trial} is damaged")
             history.points.MergeFrom(points)
             history.times += [event.time] * count
-
-
-def mean_accuracy(measured: event_pb2.LengthAccuracies, seen_up_to: int, seen: bool) -> float | None:
-    """Over the lengths up to `seen_up_to`, or over those above it; None where there are none."""
-    of_side = [
-        accuracy for length, accuracy in zip(measured.lengths, measured.accuracies) if (length <= seen_up_to) == seen
-    ]
-    return math.fsum(of_side) / len(of_side) if of_side else None

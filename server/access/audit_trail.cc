@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/descriptor.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -79,9 +80,7 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
       if (!made.empty()) made_ = std::move(made);
     }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
-      const grpc::Status status = methods->GetSendStatus();
-      // The two enumerations have the same numbers.
-      End(absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message()));
+      End(FromGrpcStatus(methods->GetSendStatus()));
     }
     methods->Proceed();
   }

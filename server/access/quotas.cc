@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/services/status.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

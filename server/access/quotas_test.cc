@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/services/status.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

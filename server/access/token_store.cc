@@ -16,7 +16,7 @@
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 #include "server/access/token_files.h"
-#include "server/services/status.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/length_accuracies.h"
 #include "server/aggregation/statistics.h"
 
 namespace lengthwise::server {
 namespace {
 
 constexpr double kUnits = 1099511627776;  // 2^40
-
-// From 0 to 1; false for not-a-number in the comparison makes it 0.
-double Clamped(double accuracy) { return accuracy > 0 ? std::min(accuracy, 1.0) : 0; }
 
 bool HasEnded(v1::TrialState state) { return state != v1::QUEUED && state != v1::RUNNING; }
 
@@ -99,23 +97,17 @@ void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accur
   Member* const member = FindUnended(index);
   if (member == nullptr) return;
   member->state = v1::SUCCEEDED;
-  RunningMean seen;
-  RunningMean unseen;
-  const int count = std::min(accuracies.lengths_size(), accuracies.accuracies_size());
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < accuracies.lengths_size(); ++i) {
     const int32_t length = accuracies.lengths(i);
-    const double accuracy = Clamped(accuracies.accuracies(i));
-    (length > member->seen_up_to ? unseen : seen).Add(accuracy);
     // The trials of a cell have the same lengths, as a rule: the sum stands at the same place.
-    AddAccuracy(length, accuracy, static_cast<size_t>(i), cells_[member->cell]);
-    if (member->compared_by_loss && i < accuracies.losses_size()) {
-      member->losses[length] = accuracies.losses(i);
-    }
+    AddAccuracy(length, ClampAccuracy(accuracies.accuracies(i)), static_cast<size_t>(i),
+                cells_[member->cell]);
+    if (member->compared_by_loss) member->losses[length] = accuracies.losses(i);
   }
-  member->seen_accuracy = seen.Value();
-  member->unseen_accuracy = unseen.Value();
+  if (accuracies.has_seen_accuracy()) member->seen_accuracy = accuracies.seen_accuracy();
+  if (accuracies.has_unseen_accuracy()) member->unseen_accuracy = accuracies.unseen_accuracy();
   if (accuracies.has_training_accuracy()) {
-    member->training_accuracy = Clamped(accuracies.training_accuracy());
+    member->training_accuracy = ClampAccuracy(accuracies.training_accuracy());
   }
   const double seconds = outcome.training_seconds();
   if (!(seconds > 0)) return;  // an evaluation of a stored model trains nothing

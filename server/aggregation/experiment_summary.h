@@ -48,8 +48,9 @@ class ExperimentSummary {
   void SetState(int32_t index, v1::TrialState state);
 
   // The trial ended SUCCEEDED. `accuracies` is its final evaluation, that of the attempt that
-  // completed; without lengths where there is none. What is not from 0 to 1 counts as the nearest
-  // that is, not-a-number as 0. As SetState, for a trial that has ended or is not known.
+  // completed, with columns of equal length and its mean accuracies (proto/length_accuracies.h);
+  // without lengths where there is none. Accuracies count as ClampAccuracy has them. As SetState,
+  // for a trial that has ended or is not known.
   void Succeed(int32_t index, const v1::LengthAccuracies& accuracies, const v1::Outcome& outcome);
 
   // O(trials + cells x lengths).

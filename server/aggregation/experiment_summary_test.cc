@@ -9,6 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/length_accuracies.h"
 
 namespace lengthwise::server {
 namespace {
@@ -39,6 +40,7 @@ v1::LengthAccuracies Accuracies(const std::vector<double>& values) {
     accuracies.add_lengths(static_cast<int32_t>(i + 1));
     accuracies.add_accuracies(values[i]);
   }
+  SetMeanAccuracies(/*seen_up_to=*/2, accuracies);
   return accuracies;
 }
 

@@ -4,16 +4,52 @@
 
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "platform/mutex.h"
 #include "proto/administration_service.pb.h"
 #include "server/coordination/command_loop.h"
-#include "server/coordination/deferred_actions.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {
+
+// Actions that wait while somebody needs things as they are. What they do they look up when they
+// run, which may be long after they were meant. Thread-safe.
+class DeferredActions {
+ public:
+  // Runs the action now or, between Hold and Release, keeps it.
+  void Run(std::function<void()> action) {
+    {
+      platform::MutexLock lock(mutex_);
+      if (held_) {
+        waiting_.push_back(std::move(action));
+        return;
+      }
+    }
+    action();
+  }
+
+  // False when it is held already.
+  bool Hold() {
+    platform::MutexLock lock(mutex_);
+    return !std::exchange(held_, true);
+  }
+  // Gives what was kept to the caller, who sees to it that each is given to Run again.
+  [[nodiscard]] std::vector<std::function<void()>> Release() {
+    platform::MutexLock lock(mutex_);
+    held_ = false;
+    return std::exchange(waiting_, {});
+  }
+
+ private:
+  platform::Mutex mutex_;
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
+};
 
 // Thread-safe; blocks, and reads and writes the disk, on the caller's thread.
 class Backups {

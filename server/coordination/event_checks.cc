@@ -7,7 +7,7 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
-#include "server/coordination/log_limits.h"
+#include "proto/length_accuracies.h"
 
 namespace lengthwise::server {
 namespace {
@@ -22,16 +22,6 @@ std::string Problem(const v1::TrainingPoints& points) {
     if (points.steps(i) <= points.steps(i - 1)) return "training_points.steps do not ascend";
   }
   return "";
-}
-
-std::string Problem(const v1::LengthAccuracies& accuracies) {
-  const int count = accuracies.lengths_size();
-  bool equal = accuracies.accuracies_size() == count && accuracies.losses_size() == count;
-  for (const v1::LengthAccuracies::Metric& metric : accuracies.metrics()) {
-    if (metric.name().empty()) return "length_accuracies.metrics has one without a name";
-    equal &= metric.values_size() == count;
-  }
-  return equal ? "" : "the columns of length_accuracies differ in length";
 }
 
 std::string Problem(const v1::SequenceScores& scores) {
@@ -125,7 +115,7 @@ std::string Problem(const v1::Event& event) {
     case v1::Event::kTrainingPoints:
       return Problem(event.training_points());
     case v1::Event::kLengthAccuracies:
-      return Problem(event.length_accuracies());
+      return LengthAccuraciesProblem(event.length_accuracies());
     case v1::Event::kCheckpoint:
       return Problem(event.checkpoint());
     case v1::Event::kOutcome:

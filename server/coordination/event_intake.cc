@@ -1,12 +1,13 @@
 #include "server/coordination/event_intake.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
+#include "proto/length_accuracies.h"
 #include "server/coordination/event_checks.h"
-#include "server/coordination/log_limits.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 
@@ -133,11 +134,18 @@ absl::Status EventIntake::StoreNew(TrialRecord& trial, const v1::StreamEventsReq
   for (const v1::Event& event : request.events()) {
     if (event.sequence() <= last_sequence) continue;
     LENGTHWISE_FAILPOINT("engine.event.append");
-    RETURN_IF_ERROR(ledger_.Append(trial, event));
-    ledger_.effects().points += event.training_points().steps_size();
+    v1::Event stored = event;
     if (event.has_length_accuracies()) {
-      ledger_.effects().evaluations.emplace_back(event.trial(), event.length_accuracies());
+      v1::LengthAccuracies& measured = *stored.mutable_length_accuracies();
+      measured.clear_seen_accuracy();
+      measured.clear_unseen_accuracy();
+      // A damaged specification does not stop a trial that runs. ReadEvent reports the damage.
+      const absl::StatusOr<int32_t> seen_up_to = SeenUpTo(store_, trial.pack);
+      if (seen_up_to.ok()) SetMeanAccuracies(*seen_up_to, measured);
+      ledger_.effects().evaluations.emplace_back(event.trial(), measured);
     }
+    RETURN_IF_ERROR(ledger_.Append(trial, std::move(stored)));
+    ledger_.effects().points += event.training_points().steps_size();
     if (event.has_checkpoint()) {
       RETURN_IF_ERROR(ledger_.StoreCheckpoint(trial, event.step()));
     }

@@ -47,7 +47,7 @@ absl::StatusOr<EventPage> EventLog::ReadPage(absl::string_view experiment_or_tri
     }
     bytes += static_cast<int64_t>(event.payload.size());
     page.next_position = event.position + 1;
-    absl::StatusOr<v1::Event> message = ToEvent(event, path.experiment, trial_id, reader->name());
+    absl::StatusOr<v1::Event> message = ReadEvent(*reader, event, path.experiment, trial_id);
     damaged = message.status();
     if (!damaged.ok()) return false;
     page.events.push_back(*std::move(message));
@@ -94,7 +94,7 @@ absl::Status EventLog::ForEachEvent(absl::string_view experiment_or_trial, int f
       reader->ForEachEventOfKind(experiment, trial, fact_field_number,
                                  [&](const EventRecord& event, absl::string_view trial_id) {
                                    const absl::StatusOr<v1::Event> message =
-                                       ToEvent(event, path.experiment, trial_id, reader->name());
+                                       ReadEvent(*reader, event, path.experiment, trial_id);
                                    damaged = message.status();
                                    if (damaged.ok()) take(*message);
                                    return damaged.ok();

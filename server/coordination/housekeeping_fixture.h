@@ -15,9 +15,9 @@
 
 namespace lengthwise::server {
 
-class CoordinatorHousekeepingTest : public testing::Test {
+class CoreHousekeepingTest : public testing::Test {
  protected:
-  CoordinatorHousekeepingTest() : coordinator_(NewDirectory()) {
+  CoreHousekeepingTest() : coordinator_(NewDirectory()) {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }

@@ -1,11 +1,13 @@
 #include "server/coordination/messages.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/util/time_util.h"
 #include "platform/status_macros.h"
+#include "proto/length_accuracies.h"
 #include "server/coordination/names.h"
 
 namespace lengthwise::server {
@@ -76,6 +78,14 @@ absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& p
   return specification;
 }
 
+absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack_key) {
+  ASSIGN_OR_RETURN(const std::optional<PackRecord> pack, reader.FindPack(pack_key));
+  if (!pack.has_value()) return Damaged(reader.name(), absl::StrCat("pack ", pack_key));
+  ASSIGN_OR_RETURN(const v1::TrialSpecification shared,
+                   ToSharedSpecification(*pack, reader.name()));
+  return shared.evaluation().seen_up_to();
+}
+
 absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& trial,
                                                             const PackRecord& pack,
                                                             absl::string_view store) {
@@ -125,7 +135,8 @@ absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view e
   v1::Event event;
   // Fewer bytes than were stored can be a message, too, but one without its fact.
   if (!event.ParseFromString(record.payload) ||
-      static_cast<int>(event.fact_case()) != record.kind) {
+      static_cast<int>(event.fact_case()) != record.kind ||
+      !LengthAccuraciesProblem(event.length_accuracies()).empty()) {
     return Damaged(store, absl::StrCat("event ", record.position, trial_id.empty() ? "" : " of ",
                                        trial_id.empty() ? "" : TrialName(experiment_id, trial_id)));
   }
@@ -134,6 +145,21 @@ absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view e
   event.set_attempt(record.attempt);
   event.set_sequence(record.sequence);
   event.set_step(record.step);
+  return event;
+}
+
+absl::StatusOr<v1::Event> ReadEvent(StorageReader& reader, const EventRecord& record,
+                                    absl::string_view experiment_id, absl::string_view trial_id) {
+  ASSIGN_OR_RETURN(v1::Event event, ToEvent(record, experiment_id, trial_id, reader.name()));
+  const v1::LengthAccuracies& measured = event.length_accuracies();
+  if (measured.lengths().empty() || measured.has_seen_accuracy() ||
+      measured.has_unseen_accuracy()) {
+    return event;
+  }
+  ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, reader.FindTrial(record.trial));
+  if (!trial.has_value()) return Damaged(reader.name(), absl::StrCat("event ", record.position));
+  ASSIGN_OR_RETURN(const int32_t seen_up_to, SeenUpTo(reader, trial->pack));
+  SetMeanAccuracies(seen_up_to, *event.mutable_length_accuracies());
   return event;
 }
 

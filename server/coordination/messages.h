@@ -6,6 +6,8 @@
 #ifndef LENGTHWISE_SERVER_COORDINATION_MESSAGES_H_
 #define LENGTHWISE_SERVER_COORDINATION_MESSAGES_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
@@ -33,13 +35,20 @@ absl::StatusOr<v1::TrialSpecification> ToTrialSpecification(const TrialRecord& t
 // What the trials of a pack share.
 absl::StatusOr<v1::TrialSpecification> ToSharedSpecification(const PackRecord& pack,
                                                              absl::string_view store);
+// Evaluation.seen_up_to of the trials of a pack in the store.
+absl::StatusOr<int32_t> SeenUpTo(StorageReader& reader, int64_t pack_key);
 // Of a trial that succeeded; empty for others.
 absl::StatusOr<v1::Outcome> ToOutcome(const TrialRecord& trial, absl::string_view store);
 absl::StatusOr<v1::Trial> ToTrial(const TrialRecord& trial, const PackRecord& pack,
                                   absl::string_view store);
 
+// The columns of a LengthAccuracies are of equal length.
 absl::StatusOr<v1::Event> ToEvent(const EventRecord& record, absl::string_view experiment_id,
                                   absl::string_view trial_id, absl::string_view store);
+// The same from a store that may have been written by version 0.1.0, which kept no mean accuracies:
+// computes those that are missing.
+absl::StatusOr<v1::Event> ReadEvent(StorageReader& reader, const EventRecord& record,
+                                    absl::string_view experiment_id, absl::string_view trial_id);
 // Of an event that is one.
 absl::StatusOr<v1::Checkpoint> ToCheckpoint(const EventRecord& record, absl::string_view store);
 // Without experiment and trial. Consumes the event.

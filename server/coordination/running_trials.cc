@@ -105,20 +105,13 @@ void RunningTrials::Evaluated(absl::string_view name, const v1::LengthAccuracies
   const auto found = trials_.find(name);
   if (found == trials_.end()) return;
   Entry& entry = found->second;
-  Sum unseen;
   std::map<std::string, Sum> buckets;
-  const int lengths = std::min(accuracies.lengths_size(), accuracies.accuracies_size());
-  for (int i = 0; i < lengths; ++i) {
-    const auto add = [accuracy = accuracies.accuracies(i)](Sum& sum) {
-      sum.accuracy += accuracy;
-      ++sum.lengths;
-    };
-    add(buckets[entry.buckets.Label(accuracies.lengths(i))]);
-    if (accuracies.lengths(i) > entry.start.seen_up_to) add(unseen);
+  for (int i = 0; i < accuracies.lengths_size(); ++i) {
+    Sum& bucket = buckets[entry.buckets.Label(accuracies.lengths(i))];
+    bucket.accuracy += accuracies.accuracies(i);
+    ++bucket.lengths;
   }
-  if (unseen.lengths > 0) {
-    entry.unseen_accuracy = unseen.accuracy / static_cast<double>(unseen.lengths);
-  }
+  if (accuracies.has_unseen_accuracy()) entry.unseen_accuracy = accuracies.unseen_accuracy();
   entry.accuracies.clear();
   for (const auto& [label, sum] : buckets) {
     entry.accuracies[label] = sum.accuracy / static_cast<double>(sum.lengths);

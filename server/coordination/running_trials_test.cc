@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/length_accuracies.h"
 
 namespace lengthwise::server {
 namespace {
@@ -46,6 +47,7 @@ v1::LengthAccuracies Accuracies(const std::vector<std::pair<int32_t, double>>& p
     accuracies.add_lengths(length);
     accuracies.add_accuracies(accuracy);
   }
+  SetMeanAccuracies(/*seen_up_to=*/10, accuracies);
   return accuracies;
 }
 

@@ -5,32 +5,19 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "platform/failpoint.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
+#include "proto/digest.h"
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
-#include "server/services/status.h"
+#include "server/status.h"
 #include "specification/reevaluation.h"
 
 namespace lengthwise::server {
 namespace {
 
 using Seeds = google::protobuf::RepeatedField<uint64_t>;
-
-// The hash of a message, the same for equal ones. `kind` keeps those of different requests apart.
-std::string Fingerprint(absl::string_view kind, const google::protobuf::Message& request) {
-  std::string bytes(kind);
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    request.SerializeToCodedStream(&coded);
-  }
-  return platform::Sha256Hex(bytes);
-}
 
 std::string OwnerOf(const std::string& owner) { return owner.empty() ? "anonymous" : owner; }
 
@@ -95,7 +82,7 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
   submission.validate_only = request.validate_only();
   request.clear_request_id();
   request.clear_validate_only();
-  record.request_fingerprint = Fingerprint("", request);
+  record.request_fingerprint = Digest(request);
   return submission;
 }
 
@@ -154,7 +141,9 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   record.request_id = request.request_id();
   v1::EvaluateTrialRequest asked = request;
   asked.clear_request_id();
-  record.request_fingerprint = Fingerprint("EvaluateTrial\n", asked);
+  // The method's name keeps it apart from requests of CreateExperiment.
+  record.request_fingerprint =
+      platform::Sha256Hex(absl::StrCat("EvaluateTrial\n", SerializeDeterministically(asked)));
 
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   if (!record.request_id.empty()) {

@@ -20,7 +20,7 @@ absl::StatusOr<v1::LengthAccuracies> FinalAccuracies(StorageReader& reader, int6
   ASSIGN_OR_RETURN(const std::vector<EventRecord> events,
                    reader.NewestEvents(trial, v1::Event::kLengthAccuracies, 1));
   if (events.empty()) return v1::LengthAccuracies();
-  ASSIGN_OR_RETURN(v1::Event event, ToEvent(events.front(), "", "", reader.name()));
+  ASSIGN_OR_RETURN(v1::Event event, ReadEvent(reader, events.front(), "", ""));
   if (!event.length_accuracies().final()) return v1::LengthAccuracies();
   return std::move(*event.mutable_length_accuracies());
 }

@@ -1,5 +1,5 @@
 // What happens between a summary's making and the commits that come meanwhile; that summaries are
-// right, coordinator_summary_test says.
+// right, core_summary_test says.
 #include "server/coordination/summaries.h"
 
 #include <filesystem>
@@ -84,6 +84,7 @@ class SummariesTest : public testing::Test {
     fact.mutable_length_accuracies()->set_final(true);
     fact.mutable_length_accuracies()->add_lengths(1);
     fact.mutable_length_accuracies()->add_accuracies(accuracy);
+    fact.mutable_length_accuracies()->add_losses(0);
     EventRecord event;
     event.experiment = trial.experiment;
     event.trial = trial.key;

@@ -13,8 +13,8 @@
 #include "proto/access_service.grpc.pb.h"
 #include "server/access/token_store.h"
 #include "server/services/rpc_server.h"
-#include "server/services/status.h"
 #include "server/services/test_server.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

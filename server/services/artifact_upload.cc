@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
 #include "platform/status_macros.h"
-#include "server/services/status.h"
 #include "server/services/validation.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 

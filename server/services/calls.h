@@ -26,8 +26,8 @@
 #include "server/access/gate.h"
 #include "server/services/open_streams.h"
 #include "server/services/push_stream.h"
-#include "server/services/status.h"
 #include "server/services/work_pool.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 

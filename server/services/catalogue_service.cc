@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
-#include "server/services/status.h"
 #include "server/services/validation.h"
+#include "server/status.h"
 #include "specification/resolve.h"
 
 namespace lengthwise::server {

@@ -6,7 +6,7 @@
 #include "google/protobuf/descriptor.h"
 #include "platform/failpoint.h"
 #include "proto/printable_message.h"
-#include "server/services/status.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

@@ -8,9 +8,9 @@
 #include "platform/status_macros.h"
 #include "server/access/authorization.h"
 #include "server/services/queries.h"
-#include "server/services/status.h"
 #include "server/services/validation.h"
 #include "server/services/watch_reactor.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

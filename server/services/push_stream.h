@@ -31,8 +31,8 @@
 #include "platform/mutex.h"
 #include "server/access/gate.h"
 #include "server/services/open_streams.h"
-#include "server/services/status.h"
 #include "server/services/work_pool.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 

@@ -10,7 +10,7 @@
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "server/resource_id.h"
-#include "server/services/status.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

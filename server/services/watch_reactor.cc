@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "platform/status_macros.h"
-#include "server/services/status.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

@@ -11,8 +11,8 @@
 #include "proto/printable_message.h"
 #include "server/services/artifact_upload.h"
 #include "server/services/event_stream.h"
-#include "server/services/status.h"
 #include "server/services/validation.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {

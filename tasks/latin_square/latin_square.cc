@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "platform/mutex.h"
+#include "platform/status_macros.h"
 #include "random/stream.h"
 #include "tasks/latin_square/generator.h"
 #include "tasks/latin_square/puzzle_file.h"
@@ -75,13 +76,11 @@ absl::StatusOr<std::string> PathOf(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<SolvedPuzzle>> FromFile(const std::string& name) {
-  const absl::StatusOr<std::string> path = PathOf(name);
-  if (!path.ok()) return path.status();
-  const absl::StatusOr<std::vector<FiledPuzzle>> filed = ReadPuzzleFile(*path);
-  if (!filed.ok()) return filed.status();
+  ASSIGN_OR_RETURN(const std::string path, PathOf(name));
+  ASSIGN_OR_RETURN(const std::vector<FiledPuzzle> filed, ReadPuzzleFile(path));
   std::vector<SolvedPuzzle> puzzles;
-  puzzles.reserve(filed->size());
-  for (const FiledPuzzle& puzzle : *filed) puzzles.push_back(puzzle.solved);
+  puzzles.reserve(filed.size());
+  for (const FiledPuzzle& puzzle : filed) puzzles.push_back(puzzle.solved);
   return puzzles;
 }
 
@@ -103,10 +102,9 @@ class LatinSquareTask final : public PuzzleTask {
   }
 
   absl::StatusOr<PuzzleData> Data(uint64_t seed) const override {
-    const absl::StatusOr<const Puzzles*> puzzles = SharedPuzzles();
-    if (!puzzles.ok()) return puzzles.status();
+    ASSIGN_OR_RETURN(const Puzzles* puzzles, SharedPuzzles());
     // The published split: a random one of the pool for each seed.
-    const std::vector<SolvedPuzzle>& pool = (*puzzles)->pool;
+    const std::vector<SolvedPuzzle>& pool = puzzles->pool;
     random::Stream stream(seed, random::Purpose::kPuzzles, /*step=*/0,
                           static_cast<uint32_t>(Part::kSplit));
     const std::vector<int64_t> order = random::SampleWithoutReplacement(
@@ -115,7 +113,7 @@ class LatinSquareTask final : public PuzzleTask {
     std::vector<const SolvedPuzzle*> shuffled, validation;
     shuffled.reserve(order.size());
     for (const int64_t place : order) shuffled.push_back(&pool[static_cast<size_t>(place)]);
-    for (const SolvedPuzzle& puzzle : (*puzzles)->validation) validation.push_back(&puzzle);
+    for (const SolvedPuzzle& puzzle : puzzles->validation) validation.push_back(&puzzle);
     const auto training = static_cast<size_t>(settings_.training_puzzles);
     const absl::Span<const SolvedPuzzle* const> all = shuffled;
     return PuzzleData{
@@ -134,21 +132,17 @@ class LatinSquareTask final : public PuzzleTask {
   absl::StatusOr<const Puzzles*> SharedPuzzles() const {
     const platform::MutexLock lock(mutex_);
     if (!puzzles_) {
-      absl::StatusOr<Puzzles> made = MakePuzzles();
-      if (!made.ok()) return made.status();
-      puzzles_ = *std::move(made);
+      ASSIGN_OR_RETURN(puzzles_, MakePuzzles());
     }
     return &*puzzles_;
   }
 
   absl::StatusOr<Puzzles> MakePuzzles() const {
     Puzzles puzzles;
-    absl::StatusOr<std::vector<SolvedPuzzle>> validation = Validation();
-    if (!validation.ok()) return validation.status();
-    puzzles.validation = *std::move(validation);
-    absl::StatusOr<std::vector<SolvedPuzzle>> pool = Pool(puzzles.validation);
-    if (!pool.ok()) return pool.status();
-    puzzles.pool = *std::move(pool);
+    ASSIGN_OR_RETURN(std::vector<SolvedPuzzle> validation, Validation());
+    puzzles.validation = std::move(validation);
+    ASSIGN_OR_RETURN(std::vector<SolvedPuzzle> pool, Pool(puzzles.validation));
+    puzzles.pool = std::move(pool);
     return puzzles;
   }
 
@@ -159,11 +153,11 @@ class LatinSquareTask final : public PuzzleTask {
           "training_file needs a validation_file: puzzles that differ from given ones as much as "
           "minimum_dissimilarity asks are too rare to be made");
     }
-    const absl::StatusOr<std::vector<SolvedPuzzle>> originals = GeneratePuzzles(
-        {.style = kValidationStyle, .count = (settings_.validation_puzzles + 2) / 3},
-        settings_.puzzle_seed, Part::kValidation);
-    if (!originals.ok()) return originals.status();
-    std::vector<SolvedPuzzle> puzzles = WithVariants(*originals, settings_.puzzle_seed);
+    ASSIGN_OR_RETURN(const std::vector<SolvedPuzzle> originals,
+                     GeneratePuzzles({.style = kValidationStyle,
+                                      .count = (settings_.validation_puzzles + 2) / 3},
+                                     settings_.puzzle_seed, Part::kValidation));
+    std::vector<SolvedPuzzle> puzzles = WithVariants(originals, settings_.puzzle_seed);
     puzzles.resize(static_cast<size_t>(settings_.validation_puzzles));
     return puzzles;
   }
@@ -180,16 +174,15 @@ class LatinSquareTask final : public PuzzleTask {
                               .minimum_dissimilarity = settings_.minimum_dissimilarity},
                              settings_.puzzle_seed, Part::kPool);
     }
-    absl::StatusOr<std::vector<SolvedPuzzle>> pool = FromFile(settings_.training_file);
-    if (!pool.ok()) return pool.status();
-    if (static_cast<int64_t>(pool->size()) < count) {
+    ASSIGN_OR_RETURN(std::vector<SolvedPuzzle> pool, FromFile(settings_.training_file));
+    if (static_cast<int64_t>(pool.size()) < count) {
       return absl::InvalidArgumentError(absl::StrCat(
-          settings_.training_file, " has ", pool->size(), " puzzles; training_puzzles (",
+          settings_.training_file, " has ", pool.size(), " puzzles; training_puzzles (",
           settings_.training_puzzles, ") and held_out_puzzles (", settings_.held_out_puzzles,
           ") must not be more together"));
     }
     const absl::flat_hash_set<Puzzle> held_back(apart_from.begin(), apart_from.end());
-    for (const SolvedPuzzle& solved : *pool) {
+    for (const SolvedPuzzle& solved : pool) {
       if (held_back.contains(solved.puzzle)) {
         return absl::InvalidArgumentError(
             absl::StrCat(FormatPuzzle(solved.puzzle), " is in training_file and validation_file"));

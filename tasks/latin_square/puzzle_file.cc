@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::tasks::latin_square {
 namespace {
@@ -47,14 +48,13 @@ absl::StatusOr<FiledPuzzle> Check(const Record& record) {
     return absl::InvalidArgumentError("there is no puzzle, a string of 16 digits");
   }
   const auto& text = record.puzzle->get_ref<const std::string&>();
-  const absl::StatusOr<Puzzle> puzzle = ParsePuzzle(text);
-  if (!puzzle.ok()) return puzzle.status();
-  const std::optional<Deduction> deduction = Deduce(*puzzle);
+  ASSIGN_OR_RETURN(const Puzzle puzzle, ParsePuzzle(text));
+  const std::optional<Deduction> deduction = Deduce(puzzle);
   if (!deduction) {
     return absl::InvalidArgumentError(
         absl::StrCat("no rule of one, two or three vectors settles the target of ", text));
   }
-  FiledPuzzle filed{.solved = {*puzzle, *deduction}};
+  FiledPuzzle filed{.solved = {puzzle, *deduction}};
   if (record.solution != nullptr && *record.solution != int64_t{deduction->symbol}) {
     return absl::InvalidArgumentError(absl::StrCat("the solution of ", text, " is ",
                                                    int{deduction->symbol}, ", not ",
@@ -134,17 +134,15 @@ absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
   Reader reader(name);
   if (const Json* list = Member(file, "puzzles"); list != nullptr && list->is_array()) {
     for (size_t i = 0; i < list->size(); ++i) {
-      const absl::Status added = reader.Add("puzzles", i, FromObject((*list)[i]));
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(reader.Add("puzzles", i, FromObject((*list)[i])));
     }
   }
   for (size_t condition = 0; condition < kConditionLists.size(); ++condition) {
     const Json* list = Member(file, kConditionLists[condition]);
     if (list == nullptr || !list->is_array()) continue;
     for (size_t i = 0; i < list->size(); ++i) {
-      const absl::Status added = reader.Add(
-          kConditionLists[condition], i, FromPair((*list)[i], static_cast<int64_t>(condition) + 1));
-      if (!added.ok()) return added;
+      RETURN_IF_ERROR(reader.Add(kConditionLists[condition], i,
+                                 FromPair((*list)[i], static_cast<int64_t>(condition) + 1)));
     }
   }
   std::vector<FiledPuzzle> puzzles = reader.Take();
@@ -158,19 +156,17 @@ absl::StatusOr<std::vector<FiledPuzzle>> ParsePuzzleFile(absl::string_view text,
 }
 
 absl::StatusOr<std::vector<FiledPuzzle>> ReadPuzzleFile(const std::string& path) {
-  const absl::StatusOr<platform::FileStatus> status = platform::GetFileStatus(path);
-  if (!status.ok()) return status.status();
+  RETURN_IF_ERROR(platform::GetFileStatus(path).status());
   // Whoever submits an experiment names the file: a device or pipe may have no end.
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(path, unknown)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
   }
   std::string text;
-  const absl::Status read = platform::ReadFileInChunks(path, [&text](absl::string_view chunk) {
+  RETURN_IF_ERROR(platform::ReadFileInChunks(path, [&text](absl::string_view chunk) {
     text.append(chunk.data(), chunk.size());
     return text.size() <= kLargestFile;
-  });
-  if (!read.ok()) return read;
+  }));
   if (text.size() > kLargestFile) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " has more than ", kLargestFile, " bytes: it is not a puzzle file"));

@@ -808,7 +808,8 @@ class SpeedTest(AnalysisTest):
                 experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation(
                     trial=message.name,
                     accuracies=event_pb2.LengthAccuracies(
-                        final=at == seconds, lengths=[1, 2], accuracies=[1, accuracy], training_seconds=at
+                        final=at == seconds, lengths=[1, 2], accuracies=[1, accuracy], training_seconds=at,
+                        seen_accuracy=1, unseen_accuracy=accuracy,
                     ),
                 )
             )

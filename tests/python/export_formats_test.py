@@ -14,7 +14,7 @@ import grpc
 import numpy
 import service
 from fake_server import FakeServer
-from lengthwise import accuracy_summary, exports, names, printable, trial_history
+from lengthwise import accuracy_summary, exports, names, printable
 from lengthwise._proto import event_pb2, experiment_service_pb2, specification_pb2
 from lengthwise.errors import LengthwiseError
 from lengthwise.exports import output
@@ -77,6 +77,7 @@ class ExportTest(TestOfFiles):
         measured = evaluation.length_accuracies
         measured.final, measured.sequences = True, 8
         measured.lengths[:], measured.accuracies[:], measured.losses[:] = [2, 4], [0.5, 0.25], [0.25, 0.25]
+        measured.seen_accuracy, measured.unseen_accuracy = 0.5, 0.25
         if metric:
             measured.metrics.add(name=metric, values=[0.75, 0.125])
         history = [points, evaluation]
@@ -597,12 +598,6 @@ class NumbersTest(unittest.TestCase):
         third = numpy.float32(2) / numpy.float32(3)
         self.assertEqual(numpy.float32(short_floats([third])[0]), third)
         self.assertTrue(math.isnan(short_floats([math.nan])[0]))
-
-    def test_mean_accuracies_are_of_lengths_seen_and_not_seen(self):
-        measured = event_pb2.LengthAccuracies(lengths=[1, 2, 3], accuracies=[1, 0.5, 0.25])
-        self.assertEqual(trial_history.mean_accuracy(measured, 2, True), 0.75)
-        self.assertEqual(trial_history.mean_accuracy(measured, 2, False), 0.25)
-        self.assertIsNone(trial_history.mean_accuracy(measured, 3, False))
 
 
 class AccuracyTableTest(unittest.TestCase):

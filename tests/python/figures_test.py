@@ -66,6 +66,9 @@ def evaluation(trial, lengths, accuracies, step=9, final=True, losses=(), **metr
     one.accuracies.lengths.extend(lengths)
     one.accuracies.accuracies.extend(accuracies)
     one.accuracies.losses.extend(losses)
+    unseen = [value for length, value in zip(lengths, accuracies) if length > trial.specification.evaluation.seen_up_to]
+    if unseen:
+        one.accuracies.unseen_accuracy = sum(unseen) / len(unseen)
     for name, values in metrics.items():
         one.accuracies.metrics.add(name=name, values=values)
     return one
@@ -475,7 +478,8 @@ class AccuracyOverTimeTest(FigureCase):
         )
         add_interval(experiment, experiment.trials[0], 10, 0, 0.2)
         self.assertIn("how long training", self.message("accuracy_over_time", experiment))
-        experiment.trials[0].specification.evaluation.seen_up_to = 100
+        for one in experiment.all_evaluations:
+            one.accuracies.ClearField("unseen_accuracy")
         self.assertIn("seen_up_to", self.message("accuracy_over_time", experiment))
 
 

@@ -89,6 +89,7 @@ def evaluation(trial):
     one = experiment_service_pb2.QueryLengthAccuraciesResponse.Evaluation(trial=trial)
     one.accuracies.final = True
     one.accuracies.lengths[:], one.accuracies.accuracies[:] = [1, 3], [1.0, 0.625]
+    one.accuracies.seen_accuracy, one.accuracies.unseen_accuracy = 1.0, 0.625
     return one
 
 

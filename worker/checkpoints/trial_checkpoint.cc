@@ -1,7 +1,5 @@
 #include "worker/checkpoints/trial_checkpoint.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,9 +12,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "google/protobuf/io/coded_stream.h"
-#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "models/parameters/safetensors.h"
+#include "proto/digest.h"
 
 namespace lengthwise::worker::checkpoints {
 namespace {
@@ -106,20 +103,6 @@ absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
 }
 
 }  // namespace
-
-std::string Digest(const v1::TrialSpecification& specification) {
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // maps in the order of their keys
-    specification.SerializeToCodedStream(&coded);
-  }
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
-  return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
-}
 
 std::string Fingerprint(const v1::TrialSpecification& specification) {
   v1::TrialSpecification trained = specification;

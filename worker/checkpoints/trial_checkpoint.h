@@ -53,14 +53,11 @@ struct TrialRows {
   absl::Span<T> second_moments;
 };
 
-// Lower-case hexadecimal SHA-256 of the specification's deterministic serialization.
-std::string Digest(const v1::TrialSpecification& specification);
-
-// Digest of what decides the numbers in a checkpoint of a step: of all but `evaluation`,
-// `evaluated_trial` and `keep`. So a trial that only evaluates can read the checkpoint of the trial
-// it names, with lengths of its own. Evaluations during training do decide how many steps are made
-// where training.stop_at_accuracy is set, but not what the parameters are after a number of steps,
-// and the checkpoint says itself whether training ended there.
+// Digest (proto/digest.h) of what decides the numbers in a checkpoint of a step: of all but
+// `evaluation`, `evaluated_trial` and `keep`. So a trial that only evaluates can read the
+// checkpoint of the trial it names, with lengths of its own. Evaluations during training do decide
+// how many steps are made where training.stop_at_accuracy is set, but not what the parameters are
+// after a number of steps, and the checkpoint says itself whether training ended there.
 std::string Fingerprint(const v1::TrialSpecification& specification);
 
 // Returns the checkpoint's bytes. The same arguments give the same bytes. The moments are not read

@@ -7,6 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/parameters/safetensors.h"
+#include "proto/digest.h"
 
 namespace lengthwise::worker::checkpoints {
 namespace {

@@ -23,11 +23,6 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
   return access::CreateChannel(options, arguments);
 }
 
-absl::Status ToStatus(const grpc::Status& status) {
-  // The codes of both are those of google.rpc.Code.
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
-
 bool IsTransient(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:

@@ -8,7 +8,6 @@
 #include "absl/status/statusor.h"
 #include "access/channel.h"
 #include "grpcpp/channel.h"
-#include "grpcpp/support/status.h"
 #include "worker/connection/backoff.h"
 
 namespace lengthwise::worker {
@@ -19,7 +18,7 @@ namespace lengthwise::worker {
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
     const access::ChannelOptions& options, const Backoff::Options& reconnect);
 
-absl::Status ToStatus(const grpc::Status& status);
+using access::ToStatus;
 
 // Whether the same call may succeed later: the server is away, overloaded or restarting, or the
 // worker's token may be renewed (its file is read again).

@@ -12,7 +12,7 @@
 namespace lengthwise::worker {
 
 // Lines of one attempt; one more says that the rest is left out. The server refuses twice as many
-// (server/coordination/log_limits.h).
+// (server/coordination/event_checks.h).
 inline constexpr int64_t kMaxLogLines = 1000;
 // Bytes of a line; what is longer is cut and says so.
 inline constexpr size_t kMaxLogLineBytes = 8 << 10;

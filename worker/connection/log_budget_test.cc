@@ -4,7 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/coordination/log_limits.h"
+#include "server/coordination/event_checks.h"
 
 namespace lengthwise::worker {
 namespace {

@@ -13,7 +13,6 @@
 #include "specification/packing.h"
 #include "tasks/catalogue.h"
 #include "tasks/task.h"
-#include "worker/checkpoints/trial_checkpoint.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -265,15 +264,6 @@ std::unique_ptr<models::Schedule> Blueprint::CreateSchedule(double learning_rate
   models::ScheduleContext context = ScheduleContextOf(*this);
   context.learning_rate = learning_rate;
   return schedule->create(schedule_parameters, context);
-}
-
-std::string PackKey(const v1::TrialSpecification& specification) {
-  v1::TrialSpecification shared = specification;
-  shared.clear_learning_rate();
-  shared.clear_weight_seed();
-  shared.clear_data_seed();
-  if (!shared.evaluated_trial().empty()) shared.set_evaluated_trial("any");
-  return checkpoints::Digest(shared);
 }
 
 }  // namespace lengthwise::worker::training

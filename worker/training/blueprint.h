@@ -58,11 +58,6 @@ struct Blueprint {
 // what this worker cannot run comes back as one INVALID_ARGUMENT that names every field.
 absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification);
 
-// Digest of the specification without what the members of a pack may differ in: trials with equal
-// keys share a blueprint. Trials that only evaluate differ in what they evaluate, too, and have
-// other keys than those that train.
-std::string PackKey(const v1::TrialSpecification& specification);
-
 }  // namespace lengthwise::worker::training
 
 #endif  // LENGTHWISE_WORKER_TRAINING_BLUEPRINT_H_

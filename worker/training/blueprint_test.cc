@@ -63,26 +63,6 @@ TEST(BlueprintTest, PositionsMustReachForTheLongestSequence) {
   EXPECT_TRUE(MakeBlueprint(trial).ok());
 }
 
-TEST(BlueprintTest, PackKeysDifferInAllButSeedsAndLearningRate) {
-  v1::TrialSpecification trial = TinyTrial(1);
-  trial.set_learning_rate(0.5);
-  trial.set_data_seed(8);
-  EXPECT_EQ(PackKey(trial), PackKey(TinyTrial(2)));
-  trial.mutable_training()->set_schedule_seed(1);
-  EXPECT_NE(PackKey(trial), PackKey(TinyTrial(2)));
-}
-
-TEST(BlueprintTest, PackKeysTellEvaluationsFromTrainingAndFromOneAnother) {
-  v1::TrialSpecification evaluated = TinyTrial(1);
-  evaluated.set_evaluated_trial("experiments/e/trials/1");
-  EXPECT_NE(PackKey(evaluated), PackKey(TinyTrial(1)));
-  v1::TrialSpecification other = TinyTrial(2);
-  other.set_evaluated_trial("experiments/e/trials/2");
-  EXPECT_EQ(PackKey(evaluated), PackKey(other));
-  other.mutable_evaluation()->set_sequences(17);
-  EXPECT_NE(PackKey(evaluated), PackKey(other));
-}
-
 // Given inputs and projections, too; what is no input of the task counts for nothing.
 TEST(BlueprintTest, PositionsMustReachForWhatIsOnlyLookedAt) {
   v1::TrialSpecification trial = TinyTrial();

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/version.h"
+#include "proto/digest.h"
 #include "worker/checkpoints/trial_checkpoint.h"
 #include "worker/training/stop_target.h"
 
@@ -111,7 +112,7 @@ void PackRun::Resume(int64_t index) {
   auto header = model_->Load(index, *bytes, resumed.fingerprint);
   if (absl::IsFailedPrecondition(header.status())) {
     // Before evaluations could be made again, the whole specification was in the fingerprint.
-    header = model_->Load(index, *bytes, checkpoints::Digest(resumed.leased->specification()));
+    header = model_->Load(index, *bytes, Digest(resumed.leased->specification()));
   }
   if (absl::IsFailedPrecondition(header.status())) {
     return fail(v1::Outcome::FAILED_PERMANENTLY, header.status().message());

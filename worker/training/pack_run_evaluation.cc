@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "worker/training/mean_accuracy.h"
+#include "proto/length_accuracies.h"
 #include "worker/training/pack_run.h"
 
 namespace lengthwise::worker::training {
@@ -219,11 +219,11 @@ void PackRun::Conclude(int64_t index, FinalEvaluation result) {
   }
   EmitAttention(index);
   EmitProjections(index);
-  const int32_t seen_up_to = blueprint_.evaluation.seen_up_to();
+  SetMeanAccuracies(blueprint_.evaluation.seen_up_to(), result.accuracies);
   v1::Outcome outcome;
   outcome.set_kind(v1::Outcome::COMPLETED);
-  outcome.set_seen_accuracy(SeenAccuracy(accuracies, seen_up_to));
-  outcome.set_unseen_accuracy(UnseenAccuracy(accuracies, seen_up_to));
+  outcome.set_seen_accuracy(accuracies.has_seen_accuracy() ? accuracies.seen_accuracy() : -1);
+  outcome.set_unseen_accuracy(accuracies.has_unseen_accuracy() ? accuracies.unseen_accuracy() : -1);
   Finish(concluded, std::move(outcome));
 }
 

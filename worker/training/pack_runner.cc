@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "platform/log.h"
+#include "specification/expand.h"
 #include "worker/pack_session.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/core_sharing.h"
@@ -38,7 +39,7 @@ class LeaseRunner : public PackRunner {
     // The server leases trials that can share a pack; others would run one after another.
     std::map<std::string, std::vector<int64_t>> packs;
     for (int i = 0; i < lease.trials_size(); ++i) {
-      packs[training::PackKey(lease.trials(i).specification())].push_back(i);
+      packs[specification::PackKey(lease.trials(i).specification())].push_back(i);
     }
     for (const auto& [key, trials] : packs) {
       if (RunPack(lease, trials, session) != training::PackRun::End::kComplete) break;

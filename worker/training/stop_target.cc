@@ -1,8 +1,7 @@
 #include "worker/training/stop_target.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
-#include "worker/training/mean_accuracy.h"
+#include "proto/length_accuracies.h"
 
 namespace lengthwise::worker::training {
 
@@ -13,17 +12,15 @@ std::string ReachedTime(const v1::Training& training, double seconds) {
 }
 
 std::string ReachedAccuracy(const v1::Training& training, int32_t seen_up_to,
-                            const v1::LengthAccuracies& accuracies) {
+                            v1::LengthAccuracies accuracies) {
   if (training.stop_at_accuracy() <= 0) return "";
-  absl::string_view lengths = "unseen";
-  double mean = UnseenAccuracy(accuracies, seen_up_to);
-  if (mean < 0) {
-    lengths = "evaluated";
-    mean = SeenAccuracy(accuracies, seen_up_to);
-  }
+  SetMeanAccuracies(seen_up_to, accuracies);
+  const bool any_unseen = accuracies.has_unseen_accuracy();
+  const double mean = any_unseen ? accuracies.unseen_accuracy() : accuracies.seen_accuracy();
   if (mean < training.stop_at_accuracy()) return "";
-  return absl::StrCat("the mean accuracy over the ", lengths, " lengths was ", mean,
-                      "; training.stop_at_accuracy is ", training.stop_at_accuracy());
+  return absl::StrCat("the mean accuracy over the ", any_unseen ? "unseen" : "evaluated",
+                      " lengths was ", mean, "; training.stop_at_accuracy is ",
+                      training.stop_at_accuracy());
 }
 
 }  // namespace lengthwise::worker::training

@@ -18,7 +18,7 @@ std::string ReachedTime(const v1::Training& training, double seconds);
 // where it goes on. Their mean is over the lengths above evaluation.seen_up_to, or over all where
 // none is above.
 std::string ReachedAccuracy(const v1::Training& training, int32_t seen_up_to,
-                            const v1::LengthAccuracies& accuracies);
+                            v1::LengthAccuracies accuracies);
 
 }  // namespace lengthwise::worker::training
 

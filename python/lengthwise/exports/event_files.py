@@ -17,7 +17,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2
 from lengthwise.errors import LengthwiseError
 from lengthwise.exports.exporter import Exporter
 from lengthwise.names import label, short_name
-from lengthwise.trial_history import Evaluation, fetch_history, mean_accuracy
+from lengthwise.trial_history import Evaluation, fetch_history
 
 try:
     from tensorboard.compat.proto import event_pb2 as tensorboard_event_pb2  # type: ignore[import-untyped]
@@ -70,7 +70,7 @@ class TensorboardExporter(Exporter):
                 events.scalar("training/accuracy", step, time, points.accuracies[i])
                 events.scalar("training/gradient_norm", step, time, points.gradient_norms[i])
             for evaluation in history.evaluations:
-                _write_evaluation(evaluation, trial.specification.evaluation.seen_up_to, events)
+                _write_evaluation(evaluation, events)
             if trial.HasField("end_time"):
                 events.session(metadata.SESSION_END_INFO_TAG, _seconds(trial.end_time), _session_end(trial))
 
@@ -98,14 +98,13 @@ def _session_end(trial: experiment_service_pb2.Trial) -> plugin_data_pb2.HParams
     return data
 
 
-def _write_evaluation(evaluation: Evaluation, seen_up_to: int, events: _EventFile) -> None:
+def _write_evaluation(evaluation: Evaluation, events: _EventFile) -> None:
     measured = evaluation.accuracies
     time = _seconds(evaluation.time)
     group = "final" if measured.final else "evaluation"
-    for seen in (True, False):
-        mean = mean_accuracy(measured, seen_up_to, seen)
-        if mean is not None:
-            events.scalar(f"{group}/{'seen' if seen else 'unseen'}_accuracy", evaluation.step, time, mean)
+    for name in ("seen_accuracy", "unseen_accuracy"):
+        if measured.HasField(name):
+            events.scalar(f"{group}/{name}", evaluation.step, time, getattr(measured, name))
     for i, length in enumerate(measured.lengths):
         values = {metric.name: metric.values[i] for metric in measured.metrics} | {"accuracy": measured.accuracies[i]}
         if measured.final and i < len(measured.losses):

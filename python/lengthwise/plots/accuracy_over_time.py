@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from lengthwise.plots.accuracy_over_steps import Evaluations, interval_evaluations
 from lengthwise.plots.data import PlottedExperiment, Trial, experiment_names
-from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, group_trials, of_task, tasks_of, unseen_accuracy
+from lengthwise.plots.groups import SeedGroup, TrialGroup, best_rate, group_trials, of_task, tasks_of
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
     Averaging,
@@ -20,16 +20,19 @@ from lengthwise.plots.panels import (
 from lengthwise.plots.picture import Panel, Picture, Series
 
 
-def _unseen(trial: Trial, of_trial: Evaluations) -> dict[float, float]:
-    found = {float(step): unseen_accuracy(trial, measured) for step, measured in of_trial.items()}
-    return {step: accuracy for step, accuracy in found.items() if accuracy is not None}
+def _unseen(of_trial: Evaluations) -> dict[float, float]:
+    return {
+        float(step): measured.unseen_accuracy
+        for step, measured in of_trial.items()
+        if measured.HasField("unseen_accuracy")
+    }
 
 
 def _series(group: TrialGroup, seeds: SeedGroup, of_trials: dict[str, Evaluations], averaging: Averaging) -> Series:
     """Mean over seeds at each step, placed at the mean of the seconds."""
     accuracies, seconds = [], []
     for trial in seeds.trials:
-        accuracy = _unseen(trial, of_trials.get(trial.name, {}))
+        accuracy = _unseen(of_trials.get(trial.name, {}))
         if accuracy:
             accuracies.append(accuracy)
             seconds.append({step: of_trials[trial.name][int(step)].training_seconds for step in accuracy})
@@ -73,7 +76,7 @@ def picture(experiments: Sequence[PlottedExperiment], options: Options) -> Pictu
             of_trials = evaluations[group.experiment.name]
 
             def last(trial: Trial, of_trials: dict[str, Evaluations] = of_trials) -> float | None:
-                return next(reversed(_unseen(trial, of_trials.get(trial.name, {})).values()), None)
+                return next(reversed(_unseen(of_trials.get(trial.name, {})).values()), None)
 
             seeds = best_rate(group, last)
             if seeds is None:

@@ -157,15 +157,8 @@ def best_trials(groups: Iterable[TrialGroup], wanted: Callable[[Trial], bool]) -
     return chosen
 
 
-def unseen_accuracy(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
-    """Mean over the lengths that training did not show; None where there are none."""
-    seen_up_to = trial.specification.evaluation.seen_up_to
-    unseen = [accuracy for length, accuracy in zip(measured.lengths, measured.accuracies) if length > seen_up_to]
-    return math.fsum(unseen) / len(unseen) if unseen else None
-
-
 def unseen_loss(trial: Trial, measured: event_pb2.LengthAccuracies) -> float | None:
-    """The same of losses, over all lengths where none is unseen."""
+    """Mean over the lengths that training did not show, over all lengths where none is unseen; None without losses."""
     seen_up_to = trial.specification.evaluation.seen_up_to
     pairs = list(zip(measured.lengths, measured.losses))
     losses = [loss for length, loss in pairs if length > seen_up_to] or [loss for _, loss in pairs]
@@ -179,9 +172,8 @@ def evaluation_score(experiment: PlottedExperiment, trial: Trial, measured: even
     if experiment.catalogue.compared_by_loss(trial.specification.task):
         loss = unseen_loss(trial, measured)
         return None if loss is None else -loss
-    unseen = unseen_accuracy(trial, measured)
-    if unseen is not None:
-        return unseen
+    if measured.HasField("unseen_accuracy"):
+        return measured.unseen_accuracy
     return math.fsum(measured.accuracies) / len(measured.accuracies) if measured.accuracies else None
 
 

@@ -20,7 +20,6 @@ from lengthwise.plots.groups import (
     final_score,
     group_trials,
     tasks_of,
-    unseen_accuracy,
 )
 from lengthwise.plots.options import Options
 from lengthwise.plots.panels import (
@@ -120,9 +119,9 @@ def _of_encodings(experiments: Sequence[PlottedExperiment], groups: Sequence[Tri
         found = lines.setdefault(key, _EncodingLine(group))
         finals = final_evaluations(group.experiment)
         for trial in group.trials:
-            accuracy = unseen_accuracy(trial, finals[trial.name]) if trial.name in finals else None
-            if accuracy is not None:
-                found.accuracies.setdefault(value, []).append(accuracy)
+            final = finals.get(trial.name)
+            if final is not None and final.HasField("unseen_accuracy"):
+                found.accuracies.setdefault(value, []).append(final.unseen_accuracy)
     drawn = [one for one in lines.values() if one.accuracies]
     if not drawn:
         raise no_final_evaluation(experiments)

@@ -18,9 +18,9 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using Statistics = Statistics;
 
-class CoordinatorStatisticsTest : public testing::Test {
+class CoreStatisticsTest : public testing::Test {
  protected:
-  CoordinatorStatisticsTest() : coordinator_(Directory()) {
+  CoreStatisticsTest() : coordinator_(Directory()) {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w", 2), absl::OkStatus());
   }
@@ -54,7 +54,7 @@ class CoordinatorStatisticsTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorStatisticsTest, DecisionsAreCountedByKindFromZero) {
+TEST_F(CoreStatisticsTest, DecisionsAreCountedByKindFromZero) {
   EXPECT_THAT(Counted(Read().decided.decisions), IsEmpty());
   EXPECT_THAT(Read().decided.decisions, SizeIs(7));
   coordinator_.Create("sort", 2, 2);
@@ -68,7 +68,7 @@ TEST_F(CoordinatorStatisticsTest, DecisionsAreCountedByKindFromZero) {
   EXPECT_EQ(Read().lease_trials.sum(), 2);
 }
 
-TEST_F(CoordinatorStatisticsTest, TheQueueIsAsOldAsTheWaitOfItsTrials) {
+TEST_F(CoreStatisticsTest, TheQueueIsAsOldAsTheWaitOfItsTrials) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   coordinator_.Advance(absl::Seconds(7));
   EXPECT_EQ(Read().oldest_queued_seconds, 7);
@@ -87,7 +87,7 @@ TEST_F(CoordinatorStatisticsTest, TheQueueIsAsOldAsTheWaitOfItsTrials) {
   EXPECT_EQ(Read().oldest_queued_seconds, 5);
 }
 
-TEST_F(CoordinatorStatisticsTest, RetriesAreCountedByWhy) {
+TEST_F(CoreStatisticsTest, RetriesAreCountedByWhy) {
   const std::string experiment = coordinator_.Create("sort", 1, 2);
   const auto retries = [&] { return Counted(Read().decided.retries); };
   v1::Lease lease = coordinator_.Acquire("w");
@@ -114,7 +114,7 @@ TEST_F(CoordinatorStatisticsTest, RetriesAreCountedByWhy) {
   EXPECT_EQ(retries()["user"], 2);
 }
 
-TEST_F(CoordinatorStatisticsTest, FailuresAreCountedByWhy) {
+TEST_F(CoreStatisticsTest, FailuresAreCountedByWhy) {
   coordinator_.Create("sort", 1, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_TRUE(coordinator_
@@ -129,7 +129,7 @@ TEST_F(CoordinatorStatisticsTest, FailuresAreCountedByWhy) {
               ElementsAre(Pair("loss_not_finite", 1), Pair("refused", 1)));
 }
 
-TEST_F(CoordinatorStatisticsTest, RunningTrialsAreShownWhileTheyRun) {
+TEST_F(CoreStatisticsTest, RunningTrialsAreShownWhileTheyRun) {
   EXPECT_THAT(Read().running_trials, IsEmpty());
   coordinator_.Create("sort", 1, 3);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -158,7 +158,7 @@ TEST_F(CoordinatorStatisticsTest, RunningTrialsAreShownWhileTheyRun) {
   EXPECT_THAT(Read().running_trials, IsEmpty());
 }
 
-TEST_F(CoordinatorStatisticsTest, ARestartedServerKnowsWhatRuns) {
+TEST_F(CoreStatisticsTest, ARestartedServerKnowsWhatRuns) {
   coordinator_.Create("sort", 1, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   coordinator_.Close();
@@ -171,7 +171,7 @@ TEST_F(CoordinatorStatisticsTest, ARestartedServerKnowsWhatRuns) {
             0.25);
 }
 
-TEST_F(CoordinatorStatisticsTest, WorkersAreShownWhileTheyAreAlive) {
+TEST_F(CoreStatisticsTest, WorkersAreShownWhileTheyAreAlive) {
   coordinator_.Create("sort", 1, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   v1::WorkerMeasurements measurements;
@@ -188,7 +188,7 @@ TEST_F(CoordinatorStatisticsTest, WorkersAreShownWhileTheyAreAlive) {
   EXPECT_THAT(Read().workers, IsEmpty());
 }
 
-TEST_F(CoordinatorStatisticsTest, CommitsAreMeasured) {
+TEST_F(CoreStatisticsTest, CommitsAreMeasured) {
   const int64_t before = monitoring::Count(Read().commit_seconds);
   coordinator_.Create("sort", 1, 3);
   const Statistics after = Read();

@@ -1,4 +1,4 @@
-#include "server/services/status.h"
+#include "server/status.h"
 
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"

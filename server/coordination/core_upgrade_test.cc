@@ -121,6 +121,7 @@ std::string Rows() {
   v1::TrialSpecification pack;
   pack.mutable_task()->set_name("bucket_sort");
   pack.mutable_training()->set_steps(100);
+  pack.mutable_evaluation()->set_seen_up_to(2);
   v1::Outcome outcome;
   outcome.set_kind(v1::Outcome::COMPLETED);
   outcome.set_training_seconds(12);
@@ -130,6 +131,15 @@ std::string Rows() {
   v1::Event points;
   points.mutable_training_points()->add_steps(10);
   points.mutable_training_points()->add_losses(0.5);
+  // Of the time before evaluations had their mean accuracies.
+  v1::Event evaluation;
+  v1::LengthAccuracies& measured = *evaluation.mutable_length_accuracies();
+  measured.set_final(true);
+  for (const int32_t length : {1, 2, 3}) {
+    measured.add_lengths(length);
+    measured.add_accuracies(1.0 / length);
+    measured.add_losses(0);
+  }
   const std::string trial =
       "INSERT INTO trials (experiment, idx, id, pack, learning_rate, weight_seed, data_seed, "
       "state, reason, attempt, worker, token, outcome) VALUES (1, ";
@@ -150,12 +160,13 @@ std::string Rows() {
       "INSERT INTO leases VALUES (2, 'w', 1690000000000000);",  //
       event, "1, 1, 0, 100, ", static_cast<int>(v1::Event::kStateChange), ", ", Blob(change), ");",
       event, "2, 1, 1, 10, ", static_cast<int>(v1::Event::kTrainingPoints), ", ", Blob(points),
-      ");");
+      ");", event, "1, 1, 1, 100, ", static_cast<int>(v1::Event::kLengthAccuracies), ", ",
+      Blob(evaluation), ");");
 }
 
-class CoordinatorUpgradeTest : public testing::Test {
+class CoreUpgradeTest : public testing::Test {
  protected:
-  CoordinatorUpgradeTest()
+  CoreUpgradeTest()
       : directory_(testing::TempDir() + "/" +
                    testing::UnitTest::GetInstance()->current_test_info()->name()),
         coordinator_(directory_) {
@@ -168,7 +179,7 @@ class CoordinatorUpgradeTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn) {
+TEST_F(CoreUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   const auto experiment = coordinator_->reads().GetExperiment("experiments/old-1");
   ASSERT_TRUE(experiment.ok()) << experiment.status();
@@ -213,7 +224,31 @@ TEST_F(CoordinatorUpgradeTest, ADatabaseOfTheFirstVersionIsReadAndItsTrialsGoOn)
   EXPECT_EQ(coordinator_->reads().GetExperiment("experiments/old-1")->trials().running(), 1);
 }
 
-TEST_F(CoordinatorUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {
+TEST_F(CoreUpgradeTest, EvaluationsGetTheMeansThatTheirProgramDidNotStore) {
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  const std::string name = "experiments/old-1/trials/lr0-seed0";
+  int read = 0;
+  const auto expect_means = [&](const v1::Event& event) {
+    if (!event.has_length_accuracies()) return;
+    ++read;
+    EXPECT_DOUBLE_EQ(event.length_accuracies().seen_accuracy(), 0.75);
+    EXPECT_DOUBLE_EQ(event.length_accuracies().unseen_accuracy(), 1.0 / 3);
+  };
+  const auto page = coordinator_->event_log().ReadEvents(name, 0, 10);
+  ASSERT_TRUE(page.ok()) << page.status();
+  for (const v1::Event& event : page->events) expect_means(event);
+  ASSERT_EQ(coordinator_->event_log().ForEachEvent("experiments/old-1",
+                                                   v1::Event::kLengthAccuracies, expect_means),
+            absl::OkStatus());
+  EXPECT_EQ(read, 2);
+  v1::SummarizeExperimentRequest request;
+  request.set_name("experiments/old-1");
+  const auto summary = coordinator_->reads().SummarizeExperiment(request);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_DOUBLE_EQ(summary->cells(0).unseen_accuracy().mean(), 1.0 / 3);
+}
+
+TEST_F(CoreUpgradeTest, ADatabaseOfANewerProgramIsRefusedAndLeftAlone) {
   const std::string path = directory_ + "/lengthwise.db";
   Execute(path,
           "INSERT INTO schema_migrations VALUES (99, 0); ALTER TABLE trials ADD COLUMN later TEXT");

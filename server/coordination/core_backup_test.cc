@@ -25,9 +25,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-using CoordinatorBackupTest = CoordinatorHousekeepingTest;
+using CoreBackupTest = CoreHousekeepingTest;
 
-TEST_F(CoordinatorBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledgedBefore) {
+TEST_F(CoreBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledgedBefore) {
   const std::string experiment = Create("weights", 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -137,7 +137,7 @@ void BackUpWhile(TestCoordinator& coordinator, const std::string& name,
   EXPECT_TRUE(done);
 }
 
-TEST_F(CoordinatorBackupTest, RegressionATrialRetriedDuringABackupKeepsItsModel) {
+TEST_F(CoreBackupTest, RegressionATrialRetriedDuringABackupKeepsItsModel) {
   const std::string experiment = Create("weights");
   Train(coordinator_.Acquire("w"));
   const auto retry = [&] {
@@ -169,7 +169,7 @@ TEST_F(CoordinatorBackupTest, RegressionATrialRetriedDuringABackupKeepsItsModel)
   EXPECT_THAT(Artifacts(), ElementsAre("checkpoint at 60"));
 }
 
-TEST_F(CoordinatorBackupTest, RegressionACheckpointThatATrialWentBackToOutlivesABackup) {
+TEST_F(CoreBackupTest, RegressionACheckpointThatATrialWentBackToOutlivesABackup) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -189,7 +189,7 @@ TEST_F(CoordinatorBackupTest, RegressionACheckpointThatATrialWentBackToOutlivesA
   EXPECT_THAT(Artifacts(), ElementsAre("checkpoint 2"));
 }
 
-TEST_F(CoordinatorBackupTest, ABackupThatIsGivenUpLeavesNothing) {
+TEST_F(CoreBackupTest, ABackupThatIsGivenUpLeavesNothing) {
   v1::BackUpRequest request;
   request.set_name("b");
   EXPECT_TRUE(absl::IsCancelled(
@@ -203,7 +203,7 @@ TEST_F(CoordinatorBackupTest, ABackupThatIsGivenUpLeavesNothing) {
   }
 }
 
-TEST_F(CoordinatorBackupTest, OneBackupAtATime) {
+TEST_F(CoreBackupTest, OneBackupAtATime) {
   v1::BackUpRequest request;
   int asked = 0;
   EXPECT_EQ(
@@ -221,7 +221,7 @@ TEST_F(CoordinatorBackupTest, OneBackupAtATime) {
   EXPECT_GE(asked, 1);
 }
 
-TEST_F(CoordinatorBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothingIsMade) {
+TEST_F(CoreBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothingIsMade) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -278,7 +278,7 @@ TEST_F(CoordinatorBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothin
   EXPECT_EQ(restore(backup, target), absl::OkStatus()) << "the undamaged one is good";
 }
 
-TEST_F(CoordinatorBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
+TEST_F(CoreBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
   EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-1");
   v1::BackUpRequest request;
   request.set_name("b");
@@ -315,7 +315,7 @@ TEST_F(CoordinatorBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
   }
 }
 
-TEST_F(CoordinatorBackupTest, WhatAnInterruptedBackupLeftIsDeletedAtTheNextStart) {
+TEST_F(CoreBackupTest, WhatAnInterruptedBackupLeftIsDeletedAtTheNextStart) {
   const std::string left = coordinator_.data_dir() + "/backups/.unfinished-b";
   std::filesystem::create_directories(left);
   coordinator_.Close();

@@ -26,9 +26,9 @@ std::string NewDirectory() {
   return path;
 }
 
-class CoordinatorEvaluationTest : public testing::Test {
+class CoreEvaluationTest : public testing::Test {
  protected:
-  explicit CoordinatorEvaluationTest(int64_t max_database_bytes = 0)
+  explicit CoreEvaluationTest(int64_t max_database_bytes = 0)
       : coordinator_(NewDirectory(), max_database_bytes) {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
@@ -62,7 +62,7 @@ class CoordinatorEvaluationTest : public testing::Test {
   v1::EvaluateTrialRequest request_;
 };
 
-TEST_F(CoordinatorEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluation) {
+TEST_F(CoreEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluation) {
   ASSERT_TRUE(Train());
   request_.set_owner("me");
   const auto created = coordinator_.Evaluate(request_);
@@ -120,7 +120,7 @@ TEST_F(CoordinatorEvaluationTest, LeasesTheTrialWithTheModelAndTheChangedEvaluat
             absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(CoordinatorEvaluationTest, OnlyATrialThatSucceededHasAModelToEvaluate) {
+TEST_F(CoreEvaluationTest, OnlyATrialThatSucceededHasAModelToEvaluate) {
   EXPECT_EQ(coordinator_.Evaluate(request_).status().code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(Train());
   EXPECT_TRUE(coordinator_.Evaluate(request_).ok());
@@ -146,7 +146,7 @@ TEST_F(CoordinatorEvaluationTest, OnlyATrialThatSucceededHasAModelToEvaluate) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("stored no model"));
 }
 
-TEST_F(CoordinatorEvaluationTest, ADamagedModelIsRefusedAndNothingOfItStays) {
+TEST_F(CoreEvaluationTest, ADamagedModelIsRefusedAndNothingOfItStays) {
   ASSERT_TRUE(Train());
   for (const bool damaged : {true, false}) {
     if (damaged) {
@@ -164,7 +164,7 @@ TEST_F(CoordinatorEvaluationTest, ADamagedModelIsRefusedAndNothingOfItStays) {
               SizeIs(1));
 }
 
-TEST_F(CoordinatorEvaluationTest, ARepeatedRequestCreatesNothingTwiceAlsoWhenTheTrialIsGone) {
+TEST_F(CoreEvaluationTest, ARepeatedRequestCreatesNothingTwiceAlsoWhenTheTrialIsGone) {
   ASSERT_TRUE(Train());
   request_.set_request_id("id");
   const std::string name = Evaluated(coordinator_.Evaluate(request_));
@@ -181,7 +181,7 @@ TEST_F(CoordinatorEvaluationTest, ARepeatedRequestCreatesNothingTwiceAlsoWhenThe
   EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
 }
 
-TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing) {
+TEST_F(CoreEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing) {
   ASSERT_TRUE(Train());
   const std::string name = Evaluated(coordinator_.Evaluate(request_));
   coordinator_.Close();
@@ -196,7 +196,7 @@ TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyIsDamagedFailsAndTrainsNothing)
   EXPECT_TRUE(std::filesystem::exists(ModelOf(source_)));
 }
 
-TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyCannotBeReadNowWaitsForIt) {
+TEST_F(CoreEvaluationTest, ATrialWhoseCopyCannotBeReadNowWaitsForIt) {
   ASSERT_TRUE(Train());
   const std::string name = Evaluated(coordinator_.Evaluate(request_));
   const std::string model = ModelOf(name);
@@ -210,9 +210,9 @@ TEST_F(CoordinatorEvaluationTest, ATrialWhoseCopyCannotBeReadNowWaitsForIt) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(1));
 }
 
-class SmallStoreEvaluationTest : public CoordinatorEvaluationTest {
+class SmallStoreEvaluationTest : public CoreEvaluationTest {
  protected:
-  SmallStoreEvaluationTest() : CoordinatorEvaluationTest(400'000) {}
+  SmallStoreEvaluationTest() : CoreEvaluationTest(400'000) {}
 };
 
 TEST_F(SmallStoreEvaluationTest, AFailedCommitTakesTheCopyBack) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,9 +19,9 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-class CoordinatorDamageTest : public testing::Test {
+class CoreDamageTest : public testing::Test {
  protected:
-  CoordinatorDamageTest()
+  CoreDamageTest()
       : coordinator_(testing::TempDir() + "/" +
                      testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::remove_all(coordinator_.data_dir());
@@ -58,7 +59,7 @@ class CoordinatorDamageTest : public testing::Test {
   std::string experiment_;
 };
 
-TEST_F(CoordinatorDamageTest, OfAnExperimentsSpecification) {
+TEST_F(CoreDamageTest, OfAnExperimentsSpecification) {
   const std::string other = coordinator_.Create("other", 1, 1);
   Damage("UPDATE experiments SET specification = x'ff' WHERE id = 'sort-1'");
   const std::string what = "the specification of " + experiment_;
@@ -78,7 +79,7 @@ TEST_F(CoordinatorDamageTest, OfAnExperimentsSpecification) {
   EXPECT_THAT(coordinator_->reads().ListExperiments({})->experiments(), SizeIs(1));
 }
 
-TEST_F(CoordinatorDamageTest, OfATrialsSpecification) {
+TEST_F(CoreDamageTest, OfATrialsSpecification) {
   const std::string other = coordinator_.Create("other", 1, 1);
   const v1::Lease running = coordinator_.Acquire("w");
   Damage("UPDATE packs SET specification = x'0a' WHERE key = 1");
@@ -100,7 +101,21 @@ TEST_F(CoordinatorDamageTest, OfATrialsSpecification) {
             1);
 }
 
-TEST_F(CoordinatorDamageTest, OfAnEvent) {
+TEST_F(CoreDamageTest, OfAnEvaluationsColumns) {
+  const v1::Lease lease = coordinator_.Acquire("w");
+  const v1::Event event = AccuraciesEvent(lease, 0, 1, 5, {0.5, 0.25});
+  coordinator_.Send(lease, {event}).IgnoreError();
+  v1::Event damaged;
+  *damaged.mutable_length_accuracies() = event.length_accuracies();
+  damaged.mutable_length_accuracies()->mutable_accuracies()->RemoveLast();
+  Damage(absl::StrCat("UPDATE events SET payload = x'",
+                      absl::BytesToHexString(damaged.SerializeAsString()),
+                      "' WHERE kind = ", static_cast<int>(v1::Event::kLengthAccuracies)));
+  ExpectNamed(coordinator_->event_log().ReadEvents(experiment_, 0, 100).status(),
+              lease.trials(0).trial());
+}
+
+TEST_F(CoreDamageTest, OfAnEvent) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   coordinator_.Send(lease, {PointsEvent(lease, 0, 1, 5), PointsEvent(lease, 0, 2, 6)})
@@ -120,7 +135,7 @@ TEST_F(CoordinatorDamageTest, OfAnEvent) {
   }
 }
 
-TEST_F(CoordinatorDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
+TEST_F(CoreDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   for (const int64_t step : {10, 20}) {
@@ -141,7 +156,7 @@ TEST_F(CoordinatorDamageTest, OfACheckpointsEventFallsBackToTheOneBefore) {
   EXPECT_EQ(resumed, 10);
 }
 
-TEST_F(CoordinatorDamageTest, OfAnOutcome) {
+TEST_F(CoreDamageTest, OfAnOutcome) {
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string trial = lease.trials(0).trial();
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));

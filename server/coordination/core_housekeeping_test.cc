@@ -15,8 +15,8 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
+#include "server/coordination/event_checks.h"
 #include "server/coordination/housekeeping_fixture.h"
-#include "server/coordination/log_limits.h"
 #include "server/coordination/test_coordinator.h"
 
 namespace lengthwise::server {
@@ -28,14 +28,14 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-TEST_F(CoordinatorHousekeepingTest, TheLastTwoCheckpointsOfARunningTrialAreKept) {
+TEST_F(CoreHousekeepingTest, TheLastTwoCheckpointsOfARunningTrialAreKept) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
   EXPECT_THAT(Artifacts(), UnorderedElementsAre("checkpoint 2", "checkpoint 3"));
 }
 
-TEST_F(CoordinatorHousekeepingTest, OfATrialThatSucceededItsModelStays) {
+TEST_F(CoreHousekeepingTest, OfATrialThatSucceededItsModelStays) {
   const std::string experiment = Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -46,7 +46,7 @@ TEST_F(CoordinatorHousekeepingTest, OfATrialThatSucceededItsModelStays) {
   EXPECT_TRUE(coordinator_.Evaluate(evaluate).ok());
 }
 
-TEST_F(CoordinatorHousekeepingTest, OfATrialThatFailedWhatARetryNeedsStays) {
+TEST_F(CoreHousekeepingTest, OfATrialThatFailedWhatARetryNeedsStays) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -54,7 +54,7 @@ TEST_F(CoordinatorHousekeepingTest, OfATrialThatFailedWhatARetryNeedsStays) {
   EXPECT_THAT(Artifacts(), UnorderedElementsAre("checkpoint 2", "checkpoint 3"));
 }
 
-TEST_F(CoordinatorHousekeepingTest, AllKeepsTheCheckpointBeforeTheLastToo) {
+TEST_F(CoreHousekeepingTest, AllKeepsTheCheckpointBeforeTheLastToo) {
   Create("all");
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -62,7 +62,7 @@ TEST_F(CoordinatorHousekeepingTest, AllKeepsTheCheckpointBeforeTheLastToo) {
   EXPECT_THAT(Artifacts(), UnorderedElementsAre("checkpoint 2", "checkpoint 3"));
 }
 
-TEST_F(CoordinatorHousekeepingTest, NothingFreesTheDiskWhenATrialEndsAndSaysSo) {
+TEST_F(CoreHousekeepingTest, NothingFreesTheDiskWhenATrialEndsAndSaysSo) {
   const std::string experiment = Create("nothing", 2);
   for (const auto kind : {v1::Outcome::COMPLETED, v1::Outcome::FAILED_PERMANENTLY}) {
     const v1::Lease lease = coordinator_.Acquire("w");
@@ -79,7 +79,7 @@ TEST_F(CoordinatorHousekeepingTest, NothingFreesTheDiskWhenATrialEndsAndSaysSo) 
   EXPECT_THAT(std::string(status.message()), HasSubstr("stored no model"));
 }
 
-TEST_F(CoordinatorHousekeepingTest, DiskUseCountsWhatIsThereAndDeletingFreesIt) {
+TEST_F(CoreHousekeepingTest, DiskUseCountsWhatIsThereAndDeletingFreesIt) {
   const std::string experiment = Create("weights");
   v1::DiskUse use = coordinator_->reads().GetExperiment(experiment)->disk_use();
   EXPECT_EQ(use.artifacts(), 0);
@@ -130,7 +130,7 @@ std::vector<std::string> Log(Core& coordinator, const std::string& name) {
   return log;
 }
 
-TEST_F(CoordinatorHousekeepingTest, ATrialsLogOutlivesItsAttemptsAndTheServer) {
+TEST_F(CoreHousekeepingTest, ATrialsLogOutlivesItsAttemptsAndTheServer) {
   const std::string experiment = Create("weights", 2);
   const std::string name = experiment + "/trials/lr0-seed0";
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -160,7 +160,7 @@ TEST_F(CoordinatorHousekeepingTest, ATrialsLogOutlivesItsAttemptsAndTheServer) {
   EXPECT_EQ(next, coordinator_.History(experiment).back().position() + 1);
 }
 
-TEST_F(CoordinatorHousekeepingTest, AnAttemptWithoutMeasureInItsLogIsRefused) {
+TEST_F(CoreHousekeepingTest, AnAttemptWithoutMeasureInItsLogIsRefused) {
   Create("weights");
   const v1::Lease lease = coordinator_.Acquire("w");
   int64_t sequence = 0;
@@ -176,7 +176,7 @@ TEST_F(CoordinatorHousekeepingTest, AnAttemptWithoutMeasureInItsLogIsRefused) {
       v1::StreamEventsResponse::INVALID);
 }
 
-TEST_F(CoordinatorHousekeepingTest, WhatADeletedExperimentLeftIsDeletedAtTheNextStart) {
+TEST_F(CoreHousekeepingTest, WhatADeletedExperimentLeftIsDeletedAtTheNextStart) {
   const std::string artifacts = coordinator_.data_dir() + "/artifacts/";
   const std::string experiment = Create("weights");
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
@@ -193,8 +193,7 @@ TEST_F(CoordinatorHousekeepingTest, WhatADeletedExperimentLeftIsDeletedAtTheNext
 }
 
 // A server that dies after the commit of a trial's end deletes nothing: its files are put back.
-TEST_F(CoordinatorHousekeepingTest,
-       CheckpointsOfEndedTrialsThatShouldBeGoneAreDeletedAtTheNextStart) {
+TEST_F(CoreHousekeepingTest, CheckpointsOfEndedTrialsThatShouldBeGoneAreDeletedAtTheNextStart) {
   for (const auto& [keep, kind, stays] :
        std::vector<std::tuple<std::string, v1::Outcome::Kind, std::vector<std::string>>>{
            {"weights", v1::Outcome::COMPLETED, {"checkpoint 3"}},
@@ -238,7 +237,7 @@ absl::StatusOr<std::string> Model(Core& coordinator, const std::string& trial,
   return model->bytes->Next();
 }
 
-TEST_F(CoordinatorHousekeepingTest, TheNewestModelCanBeReadWhileTheTrialRunsAndAfterwards) {
+TEST_F(CoreHousekeepingTest, TheNewestModelCanBeReadWhileTheTrialRunsAndAfterwards) {
   const std::string trial = Create("weights") + "/trials/lr0-seed0";
   absl::Status none = Model(*coordinator_, trial).status();
   EXPECT_EQ(none.code(), absl::StatusCode::kNotFound);
@@ -253,7 +252,7 @@ TEST_F(CoordinatorHousekeepingTest, TheNewestModelCanBeReadWhileTheTrialRunsAndA
   EXPECT_EQ(Model(*coordinator_, trial + "x").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(CoordinatorHousekeepingTest, AModelThatWasNotKeptIsNotThere) {
+TEST_F(CoreHousekeepingTest, AModelThatWasNotKeptIsNotThere) {
   const std::string trial = Create("nothing") + "/trials/lr0-seed0";
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -263,7 +262,7 @@ TEST_F(CoordinatorHousekeepingTest, AModelThatWasNotKeptIsNotThere) {
   EXPECT_THAT(status.message(), HasSubstr("its specification keeps nothing"));
 }
 
-TEST_F(CoordinatorHousekeepingTest, ADamagedModelIsNotHandedOut) {
+TEST_F(CoreHousekeepingTest, ADamagedModelIsNotHandedOut) {
   const std::string trial = Create("weights") + "/trials/lr0-seed0";
   const v1::Lease lease = coordinator_.Acquire("w");
   Train(lease);
@@ -282,7 +281,7 @@ TEST_F(CoordinatorHousekeepingTest, ADamagedModelIsNotHandedOut) {
   EXPECT_THAT(status.message(), HasSubstr("is gone"));
 }
 
-TEST_F(CoordinatorHousekeepingTest, DatabaseShrinksAfterADelete) {
+TEST_F(CoreHousekeepingTest, DatabaseShrinksAfterADelete) {
   v1::CreateExperimentRequest request;
   request.mutable_specification()->set_name("large");
   request.mutable_specification()->set_description(std::string(20'000'000, 'x'));

@@ -5,7 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/coordination/test_coordinator.h"
-#include "server/services/status.h"
+#include "server/status.h"
 
 namespace lengthwise::server {
 namespace {
@@ -13,9 +13,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class CoordinatorQuotaTest : public testing::Test {
+class CoreQuotaTest : public testing::Test {
  protected:
-  CoordinatorQuotaTest() : coordinator_(NewDirectory()) {
+  CoreQuotaTest() : coordinator_(NewDirectory()) {
     coordinator_.options().max_unended_trials = 6;
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
@@ -42,7 +42,7 @@ class CoordinatorQuotaTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorQuotaTest, OneOwnersTrialsAreNotAnothers) {
+TEST_F(CoreQuotaTest, OneOwnersTrialsAreNotAnothers) {
   ASSERT_TRUE(Submit("ada", 4).ok());
   ASSERT_TRUE(Submit("grace", 6).ok());
   EXPECT_TRUE(Submit("ada", 2).ok());
@@ -54,7 +54,7 @@ TEST_F(CoordinatorQuotaTest, OneOwnersTrialsAreNotAnothers) {
   EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
 }
 
-TEST_F(CoordinatorQuotaTest, TrialsThatEndMakeRoom) {
+TEST_F(CoreQuotaTest, TrialsThatEndMakeRoom) {
   const auto created = Submit("ada", 6);
   ASSERT_TRUE(created.ok());
   EXPECT_FALSE(Submit("ada", 1).ok());
@@ -67,7 +67,7 @@ TEST_F(CoordinatorQuotaTest, TrialsThatEndMakeRoom) {
   EXPECT_TRUE(Submit("ada", 5).ok());
 }
 
-TEST_F(CoordinatorQuotaTest, ARepeatedSubmissionIsAnsweredAtTheLimitToo) {
+TEST_F(CoreQuotaTest, ARepeatedSubmissionIsAnsweredAtTheLimitToo) {
   const auto first = Submit("ada", 6, "once");
   ASSERT_TRUE(first.ok());
   const auto again = Submit("ada", 6, "once");
@@ -75,7 +75,7 @@ TEST_F(CoordinatorQuotaTest, ARepeatedSubmissionIsAnsweredAtTheLimitToo) {
   EXPECT_EQ(again->experiment().name(), first->experiment().name());
 }
 
-TEST_F(CoordinatorQuotaTest, AnExtensionCountsToo) {
+TEST_F(CoreQuotaTest, AnExtensionCountsToo) {
   const auto created = Submit("ada", 4);
   ASSERT_TRUE(created.ok());
   const std::string name = created->experiment().name();

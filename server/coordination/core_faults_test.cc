@@ -34,7 +34,7 @@ std::string NewDirectory() {
   return path;
 }
 
-TEST(CoordinatorFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
+TEST(CoreFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
   const std::string directory = NewDirectory();
   int acknowledgements[2];
   ASSERT_EQ(pipe(acknowledgements), 0);
@@ -84,7 +84,7 @@ TEST(CoordinatorFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
             stored + 1);
 }
 
-TEST(CoordinatorFaultsTest, ARestartedServerGoesOnWithBackOffsTokensAndCancellations) {
+TEST(CoreFaultsTest, ARestartedServerGoesOnWithBackOffsTokensAndCancellations) {
   TestCoordinator coordinator(NewDirectory());
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w", 2), absl::OkStatus());
@@ -136,7 +136,7 @@ std::string ArtifactOf(TestCoordinator& coordinator, const std::string& trial,
                       ".safetensors");
 }
 
-TEST(CoordinatorFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAndNothingIsLost) {
+TEST(CoreFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAndNothingIsLost) {
   TestCoordinator coordinator(NewDirectory());
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
@@ -186,7 +186,7 @@ TEST(CoordinatorFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAn
   EXPECT_EQ(resumed, 20);
 }
 
-TEST(CoordinatorFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading) {
+TEST(CoreFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading) {
   TestCoordinator coordinator(NewDirectory());
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
@@ -215,7 +215,7 @@ TEST(CoordinatorFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading
   EXPECT_EQ(coordinator.Acquire("w").trials(0).checkpoint_step(), 10);
 }
 
-TEST(CoordinatorFaultsTest, AnUploadThatCannotBeReadForAWhileIsToldAgainAndNoFailure) {
+TEST(CoreFaultsTest, AnUploadThatCannotBeReadForAWhileIsToldAgainAndNoFailure) {
   TestCoordinator coordinator(NewDirectory());
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
@@ -232,7 +232,7 @@ TEST(CoordinatorFaultsTest, AnUploadThatCannotBeReadForAWhileIsToldAgainAndNoFai
   EXPECT_EQ(coordinator.Send(lease, {event})->acknowledged_sequence(), 1);
 }
 
-TEST(CoordinatorFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
+TEST(CoreFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
   const std::string directory = NewDirectory();
   {
     TestCoordinator small(directory, /*max_database_bytes=*/400'000);
@@ -258,7 +258,7 @@ TEST(CoordinatorFaultsTest, AFullDiskLosesNothingAndWorkGoesOn) {
   EXPECT_EQ(coordinator.Create("large", 1, 5000), "experiments/large-1");
 }
 
-TEST(CoordinatorFaultsTest, ASecondServerOnADirectoryIsRefused) {
+TEST(CoreFaultsTest, ASecondServerOnADirectoryIsRefused) {
   const std::string directory = NewDirectory();
   TestCoordinator first(directory);
   ASSERT_EQ(first.Open(), absl::OkStatus());
@@ -270,7 +270,7 @@ TEST(CoordinatorFaultsTest, ASecondServerOnADirectoryIsRefused) {
   EXPECT_EQ(second.Open(), absl::OkStatus());
 }
 
-TEST(CoordinatorFaultsTest, ALockThatCannotBeOpenedIsNotTakenForAnotherServer) {
+TEST(CoreFaultsTest, ALockThatCannotBeOpenedIsNotTakenForAnotherServer) {
   const std::string directory = NewDirectory();
   std::filesystem::create_directories(directory + "/LOCK");
   TestCoordinator coordinator(directory);
@@ -280,7 +280,7 @@ TEST(CoordinatorFaultsTest, ALockThatCannotBeOpenedIsNotTakenForAnotherServer) {
   EXPECT_THAT(std::string(status.message()), Not(HasSubstr("another server")));
 }
 
-TEST(CoordinatorFaultsTest, ADamagedDatabaseIsNamedAndNotTouched) {
+TEST(CoreFaultsTest, ADamagedDatabaseIsNamedAndNotTouched) {
   const std::string directory = NewDirectory();
   ASSERT_EQ(platform::CreateDirectories(directory), absl::OkStatus());
   const std::string path = directory + "/lengthwise.db";
@@ -292,7 +292,7 @@ TEST(CoordinatorFaultsTest, ADamagedDatabaseIsNamedAndNotTouched) {
   EXPECT_EQ(*platform::ReadFile(path), std::string(10'000, 'x'));
 }
 
-TEST(CoordinatorFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
+TEST(CoreFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
   TestCoordinator coordinator(NewDirectory());
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   const std::string experiment = coordinator.Create("sort", 20, 20);
@@ -328,7 +328,7 @@ TEST(CoordinatorFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
   }
 }
 
-TEST(CoordinatorFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
+TEST(CoreFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
   TestCoordinator coordinator(NewDirectory());
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
@@ -342,7 +342,7 @@ TEST(CoordinatorFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
 }
 
 // A disk that hangs must not fill the memory with what waits for it.
-TEST(CoordinatorFaultsTest, WhatWaitsForTheStoreIsBoundedAndRefusedBeyondThat) {
+TEST(CoreFaultsTest, WhatWaitsForTheStoreIsBoundedAndRefusedBeyondThat) {
   CoreOptions options;
   options.data_dir = NewDirectory();
   Core::Dependencies dependencies;

@@ -1,3 +1,5 @@
+#include "server/coordination/core.h"
+
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -11,7 +13,6 @@
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
 #include "platform/version.h"
-#include "server/coordination/core.h"
 #include "server/coordination/test_coordinator.h"
 
 namespace lengthwise::server {
@@ -22,9 +23,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class CoordinatorImplTest : public testing::Test {
+class CoreTest : public testing::Test {
  protected:
-  CoordinatorImplTest()
+  CoreTest()
       : coordinator_(testing::TempDir() + "/coordinator_" +
                      testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::remove_all(coordinator_.data_dir());
@@ -57,7 +58,7 @@ class CoordinatorImplTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorImplTest, ATrialGoesFromSubmissionToItsOutcome) {
+TEST_F(CoreTest, ATrialGoesFromSubmissionToItsOutcome) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   EXPECT_EQ(experiment, "experiments/sort-1");
   const std::string name = experiment + "/trials/lr0-seed0";
@@ -95,7 +96,7 @@ TEST_F(CoordinatorImplTest, ATrialGoesFromSubmissionToItsOutcome) {
   EXPECT_EQ(coordinator_->event_log().ReadEvents(experiment, 0, 100)->unfinished_trials, 0);
 }
 
-TEST_F(CoordinatorImplTest, EventsAreStoredOnceAndGapsAreRefused) {
+TEST_F(CoreTest, EventsAreStoredOnceAndGapsAreRefused) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::vector<v1::Event> events = {PointsEvent(lease, 0, 1, 10),
@@ -116,7 +117,7 @@ TEST_F(CoordinatorImplTest, EventsAreStoredOnceAndGapsAreRefused) {
             v1::StreamEventsResponse::STALE_LEASE);
 }
 
-TEST_F(CoordinatorImplTest, MalformedEventsAreRefusedWhole) {
+TEST_F(CoreTest, MalformedEventsAreRefusedWhole) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   v1::Event bent = PointsEvent(lease, 0, 2, 20);
@@ -132,7 +133,7 @@ TEST_F(CoordinatorImplTest, MalformedEventsAreRefusedWhole) {
   EXPECT_THAT(Measured(experiment), IsEmpty());
 }
 
-TEST_F(CoordinatorImplTest, AnExpiredLeaseCannotWriteAndTheNextAttemptCan) {
+TEST_F(CoreTest, AnExpiredLeaseCannotWriteAndTheNextAttemptCan) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease old_lease = coordinator_.Acquire("w");
   coordinator_.Advance(absl::Seconds(31));
@@ -152,7 +153,7 @@ TEST_F(CoordinatorImplTest, AnExpiredLeaseCannotWriteAndTheNextAttemptCan) {
   EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 1);
 }
 
-TEST_F(CoordinatorImplTest, ATokenOfAnotherLeaseCannotWrite) {
+TEST_F(CoreTest, ATokenOfAnotherLeaseCannotWrite) {
   const std::string experiment = coordinator_.Create("sort", 1, 2);
   v1::Lease lease = coordinator_.Acquire("w");
   const v1::Lease other = coordinator_.Acquire("w");
@@ -164,7 +165,7 @@ TEST_F(CoordinatorImplTest, ATokenOfAnotherLeaseCannotWrite) {
   EXPECT_THAT(Measured(experiment), IsEmpty());
 }
 
-TEST_F(CoordinatorImplTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
+TEST_F(CoreTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   // The final evaluation stands at the checkpoint's step, but behind it: it comes again.
   const auto run = [&](const v1::Lease& lease, int64_t from_step) {
     std::vector<v1::Event> events;
@@ -209,7 +210,7 @@ TEST_F(CoordinatorImplTest, AResumedTrialHasTheHistoryOfAnUndisturbedOne) {
   EXPECT_THAT(resumed, ElementsAre(0, 20));
 }
 
-TEST_F(CoordinatorImplTest, ADamagedCheckpointFallsBackToTheOneBeforeAndThenToTheStart) {
+TEST_F(CoreTest, ADamagedCheckpointFallsBackToTheOneBeforeAndThenToTheStart) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   for (const int64_t step : {10, 20, 30}) {
@@ -240,7 +241,7 @@ TEST_F(CoordinatorImplTest, ADamagedCheckpointFallsBackToTheOneBeforeAndThenToTh
 }
 
 // Gigabytes take long to read; meanwhile the server would answer nobody.
-TEST_F(CoordinatorImplTest, ALargeCheckpointIsReadByWhoFetchesItAndPassedOverFromThenOn) {
+TEST_F(CoreTest, ALargeCheckpointIsReadByWhoFetchesItAndPassedOverFromThenOn) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   const std::string large(size_t{65} << 20, 'w');
@@ -273,7 +274,7 @@ TEST_F(CoordinatorImplTest, ALargeCheckpointIsReadByWhoFetchesItAndPassedOverFro
   EXPECT_THAT(warning, HasSubstr("the checkpoint of step 20 cannot be used"));
 }
 
-TEST_F(CoordinatorImplTest, AnUploadMustBeWhatItsHeaderSays) {
+TEST_F(CoreTest, AnUploadMustBeWhatItsHeaderSays) {
   coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   v1::UploadArtifactRequest::Header header;
@@ -295,7 +296,7 @@ TEST_F(CoordinatorImplTest, AnUploadMustBeWhatItsHeaderSays) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CoordinatorImplTest, ARepeatedRequestIdCreatesNothingTwice) {
+TEST_F(CoreTest, ARepeatedRequestIdCreatesNothingTwice) {
   v1::CreateExperimentRequest request;
   request.set_request_id("id");
   request.mutable_specification()->set_name("sort");
@@ -308,7 +309,7 @@ TEST_F(CoordinatorImplTest, ARepeatedRequestIdCreatesNothingTwice) {
   EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_F(CoordinatorImplTest, ADeletedExperimentsRequestIdCreatesNothingAgain) {
+TEST_F(CoreTest, ADeletedExperimentsRequestIdCreatesNothingAgain) {
   v1::CreateExperimentRequest request;
   request.set_request_id("r1");
   request.mutable_specification()->set_name("sort");
@@ -334,7 +335,7 @@ TEST_F(CoordinatorImplTest, ADeletedExperimentsRequestIdCreatesNothingAgain) {
   EXPECT_EQ(coordinator_.TryCreate(request)->experiment().name(), "experiments/sort-2");
 }
 
-TEST_F(CoordinatorImplTest, ATrialDoesNotSucceedWithoutItsModel) {
+TEST_F(CoreTest, ATrialDoesNotSucceedWithoutItsModel) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   const auto refused = [&](const std::vector<v1::Event>& events) {
@@ -356,7 +357,7 @@ TEST_F(CoordinatorImplTest, ATrialDoesNotSucceedWithoutItsModel) {
       2);
 }
 
-TEST_F(CoordinatorImplTest, CheckpointsAscend) {
+TEST_F(CoreTest, CheckpointsAscend) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_EQ(coordinator_.Upload(lease, 0, 20, "weights"), absl::OkStatus());
@@ -372,7 +373,7 @@ TEST_F(CoordinatorImplTest, CheckpointsAscend) {
   EXPECT_EQ(Send(lease, {CheckpointEvent(lease, 0, 2, 20, "weights")}).acknowledged_sequence(), 2);
 }
 
-TEST_F(CoordinatorImplTest, ValidationStoresNothingAndMistakesKeepTheirDetails) {
+TEST_F(CoreTest, ValidationStoresNothingAndMistakesKeepTheirDetails) {
   v1::CreateExperimentRequest request;
   request.set_validate_only(true);
   request.mutable_specification()->set_name("sort");
@@ -391,7 +392,7 @@ TEST_F(CoordinatorImplTest, ValidationStoresNothingAndMistakesKeepTheirDetails) 
   EXPECT_TRUE(status.GetPayload(specification::kBadRequestTypeUrl).has_value());
 }
 
-TEST_F(CoordinatorImplTest, WorkerOfAnotherReleaseLearnsWhichSideToUpgrade) {
+TEST_F(CoreTest, WorkerOfAnotherReleaseLearnsWhichSideToUpgrade) {
   EXPECT_EQ(coordinator_.Register("w", 1, "", platform::kWorkerApiVersion), absl::OkStatus());
   for (const auto& [version, side] : {std::pair(platform::kWorkerApiVersion - 1, "worker"),
                                       std::pair(platform::kWorkerApiVersion + 1, "server")}) {
@@ -401,7 +402,7 @@ TEST_F(CoordinatorImplTest, WorkerOfAnotherReleaseLearnsWhichSideToUpgrade) {
   }
 }
 
-TEST_F(CoordinatorImplTest, CancelReachesARunningTrialAtTheNextHeartbeat) {
+TEST_F(CoreTest, CancelReachesARunningTrialAtTheNextHeartbeat) {
   const std::string experiment = coordinator_.Create("sort", 1, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   EXPECT_EQ(coordinator_.Delete(experiment).code(), absl::StatusCode::kFailedPrecondition);
@@ -424,7 +425,7 @@ TEST_F(CoordinatorImplTest, CancelReachesARunningTrialAtTheNextHeartbeat) {
   EXPECT_EQ(coordinator_.Create("sort", 1, 1), "experiments/sort-2");
 }
 
-TEST_F(CoordinatorImplTest, ListsPageByPageAndFilters) {
+TEST_F(CoreTest, ListsPageByPageAndFilters) {
   const std::string experiment = coordinator_.Create("sort", 4, 3);
   coordinator_.Create("sort", 1, 1);
   v1::ListTrialsRequest request;
@@ -465,7 +466,7 @@ TEST_F(CoordinatorImplTest, ListsPageByPageAndFilters) {
   EXPECT_EQ(coordinator_->reads().ListExperiments(list)->experiments(0).name(), experiment);
 }
 
-TEST_F(CoordinatorImplTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTimeIsUp) {
+TEST_F(CoreTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTimeIsUp) {
   v1::AcquireLeaseRequest request;
   request.set_worker_id("w");
   request.mutable_wait()->set_seconds(20);
@@ -480,7 +481,7 @@ TEST_F(CoordinatorImplTest, AWaitingWorkerIsServedWhenThereIsWorkAndToldWhenTime
   EXPECT_TRUE(second.get()->has_lease());
 }
 
-TEST_F(CoordinatorImplTest, WatchersHearOfEventsAndProgressUntilTheyLeave) {
+TEST_F(CoreTest, WatchersHearOfEventsAndProgressUntilTheyLeave) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   std::atomic<int> wakes = 0;
   std::atomic<int> progress = 0;
@@ -498,7 +499,7 @@ TEST_F(CoordinatorImplTest, WatchersHearOfEventsAndProgressUntilTheyLeave) {
   EXPECT_EQ(wakes, 2);
 }
 
-TEST_F(CoordinatorImplTest, ReadsEventsOfOneKindInTheOrderOfTheGrid) {
+TEST_F(CoreTest, ReadsEventsOfOneKindInTheOrderOfTheGrid) {
   const std::string experiment = coordinator_.Create("sort", 2, 1);
   const v1::Lease first = coordinator_.Acquire("w");
   const v1::Lease second = coordinator_.Acquire("w");

@@ -5,8 +5,8 @@
 // error model, https://aip.dev/193). An UNAVAILABLE has them always: gRPC's own, of a server that
 // nobody reaches, has none, and so a client knows the server's words ("the disk is full") from
 // gRPC's.
-#ifndef LENGTHWISE_SERVER_SERVICES_STATUS_H_
-#define LENGTHWISE_SERVER_SERVICES_STATUS_H_
+#ifndef LENGTHWISE_SERVER_STATUS_H_
+#define LENGTHWISE_SERVER_STATUS_H_
 
 #include <string>
 
@@ -35,4 +35,4 @@ absl::Duration RetryDelay(const absl::Status& status);
 
 }  // namespace lengthwise::server
 
-#endif  // LENGTHWISE_SERVER_SERVICES_STATUS_H_
+#endif  // LENGTHWISE_SERVER_STATUS_H_

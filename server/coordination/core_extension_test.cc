@@ -22,9 +22,9 @@ std::string NewDirectory() {
   return path;
 }
 
-class CoordinatorExtensionTest : public testing::Test {
+class CoreExtensionTest : public testing::Test {
  protected:
-  CoordinatorExtensionTest() : coordinator_(NewDirectory()) {
+  CoreExtensionTest() : coordinator_(NewDirectory()) {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }
@@ -45,7 +45,7 @@ class CoordinatorExtensionTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorExtensionTest, NewTrialsFollowAndThoseThereStayAsTheyAre) {
+TEST_F(CoreExtensionTest, NewTrialsFollowAndThoseThereStayAsTheyAre) {
   const std::string experiment = coordinator_.Create("sort", 2, 2);
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 10, {1}));
@@ -71,7 +71,7 @@ TEST_F(CoordinatorExtensionTest, NewTrialsFollowAndThoseThereStayAsTheyAre) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(CoordinatorExtensionTest, AnEndedExperimentLivesAgainAndItsFollowersHearOfIt) {
+TEST_F(CoreExtensionTest, AnEndedExperimentLivesAgainAndItsFollowersHearOfIt) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   ASSERT_TRUE(coordinator_.Complete(coordinator_.Acquire("w"), 0, 10, {1}));
   ASSERT_TRUE(coordinator_->reads().GetExperiment(experiment)->has_end_time());
@@ -100,7 +100,7 @@ TEST_F(CoordinatorExtensionTest, AnEndedExperimentLivesAgainAndItsFollowersHearO
             lease.trials(0).trial());
 }
 
-TEST_F(CoordinatorExtensionTest, NewTrialsTrainInOnePackWithThoseThatWait) {
+TEST_F(CoreExtensionTest, NewTrialsTrainInOnePackWithThoseThatWait) {
   ASSERT_EQ(coordinator_.Register("w", 100), absl::OkStatus());
   const std::string experiment = coordinator_.Create("sort", 2, 2);
   ASSERT_EQ(coordinator_.Extend(experiment, {2, 3})->added_trials(), 4);
@@ -108,7 +108,7 @@ TEST_F(CoordinatorExtensionTest, NewTrialsTrainInOnePackWithThoseThatWait) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(4));
 }
 
-TEST_F(CoordinatorExtensionTest, ARepeatedRequestStillGivesTheExperimentThatItCreated) {
+TEST_F(CoreExtensionTest, ARepeatedRequestStillGivesTheExperimentThatItCreated) {
   v1::CreateExperimentRequest request;
   request.set_request_id("id");
   request.mutable_specification()->set_name("sort");
@@ -127,7 +127,7 @@ TEST_F(CoordinatorExtensionTest, ARepeatedRequestStillGivesTheExperimentThatItCr
   EXPECT_EQ(coordinator_.TryCreate(request).status().code(), absl::StatusCode::kAlreadyExists);
 }
 
-TEST_F(CoordinatorExtensionTest, ExtensionsThatWereMadeAtTheSameTimeAllCount) {
+TEST_F(CoreExtensionTest, ExtensionsThatWereMadeAtTheSameTimeAllCount) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   // Keeps the coordinator's thread while both are made from the same specification.
   std::promise<void> release;
@@ -149,7 +149,7 @@ TEST_F(CoordinatorExtensionTest, ExtensionsThatWereMadeAtTheSameTimeAllCount) {
   EXPECT_THAT(Trials(experiment), ElementsAre("lr0-seed0", "lr0-seed1", "lr0-seed2"));
 }
 
-TEST(CoordinatorExtensionFaultsTest, AFullDiskLeavesTheExperimentAsItWas) {
+TEST(CoreExtensionFaultsTest, AFullDiskLeavesTheExperimentAsItWas) {
   TestCoordinator coordinator(NewDirectory(), /*max_database_bytes=*/400'000);
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w", 10'000), absl::OkStatus());

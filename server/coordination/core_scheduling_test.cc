@@ -21,9 +21,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::StartsWith;
 
-class CoordinatorSchedulingTest : public testing::Test {
+class CoreSchedulingTest : public testing::Test {
  protected:
-  CoordinatorSchedulingTest()
+  CoreSchedulingTest()
       : coordinator_(testing::TempDir() + "/scheduling_" +
                      testing::UnitTest::GetInstance()->current_test_info()->name()) {
     std::filesystem::remove_all(coordinator_.data_dir());
@@ -63,7 +63,7 @@ class CoordinatorSchedulingTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOneResult) {
+TEST_F(CoreSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOneResult) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 3, 1);
   const v1::Lease good = coordinator_.Acquire("w");
@@ -111,7 +111,7 @@ TEST_F(CoordinatorSchedulingTest, RetryRunsAgainOnlyWhatFailedAndEveryCellHasOne
   EXPECT_EQ(succeeded, 2);
 }
 
-TEST_F(CoordinatorSchedulingTest, ARetriedTrialGoesOnFromItsCheckpoint) {
+TEST_F(CoreSchedulingTest, ARetriedTrialGoesOnFromItsCheckpoint) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -135,7 +135,7 @@ TEST_F(CoordinatorSchedulingTest, ARetriedTrialGoesOnFromItsCheckpoint) {
             v1::StreamEventsResponse::STALE_LEASE);
 }
 
-TEST_F(CoordinatorSchedulingTest, RetryRefusesWhatItCannotMean) {
+TEST_F(CoreSchedulingTest, RetryRefusesWhatItCannotMean) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   EXPECT_EQ(coordinator_.Retry("experiments/none-1", {v1::FAILED}).status().code(),
             absl::StatusCode::kNotFound);
@@ -146,7 +146,7 @@ TEST_F(CoordinatorSchedulingTest, RetryRefusesWhatItCannotMean) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CoordinatorSchedulingTest, TheSameFailureTwiceIsFinalAlsoWhenTheServerRestartsBetween) {
+TEST_F(CoreSchedulingTest, TheSameFailureTwiceIsFinalAlsoWhenTheServerRestartsBetween) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease first = coordinator_.Acquire("w");
@@ -165,7 +165,7 @@ TEST_F(CoordinatorSchedulingTest, TheSameFailureTwiceIsFinalAlsoWhenTheServerRes
                           "QUEUED -> RUNNING, scheduler", "RUNNING -> FAILED, scheduler"));
 }
 
-TEST_F(CoordinatorSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
+TEST_F(CoreSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
   coordinator_.Register("w", 4).IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 4);
   const v1::Lease whole = coordinator_.Acquire("w");
@@ -198,7 +198,7 @@ TEST_F(CoordinatorSchedulingTest, APackThatDoesNotFitIsSplitAlsoAfterARestart) {
 }
 
 // The server forgot with its restart what did not fit; the worker did not.
-TEST_F(CoordinatorSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLease) {
+TEST_F(CoreSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLease) {
   coordinator_.Register("w", 4).IgnoreError();
   coordinator_.Create("sort", 1, 4);
   const v1::Lease whole = coordinator_.Acquire("w");
@@ -220,7 +220,7 @@ TEST_F(CoordinatorSchedulingTest, WhatAWorkerTellsOfItsMemoryHoldsForTheNextLeas
   EXPECT_THAT(coordinator_.Acquire("w").trials(), SizeIs(2));
 }
 
-TEST_F(CoordinatorSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOnAfterwards) {
+TEST_F(CoreSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOnAfterwards) {
   coordinator_.Register("w").IgnoreError();
   const std::string low = coordinator_.Create("low", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -251,7 +251,7 @@ TEST_F(CoordinatorSchedulingTest, AHigherPriorityTakesTheWorkerAndTheTrialGoesOn
                           "QUEUED -> RUNNING, scheduler"));
 }
 
-TEST_F(CoordinatorSchedulingTest, APreemptionThatARestartForgotIsDecidedAgain) {
+TEST_F(CoreSchedulingTest, APreemptionThatARestartForgotIsDecidedAgain) {
   coordinator_.Register("w").IgnoreError();
   coordinator_.Create("low", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -280,7 +280,7 @@ TEST_F(CoordinatorSchedulingTest, APreemptionThatARestartForgotIsDecidedAgain) {
   EXPECT_THAT(coordinator_.Acquire("w").trials(0).trial(), StartsWith("experiments/high-1/"));
 }
 
-TEST_F(CoordinatorSchedulingTest, HistoriesSayWhoCancelled) {
+TEST_F(CoreSchedulingTest, HistoriesSayWhoCancelled) {
   coordinator_.Register("w").IgnoreError();
   v1::CreateExperimentRequest request;
   request.mutable_specification()->set_name("sort");
@@ -296,7 +296,7 @@ TEST_F(CoordinatorSchedulingTest, HistoriesSayWhoCancelled) {
                           "QUEUED -> CANCELLED, user bob"));
 }
 
-TEST_F(CoordinatorSchedulingTest, AWorkerIsToldOfACancellationWithinTwoHeartbeats) {
+TEST_F(CoreSchedulingTest, AWorkerIsToldOfACancellationWithinTwoHeartbeats) {
   coordinator_.Register("w").IgnoreError();
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -317,7 +317,7 @@ TEST_F(CoordinatorSchedulingTest, AWorkerIsToldOfACancellationWithinTwoHeartbeat
 }
 
 // A worker that was stopped while it waited is not told of a trial that nobody would run.
-TEST_F(CoordinatorSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
+TEST_F(CoreSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
   for (const char* worker : {"w", "stays"}) {
     ASSERT_EQ(coordinator_.Register(worker), absl::OkStatus());
   }
@@ -333,7 +333,7 @@ TEST_F(CoordinatorSchedulingTest, RegressionAWaitingWorkerThatLeftGetsNoLease) {
   EXPECT_EQ(coordinator_.Acquire("stays").trials_size(), 1);
 }
 
-TEST_F(CoordinatorSchedulingTest, DedicatedWorkerTrainsItsExperimentAlone) {
+TEST_F(CoreSchedulingTest, DedicatedWorkerTrainsItsExperimentAlone) {
   const std::string first = coordinator_.Create("first", 1, 1);
   const std::string second = coordinator_.Create("second", 1, 2);
   for (const bool restarted : {false, true}) {
@@ -362,7 +362,7 @@ TEST_F(CoordinatorSchedulingTest, DedicatedWorkerTrainsItsExperimentAlone) {
               StartsWith("worker.experiment: "));
 }
 
-TEST_F(CoordinatorSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
+TEST_F(CoreSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
   ASSERT_EQ(coordinator_.Register("stops"), absl::OkStatus());
   ASSERT_EQ(coordinator_.Register("is_lost"), absl::OkStatus());
   ASSERT_EQ(coordinator_.Stop("stops"), absl::OkStatus());
@@ -385,7 +385,7 @@ TEST_F(CoordinatorSchedulingTest, StoppedWorkerIsListedForTenMinutes) {
   EXPECT_FALSE(listed.workers(1).stopped());
 }
 
-TEST_F(CoordinatorSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellationOrARetry) {
+TEST_F(CoreSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellationOrARetry) {
   ASSERT_EQ(coordinator_.Register("w"), absl::OkStatus());
   const std::string experiment = coordinator_.Create("sort", 1, 1000);
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -438,7 +438,7 @@ TEST_F(CoordinatorSchedulingTest, AHeartbeatDoesNotWaitForAllTrialsOfACancellati
   EXPECT_EQ(response.experiment().trials().queued(), 1000);
 }
 
-TEST_F(CoordinatorSchedulingTest, ACancellationAndARetryAtOnceBothEnd) {
+TEST_F(CoreSchedulingTest, ACancellationAndARetryAtOnceBothEnd) {
   const std::string experiment = coordinator_.Create("sort", 1, 1000);
   ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
   v1::RetryTrialsRequest retry;

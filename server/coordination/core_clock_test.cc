@@ -9,9 +9,9 @@
 namespace lengthwise::server {
 namespace {
 
-class CoordinatorClockTest : public testing::TestWithParam<absl::Duration> {
+class CoreClockTest : public testing::TestWithParam<absl::Duration> {
  protected:
-  CoordinatorClockTest() : coordinator_(NewDirectory()) {
+  CoreClockTest() : coordinator_(NewDirectory()) {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
     experiment_ = coordinator_.Create("sort", 1, 1);
@@ -45,14 +45,14 @@ class CoordinatorClockTest : public testing::TestWithParam<absl::Duration> {
   v1::Lease lease_;
 };
 
-TEST_P(CoordinatorClockTest, ALeaseDoesNotEndWhenTheClockIsSet) {
+TEST_P(CoreClockTest, ALeaseDoesNotEndWhenTheClockIsSet) {
   coordinator_.SetWallClock(GetParam());
   EXPECT_FALSE(coordinator_.Heartbeat("w", {lease_})->leases(0).lost());
   EXPECT_EQ(coordinator_.Send(lease_, {PointsEvent(lease_, 0, 1, 1)})->acknowledged_sequence(), 1);
   EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 0);
 }
 
-TEST_P(CoordinatorClockTest, RegressionAWorkerIsNotForgottenWhenTheClockIsSet) {
+TEST_P(CoreClockTest, RegressionAWorkerIsNotForgottenWhenTheClockIsSet) {
   coordinator_.SetWallClock(GetParam());
   // Whoever asks before the worker was heard of again.
   EXPECT_EQ(coordinator_->GetStatistics().workers.size(), 1);
@@ -63,20 +63,20 @@ TEST_P(CoordinatorClockTest, RegressionAWorkerIsNotForgottenWhenTheClockIsSet) {
   EXPECT_EQ(coordinator_->reads().ListWorkers().workers_size(), 1);
 }
 
-TEST_P(CoordinatorClockTest, ALeaseStillEndsOfSilence) {
+TEST_P(CoreClockTest, ALeaseStillEndsOfSilence) {
   coordinator_.SetWallClock(GetParam());
   coordinator_.Advance(absl::Seconds(31));
   EXPECT_EQ(coordinator_->GetStatistics().lease_expiries, 1);
 }
 
-TEST_P(CoordinatorClockTest, ALeaseLivesOnAtAServerThatComesBackAtAnotherTime) {
+TEST_P(CoreClockTest, ALeaseLivesOnAtAServerThatComesBackAtAnotherTime) {
   Restart(GetParam());
   EXPECT_FALSE(coordinator_.Heartbeat("w", {lease_})->leases(0).lost());
   coordinator_.Advance(absl::Seconds(29));
   EXPECT_EQ(coordinator_.Send(lease_, {PointsEvent(lease_, 0, 1, 1)})->acknowledged_sequence(), 1);
 }
 
-TEST_P(CoordinatorClockTest, ATrialThatFailedWaitsNoLongerThanItsBackOff) {
+TEST_P(CoreClockTest, ATrialThatFailedWaitsNoLongerThanItsBackOff) {
   Fail();
   EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 0);
   Restart(GetParam());
@@ -87,7 +87,7 @@ TEST_P(CoordinatorClockTest, ATrialThatFailedWaitsNoLongerThanItsBackOff) {
   EXPECT_EQ(next.trials(0).attempt(), 2);
 }
 
-TEST_P(CoordinatorClockTest, RegressionABackOffDoesNotStartAgainAtEveryRestart) {
+TEST_P(CoreClockTest, RegressionABackOffDoesNotStartAgainAtEveryRestart) {
   Fail();
   const absl::Duration half = Scheduler::Options().first_back_off / 2;
   Restart(GetParam());
@@ -97,7 +97,7 @@ TEST_P(CoordinatorClockTest, RegressionABackOffDoesNotStartAgainAtEveryRestart) 
   EXPECT_EQ(coordinator_.Acquire("w").trials_size(), 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Jumps, CoordinatorClockTest,
+INSTANTIATE_TEST_SUITE_P(Jumps, CoreClockTest,
                          testing::Values(absl::Hours(24), -absl::Hours(24), absl::Hours(24 * 3650),
                                          -absl::Hours(24 * 3650)));
 

@@ -24,9 +24,9 @@ std::string NewDirectory() {
   return path;
 }
 
-class CoordinatorSummaryTest : public testing::Test {
+class CoreSummaryTest : public testing::Test {
  protected:
-  CoordinatorSummaryTest() : coordinator_(NewDirectory()) {
+  CoreSummaryTest() : coordinator_(NewDirectory()) {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }
@@ -48,7 +48,7 @@ class CoordinatorSummaryTest : public testing::Test {
   TestCoordinator coordinator_;
 };
 
-TEST_F(CoordinatorSummaryTest, IsUpToDateWithEveryAcknowledgedOutcome) {
+TEST_F(CoreSummaryTest, IsUpToDateWithEveryAcknowledgedOutcome) {
   const std::string experiment = coordinator_.Create("sort", 2, 3);
   for (int finished = 0; finished < 6; ++finished) {
     const auto summary = coordinator_.Summarize(experiment);
@@ -76,7 +76,7 @@ TEST_F(CoordinatorSummaryTest, IsUpToDateWithEveryAcknowledgedOutcome) {
   ExpectAsAfterARestart(experiment);
 }
 
-TEST_F(CoordinatorSummaryTest, CountsTheEvaluationOfTheAttemptThatCompleted) {
+TEST_F(CoreSummaryTest, CountsTheEvaluationOfTheAttemptThatCompleted) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   ASSERT_TRUE(coordinator_.Summarize(experiment).ok());
   const v1::Lease lost = coordinator_.Acquire("w");
@@ -99,7 +99,30 @@ TEST_F(CoordinatorSummaryTest, CountsTheEvaluationOfTheAttemptThatCompleted) {
   ExpectAsAfterARestart(experiment);
 }
 
-TEST_F(CoordinatorSummaryTest, TrialsThatDidNotSucceedAreCountedAlone) {
+TEST_F(CoreSummaryTest, MeansAreComputedFromTheColumnsWhateverAWorkerSends) {
+  const std::string experiment = coordinator_.Create("sort", 1, 1);
+  const v1::Lease lease = coordinator_.Acquire("w");
+  v1::Event event = AccuraciesEvent(lease, 0, 1, 10, {0.5, 0.25});
+  event.mutable_length_accuracies()->set_seen_accuracy(1);
+  event.mutable_length_accuracies()->set_unseen_accuracy(1);
+  coordinator_.Send(lease, {event}).IgnoreError();
+  coordinator_.Send(lease, coordinator_.Completion(lease, 0, 2, 10)).IgnoreError();
+  int read = 0;
+  const auto take = [&read](const v1::Event& stored) {
+    ++read;
+    // No length is seen: the specification has no seen_up_to.
+    EXPECT_FALSE(stored.length_accuracies().has_seen_accuracy());
+    EXPECT_EQ(stored.length_accuracies().unseen_accuracy(), 0.375);
+  };
+  ASSERT_EQ(coordinator_->event_log().ForEachEvent(experiment, v1::Event::kLengthAccuracies, take),
+            absl::OkStatus());
+  EXPECT_EQ(read, 1);
+  const v1::SummarizeExperimentResponse summary = *coordinator_.Summarize(experiment);
+  EXPECT_EQ(summary.cells(0).seen_accuracy().trials(), 0);
+  EXPECT_EQ(summary.cells(0).unseen_accuracy().mean(), 0.375);
+}
+
+TEST_F(CoreSummaryTest, TrialsThatDidNotSucceedAreCountedAlone) {
   const std::string experiment = coordinator_.Create("sort", 1, 3);
   ASSERT_TRUE(coordinator_.Summarize(experiment).ok());
   const v1::Lease lease = coordinator_.Acquire("w");
@@ -117,7 +140,7 @@ TEST_F(CoordinatorSummaryTest, TrialsThatDidNotSucceedAreCountedAlone) {
   ExpectAsAfterARestart(experiment);
 }
 
-TEST_F(CoordinatorSummaryTest, FollowsExtensionsAndDeletions) {
+TEST_F(CoreSummaryTest, FollowsExtensionsAndDeletions) {
   const std::string experiment = coordinator_.Create("sort", 1, 1);
   ASSERT_TRUE(coordinator_.Complete(coordinator_.Acquire("w"), 0, 10, {0.5}));
   EXPECT_EQ(coordinator_.Summarize(experiment)->cells(0).trials().queued(), 0);
@@ -132,7 +155,7 @@ TEST_F(CoordinatorSummaryTest, FollowsExtensionsAndDeletions) {
   EXPECT_EQ(coordinator_.Summarize("nonsense").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CoordinatorSummaryTest, ALargeExperimentThatIsCancelledIsReadAnew) {
+TEST_F(CoreSummaryTest, ALargeExperimentThatIsCancelledIsReadAnew) {
   const int trials = static_cast<int>(Summaries::kMostFollowed) + 1;
   const std::string experiment = coordinator_.Create("sort", 1, trials);
   EXPECT_EQ(coordinator_.Summarize(experiment)->cells(0).trials().queued(), trials);
@@ -140,7 +163,7 @@ TEST_F(CoordinatorSummaryTest, ALargeExperimentThatIsCancelledIsReadAnew) {
   EXPECT_EQ(coordinator_.Summarize(experiment)->cells(0).trials().cancelled(), trials);
 }
 
-TEST_F(CoordinatorSummaryTest, MoreExperimentsThanAreHeldAreAnsweredAsWell) {
+TEST_F(CoreSummaryTest, MoreExperimentsThanAreHeldAreAnsweredAsWell) {
   std::vector<std::string> experiments;
   for (size_t i = 0; i < Summaries::kMostHeld + 3; ++i) {
     experiments.push_back(coordinator_.Create("sort", 1, 1));
@@ -154,7 +177,7 @@ TEST_F(CoordinatorSummaryTest, MoreExperimentsThanAreHeldAreAnsweredAsWell) {
   }
 }
 
-TEST_F(CoordinatorSummaryTest, IsTheSameHoweverWorkersFinishAndAskersCome) {
+TEST_F(CoreSummaryTest, IsTheSameHoweverWorkersFinishAndAskersCome) {
   const std::string experiment = coordinator_.Create("sort", 4, 25);
   std::atomic<int> acknowledged = 0;
   std::atomic<bool> done = false;
@@ -193,7 +216,7 @@ TEST_F(CoordinatorSummaryTest, IsTheSameHoweverWorkersFinishAndAskersCome) {
   ExpectAsAfterARestart(experiment);
 }
 
-TEST(CoordinatorSummaryFaultsTest, AFailedCommitIsNotInIt) {
+TEST(CoreSummaryFaultsTest, AFailedCommitIsNotInIt) {
   TestCoordinator coordinator(NewDirectory(), /*max_database_bytes=*/400'000);
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());

@@ -30,9 +30,9 @@ training: {steps: 100, lengths: 1..8}
 evaluation: {lengths: 1..20, sequences: 10}
 )yaml";
 
-class CoordinatorResolvingTest : public testing::Test {
+class CoreResolvingTest : public testing::Test {
  protected:
-  CoordinatorResolvingTest() : coordinator_(NewDirectory(), 0, Resolve) {
+  CoreResolvingTest() : coordinator_(NewDirectory(), 0, Resolve) {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
     v1::CreateExperimentRequest request;
@@ -68,7 +68,7 @@ class CoordinatorResolvingTest : public testing::Test {
   v1::Experiment created_;
 };
 
-TEST_F(CoordinatorResolvingTest, AnExtensionChangesSeedsAlone) {
+TEST_F(CoreResolvingTest, AnExtensionChangesSeedsAlone) {
   const std::vector<v1::Trial> before = Trials();
   ASSERT_THAT(before, SizeIs(8));
   v1::ExtendExperimentRequest request;
@@ -92,7 +92,7 @@ TEST_F(CoordinatorResolvingTest, AnExtensionChangesSeedsAlone) {
   EXPECT_THAT(after[9].name(), HasSubstr("bucket_sort-encoder-sin_cos-lr0.001-weights2-data6"));
 }
 
-TEST_F(CoordinatorResolvingTest, AnExtensionKeepsToTheLimitsOfASubmission) {
+TEST_F(CoreResolvingTest, AnExtensionKeepsToTheLimitsOfASubmission) {
   v1::ExtendExperimentRequest request;
   request.set_name(created_.name());
   request.add_seeds(3);
@@ -108,7 +108,7 @@ TEST_F(CoordinatorResolvingTest, AnExtensionKeepsToTheLimitsOfASubmission) {
   EXPECT_THAT(Trials(), SizeIs(8));
 }
 
-TEST_F(CoordinatorResolvingTest, AnEvaluationIsTheTrialWithItsEvaluationChanged) {
+TEST_F(CoreResolvingTest, AnEvaluationIsTheTrialWithItsEvaluationChanged) {
   const v1::Lease lease = coordinator_.Acquire("w");
   ASSERT_TRUE(coordinator_.Complete(lease, 0, 100, {1}));
   v1::EvaluateTrialRequest request;

@@ -1,0 +1,69 @@
+#include "proto/length_accuracies.h"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace lengthwise {
+namespace {
+
+v1::LengthAccuracies Accuracies(const std::vector<std::pair<int32_t, double>>& points) {
+  v1::LengthAccuracies accuracies;
+  for (const auto& [length, accuracy] : points) {
+    accuracies.add_lengths(length);
+    accuracies.add_accuracies(accuracy);
+    accuracies.add_losses(0);
+  }
+  return accuracies;
+}
+
+TEST(MeanAccuraciesTest, LengthsUpToTheLimitAreSeen) {
+  v1::LengthAccuracies accuracies = Accuracies({{40, 0.5}, {10, 1}, {41, 0.25}, {500, 0.75}});
+  SetMeanAccuracies(40, accuracies);
+  EXPECT_EQ(accuracies.seen_accuracy(), 0.75);
+  EXPECT_EQ(accuracies.unseen_accuracy(), 0.5);
+  SetMeanAccuracies(41, accuracies);
+  EXPECT_EQ(accuracies.unseen_accuracy(), 0.75);
+}
+
+TEST(MeanAccuraciesTest, NoLengthsHaveNoMean) {
+  v1::LengthAccuracies accuracies = Accuracies({{40, 0}});
+  accuracies.set_unseen_accuracy(1);
+  SetMeanAccuracies(40, accuracies);
+  EXPECT_TRUE(accuracies.has_seen_accuracy());
+  EXPECT_EQ(accuracies.seen_accuracy(), 0);
+  EXPECT_FALSE(accuracies.has_unseen_accuracy());
+  SetMeanAccuracies(39, accuracies);
+  EXPECT_FALSE(accuracies.has_seen_accuracy());
+  EXPECT_TRUE(accuracies.has_unseen_accuracy());
+}
+
+TEST(MeanAccuraciesTest, ValuesOutsideOfTheRangeCountAsTheNearestInside) {
+  v1::LengthAccuracies accuracies =
+      Accuracies({{1, -3}, {2, 7}, {3, std::numeric_limits<double>::quiet_NaN()}, {4, 0.25}});
+  SetMeanAccuracies(2, accuracies);
+  EXPECT_EQ(accuracies.seen_accuracy(), 0.5);
+  EXPECT_EQ(accuracies.unseen_accuracy(), 0.125);
+}
+
+TEST(LengthAccuraciesProblemTest, ColumnsHaveEqualLengths) {
+  v1::LengthAccuracies accuracies = Accuracies({{1, 0.5}, {2, 0.25}});
+  EXPECT_EQ(LengthAccuraciesProblem(accuracies), "");
+  v1::LengthAccuracies::Metric& metric = *accuracies.add_metrics();
+  EXPECT_EQ(LengthAccuraciesProblem(accuracies),
+            "length_accuracies.metrics has one without a name");
+  metric.set_name("digits_accuracy");
+  metric.add_values(1);
+  EXPECT_EQ(LengthAccuraciesProblem(accuracies),
+            "the columns of length_accuracies differ in length");
+  metric.add_values(1);
+  EXPECT_EQ(LengthAccuraciesProblem(accuracies), "");
+  accuracies.add_accuracies(0);
+  EXPECT_EQ(LengthAccuraciesProblem(accuracies),
+            "the columns of length_accuracies differ in length");
+}
+
+}  // namespace
+}  // namespace lengthwise
