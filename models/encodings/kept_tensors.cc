@@ -1,9 +1,16 @@
-#include "models/encodings/made_of_positions.h"
+#include "models/encodings/kept_tensors.h"
 
 #include "ATen/ops/equal.h"
 #include "c10/core/InferenceMode.h"
 
 namespace lengthwise::models {
+
+at::Tensor Constant::On(const at::Device& device) const {
+  if (device.is_cpu()) return host_;
+  const platform::MutexLock lock(mutex_);
+  if (!copy_.defined() || copy_.device() != device) copy_ = host_.to(device);
+  return copy_;
+}
 
 at::Tensor MadeOfPositions::Get(const at::Tensor& positions, at::ScalarType dtype,
                                 const std::function<at::Tensor()>& make) {

@@ -1,4 +1,4 @@
-#include "models/encodings/made_of_positions.h"
+#include "models/encodings/kept_tensors.h"
 
 #include <cstdint>
 #include <vector>

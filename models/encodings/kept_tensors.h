@@ -1,9 +1,10 @@
-// What an encoding makes of positions, made once for all blocks of a network, which share them.
-#ifndef LENGTHWISE_MODELS_ENCODINGS_MADE_OF_POSITIONS_H_
-#define LENGTHWISE_MODELS_ENCODINGS_MADE_OF_POSITIONS_H_
+// Tensors that encodings keep from step to step instead of making them again.
+#ifndef LENGTHWISE_MODELS_ENCODINGS_KEPT_TENSORS_H_
+#define LENGTHWISE_MODELS_ENCODINGS_KEPT_TENSORS_H_
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "ATen/core/Tensor.h"
 #include "absl/base/thread_annotations.h"
@@ -11,7 +12,24 @@
 
 namespace lengthwise::models {
 
-// Holds the last tensor that was made. Methods may be called from any thread.
+// Numbers of an encoding that never change. Brings them to a device once: a copy for each use would
+// make the host wait, and a step that waits cannot be recorded. Methods may be called from any
+// thread.
+class Constant {
+ public:
+  // `host` is on the CPU.
+  explicit Constant(at::Tensor host) : host_(std::move(host)) {}
+
+  at::Tensor On(const at::Device& device) const;
+
+ private:
+  const at::Tensor host_;
+  mutable platform::Mutex mutex_;
+  // On the device that asked last.
+  mutable at::Tensor copy_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Holds the last tensor that was made of positions. Methods may be called from any thread.
 class MadeOfPositions {
  public:
   // make(), or what it gave last where that was for the same numbers. What is made must need no
@@ -32,4 +50,4 @@ class MadeOfPositions {
 
 }  // namespace lengthwise::models
 
-#endif  // LENGTHWISE_MODELS_ENCODINGS_MADE_OF_POSITIONS_H_
+#endif  // LENGTHWISE_MODELS_ENCODINGS_KEPT_TENSORS_H_
