@@ -26,7 +26,7 @@
 #include "platform/mutex.h"
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
-#include "worker/connection/deadline.h"
+#include "worker/connection/backoff.h"
 #include "worker/connection/log_budget.h"
 #include "worker/connection/spool.h"
 
