@@ -15,7 +15,7 @@
 #include "catalogue/entry.h"
 #include "catalogue/suggestion.h"
 #include "platform/printable_text.h"
-#include "specification/epochs.h"
+#include "specification/training_data.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -6,9 +6,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "specification/epochs.h"
-#include "specification/packing.h"
 #include "specification/text.h"
+#include "specification/training_data.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
 #include "tasks/task.h"

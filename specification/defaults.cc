@@ -9,8 +9,8 @@
 
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
-#include "specification/epochs.h"
 #include "specification/parse.h"
+#include "specification/training_data.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "specification/packing.h"
+#include "specification/training_data.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -25,6 +25,7 @@
 #include "platform/log.h"
 #include "platform/service_manager.h"
 #include "platform/signals.h"
+#include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "platform/version_text.h"
@@ -205,19 +206,17 @@ bool TieToParent(pid_t parent) {
 
 // The channel of the command line, the environment and the configuration file.
 absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
-  const absl::StatusOr<access::Settings> settings = access::ResolveSettings(
-      flags.access, [](const char* name) -> const char* { return std::getenv(name); });
-  if (!settings.ok()) return settings.status();
-  if ((*settings)["server"].origin == "default") {
+  ASSIGN_OR_RETURN(const access::Settings settings,
+                   access::ResolveSettings(flags.access, [](const char* name) -> const char* {
+                     return std::getenv(name);
+                   }));
+  if (settings["server"].origin == "default") {
     return absl::InvalidArgumentError(
         "--server is required, here, as $LENGTHWISE_SERVER or in the configuration file");
   }
-  const access::ChannelOptions channel_options = access::ToChannelOptions(*settings);
+  const access::ChannelOptions channel_options = access::ToChannelOptions(settings);
   options.server = channel_options.server;
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel =
-      CreateServerChannel(channel_options, options.backoff);
-  if (!channel.ok()) return channel.status();
-  options.channel = *std::move(channel);
+  ASSIGN_OR_RETURN(options.channel, CreateServerChannel(channel_options, options.backoff));
   options.explain = [channel_options](const absl::Status& status) {
     if (!absl::IsUnavailable(status)) return absl::OkStatus();
     return access::ExplainRefusedConnection(std::string(status.message()), channel_options);

@@ -4,6 +4,7 @@
 #define LENGTHWISE_MODELS_ENCODINGS_ADDITIVE_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "ATen/core/Tensor.h"
 #include "models/encodings/encoding.h"
@@ -34,6 +35,14 @@ class AdditiveEncoding : public Encoding {
 // |p_i - p_j| of the positions [P, n] for the queries i = first .. first + count - 1 and all keys
 // j, int64 [P, count, n].
 at::Tensor Distances(const at::Tensor& positions, int64_t first, int64_t count);
+
+// ALiBi's slopes of `heads` heads: 2^(-8k/heads), k = 1 .. heads, for a power of two; for others
+// those of the next lower power of two and then every other one of the next higher, as in the
+// authors' code.
+std::vector<double> AlibiSlopes(int64_t heads);
+
+// T5's bucket of a key `distance` >= 0 before the query where it has `buckets`, an even number.
+int64_t T5Bucket(int64_t distance, int64_t buckets, int64_t max_distance);
 
 }  // namespace lengthwise::models
 

@@ -1,12 +1,17 @@
-#include "models/encodings/alibi.h"
-
+// Attention with linear biases (Press et al. 2022), bidirectional: every head adds -slope *
+// distance to its logits.
+//
+// distance(i, j) is |p_j - p_i| for positions p; with the parameter distances = "offsets" it is
+// p_|j - i|, one draw for all pairs of tokens as far apart, as in the published code of randomized
+// positional encodings.
 #include <bit>
 #include <cmath>
 
 #include "ATen/ops/arange.h"
 #include "ATen/ops/tensor.h"
 #include "models/encodings/additive.h"
-#include "models/encodings/constant.h"
+#include "models/encodings/factory.h"
+#include "models/encodings/kept_tensors.h"
 
 namespace lengthwise::models {
 namespace {

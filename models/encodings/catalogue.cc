@@ -1,31 +1,387 @@
 #include "models/encodings/catalogue.h"
 
+#include <initializer_list>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "models/encodings/alibi.h"
-#include "models/encodings/binary.h"
-#include "models/encodings/fire.h"
-#include "models/encodings/kerple_log.h"
-#include "models/encodings/learned.h"
-#include "models/encodings/none.h"
-#include "models/encodings/one_hot.h"
-#include "models/encodings/relative.h"
-#include "models/encodings/rope.h"
-#include "models/encodings/shaw.h"
-#include "models/encodings/sin_cos.h"
-#include "models/encodings/sin_cos_2d.h"
-#include "models/encodings/t5.h"
+#include "models/encodings/all_encodings.h"
+#include "models/encodings/positions.h"
 
 namespace lengthwise::models {
+namespace {
+
+// The parameters of every encoding that uses positions, and behind them its own.
+std::vector<catalogue::ParameterEntry> WithPositions(
+    std::initializer_list<catalogue::ParameterEntry> own) {
+  std::vector<catalogue::ParameterEntry> parameters = PositionParameters();
+  parameters.insert(parameters.end(), own);
+  return parameters;
+}
+
+// The check of an encoding that only needs positions for the longest sequence.
+void CheckPositionsAlone(const catalogue::Parameters& parameters, const EncodingContext& context,
+                         absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  CheckPositions(parameters, context.longest_sequence, path, problems);
+}
+
+// For encodings that may come with a causal mask.
+catalogue::ParameterEntry CausalParameter() {
+  return {.name = "causal",
+          .default_value = false,
+          .documentation =
+              "Tokens attend to themselves and those before them alone, from which a "
+              "network can tell their order."};
+}
+
+// One section for each encoding: its check, if it has one, and its entry.
+
+EncodingEntry None() {
+  return {{.name = "none",
+           .title = "None",
+           .documentation =
+               "No positional encoding: the network cannot tell the order of its input, "
+               "unless its attention is causal.",
+           .parameters = {CausalParameter()}}};
+}
+
+void CheckSinCos(const catalogue::Parameters& parameters, const EncodingContext& context,
+                 absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  CheckPositions(parameters, context.longest_sequence, path, problems);
+  if (!context.as_vectors) CheckEvenWidth(context.d_model, path, problems);
+}
+
+EncodingEntry SinCos() {
+  return {
+      {.name = "sin_cos",
+       .title = "sin / cos",
+       .documentation =
+           "Sines and cosines of the position at d_model / 2 frequencies, from 1 down to nearly "
+           "1 / 10000, added to the embeddings (Vaswani et al. 2017, section 3.5). As vectors, at "
+           "a quarter as many frequencies as the longest sequence has tokens (positional "
+           "attention, appendix C.3).",
+       .parameters = WithPositions(
+           {{.name = "interleaved",
+             .default_value = false,
+             .documentation =
+                 "Sine and cosine of a frequency stand side by side, as in the formula of "
+                 "Vaswani et al. 2017, instead of all sines before all cosines. Only what "
+                 "is compared feature by feature depends on it."}})},
+      /*uses_positions=*/true,
+      CheckSinCos,
+      /*is_added=*/true,
+      /*gives_vectors=*/true};
+}
+
+void CheckLearned(const catalogue::Parameters& parameters, const EncodingContext& context,
+                  absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  CheckRandomizedOptions(parameters, path, problems);
+  const int64_t rows = parameters.Int("max_position");
+  if (context.longest_sequence <= rows) return;
+  problems.push_back(
+      {.field = absl::StrCat(path, ".max_position"),
+       .description = absl::StrCat("a table of ", rows,
+                                   " positions does not reach for the longest "
+                                   "sequence, ",
+                                   context.longest_sequence,
+                                   " tokens of input and output; use a larger max_position or "
+                                   "shorter lengths")});
+}
+
+EncodingEntry Learned() {
+  return {
+      {.name = "learned",
+       .title = "Learned",
+       .documentation =
+           "A table of max_position learned vectors, one added to the embedding of each token; a "
+           "network that adds the encoding in every block has a table for each. "
+           "Randomized it is the label encoding of Li and McClelland (2022); otherwise the rows of "
+           "lengths that training never showed stay what they were initialised to.",
+       .parameters = WithPositions(
+           {{.name = "stddev",
+             .default_value = 1.0,
+             .documentation = "Standard deviation of what the table starts from: small "
+                              "ones help on unseen puzzles (relational reasoning on "
+                              "Latin squares, Figure 3).",
+             .minimum = 0,
+             .maximum = 100},
+            {.name = "distribution",
+             .default_value = std::string("truncated_normal"),
+             .documentation = "Of what the table starts from: normal, or truncated at "
+                              "two standard deviations.",
+             .allowed = {"truncated_normal", "normal"}},
+            {.name = "trained",
+             .default_value = true,
+             .documentation = "False: the table stays the random one that it starts as "
+                              "(\"random\" of relational reasoning)."}})},
+      /*uses_positions=*/true,
+      CheckLearned};
+}
+
+void CheckRelative(const catalogue::Parameters& parameters, const EncodingContext& context,
+                   absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  CheckPositions(parameters, context.longest_sequence, path, problems);
+  CheckEvenWidth(context.d_model, path, problems);
+  if (parameters.Bool("clamped_table") &&
+      !(parameters.Bool("randomized") && parameters.String("distances") == "offsets")) {
+    problems.push_back({.field = absl::StrCat(path, ".clamped_table"),
+                        .description = "the clamped table is one of randomized offsets; set "
+                                       "randomized: true and distances: offsets, or leave it out"});
+  }
+}
+
+EncodingEntry Relative() {
+  return {
+      {.name = "relative",
+       .title = "Relative",
+       .documentation = "Sinusoids of the signed distance from query to key, projected in every "
+                        "block and added to the attention logits with learned content and position "
+                        "biases (Transformer-XL: Dai et al. 2019, section 3.3).",
+       .parameters = WithPositions(
+           {DrawsParameter(),
+            DistancesParameter(),
+            {.name = "clamped_table",
+             .default_value = false,
+             .documentation =
+                 "Repeats a fault of the paper's published code, whose table of sinusoids ends too "
+                 "early: "
+                 "a query has distance max_position - 1 to itself and to all keys behind it, and "
+                 "max_position less the drawn distance to those before it."}})},
+      /*uses_positions=*/true,
+      CheckRelative};
+}
+
+EncodingEntry Alibi() {
+  return {
+      {.name = "alibi",
+       .title = "ALiBi",
+       .documentation = "Attention with linear biases: every head lowers its logits in proportion "
+                        "to the distance between query and key (Press et al. 2022), in both "
+                        "directions alike.",
+       .parameters = WithPositions(
+           {DrawsParameter(),
+            DistancesParameter(),
+            {.name = "half_step",
+             .default_value = false,
+             .documentation =
+                 "Takes keys before the query for half a step nearer, so that past and "
+                 "future differ, as the paper's published code does."}})},
+      /*uses_positions=*/true,
+      CheckPositionsAlone};
+}
+
+void CheckRope(const catalogue::Parameters& parameters, const EncodingContext& context,
+               absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  CheckPositions(parameters, context.longest_sequence, path, problems);
+  if (context.d_model % (2 * context.heads) == 0) return;
+  problems.push_back(
+      {.field = std::string(path),
+       .description =
+           absl::StrCat("needs an even number of features in each head; the network has d_model = ",
+                        context.d_model, " and ", context.heads, " heads")});
+}
+
+EncodingEntry Rope() {
+  return {{.name = "rope",
+           .title = "RoPE",
+           .documentation = "Rotary encoding: pairs of features of queries and keys are turned by "
+                            "angles proportional to the position (RoFormer: Su et al. 2021).",
+           .parameters = WithPositions(
+               {DrawsParameter(),
+                {.name = "turned_by",
+                 .default_value = std::string("tokens"),
+                 .documentation =
+                     "What turns queries and keys: the position of their \"tokens\" or, as in "
+                     "the released code of positional attention, the number of their "
+                     "\"heads\", which changes no logit.",
+                 .allowed = {"tokens", "heads"}}})},
+          /*uses_positions=*/true,
+          CheckRope};
+}
+
+EncodingEntry Shaw() {
+  return {
+      {.name = "shaw",
+       .title = "Relative (Shaw)",
+       .documentation =
+           "A learned vector for each distance from query to key, up to `max_distance` either way, "
+           "that is added to the key; one table a block (Shaw et al. 2018; relational reasoning on "
+           "Latin squares, section 3.3). Causal, it is the released code's relative encoding.",
+       .parameters = {{.name = "max_distance",
+                       .default_value = int64_t{15},
+                       .documentation = "Tokens farther apart count as this far apart.",
+                       .minimum = 0,
+                       .maximum = 100'000},
+                      CausalParameter(),
+                      {.name = "stddev",
+                       .default_value = 1.0,
+                       .documentation = "Standard deviation of the normal distribution that the "
+                                        "vectors start from.",
+                       .minimum = 0,
+                       .maximum = 100}}},
+      /*uses_positions=*/false,
+      /*check=*/nullptr};
+}
+
+void CheckSinCos2d(const catalogue::Parameters& parameters, const EncodingContext& context,
+                   absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  if (context.d_model % 4 == 0) return;
+  problems.push_back(
+      {.field = std::string(path),
+       .description = absl::StrCat("pairs of sine and cosine for columns and rows do not fill "
+                                   "d_model = ",
+                                   context.d_model, "; use a multiple of 4")});
+}
+
+EncodingEntry SinCos2d() {
+  return {{.name = "sin_cos_2d",
+           .title = "2d sin / cos",
+           .documentation =
+               "Sines and cosines of the column in the first half of the features and of "
+               "the row in the second, for tokens that are the cells of a grid, row by row "
+               "(relational reasoning on Latin squares, section 3.3).",
+           .parameters = {{.name = "columns",
+                           .default_value = int64_t{4},
+                           .documentation = "Cells of a row of the grid.",
+                           .minimum = 1,
+                           .maximum = 100'000}}},
+          /*uses_positions=*/false,
+          CheckSinCos2d};
+}
+
+EncodingEntry Fire() {
+  return {
+      {.name = "fire",
+       .title = "FIRE",
+       .documentation =
+           "A small network, shared by all blocks, makes each head's addition to the logits of the "
+           "distance from query to key as a share of the query's position (Li et al. 2024, "
+           "functional interpolation for relative position encodings). In networks that see both "
+           "directions the later of query and key takes the query's place.",
+       .parameters = WithPositions(
+           {DrawsParameter(),
+            {.name = "width",
+             .default_value = int64_t{32},
+             .documentation = "Hidden features of the network that makes the term.",
+             .minimum = 1,
+             .maximum = 1024},
+            {.name = "c",
+             .default_value = 0.1,
+             .documentation = "What the learned factor of distances starts from.",
+             .minimum = 1e-6,
+             .maximum = 1e6},
+            {.name = "threshold",
+             .default_value = 512.0,
+             .documentation =
+                 "What the learned threshold L starts from: queries at smaller positions "
+                 "take their distances as shares of L, the others of their position.",
+             .minimum = 1e-3,
+             .maximum = 1e6}})},
+      /*uses_positions=*/true,
+      CheckPositionsAlone};
+}
+
+EncodingEntry KerpleLog() {
+  return {
+      {.name = "kerple_log",
+       .title = "KerpleLog",
+       .documentation =
+           "Every head lowers its logits by r1 log(1 + r2 distance), with two learned numbers of "
+           "at least 0.01 for each head that all blocks share (KERPLE: Chi et al. 2022).",
+       .parameters = WithPositions({DrawsParameter()})},
+      /*uses_positions=*/true,
+      CheckPositionsAlone};
+}
+
+void CheckT5(const catalogue::Parameters& parameters, const EncodingContext& context,
+             absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  CheckPositions(parameters, context.longest_sequence, path, problems);
+  const int64_t buckets = parameters.Int("buckets"), farthest = parameters.Int("max_distance");
+  if (buckets % 4 != 0) {
+    problems.push_back(
+        {.field = absl::StrCat(path, ".buckets"),
+         .description = absl::StrCat(
+             buckets,
+             " buckets cannot be halved for directions and again for exact distances; use "
+             "a multiple of 4")});
+  }
+  if (2 * farthest <= buckets) {
+    problems.push_back(
+        {.field = absl::StrCat(path, ".max_distance"),
+         .description = absl::StrCat(farthest, " is no farther than the exact half of ", buckets,
+                                     " buckets; use more than ", buckets / 2)});
+  }
+}
+
+EncodingEntry T5() {
+  return {
+      {.name = "t5",
+       .title = "T5",
+       .documentation =
+           "A learned number for each head and bucket of distances, added to the logits and shared "
+           "by all blocks; near distances have a bucket each, far ones share them by their "
+           "logarithm (Raffel et al. 2020, section 2.1).",
+       .parameters = WithPositions(
+           {DrawsParameter(),
+            {.name = "buckets",
+             .default_value = int64_t{32},
+             .documentation = "Learned numbers of a head, a multiple of 4; half of them "
+                              "for each direction where the network sees both.",
+             .minimum = 4,
+             .maximum = 65536},
+            {.name = "max_distance",
+             .default_value = int64_t{128},
+             .documentation = "From here on all distances share the last bucket.",
+             .minimum = 3,
+             .maximum = 1 << 20}})},
+      /*uses_positions=*/true,
+      CheckT5};
+}
+
+EncodingEntry OneHot() {
+  return {
+      {.name = "one_hot",
+       .title = "One-hot",
+       .documentation =
+           "A vector with a place for every position, 1 at the token's own and 0 elsewhere, for "
+           "networks that take positions as vectors (positional attention, section 4). It has as "
+           "many places as the longest sequence has tokens; randomized, max_position.",
+       .parameters = WithPositions(
+           {{.name = "last_apart",
+             .default_value = true,
+             .documentation =
+                 "The last token of a sequence, a scratchpad, has the last vector at every "
+                 "length, as in the paper's released code; not where positions are "
+                 "randomized. False: the vector of its position."}})},
+      /*uses_positions=*/true,
+      CheckPositionsAlone,
+      /*is_added=*/false,
+      /*gives_vectors=*/true};
+}
+
+EncodingEntry Binary() {
+  return {
+      {.name = "binary",
+       .title = "Binary",
+       .documentation =
+           "The position in base two, -1 for a digit 0 and 1 for a digit 1, lowest digit first, "
+           "for networks that take positions as vectors (positional attention, appendix C.3). It "
+           "has as many digits as tell the positions of the longest sequence apart; randomized, "
+           "all below max_position.",
+       .parameters = WithPositions({})},
+      /*uses_positions=*/true,
+      CheckPositionsAlone,
+      /*is_added=*/false,
+      /*gives_vectors=*/true};
+}
+
+}  // namespace
 
 absl::Span<const EncodingEntry* const> EncodingEntries() {
-  static const auto& entries = *new std::vector<const EncodingEntry*>{
-      &NoneEntry(), &SinCosEntry(), &LearnedEntry(),  &RelativeEntry(), &AlibiEntry(),
-      &RopeEntry(), &ShawEntry(),   &SinCos2dEntry(), &FireEntry(),     &KerpleLogEntry(),
-      &T5Entry(),   &OneHotEntry(), &BinaryEntry(),
-  };
+#define LENGTHWISE_ENTRY(Name) new EncodingEntry(Name()),
+  static const auto& entries =
+      *new std::vector<const EncodingEntry*>{LENGTHWISE_ENCODINGS(LENGTHWISE_ENTRY)};
+#undef LENGTHWISE_ENTRY
   return entries;
 }
 

@@ -1,6 +1,5 @@
-// All positional encodings by name, without LibTorch. A new encoding is an entry and, beside it,
-// its implementation, with one line in catalogue.cc and one in factory.cc (CONTRIBUTING.md has the
-// recipe); a test holds the two lists equal.
+// All positional encodings by name, without LibTorch. A new encoding is a section of catalogue.cc,
+// a file with its implementation and a line in all_encodings.h (CONTRIBUTING.md has the recipe).
 #ifndef LENGTHWISE_MODELS_ENCODINGS_CATALOGUE_H_
 #define LENGTHWISE_MODELS_ENCODINGS_CATALOGUE_H_
 

@@ -106,10 +106,7 @@ struct EncodingShape {
   int64_t HeadSize() const { return head_size == 0 ? d_model / heads : head_size; }
 };
 
-// The names that CreateEncoding knows.
-std::vector<std::string> ImplementedEncodings();
-
-// Creates an encoding and adds its parameters to the layout, named "encoding." or
+// Creates an encoding of the catalogue and adds its parameters to the layout, named "encoding." or
 // "blocks.{b}.encoding.". NOT_FOUND for an unknown name. `parameters` come from catalogue::Resolve.
 absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
                                                          const catalogue::Parameters& parameters,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +12,7 @@
 #include "ATen/ops/where.h"
 #include "ATen/ops/zeros.h"
 #include "gtest/gtest.h"
-#include "models/encodings/alibi.h"
+#include "models/encodings/additive.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/sinusoids.h"
 
@@ -24,18 +23,15 @@ double LargestDifference(const at::Tensor& a, const at::Tensor& b) {
   return a.sub(b).abs().max().item<double>();
 }
 
-TEST(CreateEncodingTest, KnowsExactlyTheEncodingsOfTheCatalogue) {
-  std::set<std::string> described;
+TEST(CreateEncodingTest, KnowsTheEncodingsOfTheCatalogue) {
   for (const EncodingEntry* entry : EncodingEntries()) {
-    described.insert(entry->name);
     std::vector<catalogue::Problem> problems;
     ParameterLayout layout;
     EXPECT_TRUE(CreateEncoding(entry->name, catalogue::Resolve(*entry, {}, "", problems),
                                {.blocks = 2, .heads = 2, .d_model = 8}, layout)
-                    .ok());
+                    .ok())
+        << entry->name;
   }
-  const std::vector<std::string> implemented = ImplementedEncodings();
-  EXPECT_EQ(described, std::set<std::string>(implemented.begin(), implemented.end()));
 }
 
 TEST(CreateEncodingTest, UnknownNamesGetASuggestion) {

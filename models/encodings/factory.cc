@@ -1,64 +1,46 @@
+#include "models/encodings/factory.h"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
-#include "models/encodings/alibi.h"
-#include "models/encodings/binary.h"
-#include "models/encodings/encoding.h"
-#include "models/encodings/fire.h"
-#include "models/encodings/kerple_log.h"
-#include "models/encodings/learned.h"
-#include "models/encodings/none.h"
-#include "models/encodings/one_hot.h"
-#include "models/encodings/relative.h"
-#include "models/encodings/rope.h"
-#include "models/encodings/shaw.h"
-#include "models/encodings/sin_cos.h"
-#include "models/encodings/sin_cos_2d.h"
-#include "models/encodings/t5.h"
+#include "models/encodings/catalogue.h"
+#include "models/encodings/causal.h"
 
 namespace lengthwise::models {
-namespace {
-
-struct Implementation {
-  const EncodingEntry& entry;
-  std::unique_ptr<Encoding> (*create)(const catalogue::Parameters& parameters,
-                                      const EncodingShape& shape, ParameterLayout& layout);
-};
-
-const std::vector<Implementation>& Implementations() {
-  static const auto& implementations = *new std::vector<Implementation>{
-      {NoneEntry(), CreateNone},       {SinCosEntry(), CreateSinCos},
-      {LearnedEntry(), CreateLearned}, {RelativeEntry(), CreateRelative},
-      {AlibiEntry(), CreateAlibi},     {RopeEntry(), CreateRope},
-      {ShawEntry(), CreateShaw},       {SinCos2dEntry(), CreateSinCos2d},
-      {OneHotEntry(), CreateOneHot},   {BinaryEntry(), CreateBinary},
-      {FireEntry(), CreateFire},       {KerpleLogEntry(), CreateKerpleLog},
-      {T5Entry(), CreateT5},
-  };
-  return implementations;
-}
-
-}  // namespace
-
-std::vector<std::string> ImplementedEncodings() {
-  std::vector<std::string> names;
-  for (const Implementation& implementation : Implementations()) {
-    names.push_back(implementation.entry.name);
-  }
-  return names;
-}
 
 absl::StatusOr<std::unique_ptr<Encoding>> CreateEncoding(absl::string_view name,
                                                          const catalogue::Parameters& parameters,
                                                          const EncodingShape& shape,
                                                          ParameterLayout& layout) {
-  for (const Implementation& implementation : Implementations()) {
-    if (implementation.entry.name == name) {
-      return implementation.create(parameters, shape, layout);
-    }
+  using Create = std::unique_ptr<Encoding> (*)(const catalogue::Parameters&, const EncodingShape&,
+                                               ParameterLayout&);
+  // In the order of EncodingEntries, which comes from the same list.
+#define LENGTHWISE_CREATE(Name) Create##Name,
+  static constexpr Create kCreate[] = {LENGTHWISE_ENCODINGS(LENGTHWISE_CREATE)};
+#undef LENGTHWISE_CREATE
+  std::vector<std::string> names;
+  for (size_t i = 0; i < EncodingEntries().size(); ++i) {
+    const EncodingEntry& entry = *EncodingEntries()[i];
+    if (entry.name == name) return kCreate[i](parameters, shape, layout);
+    names.push_back(entry.name);
   }
   return absl::NotFoundError(absl::StrCat("unknown encoding \"", std::string(name), "\"",
-                                          catalogue::Suggestion(name, ImplementedEncodings())));
+                                          catalogue::Suggestion(name, names)));
+}
+
+// The encoder then is invariant to the order of its input (randomized positional encodings, section
+// 4, "None").
+std::unique_ptr<Encoding> CreateNone(const catalogue::Parameters& parameters,
+                                     const EncodingShape& shape, ParameterLayout& layout) {
+  // Every hook of the base class contributes nothing.
+  auto none = std::make_unique<Encoding>();
+  if (!parameters.Bool("causal")) return none;
+  return MakeCausal(std::move(none));
 }
 
 }  // namespace lengthwise::models

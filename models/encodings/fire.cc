@@ -1,11 +1,19 @@
-#include "models/encodings/fire.h"
-
+// Functional interpolation for relative positions (FIRE: Li et al. 2024): a small network makes
+// every head's term of how far key and query are apart, as a share of how far they can be:
+//
+//   b_h(i, j) = f_h( psi(|p_i - p_j|) / (psi(max(|L|, p_i)) + 1e-6) ),  psi(x) = log(|c x| + 1)
+//
+// f is Linear(1, width), ReLU, Linear(width, H), shared by all blocks, as are c and the threshold L
+// = multiplier * threshold, both of which are learned. In a network that is not causal, where the
+// key may be the later of the two, the larger of p_i and p_j stands for p_i: so the share is the
+// same in both directions and never above 1, and for keys before the query nothing is different.
 #include <cmath>
 
 #include "ATen/ops/log1p.h"
 #include "ATen/ops/maximum.h"
 #include "ATen/ops/relu.h"
 #include "models/encodings/additive.h"
+#include "models/encodings/factory.h"
 
 namespace lengthwise::models {
 namespace {

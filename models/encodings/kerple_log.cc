@@ -1,7 +1,11 @@
-#include "models/encodings/kerple_log.h"
-
+// KERPLE's logarithmic kernel (Chi et al. 2022, section 4): head h adds
+//
+//   -r1_h log(1 + r2_h |p_i - p_j|)
+//
+// to its logits, with r1 and r2 of at least 0.01 that all blocks share.
 #include "ATen/ops/log1p.h"
 #include "models/encodings/additive.h"
+#include "models/encodings/factory.h"
 
 namespace lengthwise::models {
 namespace {

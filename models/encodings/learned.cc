@@ -1,9 +1,9 @@
-#include "models/encodings/learned.h"
-
+// A learned vector for every position, added to the embeddings (Gehring et al. 2017); randomized,
+// the label encoding of Li and McClelland 2022.
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "models/encodings/encoding.h"
+#include "models/encodings/factory.h"
 #include "models/layers/layers.h"
 
 namespace lengthwise::models {

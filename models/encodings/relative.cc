@@ -1,5 +1,15 @@
-#include "models/encodings/relative.h"
-
+// Relative encoding of Transformer-XL (Dai et al. 2019, section 3.3), bidirectional, with the
+// signed distance from query to key as in the reference code of randomized positional encodings:
+//
+//   logits[i, j] = ((q_i + u) . k_j + (q_i + v) . (PE(distance(i, j)) W_R)) / sqrt(dh)
+//
+// where u, v [H, dh] and W_R [d, d] are parameters of every block.
+//
+// distance(i, j) is p_j - p_i for positions p: j - i for plain positions, the paper's randomized
+// distance for drawn ones. With the parameter distances = "offsets" it is sign(j - i) * p_|j - i|:
+// every pair of tokens m places apart has the same distance p_m, as in the paper's published code.
+// That code's table of sinusoids is too short; with clamped_table = true so is this one's, and the
+// distance is L - 1 for j >= i and L - p_|j - i| for j < i.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,8 +20,8 @@
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/mm.h"
 #include "absl/strings/str_cat.h"
-#include "models/encodings/encoding.h"
-#include "models/encodings/made_of_positions.h"
+#include "models/encodings/factory.h"
+#include "models/encodings/kept_tensors.h"
 #include "models/encodings/shifted_rows.h"
 #include "models/encodings/sinusoids.h"
 #include "models/layers/products.h"

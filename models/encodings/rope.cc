@@ -1,8 +1,9 @@
-#include "models/encodings/rope.h"
-
+// Rotary encoding (RoFormer: Su et al. 2021, section 3.2.2): each pair of a head's features 2i, 2i
+// + 1 of queries and keys is turned by the angle p f_i, f_i = 10000^(-2i/dh), so that their product
+// depends on the difference of positions.
 #include "ATen/ops/stack.h"
 #include "c10/core/ScalarType.h"
-#include "models/encodings/encoding.h"
+#include "models/encodings/factory.h"
 #include "models/encodings/sinusoids.h"
 
 namespace lengthwise::models {

@@ -1,5 +1,10 @@
-#include "models/encodings/shaw.h"
-
+// Relative position representations of Shaw et al. 2018, of keys alone (relational reasoning on
+// Latin squares, section 3.3):
+//
+//   logits[i, j] = q_i . (k_j + a_clip(p_j - p_i)) / sqrt(dh)
+//
+// with a table a of 2k + 1 learned vectors for the distances -k .. k in every block, which its
+// heads share; farther tokens have the distance k or -k.
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -9,7 +14,7 @@
 #include "ATen/ops/zeros.h"
 #include "absl/strings/str_cat.h"
 #include "models/encodings/causal.h"
-#include "models/encodings/encoding.h"
+#include "models/encodings/factory.h"
 #include "models/encodings/shifted_rows.h"
 #include "models/layers/products.h"
 

@@ -1,13 +1,14 @@
-#include "models/encodings/sin_cos.h"
-
+// Fixed sinusoids, of a token's place in a string or of its column and row in a grid.
 #include <algorithm>
 
-#include "models/encodings/encoding.h"
+#include "ATen/ops/cat.h"
+#include "models/encodings/factory.h"
 #include "models/encodings/sinusoids.h"
 
 namespace lengthwise::models {
 namespace {
 
+// Sinusoids of the positions, added to the embeddings (Vaswani et al. 2017, section 3.5).
 class SinCos : public Encoding {
  public:
   SinCos(bool interleaved, const EncodingShape& shape)
@@ -38,11 +39,39 @@ class SinCos : public Encoding {
   int64_t vector_size_;
 };
 
+// Sines and cosines of column and row, for the cells of a grid (relational reasoning on Latin
+// squares, section 3.3, "2d-fixed"): the first half of the features belong to the column, the
+// second to the row, with frequencies 10000^(-2i/(d/2)) and sine and cosine in turn, as in the
+// released code, whose results the paper prints.
+class SinCos2d : public Encoding {
+ public:
+  SinCos2d(int64_t columns, int64_t d_model) : columns_(columns), d_model_(d_model) {}
+
+  at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
+                           const at::Tensor& positions) const override {
+    const at::ScalarType type = parameters[0].scalar_type();
+    const at::Tensor column =
+        InterleavedSinusoids(positions.remainder(columns_), d_model_ / 2, type);
+    const at::Tensor row =
+        InterleavedSinusoids(positions.floor_divide(columns_), d_model_ / 2, type);
+    return at::cat({column, row}, -1).unsqueeze(1);
+  }
+
+ private:
+  int64_t columns_;
+  int64_t d_model_;
+};
+
 }  // namespace
 
 std::unique_ptr<Encoding> CreateSinCos(const catalogue::Parameters& parameters,
                                        const EncodingShape& shape, ParameterLayout& layout) {
   return std::make_unique<SinCos>(parameters.Bool("interleaved"), shape);
+}
+
+std::unique_ptr<Encoding> CreateSinCos2d(const catalogue::Parameters& parameters,
+                                         const EncodingShape& shape, ParameterLayout& layout) {
+  return std::make_unique<SinCos2d>(parameters.Int("columns"), shape.d_model);
 }
 
 }  // namespace lengthwise::models

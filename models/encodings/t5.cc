@@ -1,12 +1,20 @@
-#include "models/encodings/t5.h"
-
+// T5's relative position bias (Raffel et al. 2020, section 2.1): a learned number for each head and
+// bucket of distances, shared by all blocks. Distances below half of the buckets have one each, the
+// others up to max_distance share the rest by their logarithm, and beyond it all have the last:
+//
+//   causal, d = p_i - p_j >= 0, h = buckets / 2:
+//     d for d < h, otherwise min(h + floor(h log(d / h) / log(max_distance / h)), buckets - 1)
+//
+// In a network that sees both directions each has half of the buckets: keys behind the query the
+// second half, those before it the first.
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "ATen/ops/tensor.h"
 #include "models/encodings/additive.h"
-#include "models/encodings/constant.h"
+#include "models/encodings/factory.h"
+#include "models/encodings/kept_tensors.h"
 #include "models/layers/layers.h"
 
 namespace lengthwise::models {

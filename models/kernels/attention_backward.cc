@@ -118,6 +118,26 @@ static_assert(kGroup == kEight, "SumOfProducts takes eight sequences");
 // Of queries that do not exist: a probability of 0.
 constexpr float kNever = 1e30F;
 
+// The gradients of one member's head over a chunk of sequences, a unit of work. The forward pass
+// kept nothing of size [n, m]; a panel's probabilities are computed again, eight keys at a time:
+//
+//   p_ij = exp(logits_ij - log_sum_exp_i)
+//   dlogits_ij = p_ij (dO_i . v_j - delta_i),  delta_i = sum_j p_ij dO_i . v_j = dO_i . O_i
+//
+// The second form of delta is why one pass over the keys is enough. What must stay true:
+//
+// 1. A unit writes the gradients of its own sequences' head, and its own parts of the sums that
+//    sequences share (ChunkedSum::Part). So units run on any threads in any order without locks.
+// 2. The order of additions depends on one member's shape alone. Chunks do not depend on threads or
+//    on P; within a unit panels, groups of sequences and keys ascend; the parts are added in the
+//    order of the chunks, once all units have ended. Otherwise results would depend on threads, and
+//    a pack would not be its members bit for bit.
+// 3. Padding adds exactly 0. Keys that are not there or not seen have logits of kMasked, queries
+//    that are not there a log-sum-exp of kNever: their p is 0, and so is dlogits. The sequences
+//    that a last group lacks have dlogits of 0 (Panels) and positions of 0 (Sequences), because
+//    AddRelative and AddAdditive always read a whole group.
+// 4. Sums over the sequences of a unit start at 0 in Unit; sums of R of every pair, which have one
+//    panel's size, start at 0 for each panel, and StoreRelative adds them to the unit's part.
 class Backward {
  public:
   Backward(const AttentionInputs& inputs, const HeadVectors<const float>& output,

@@ -1,18 +1,357 @@
 #include "models/networks/catalogue.h"
 
-#include "models/networks/causal_decoder.h"
-#include "models/networks/encoder.h"
-#include "models/networks/graph_network.h"
-#include "models/networks/layerwise_encoder.h"
-#include "models/networks/positional_attention.h"
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "models/networks/all_networks.h"
 
 namespace lengthwise::models {
+namespace {
+
+catalogue::ParameterEntry HeadsParameter(int64_t default_value) {
+  return {.name = "heads",
+          .default_value = default_value,
+          .documentation = "Attention heads; a divisor of d_model.",
+          .minimum = 1,
+          .maximum = 256};
+}
+
+catalogue::ParameterEntry WidthParameter(int64_t default_value) {
+  return {.name = "d_model",
+          .default_value = default_value,
+          .documentation = "Features of a token.",
+          .minimum = 1,
+          .maximum = 8192};
+}
+
+void CheckHeads(const catalogue::Parameters& parameters, absl::string_view path,
+                std::vector<catalogue::Problem>& problems) {
+  const int64_t heads = parameters.Int("heads"), d_model = parameters.Int("d_model");
+  if (d_model % heads == 0) return;
+  problems.push_back({.field = absl::StrCat(path, ".heads"),
+                      .description = absl::StrCat(heads, " heads do not divide d_model = ", d_model,
+                                                  "; use a divisor of it")});
+}
+
+EncodingContext TransformerContext(const catalogue::Parameters& parameters) {
+  return {.d_model = parameters.Int("d_model"),
+          .heads = parameters.Int("heads"),
+          .blocks = parameters.Int("blocks")};
+}
+
+}  // namespace
+
+EncodingContext PositionalAttentionContext(const catalogue::Parameters& parameters) {
+  const bool by_input = parameters.String("attention_by") == "input";
+  EncodingContext context = TransformerContext(parameters);
+  context.as_vectors = !by_input || parameters.Bool("input_positions");
+  return context;
+}
+
+namespace {
+
+// One section for each network: its check and context, if it has its own, and its entry.
+
+void CheckEncoder(const catalogue::Parameters& parameters, absl::string_view path,
+                  std::vector<catalogue::Problem>& problems) {
+  CheckHeads(parameters, path, problems);
+  if (parameters.Bool("dropout_at_evaluation") && parameters.Double("dropout") == 0) {
+    problems.push_back({.field = absl::StrCat(std::string(path), ".dropout_at_evaluation"),
+                        .description = "there is no dropout; set dropout, or leave it out"});
+  }
+}
+
+NetworkEntry Encoder() {
+  return {
+      {.name = "encoder",
+       .title = "Transformer encoder",
+       .documentation = "A bidirectional Transformer encoder with layer norm after each residual "
+                        "addition (Vaswani et al. 2017; randomized positional encodings, section "
+                        "4). It reads the input and one empty token per output.",
+       .parameters = {{.name = "blocks",
+                       .default_value = int64_t{5},
+                       .documentation = "Blocks of attention and feed-forward layers.",
+                       .minimum = 1,
+                       .maximum = 256},
+                      HeadsParameter(8),
+                      WidthParameter(64),
+                      {.name = "d_ff",
+                       .default_value = int64_t{0},
+                       .documentation =
+                           "Features between the two feed-forward layers; 0 means 4 * d_model.",
+                       .minimum = 0,
+                       .maximum = 32768},
+                      {.name = "attention",
+                       .default_value = std::string("softmax"),
+                       .documentation =
+                           "\"softmax\", or \"geometric\": to the nearest key that matches, with "
+                           "directional encoding (Csordas et al. 2022; Table 5, where the encoding "
+                           "is none).",
+                       .allowed = {"softmax", "geometric"}},
+                      {.name = "dropout",
+                       .default_value = 0.0,
+                       .documentation =
+                           "Probability of dropping a feature of what attention and feed-forward "
+                           "layers add, and of embeddings that an encoding was added to. The "
+                           "paper's published code has 0.1.",
+                       .minimum = 0,
+                       .maximum = 0.95},
+                      {.name = "dropout_at_evaluation",
+                       .default_value = false,
+                       .documentation = "Drops in evaluations too, as the paper's published code "
+                                        "does."},
+                      {.name = "extra_input_columns",
+                       .default_value = int64_t{0},
+                       .documentation =
+                           "Rows of the embedding beyond the task's input tokens and the empty "
+                           "token, which no token takes. With 1, tasks on bits have the 249,026 "
+                           "parameters that the paper prints (270,146 with the relative encoding).",
+                       .minimum = 0,
+                       .maximum = 1024}}},
+      /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
+      CheckEncoder,
+      TransformerContext};
+}
+
+NetworkEntry LayerwiseEncoder() {
+  return {
+      {.name = "layerwise_encoder",
+       .title = "Transformer encoder, encoding in every layer",
+       .documentation =
+           "A Transformer encoder that adds the positional encoding again in every block, each "
+           "block its own, and reads the answer out at the last token (relational reasoning on "
+           "Latin squares, section 3.2).",
+       .parameters =
+           {{.name = "blocks",
+             .default_value = int64_t{4},
+             .documentation = "Blocks of attention and feed-forward layers.",
+             .minimum = 1,
+             .maximum = 256},
+            HeadsParameter(1),
+            WidthParameter(160),
+            {.name = "d_ff",
+             .default_value = int64_t{0},
+             .documentation = "Features between the two feed-forward layers; 0 means 4 * d_model.",
+             .minimum = 0,
+             .maximum = 32768},
+            {.name = "outer_gelu",
+             .default_value = true,
+             .documentation =
+                 "A gelu behind the second feed-forward layer, too, as in the released code."},
+            {.name = "attention_biases",
+             .default_value = std::string("all"),
+             .documentation = "Biases of attention's projections: \"all\"; \"inputs\", those of "
+                              "queries, keys and values alone; \"none\". The released code has "
+                              "none with rope and causal attention, and those of the inputs with "
+                              "the relative encoding.",
+             .allowed = {"all", "inputs", "none"}},
+            {.name = "output_projection",
+             .default_value = true,
+             .documentation = "A linear layer behind attention. The released code has none with "
+                              "the relative encoding."},
+            {.name = "temperature",
+             .default_value = 1.0,
+             .documentation = "What the logits of attention are divided by. The released code has "
+                              "0.01 with causal attention.",
+             .minimum = 1e-6,
+             .maximum = 1e6},
+            {.name = "encoding_dropout",
+             .default_value = 0.0,
+             .documentation =
+                 "Dropout of the features that a block's encoding was added to, in training and at "
+                 "evaluation alike; of encodings that are added. The released code has 0.1 with "
+                 "the "
+                 "fixed encodings, which it never turns off; the paper has none.",
+             .minimum = 0,
+             .maximum = 0.99}}},
+      /*task_kinds=*/{tasks::TaskKind::kTransduction, tasks::TaskKind::kPuzzle},
+      CheckHeads,
+      TransformerContext};
+}
+
+void CheckPositionalAttention(const catalogue::Parameters& parameters, absl::string_view path,
+                              std::vector<catalogue::Problem>& problems) {
+  CheckHeads(parameters, path, problems);
+  if (parameters.String("rotary") == "none") return;
+  const std::string field = absl::StrCat(path, ".rotary");
+  if (parameters.String("attention_by") != "input" || !parameters.Bool("input_positions")) {
+    problems.push_back({.field = field,
+                        .description =
+                            "turns queries and keys of an input that has positions already: set "
+                            "attention_by: input and input_positions: true, or \"none\" and the "
+                            "encoding \"rope\""});
+  } else if (parameters.Int("d_model") % 2 != 0) {
+    problems.push_back({.field = field,
+                        .description = absl::StrCat("turns pairs of features; d_model = ",
+                                                    parameters.Int("d_model"), " is odd")});
+  }
+}
+
+NetworkEntry PositionalAttention() {
+  return {
+      {.name = "positional_attention",
+       .title = "Positional attention",
+       .documentation =
+           "A Transformer without residual additions and layer norms whose attention depends on "
+           "positions alone (positional attention, section 4); with attention_by: input and "
+           "input_positions: true the standard Transformer that the paper compares it with.",
+       .parameters =
+           {{.name = "attention_by",
+             .default_value = std::string("positions"),
+             .documentation = "What queries and keys are made of: the positions' vectors; the "
+                              "block's \"input\"; or \"both\", one behind the other.",
+             .allowed = {"positions", "input", "both"}},
+            {.name = "input_positions",
+             .default_value = false,
+             .documentation = "Whether each number is read with its position's vector behind it."},
+            {.name = "rotary",
+             .default_value = std::string("none"),
+             .documentation =
+                 "RoPE beside the positions that the input has: queries and keys are turned by "
+                 "their \"tokens\"' positions or, as in the released code of Figure 9, by the "
+                 "number "
+                 "of their \"heads\", which changes no logit.",
+             .allowed = {"none", "tokens", "heads"}},
+            {.name = "diagonal_input",
+             .default_value = false,
+             .documentation = "Whether a token's number stands at the token's own place of a "
+                              "vector, 0 elsewhere, and so says where it is (appendix G)."},
+            {.name = "blocks",
+             .default_value = int64_t{4},
+             .documentation = "Blocks of attention and feed-forward layers: ceil(log2 n) + 1 in "
+                              "the paper, 4 for vectors of 8 numbers.",
+             .minimum = 1,
+             .maximum = 256},
+            HeadsParameter(2),
+            WidthParameter(64),
+            {.name = "d_ff",
+             .default_value = int64_t{0},
+             .documentation = "Features between the two feed-forward layers; 0 means d_model.",
+             .minimum = 0,
+             .maximum = 32768},
+            {.name = "scaled",
+             .default_value = true,
+             .documentation = "Whether logits are divided by sqrt(d_k), as in the released code; "
+                              "equations (2) and (3) do not divide."},
+            {.name = "attention_first",
+             .default_value = false,
+             .documentation = "Whether attention's output stands before the block's input in what "
+                              "the feed-forward layers read, as in equation (1); the released code "
+                              "has it behind."}}},
+      /*task_kinds=*/{tasks::TaskKind::kRegression},
+      CheckPositionalAttention,
+      PositionalAttentionContext};
+}
+
+EncodingContext GraphNetworkContext(const catalogue::Parameters& parameters) {
+  EncodingContext context = TransformerContext(parameters);
+  context.as_vectors = true;
+  return context;
+}
+
+NetworkEntry GraphNetwork() {
+  return {
+      {.name = "graph_network",
+       .title = "Graph network",
+       .documentation =
+           "A graph convolutional or graph attention network whose nodes are the tokens "
+           "(positional attention, appendix H, which does not say how large they are: here as deep "
+           "and wide as the paper's other networks).",
+       .parameters = {{.name = "architecture",
+                       .default_value = std::string("convolution"),
+                       .documentation = "\"convolution\" (GCN) or \"attention\" (GAT).",
+                       .allowed = {"convolution", "attention"}},
+                      {.name = "graph",
+                       .default_value = std::string("complete"),
+                       .documentation =
+                           "\"complete\": every token is joined to every other; \"star\": all "
+                           "to the last one, the scratchpad.",
+                       .allowed = {"complete", "star"}},
+                      {.name = "blocks",
+                       .default_value = int64_t{4},
+                       .documentation = "Rounds of messages between neighbours.",
+                       .minimum = 1,
+                       .maximum = 256},
+                      {.name = "heads",
+                       .default_value = int64_t{2},
+                       .documentation = "Heads of graph attention; a divisor of d_model.",
+                       .minimum = 1,
+                       .maximum = 256},
+                      WidthParameter(64)}},
+      /*task_kinds=*/{tasks::TaskKind::kRegression},
+      CheckHeads,
+      GraphNetworkContext};
+}
+
+NetworkEntry CausalDecoder() {
+  return {
+      {.name = "causal_decoder",
+       .title = "Transformer decoder",
+       .documentation =
+           "A causal Transformer with RMS norms before and after its layers, gated feed-forward "
+           "layers and no biases, which continues text (decimal addition, Table E.1). "
+           "The default is the paper's model of 25M parameters; 2M, 5M and 268M are blocks 2, 4 "
+           "and 16 with d_model 256, 256 and 1024 and heads 4, 4 and 16.",
+       .parameters =
+           {{.name = "blocks",
+             .default_value = int64_t{6},
+             .documentation = "Blocks of attention and feed-forward layers.",
+             .minimum = 1,
+             .maximum = 256},
+            HeadsParameter(8),
+            WidthParameter(512),
+            {.name = "d_ff",
+             .default_value = int64_t{0},
+             .documentation = "Features of gate and value; 0 means 4 * d_model.",
+             .minimum = 0,
+             .maximum = 32768},
+            {.name = "norm",
+             .default_value = std::string("sandwich"),
+             .documentation =
+                 "Where norms stand, of which the paper says \"both PreNorm and PostNorm layers, "
+                 "following Primer\". \"sandwich\": x + N(f(N(x))). \"residual_post\": N(x + "
+                 "f(N(x))). \"primer\": x + f(N(x)) for attention, x + N(f(x)) for the "
+                 "feed-forward "
+                 "layer, as Primer has them.",
+             .allowed = {"sandwich", "residual_post", "primer"}},
+            {.name = "gelu",
+             .default_value = std::string("exact"),
+             .documentation = "The gate's function, \"exact\" or its approximation with \"tanh\".",
+             .allowed = {"exact", "tanh"}},
+            {.name = "tied",
+             .default_value = false,
+             .documentation = "Reads logits out with the embedding's own vectors."},
+            {.name = "dropout",
+             .default_value = 0.0,
+             .documentation = "Probability of dropping, in training, a feature of the embeddings "
+                              "and of what attention and feed-forward layers add.",
+             .minimum = 0,
+             .maximum = 0.95},
+            {.name = "prompt_attention",
+             .default_value = std::string("causal"),
+             .documentation =
+                 "What the tokens of a prompt see: those before them (\"causal\"), or all of the "
+                 "prompt (\"bidirectional\"), as in a prefix language model (section E.2), whose "
+                 "loss counts answers alone: training.packing.answers_only.",
+             .allowed = {"causal", "bidirectional"}},
+            {.name = "recompute_activations",
+             .default_value = false,
+             .documentation =
+                 "Keeps for the backward pass what enters each block alone and computes the rest "
+                 "again, for large models and batches: a third more work, a fraction of the "
+                 "memory, the same gradients."}}},
+      /*task_kinds=*/{tasks::TaskKind::kText},
+      CheckHeads,
+      TransformerContext};
+}
+
+}  // namespace
 
 absl::Span<const NetworkEntry* const> NetworkEntries() {
+#define LENGTHWISE_ENTRY(Name) new NetworkEntry(Name()),
   static const auto& entries = *new std::vector<const NetworkEntry*>{
-      &EncoderEntry(),      &LayerwiseEncoderEntry(), &PositionalAttentionEntry(),
-      &GraphNetworkEntry(), &CausalDecoderEntry(),
-  };
+      LENGTHWISE_NETWORKS(LENGTHWISE_ENTRY) LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_ENTRY)};
+#undef LENGTHWISE_ENTRY
   return entries;
 }
 

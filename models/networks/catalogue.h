@@ -1,5 +1,5 @@
-// All networks by name, without LibTorch. A new network is one file, one line in catalogue.cc and
-// one in factory.cc; a test holds the two lists equal.
+// All networks by name, without LibTorch. A new network is a section of catalogue.cc, a file with
+// its implementation and a line in all_networks.h.
 #ifndef LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
 #define LENGTHWISE_MODELS_NETWORKS_CATALOGUE_H_
 
@@ -26,6 +26,9 @@ struct NetworkEntry : catalogue::Entry {
 
 // Lives forever.
 absl::Span<const NetworkEntry* const> NetworkEntries();
+
+// The encoding_context of "positional_attention".
+EncodingContext PositionalAttentionContext(const catalogue::Parameters& parameters);
 
 }  // namespace lengthwise::models
 

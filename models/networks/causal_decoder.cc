@@ -1,5 +1,19 @@
-#include "models/networks/causal_decoder.h"
-
+// The Transformer decoder of decimal addition (Zhou et al. 2024, section 3 and Table E.1): causal,
+// with RMS norms around its layers, a gated feed-forward layer and no biases.
+//
+//   h = E[token] sqrt(d) + encoding
+//   per block:  h = h + N(MHA(N(h)));  h = h + N((gelu(x G) * (x V)) O), x = N(h)
+//   logits = N(h) U
+//
+// for norm = "sandwich"; "residual_post" has h = N(h + f(N(h))), "primer" one norm before attention
+// and one behind the feed-forward layer (models/networks/normed_residual.h). U is a matrix of its
+// own or, tied, the transposed E.
+//
+// E and U start as N(0, 1/d), the other matrices as N(0, 1/fan_in) truncated at two standard
+// deviations. The paper is silent on both, and on the factor sqrt(d), which is Vaswani et al.'s.
+// Dropout, none unless asked for, stands behind the embeddings, attention and feed-forward layers.
+// The encoding's parameters stand behind the network's own, so that models which differ in their
+// encoding alone start from the same weights.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -23,8 +37,9 @@
 #include "models/layers/products.h"
 #include "models/layers/recompute.h"
 #include "models/layers/rms_norm.h"
-#include "models/networks/language_model.h"
+#include "models/networks/factory.h"
 #include "models/networks/normed_residual.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -351,15 +366,15 @@ absl::StatusOr<std::unique_ptr<LanguageModel>> CreateCausalDecoder(
     const catalogue::Parameters& encoding_parameters, const LanguageModelShape& shape,
     ParameterLayout& layout) {
   auto decoder = std::make_unique<CausalDecoder>(parameters, shape, layout);
-  auto encoding = CreateEncoding(encoding_name, encoding_parameters,
-                                 {.blocks = parameters.Int("blocks"),
-                                  .heads = parameters.Int("heads"),
-                                  .d_model = parameters.Int("d_model"),
-                                  .causal = !decoder->whole_prompts()},
-                                 layout);
-  if (!encoding.ok()) return encoding.status();
-  decoder->set_encoding(decoder->whole_prompts() ? *std::move(encoding)
-                                                 : MakeCausal(*std::move(encoding)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
+                   CreateEncoding(encoding_name, encoding_parameters,
+                                  {.blocks = parameters.Int("blocks"),
+                                   .heads = parameters.Int("heads"),
+                                   .d_model = parameters.Int("d_model"),
+                                   .causal = !decoder->whole_prompts()},
+                                  layout));
+  decoder->set_encoding(decoder->whole_prompts() ? std::move(encoding)
+                                                 : MakeCausal(std::move(encoding)));
   return decoder;
 }
 

@@ -1,5 +1,18 @@
-#include "models/networks/encoder.h"
-
+// The Transformer encoder of the length-generalization papers (Vaswani et al. 2017,
+// post-layer-norm, bidirectional), as in randomized positional encodings, section 4 and its
+// reference code:
+//
+//   h = E[token] sqrt(d) + encoding
+//   per block:  u = LN(h + MHA(h));  h = LN(u + W2 relu(W1 u + b1) + b2)
+//   logits = h W + b  for the last m tokens
+//
+// Dropout, none unless asked for, stands where the reference code has it: on what MHA and the
+// feed-forward layers add, and on the embeddings where the encoding adds to them. Attention is a
+// soft-max or geometric (models/attention/geometric.h).
+//
+// Attention's projections have no biases. Linear weights start as N(0, 1/fan_in) truncated at two
+// standard deviations, E with standard deviation 0.02. The encoding's parameters stand behind the
+// network's own, so that models which differ in their encoding alone start from the same weights.
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -14,8 +27,9 @@
 #include "models/layers/feed_forward.h"
 #include "models/layers/layers.h"
 #include "models/layers/products.h"
-#include "models/networks/network.h"
-#include "models/networks/residual_norm.h"
+#include "models/networks/factory.h"
+#include "models/networks/normed_residual.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -166,13 +180,13 @@ absl::StatusOr<std::unique_ptr<Network>> CreateEncoder(
     const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
     ParameterLayout& layout) {
   auto encoder = std::make_unique<Encoder>(parameters, shape, layout);
-  auto encoding = CreateEncoding(encoding_name, encoding_parameters,
-                                 {.blocks = parameters.Int("blocks"),
-                                  .heads = parameters.Int("heads"),
-                                  .d_model = parameters.Int("d_model")},
-                                 layout);
-  if (!encoding.ok()) return encoding.status();
-  encoder->set_encoding(*std::move(encoding));
+  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
+                   CreateEncoding(encoding_name, encoding_parameters,
+                                  {.blocks = parameters.Int("blocks"),
+                                   .heads = parameters.Int("heads"),
+                                   .d_model = parameters.Int("d_model")},
+                                  layout));
+  encoder->set_encoding(std::move(encoding));
   return encoder;
 }
 

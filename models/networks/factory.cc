@@ -1,45 +1,27 @@
+#include "models/networks/factory.h"
+
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "catalogue/suggestion.h"
-#include "models/networks/causal_decoder.h"
-#include "models/networks/encoder.h"
-#include "models/networks/graph_network.h"
-#include "models/networks/language_model.h"
-#include "models/networks/layerwise_encoder.h"
-#include "models/networks/network.h"
-#include "models/networks/positional_attention.h"
+#include "models/networks/catalogue.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
 
-template <typename Model, typename Shape>
-struct Implementation {
-  const NetworkEntry& entry;
-  absl::StatusOr<std::unique_ptr<Model>> (*create)(const catalogue::Parameters& parameters,
-                                                   absl::string_view encoding_name,
-                                                   const catalogue::Parameters& encoding_parameters,
-                                                   const Shape& shape, ParameterLayout& layout);
-};
-
-template <typename Model, typename Shape>
-using Implementations = std::vector<Implementation<Model, Shape>>;
-
-const Implementations<Network, NetworkShape>& Networks() {
-  static const auto& networks = *new Implementations<Network, NetworkShape>{
-      {EncoderEntry(), CreateEncoder},
-      {LayerwiseEncoderEntry(), CreateLayerwiseEncoder},
-      {PositionalAttentionEntry(), CreatePositionalAttention},
-      {GraphNetworkEntry(), CreateGraphNetwork},
-  };
-  return networks;
-}
-
-const Implementations<LanguageModel, LanguageModelShape>& LanguageModels() {
-  static const auto& models = *new Implementations<LanguageModel, LanguageModelShape>{
-      {CausalDecoderEntry(), CreateCausalDecoder},
-  };
-  return models;
-}
+// In the order of NetworkEntries, which comes from the same lists: networks, then language models.
+#define LENGTHWISE_CREATE(Name) Create##Name,
+constexpr CreateModel<Network, NetworkShape>* kCreateNetwork[] = {
+    LENGTHWISE_NETWORKS(LENGTHWISE_CREATE)};
+constexpr CreateModel<LanguageModel, LanguageModelShape>* kCreateLanguageModel[] = {
+    LENGTHWISE_LANGUAGE_MODELS(LENGTHWISE_CREATE)};
+#undef LENGTHWISE_CREATE
 
 // What is wrong with the parameters taken together, as the specification's validation would say it.
 // `longest_sequence` is 0 where it is not known.
@@ -58,52 +40,44 @@ absl::Status Check(const NetworkEntry& network, const catalogue::Parameters& par
   return absl::InvalidArgumentError(absl::StrCat(problems[0].field, ": ", problems[0].description));
 }
 
+// `create` has a function for each of `entries`.
 template <typename Model, typename Shape>
-std::vector<std::string> Names(const Implementations<Model, Shape>& implementations) {
-  std::vector<std::string> names;
-  for (const auto& implementation : implementations) names.push_back(implementation.entry.name);
-  return names;
-}
-
-template <typename Model, typename Shape>
-absl::StatusOr<std::unique_ptr<Model>> Create(const Implementations<Model, Shape>& implementations,
+absl::StatusOr<std::unique_ptr<Model>> Create(absl::Span<const NetworkEntry* const> entries,
+                                              absl::Span<CreateModel<Model, Shape>* const> create,
                                               absl::string_view name,
                                               const catalogue::Parameters& parameters,
                                               absl::string_view encoding_name,
                                               const catalogue::Parameters& encoding_parameters,
-                                              int64_t longest_sequence, const Shape& shape,
-                                              ParameterLayout& layout) {
-  for (const auto& implementation : implementations) {
-    if (implementation.entry.name != name) continue;
-    const absl::Status fits = Check(implementation.entry, parameters, encoding_name,
-                                    encoding_parameters, longest_sequence);
-    if (!fits.ok()) return fits;
-    return implementation.create(parameters, encoding_name, encoding_parameters, shape, layout);
+                                              const Shape& shape, ParameterLayout& layout) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < create.size(); ++i) {
+    names.push_back(entries[i]->name);
+    if (entries[i]->name != name) continue;
+    RETURN_IF_ERROR(
+        Check(*entries[i], parameters, encoding_name, encoding_parameters, shape.longest_sequence));
+    return create[i](parameters, encoding_name, encoding_parameters, shape, layout);
   }
   return absl::NotFoundError(absl::StrCat("unknown network \"", std::string(name), "\"",
-                                          catalogue::Suggestion(name, Names(implementations))));
+                                          catalogue::Suggestion(name, names)));
 }
 
 }  // namespace
-
-std::vector<std::string> ImplementedNetworks() { return Names(Networks()); }
-
-std::vector<std::string> ImplementedLanguageModels() { return Names(LanguageModels()); }
 
 absl::StatusOr<std::unique_ptr<Network>> CreateNetwork(
     absl::string_view name, const catalogue::Parameters& parameters,
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
     const NetworkShape& shape, ParameterLayout& layout) {
-  return Create(Networks(), name, parameters, encoding_name, encoding_parameters,
-                shape.longest_sequence, shape, layout);
+  return Create<Network, NetworkShape>(NetworkEntries(), kCreateNetwork, name, parameters,
+                                       encoding_name, encoding_parameters, shape, layout);
 }
 
 absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLanguageModel(
     absl::string_view name, const catalogue::Parameters& parameters,
     absl::string_view encoding_name, const catalogue::Parameters& encoding_parameters,
     const LanguageModelShape& shape, ParameterLayout& layout) {
-  return Create(LanguageModels(), name, parameters, encoding_name, encoding_parameters,
-                shape.longest_sequence, shape, layout);
+  return Create<LanguageModel, LanguageModelShape>(
+      NetworkEntries().subspan(std::size(kCreateNetwork)), kCreateLanguageModel, name, parameters,
+      encoding_name, encoding_parameters, shape, layout);
 }
 
 }  // namespace lengthwise::models

@@ -1,5 +1,15 @@
-#include "models/networks/graph_network.h"
-
+// Graph neural networks on a graph that the task does not have: every token a node of a complete
+// graph, or all joined to the last one, the scratchpad, as a star ("Positional Attention",
+// appendix H, whose text gives neither sizes nor code; these are those of its other networks).
+//
+//   h = x W_e + b_e                                  x: a token's number and its position's vector
+//   per block, "convolution" (Kipf and Welling 2017):  h = relu(D^-1/2 (A + I) D^-1/2 h W + b)
+//              "attention" (Velickovic et al. 2018):   h = relu(concat_k(sum_j a_kij h_j W_k) + b),
+//       a_kij = softmax over i's neighbours and i itself of leaky_relu(s_k . h_i W_k + t_k . h_j
+//       W_k)
+//   outputs = h W + b
+//
+// Weights start by Xavier and biases at zero, embedding and output as torch.nn.Linear.
 #include <limits>
 #include <optional>
 #include <string>
@@ -15,9 +25,10 @@
 #include "models/layers/embedding_noise.h"
 #include "models/layers/layers.h"
 #include "models/layers/products.h"
+#include "models/networks/factory.h"
 #include "models/networks/linear_layer.h"
-#include "models/networks/network.h"
 #include "models/networks/number_embedding.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -127,14 +138,14 @@ absl::StatusOr<std::unique_ptr<Network>> CreateGraphNetwork(
     const catalogue::Parameters& parameters, absl::string_view encoding_name,
     const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
     ParameterLayout& layout) {
-  auto encoding = CreateEncoding(encoding_name, encoding_parameters,
-                                 {.blocks = parameters.Int("blocks"),
-                                  .heads = parameters.Int("heads"),
-                                  .d_model = parameters.Int("d_model"),
-                                  .longest_sequence = shape.longest_sequence},
-                                 layout);
-  if (!encoding.ok()) return encoding.status();
-  return std::make_unique<GraphNetwork>(parameters, shape, *std::move(encoding), layout);
+  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
+                   CreateEncoding(encoding_name, encoding_parameters,
+                                  {.blocks = parameters.Int("blocks"),
+                                   .heads = parameters.Int("heads"),
+                                   .d_model = parameters.Int("d_model"),
+                                   .longest_sequence = shape.longest_sequence},
+                                  layout));
+  return std::make_unique<GraphNetwork>(parameters, shape, std::move(encoding), layout);
 }
 
 }  // namespace lengthwise::models

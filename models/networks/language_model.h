@@ -80,9 +80,6 @@ struct LanguageModelShape {
   int64_t longest_sequence = 0;
 };
 
-// The names that CreateLanguageModel knows.
-std::vector<std::string> ImplementedLanguageModels();
-
 // As CreateNetwork, for networks that learn tasks::TaskKind::kText.
 absl::StatusOr<std::unique_ptr<LanguageModel>> CreateLanguageModel(
     absl::string_view name, const catalogue::Parameters& parameters,

@@ -1,5 +1,17 @@
-#include "models/networks/layerwise_encoder.h"
-
+// The Transformer encoder of relational reasoning on Latin squares (section 3.2 and its released
+// code): the positional encoding is added again in every block, and each block has its own.
+//
+//   h = x W_e + b_e                                  (x one-hot; a blank cell is all zeros)
+//   per block:  u = h + encoding;  a = LN(MHA(u) + u);  h = LN(gelu(W2 gelu(W1 a + b1) + b2) + a)
+//   logits = h W + b  for the last m tokens
+//
+// What the code does beyond the paper are parameters: the outer gelu, attention without biases or
+// without an output projection, a temperature.
+//
+// Weights start as PyTorch's modules do: linear layers uniform up to 1 / sqrt(fan_in), weights and
+// biases alike; queries, keys and values by Xavier as one matrix, attention's biases zero. The
+// encoding's parameters stand behind the network's own, so that models which differ in their
+// encoding alone start from the same weights.
 #include <cmath>
 #include <optional>
 #include <string>
@@ -16,9 +28,10 @@
 #include "models/layers/dropout.h"
 #include "models/layers/embedding_noise.h"
 #include "models/layers/layers.h"
+#include "models/networks/factory.h"
 #include "models/networks/linear_layer.h"
-#include "models/networks/network.h"
-#include "models/networks/residual_norm.h"
+#include "models/networks/normed_residual.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -166,14 +179,14 @@ absl::StatusOr<std::unique_ptr<Network>> CreateLayerwiseEncoder(
     const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
     ParameterLayout& layout) {
   auto encoder = std::make_unique<LayerwiseEncoder>(parameters, shape, layout);
-  auto encoding = CreateEncoding(encoding_name, encoding_parameters,
-                                 {.blocks = parameters.Int("blocks"),
-                                  .heads = parameters.Int("heads"),
-                                  .d_model = parameters.Int("d_model"),
-                                  .in_every_block = true},
-                                 layout);
-  if (!encoding.ok()) return encoding.status();
-  encoder->set_encoding(*std::move(encoding));
+  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
+                   CreateEncoding(encoding_name, encoding_parameters,
+                                  {.blocks = parameters.Int("blocks"),
+                                   .heads = parameters.Int("heads"),
+                                   .d_model = parameters.Int("d_model"),
+                                   .in_every_block = true},
+                                  layout));
+  encoder->set_encoding(std::move(encoding));
   return encoder;
 }
 

@@ -77,9 +77,6 @@ struct NetworkShape {
   int64_t longest_sequence = 0;
 };
 
-// The names that CreateNetwork knows.
-std::vector<std::string> ImplementedNetworks();
-
 // Creates a network with its encoding and adds their parameters to the layout (which must outlive
 // every arena made from it). NOT_FOUND for an unknown name; INVALID_ARGUMENT for parameters that do
 // not fit together. Parameters come from catalogue::Resolve.

@@ -1,5 +1,6 @@
 #include "models/networks/normed_residual.h"
 
+#include "models/layers/add_layer_norm.h"
 #include "models/layers/rms_norm.h"
 
 namespace lengthwise::models {
@@ -40,6 +41,17 @@ at::Tensor NormedResidual::operator()(const ParameterSet& parameters, const at::
     return Normalize(parameters, after_, h.add(change), capture);
   }
   return h.add(Normalize(parameters, after_, change, capture));
+}
+
+ResidualNorm::ResidualNorm(ParameterLayout& layout, const std::string& name, int64_t d)
+    : scale_(layout.Add(name + ".scale", {d}, {.kind = Initializer::Kind::kOnes})),
+      offset_(layout.Add(name + ".offset", {d}, {.kind = Initializer::Kind::kZeros})) {}
+
+at::Tensor ResidualNorm::operator()(const ParameterSet& parameters, const at::Tensor& h,
+                                    const at::Tensor& change, Capture* capture) const {
+  at::Tensor output = AddLayerNorm(h, change, parameters[scale_], parameters[offset_]);
+  if (capture != nullptr) capture->layer_outputs.push_back(output);
+  return output;
 }
 
 }  // namespace lengthwise::models

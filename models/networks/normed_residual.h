@@ -1,4 +1,4 @@
-// A residual connection with RMS norms around its sub-layer, as every block of a decoder has twice.
+// Residual connections with the norms around them, of which every block of a Transformer has two.
 #ifndef LENGTHWISE_MODELS_NETWORKS_NORMED_RESIDUAL_H_
 #define LENGTHWISE_MODELS_NETWORKS_NORMED_RESIDUAL_H_
 
@@ -33,6 +33,7 @@ struct BlockNorms {
 // before attention and one after the feed-forward layer.
 BlockNorms BlockNormsOf(absl::string_view name);
 
+// With RMS norms: a decoder's.
 class NormedResidual {
  public:
   // Adds the gains that the placement needs, "<name>.norm.scale" and "<name>.output_norm.scale" of
@@ -50,6 +51,21 @@ class NormedResidual {
   NormPlacement placement_;
   std::optional<ParameterId> before_;
   std::optional<ParameterId> after_;
+};
+
+// With the layer norm behind the addition: an encoder's (post-layer-norm).
+class ResidualNorm {
+ public:
+  // Adds "<name>.scale", ones, and "<name>.offset", zeros, of `d` features to the layout.
+  ResidualNorm(ParameterLayout& layout, const std::string& name, int64_t d);
+
+  // LN(h + change), [P, B, n, d], which `capture` keeps among its layer outputs unless it is null.
+  at::Tensor operator()(const ParameterSet& parameters, const at::Tensor& h,
+                        const at::Tensor& change, Capture* capture) const;
+
+ private:
+  ParameterId scale_;
+  ParameterId offset_;
 };
 
 }  // namespace lengthwise::models

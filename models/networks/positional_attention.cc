@@ -1,5 +1,20 @@
-#include "models/networks/positional_attention.h"
-
+// Positional attention and the standard attention that it is compared with ("Positional Attention:
+// Out-of-Distribution Generalization and Expressivity for Neural Algorithmic Reasoning", section 4,
+// equations (1) to (3), and its released code), with the architectures between the two of appendix
+// G.
+//
+//   h = x W_e + b_e                   x: a token's number, its vocabulary's row, its position
+//   per block, with H heads:
+//     A_h = softmax(q_h k_h^T / sqrt(d_k))    q, k: linear in the positions' vectors, in h or both
+//     o = concat_h(A_h v_h) W_o + b_o         v: linear in h
+//     h = W_2 relu(W_1 [h, o] + b_1) + b_2
+//   outputs = h W + b
+//
+// There is no residual addition, no layer norm and no mask. Queries and keys of a head are as wide
+// as what they are made of, and may be turned by RoPE (appendix C.3); values are d_model / H wide.
+//
+// Weights start as PyTorch's modules do, but queries and keys of all heads by Xavier as one matrix,
+// values and attention's output by Xavier, their biases zero.
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,10 +23,12 @@
 #include "absl/strings/str_cat.h"
 #include "models/encodings/encoding.h"
 #include "models/layers/embedding_noise.h"
+#include "models/networks/catalogue.h"
+#include "models/networks/factory.h"
 #include "models/networks/linear_layer.h"
-#include "models/networks/network.h"
 #include "models/networks/number_embedding.h"
 #include "models/networks/positional_block.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -71,17 +88,17 @@ absl::StatusOr<std::unique_ptr<Network>> CreatePositionalAttention(
     const catalogue::Parameters& parameters, absl::string_view encoding_name,
     const catalogue::Parameters& encoding_parameters, const NetworkShape& shape,
     ParameterLayout& layout) {
-  const EncodingContext context = PositionalAttentionEntry().encoding_context(parameters);
-  auto encoding = CreateEncoding(encoding_name, encoding_parameters,
-                                 {.blocks = context.blocks,
-                                  .heads = context.heads,
-                                  .d_model = context.d_model,
-                                  // As wide as what they are made of.
-                                  .head_size = context.d_model,
-                                  .longest_sequence = shape.longest_sequence},
-                                 layout);
-  if (!encoding.ok()) return encoding.status();
-  return std::make_unique<PositionalAttention>(parameters, shape, *std::move(encoding),
+  const EncodingContext context = PositionalAttentionContext(parameters);
+  ASSIGN_OR_RETURN(std::unique_ptr<Encoding> encoding,
+                   CreateEncoding(encoding_name, encoding_parameters,
+                                  {.blocks = context.blocks,
+                                   .heads = context.heads,
+                                   .d_model = context.d_model,
+                                   // As wide as what they are made of.
+                                   .head_size = context.d_model,
+                                   .longest_sequence = shape.longest_sequence},
+                                  layout));
+  return std::make_unique<PositionalAttention>(parameters, shape, std::move(encoding),
                                                context.as_vectors, layout);
 }
 

@@ -1,6 +1,4 @@
 // What the networks for regression let an output depend on.
-#include "models/networks/positional_attention.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>

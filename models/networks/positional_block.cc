@@ -4,7 +4,7 @@
 
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
-#include "models/encodings/rope.h"
+#include "models/encodings/factory.h"
 #include "models/layers/products.h"
 
 namespace lengthwise::models {

@@ -1,13 +1,19 @@
-#include "models/optimizers/adam.h"
+// Adam (Kingma and Ba 2015, algorithm 1):
+//
+//   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2
+//   parameters -= rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
+//
+// as optax.adam and torch.optim.Adam compute it, epsilon outside the root. AdamW (Loshchilov and
+// Hutter 2019) first takes rate * weight_decay of each parameter away from it.
+#include "models/kernels/adam.h"
 
 #include <cmath>
 
 #include "absl/strings/match.h"
-#include "models/kernels/adam.h"
 #include "models/kernels/adam_cuda.h"
 #include "models/layers/on_stream.h"
 #include "models/layers/on_threads.h"
-#include "models/optimizers/optimizer.h"
+#include "models/optimizers/factory.h"
 
 namespace lengthwise::models {
 namespace {

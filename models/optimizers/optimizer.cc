@@ -1,6 +1,18 @@
 #include "models/optimizers/optimizer.h"
 
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ATen/ops/linalg_vector_norm.h"
+#include "ATen/ops/ones_like.h"
 #include "ATen/ops/tensor.h"
+#include "ATen/ops/where.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "catalogue/suggestion.h"
+#include "models/optimizers/catalogue.h"
+#include "models/optimizers/factory.h"
 
 namespace lengthwise::models {
 
@@ -18,6 +30,45 @@ void Optimizer::Step(ParameterArena& arena, int64_t first, int64_t count, int64_
                      absl::Span<const double> learning_rates) const {
   const at::Tensor numbers = at::tensor(StepNumbers(step, learning_rates));
   Step(arena, first, count, numbers.to(arena.parameters().device()), at::Tensor());
+}
+
+Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm) {
+  Clipping clipping;
+  clipping.norms =
+      at::linalg_vector_norm(arena.gradients().narrow(0, first, count), 2, at::IntArrayRef{1});
+  if (clip_norm > 0) {
+    const at::Tensor& norms = clipping.norms;
+    // A norm that is not a number is not below the limit: such gradients become NaN and show in the
+    // loss.
+    clipping.factors =
+        at::where(norms.lt(clip_norm), at::ones_like(norms), norms.reciprocal().mul(clip_norm));
+  }
+  return clipping;
+}
+
+at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm) {
+  const Clipping clipping = MeasureGradients(arena, first, count, clip_norm);
+  if (clipping.factors.defined()) {
+    arena.gradients().narrow(0, first, count).mul_(clipping.factors.unsqueeze(1));
+  }
+  return clipping.norms;
+}
+
+absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(
+    absl::string_view name, const catalogue::Parameters& parameters) {
+  using Create = std::unique_ptr<Optimizer> (*)(const catalogue::Parameters&);
+  // In the order of OptimizerEntries, which comes from the same list.
+#define LENGTHWISE_CREATE(Name) Create##Name,
+  static constexpr Create kCreate[] = {LENGTHWISE_OPTIMIZERS(LENGTHWISE_CREATE)};
+#undef LENGTHWISE_CREATE
+  std::vector<std::string> names;
+  for (size_t i = 0; i < OptimizerEntries().size(); ++i) {
+    const catalogue::Entry& entry = *OptimizerEntries()[i];
+    if (entry.name == name) return kCreate[i](parameters);
+    names.push_back(entry.name);
+  }
+  return absl::NotFoundError(absl::StrCat("unknown optimizer \"", std::string(name), "\"",
+                                          catalogue::Suggestion(name, names)));
 }
 
 }  // namespace lengthwise::models

@@ -58,9 +58,6 @@ Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, d
 // Does it to the arena's gradients, for what looks at them, and returns the norms before.
 at::Tensor ClipGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
 
-// The names that CreateOptimizer knows.
-std::vector<std::string> ImplementedOptimizers();
-
 // NOT_FOUND for an unknown name. `parameters` come from catalogue::Resolve.
 absl::StatusOr<std::unique_ptr<Optimizer>> CreateOptimizer(absl::string_view name,
                                                            const catalogue::Parameters& parameters);

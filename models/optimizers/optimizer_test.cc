@@ -1,7 +1,6 @@
 #include "models/optimizers/optimizer.h"
 
 #include <cmath>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,15 +25,11 @@ catalogue::Parameters Defaults(const std::string& name, const catalogue::Paramet
   return catalogue::Resolved(OptimizerEntries(), name, given);
 }
 
-TEST(CreateOptimizerTest, KnowsExactlyTheOptimizersOfTheCatalogue) {
-  std::set<std::string> described;
+TEST(CreateOptimizerTest, KnowsTheOptimizersOfTheCatalogue) {
   for (const catalogue::Entry* entry : OptimizerEntries()) {
-    described.insert(entry->name);
     std::vector<catalogue::Problem> problems;
     EXPECT_TRUE(CreateOptimizer(entry->name, catalogue::Resolve(*entry, {}, "", problems)).ok());
   }
-  const std::vector<std::string> implemented = ImplementedOptimizers();
-  EXPECT_EQ(described, std::set<std::string>(implemented.begin(), implemented.end()));
   EXPECT_EQ(CreateOptimizer("adm", {}).status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -102,7 +97,8 @@ TEST(AdamTest, IsAlgorithm1WithEachMembersLearningRate) {
 // What a GPU's kernel does on the way.
 TEST(OptimizerTest, FactorsAreWhatClippingDoesToTheGradients) {
   const ParameterLayout layout = OneParameter(5);
-  for (const std::string& name : ImplementedOptimizers()) {
+  for (const catalogue::Entry* entry : OptimizerEntries()) {
+    const std::string& name = entry->name;
     const auto optimizer = CreateOptimizer(name, Defaults(name)).value();
     ParameterArena clipped(layout, 3, at::kFloat, at::kCPU), given(layout, 3, at::kFloat, at::kCPU);
     for (ParameterArena* arena : {&clipped, &given}) {
@@ -241,7 +237,8 @@ TEST(OptimizerTest, LeavesNoParameterBelowItsMinimum) {
   const ParameterId limited = layout.Add("limited", {3}, ones);
   layout.Add("free", {3}, ones);
   layout.SetMinimum(limited, 0.75);
-  for (const std::string& name : ImplementedOptimizers()) {
+  for (const catalogue::Entry* entry : OptimizerEntries()) {
+    const std::string& name = entry->name;
     ParameterArena arena(layout, 2, at::kDouble, at::kCPU);
     for (int64_t p = 0; p < 2; ++p) arena.Initialize(p, 1);
     arena.gradients().fill_(1);

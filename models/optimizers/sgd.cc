@@ -1,6 +1,9 @@
-#include "models/optimizers/sgd.h"
-
-#include "models/optimizers/optimizer.h"
+// Stochastic gradient descent, with momentum where asked for:
+//
+//   m = momentum * m + g;  parameters -= rate * m
+//
+// as torch.optim.SGD computes it without dampening.
+#include "models/optimizers/factory.h"
 
 namespace lengthwise::models {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "platform/status_macros.h"
 
 namespace lengthwise::models {
 namespace {
@@ -157,9 +158,7 @@ absl::StatusOr<TensorFile> ReadSafetensors(absl::string_view bytes) {
       }
       continue;
     }
-    auto read = ReadEntry(name, entry, data);
-    if (!read.ok()) return read.status();
-    entries.push_back(*std::move(read));
+    ASSIGN_OR_RETURN(entries.emplace_back(), ReadEntry(name, entry, data));
   }
 
   // In the order of their bytes, empty tensors first where they share an offset, each must begin

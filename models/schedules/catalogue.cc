@@ -1,18 +1,53 @@
 #include "models/schedules/catalogue.h"
 
-#include "models/schedules/constant.h"
-#include "models/schedules/plateau.h"
-#include "models/schedules/warmup_cosine.h"
-
 namespace lengthwise::models {
 
+// All schedules, in the order in which they are shown: a line declares the function that a
+// schedule's file defines, and lists its entry.
+// clang-format off
+#define LENGTHWISE_SCHEDULES(SCHEDULE) \
+  SCHEDULE(Constant) \
+  SCHEDULE(Plateau) \
+  SCHEDULE(WarmupCosine)
+// clang-format on
+
+#define LENGTHWISE_DECLARE(Name) ScheduleEntry Name##Entry();
+LENGTHWISE_SCHEDULES(LENGTHWISE_DECLARE)
+#undef LENGTHWISE_DECLARE
+
 absl::Span<const ScheduleEntry* const> ScheduleEntries() {
-  static const auto& entries = *new std::vector<const ScheduleEntry*>{
-      &ConstantEntry(),
-      &PlateauEntry(),
-      &WarmupCosineEntry(),
-  };
+#define LENGTHWISE_ENTRY(Name) new ScheduleEntry(Name##Entry()),
+  static const auto& entries =
+      *new std::vector<const ScheduleEntry*>{LENGTHWISE_SCHEDULES(LENGTHWISE_ENTRY)};
+#undef LENGTHWISE_ENTRY
   return entries;
+}
+
+absl::Status Schedule::Restore(absl::string_view state) {
+  if (state.empty()) return absl::OkStatus();
+  return absl::DataLossError("a state of another schedule of learning rates");
+}
+
+namespace {
+
+class Constant : public Schedule {
+ public:
+  double Factor(int64_t step) const override { return 1; }
+};
+
+std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
+                                 const ScheduleContext& context) {
+  return std::make_unique<Constant>();
+}
+
+}  // namespace
+
+ScheduleEntry ConstantEntry() {
+  return {{.name = "constant",
+           .title = "constant",
+           .documentation = "The learning rate stays what it is."},
+          /*check=*/nullptr,
+          Create};
 }
 
 }  // namespace lengthwise::models

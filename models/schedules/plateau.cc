@@ -1,5 +1,5 @@
-#include "models/schedules/plateau.h"
-
+// Lower when the loss no longer falls, as torch.optim.lr_scheduler.ReduceLROnPlateau (positional
+// attention, appendix B).
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "models/schedules/catalogue.h"
 
 namespace lengthwise::models {
 namespace {
@@ -100,8 +101,8 @@ std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
 
 }  // namespace
 
-const ScheduleEntry& PlateauEntry() {
-  static const ScheduleEntry& entry = *new ScheduleEntry{
+ScheduleEntry PlateauEntry() {
+  return {
       {.name = "plateau",
        .title = "on plateaus",
        .documentation =
@@ -137,7 +138,6 @@ const ScheduleEntry& PlateauEntry() {
                        .maximum = 1e12}}},
       Check,
       Create};
-  return entry;
 }
 
 }  // namespace lengthwise::models

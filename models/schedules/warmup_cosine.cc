@@ -1,9 +1,10 @@
-#include "models/schedules/warmup_cosine.h"
-
+// Linear warm-up, then half a cosine down (Loshchilov and Hutter 2017; decimal addition, Table
+// E.1).
 #include <cmath>
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
+#include "models/schedules/catalogue.h"
 
 namespace lengthwise::models {
 namespace {
@@ -47,8 +48,8 @@ std::unique_ptr<Schedule> Create(const catalogue::Parameters& parameters,
 
 }  // namespace
 
-const ScheduleEntry& WarmupCosineEntry() {
-  static const ScheduleEntry& entry = *new ScheduleEntry{
+ScheduleEntry WarmupCosineEntry() {
+  return {
       {.name = "warmup_cosine",
        .title = "warm-up and cosine",
        .documentation = "The learning rate grows linearly from 0, is reached at step "
@@ -66,7 +67,6 @@ const ScheduleEntry& WarmupCosineEntry() {
                        .maximum = 1}}},
       Check,
       Create};
-  return entry;
 }
 
 }  // namespace lengthwise::models

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "models/parameters/safetensors.h"
+#include "platform/status_macros.h"
 #include "proto/digest.h"
 
 namespace lengthwise::worker::checkpoints {
@@ -55,22 +56,17 @@ absl::StatusOr<std::string> MetadataValue(const TensorFile& file, const std::str
 }
 
 absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
-  auto format = MetadataValue(file, "format");
-  if (!format.ok()) return format.status();
-  if (*format != kFormat) {
-    return absl::DataLossError(absl::StrCat("checkpoint of format \"", *format,
+  ASSIGN_OR_RETURN(const std::string format, MetadataValue(file, "format"));
+  if (format != kFormat) {
+    return absl::DataLossError(absl::StrCat("checkpoint of format \"", format,
                                             "\"; this program reads \"", kFormat, "\""));
   }
-  auto step = MetadataValue(file, "step");
-  if (!step.ok()) return step.status();
-  auto program_version = MetadataValue(file, "program_version");
-  if (!program_version.ok()) return program_version.status();
-  auto fingerprint = MetadataValue(file, "specification");
-  if (!fingerprint.ok()) return fingerprint.status();
-  CheckpointHeader header{.program_version = *std::move(program_version),
-                          .fingerprint = *std::move(fingerprint)};
-  if (!absl::SimpleAtoi(*step, &header.step) || header.step < 0) {
-    return absl::DataLossError(absl::StrCat("checkpoint of step \"", *step, "\""));
+  ASSIGN_OR_RETURN(const std::string step, MetadataValue(file, "step"));
+  CheckpointHeader header;
+  ASSIGN_OR_RETURN(header.program_version, MetadataValue(file, "program_version"));
+  ASSIGN_OR_RETURN(header.fingerprint, MetadataValue(file, "specification"));
+  if (!absl::SimpleAtoi(step, &header.step) || header.step < 0) {
+    return absl::DataLossError(absl::StrCat("checkpoint of step \"", step, "\""));
   }
   if (const auto seconds = file.metadata.find(kTrainingSeconds); seconds != file.metadata.end()) {
     if (!absl::SimpleAtod(seconds->second, &header.training_seconds) ||
@@ -147,21 +143,19 @@ absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
                                                      const models::ParameterLayout& layout,
                                                      absl::string_view fingerprint,
                                                      TrialRows<T> rows) {
-  auto file = ReadSafetensors(bytes);
-  if (!file.ok()) return file.status();
-  auto header = ReadHeader(*file);
-  if (!header.ok()) return header.status();
-  if (header->fingerprint != fingerprint) {
+  ASSIGN_OR_RETURN(const TensorFile file, ReadSafetensors(bytes));
+  ASSIGN_OR_RETURN(CheckpointHeader header, ReadHeader(file));
+  if (header.fingerprint != fingerprint) {
     return absl::FailedPreconditionError(
         absl::StrCat("the checkpoint belongs to a trial with another specification: fingerprint ",
-                     header->fingerprint, ", expected ", fingerprint));
+                     header.fingerprint, ", expected ", fingerprint));
   }
 
   std::map<std::string, const TensorView*> by_name;
-  for (const TensorView& tensor : file->tensors) by_name[tensor.name] = &tensor;
+  for (const TensorView& tensor : file.tensors) by_name[tensor.name] = &tensor;
   // All is checked before anything is copied.
   std::vector<std::pair<T*, absl::string_view>> copies;
-  for (const auto& [prefix, row] : NamedRows(rows, header->has_optimizer_state)) {
+  for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
     for (const models::ParameterLayout::Slot& slot : layout.slots()) {
       const std::string name = absl::StrCat(prefix, slot.name);
       const auto found = by_name.find(name);
@@ -176,11 +170,11 @@ absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
       copies.emplace_back(row.data() + slot.offset, tensor.bytes);
     }
   }
-  if (copies.size() != file->tensors.size()) {
+  if (copies.size() != file.tensors.size()) {
     return absl::DataLossError("the checkpoint has tensors that the network does not have");
   }
   for (const auto& [to, from] : copies) std::memcpy(to, from.data(), from.size());
-  if (!header->has_optimizer_state) {
+  if (!header.has_optimizer_state) {
     for (const absl::Span<T> moments : {rows.first_moments, rows.second_moments}) {
       std::fill(moments.begin(), moments.end(), T{0});
     }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "platform/sha256.h"
+#include "platform/status_macros.h"
 #include "worker/connection/channel.h"
 
 namespace lengthwise::worker {
@@ -62,7 +63,7 @@ absl::StatusOr<std::string> DownloadArtifact(v1::WorkerService::StubInterface& s
     return absl::DataLossError(
         absl::StrCat("artifact ", request.sha256(), " is larger than its ", size_bytes, " bytes"));
   }
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(status);
   if (static_cast<int64_t>(bytes.size()) != size_bytes || hash.Finish() != request.sha256()) {
     return absl::DataLossError(absl::StrCat("artifact ", request.sha256(),
                                             " came damaged: ", bytes.size(), " of ", size_bytes,

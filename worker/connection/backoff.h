@@ -1,8 +1,9 @@
-// How long to wait before the next try: exponentially longer, with jitter, so that a fleet of
-// workers does not return to a restarted server in step.
+// How long to wait: until a point of the steady clock, which platform::ConditionVariable takes, and
+// before the next try of a call.
 #ifndef LENGTHWISE_WORKER_CONNECTION_BACKOFF_H_
 #define LENGTHWISE_WORKER_CONNECTION_BACKOFF_H_
 
+#include <chrono>
 #include <cstdint>
 #include <random>
 
@@ -10,7 +11,18 @@
 
 namespace lengthwise::worker {
 
-// Not thread-safe.
+using TimePoint = std::chrono::steady_clock::time_point;
+
+inline constexpr TimePoint kNever = TimePoint::max();
+
+// The time after `duration` from now; kNever for what lies too far ahead to matter.
+inline TimePoint After(absl::Duration duration) {
+  if (duration > absl::Hours(24 * 365)) return kNever;
+  return std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
+}
+
+// Waits exponentially longer, with jitter, so that a fleet of workers does not return to a
+// restarted server in step. Not thread-safe.
 class Backoff {
  public:
   struct Options {

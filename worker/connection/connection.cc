@@ -8,9 +8,10 @@
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
 #include "platform/log.h"
+#include "platform/status_macros.h"
 #include "platform/version.h"
+#include "worker/connection/backoff.h"
 #include "worker/connection/channel.h"
-#include "worker/connection/deadline.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -144,8 +145,7 @@ absl::StatusOr<v1::Lease> Connection::AcquireLease(absl::Duration wait) {
   *request.mutable_wait() = TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(wait));
   v1::AcquireLeaseResponse response;
   CallGroup::Call call(acquire_calls_, wait + options_.rpc_timeout);
-  const absl::Status status = ToStatus(stub_->AcquireLease(call.context(), request, &response));
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ToStatus(stub_->AcquireLease(call.context(), request, &response)));
   return std::move(*response.mutable_lease());
 }
 

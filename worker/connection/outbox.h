@@ -26,7 +26,7 @@
 #include "platform/mutex.h"
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
-#include "worker/connection/deadline.h"
+#include "worker/connection/backoff.h"
 #include "worker/connection/log_budget.h"
 #include "worker/connection/spool.h"
 
@@ -169,8 +169,9 @@ class Outbox {
   // A failure for this reason takes the place of the items from `first` on.
   void ReplaceByFailure(int64_t index, size_t first, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The item of an upload, or null when it is not waited for any more.
-  Item* FindUpload(const Upload& upload) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The place of an upload among its trial's items, or nothing when it is not waited for any more.
+  std::optional<size_t> FindUpload(const Upload& upload) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether there was work; it may lack a spooled artifact's bytes, which `spooled` then names.
   bool TakeWork(Work& work, std::optional<Spool::Record>& spooled)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -2,6 +2,7 @@
 // is handed in afterwards, in order and once.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <map>
@@ -250,6 +251,45 @@ TEST(OutboxSpool, AnyScheduleHandsInEverythingOnceAndInOrder) {
     EXPECT_EQ(spool.bytes(), 0);
     EXPECT_EQ(outbox.unsent_bytes(), 0);
   }
+}
+
+// A gap calls for the events before a checkpoint again while the checkpoint is uploaded, and memory
+// then spools them: the upload was no longer found, and was made again.
+TEST(OutboxSpool, RegressionAnUploadIsFoundBehindASpooledBlock) {
+  Spool spool({.directory = NewDirectory()});
+  Outbox outbox(LeaseOf(1), {.max_bytes = 200'000, .spool = &spool});
+  const std::string model(1000, 'm');
+  for (int64_t step = 1; step <= 5; ++step) outbox.Put(0, Points(step, 1000));
+  outbox.PutCheckpoint(0, 5, model);
+  const auto now = std::chrono::steady_clock::now();
+  ASSERT_TRUE(std::holds_alternative<v1::StreamEventsRequest>(outbox.Next(now)));
+  const Outbox::Work upload = outbox.Next(now);
+  ASSERT_TRUE(std::holds_alternative<Outbox::Upload>(upload));
+
+  v1::StreamEventsResponse gap;
+  gap.set_lease_id("lease");
+  gap.set_trial("trial0");
+  gap.set_refusal(v1::StreamEventsResponse::SEQUENCE_GAP);
+  outbox.Acknowledge(gap);
+  outbox.PutCheckpoint(0, 6, std::string(150'000, 'n'));
+  outbox.Put(0, Points(7, 10'000));
+  ASSERT_GT(spool.bytes(), 0) << "the five events are still in memory";
+  outbox.UploadStored(std::get<Outbox::Upload>(upload), Stored(std::get<Outbox::Upload>(upload)));
+
+  Store store;
+  while (true) {
+    const Outbox::Work work = outbox.Next(std::chrono::steady_clock::now());
+    if (const auto* next = std::get_if<Outbox::Upload>(&work)) {
+      EXPECT_EQ(next->step, 6);
+      outbox.UploadStored(*next, Stored(*next));
+    } else if (const auto* batch = std::get_if<v1::StreamEventsRequest>(&work)) {
+      outbox.Acknowledge(store.Take(*batch));
+    } else {
+      break;
+    }
+  }
+  ASSERT_EQ(store.log(0).size(), 8U);
+  EXPECT_EQ(store.log(0)[5].checkpoint().sha256(), platform::Sha256Hex(model));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "platform/failpoint.h"
 #include "platform/log.h"
+#include "platform/status_macros.h"
 #include "worker/connection/channel.h"
 
 namespace lengthwise::worker {
@@ -70,7 +71,7 @@ void Presence::SayGoodbye(absl::Duration patience) {
 absl::Status Presence::WaitUntilRegistered(TimePoint deadline) {
   MutexLock lock(mutex_);
   while (true) {
-    if (!refusal_.ok()) return refusal_;
+    RETURN_IF_ERROR(refusal_);
     if (interrupted_) return absl::CancelledError("interrupted");
     if (registered_) return absl::OkStatus();
     if (deadline == kNever) {
@@ -149,13 +150,12 @@ absl::Status Presence::Register() {
   v1::RegisterWorkerResponse response;
   {
     CallGroup::Call call(calls_, options_.rpc_timeout);
-    const absl::Status status = ToStatus(stub_.RegisterWorker(call.context(), request, &response));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ToStatus(stub_.RegisterWorker(call.context(), request, &response)));
   }
   LENGTHWISE_FAILPOINT("presence.register.after");
   if (options_.capacities != nullptr && options_.capacities->ForgetTold()) {
     // Or the first lease may be one that does not fit.
-    if (const absl::Status status = SendHeartbeat(); !status.ok()) return status;
+    RETURN_IF_ERROR(SendHeartbeat());
   }
   platform::LogInfo(absl::StrCat("registered as ", description_.worker_id()));
   const absl::Duration interval =
@@ -182,8 +182,7 @@ absl::Status Presence::SendHeartbeat() {
   v1::HeartbeatResponse response;
   {
     CallGroup::Call call(calls_, options_.rpc_timeout);
-    const absl::Status status = ToStatus(stub_.Heartbeat(call.context(), request, &response));
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(ToStatus(stub_.Heartbeat(call.context(), request, &response)));
   }
   LENGTHWISE_FAILPOINT("presence.heartbeat.after");
   if (options_.capacities != nullptr) options_.capacities->Told(request);

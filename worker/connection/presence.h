@@ -12,7 +12,6 @@
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/backoff.h"
 #include "worker/connection/call_group.h"
-#include "worker/connection/deadline.h"
 #include "worker/connection/lease_session.h"
 #include "worker/connection/pack_capacities.h"
 #include "worker/connection/reachability.h"

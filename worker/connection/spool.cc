@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "platform/files.h"
 #include "platform/log.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -23,7 +24,7 @@ uint64_t Check(absl::string_view bytes) { return absl::HashOf(bytes); }
 absl::Status MakePrivateDirectory(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (!parent.empty()) {
-    if (absl::Status status = platform::CreateDirectories(parent); !status.ok()) return status;
+    RETURN_IF_ERROR(platform::CreateDirectories(parent));
   }
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
   return platform::FileError(errno, "make directory", path);
@@ -40,13 +41,9 @@ absl::StatusOr<Spool::Record> Spool::Reserve(int64_t size, std::shared_ptr<File>
   }
   auto newest = files_.find(newest_);
   if (newest == files_.end() || newest->second->size >= options_.file_bytes) {
-    if (absl::Status status = MakePrivateDirectory(options_.directory); !status.ok()) {
-      return status;
-    }
-    auto created = platform::TemporaryFile::Create(options_.directory);
-    if (!created.ok()) return created.status();
+    RETURN_IF_ERROR(MakePrivateDirectory(options_.directory));
     auto made = std::make_shared<File>();
-    made->file = *std::move(created);
+    ASSIGN_OR_RETURN(made->file, platform::TemporaryFile::Create(options_.directory));
     newest = files_.emplace(++newest_, std::move(made)).first;
   }
   file = newest->second;

@@ -10,8 +10,8 @@ constexpr int32_t kNumberToken = -1;
 
 }  // namespace
 
-v1::AttentionMap MakeAttentionMap(const training::GivenSequence& sequence,
-                                  const at::Tensor& positions, const models::Capture& capture) {
+v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at::Tensor& positions,
+                                  const models::Capture& capture) {
   v1::AttentionMap map;
   map.set_length(static_cast<int32_t>(sequence.length));
   for (const int64_t token : sequence.tokens) map.add_tokens(static_cast<int32_t>(token));

@@ -5,14 +5,14 @@
 #include "ATen/core/Tensor.h"
 #include "models/networks/network.h"
 #include "proto/event.pb.h"
-#include "worker/training/examples.h"
+#include "worker/data/examples.h"
 
 namespace lengthwise::worker::evaluation {
 
 // Of the first member and sequence of `capture`, which read `sequence` with the first draw of
 // `positions` [P, S, T], T at least as many.
-v1::AttentionMap MakeAttentionMap(const training::GivenSequence& sequence,
-                                  const at::Tensor& positions, const models::Capture& capture);
+v1::AttentionMap MakeAttentionMap(const data::GivenSequence& sequence, const at::Tensor& positions,
+                                  const models::Capture& capture);
 
 }  // namespace lengthwise::worker::evaluation
 

@@ -8,27 +8,41 @@
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
+#include "worker/data/batch_tensors.h"
 #include "worker/evaluation/attention_map.h"
-#include "worker/evaluation/chunking.h"
 #include "worker/evaluation/scorer.h"
-#include "worker/evaluation/to_device.h"
-#include "worker/training/batch_tensors.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
 
-using training::Batch;
+using data::Batch;
 
 // The device and type of the parameters: every network has at least one.
 const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
 
+// Logits, a term added to them, their sum and probabilities.
+constexpr int64_t kLogitCopies = 4;
+// The feed-forward's hidden layer before and after its non-linearity, and queries, keys, values and
+// residuals.
+constexpr int64_t kActivationCopies = 4;
+
 }  // namespace
+
+int64_t BytesPerSequence(const SequenceSize& size) {
+  const int64_t logits = size.holds_logits ? size.heads * size.tokens * size.tokens : 0;
+  const int64_t activations = 4 * size.d_model * size.tokens;
+  return size.bytes_per_number * (kLogitCopies * logits + kActivationCopies * activations);
+}
+
+int64_t SequencesPerChunk(const SequenceSize& size, int64_t members, int64_t memory_bytes) {
+  return std::max<int64_t>(1, memory_bytes / (members * BytesPerSequence(size)));
+}
 
 at::Tensor Evaluator::Positions(int64_t length, int64_t members, int64_t tokens,
                                 at::Device device) const {
   std::vector<int64_t> drawn = positions_.DrawBatch(
       options_.seed, random::Purpose::kEvaluationPositions, static_cast<uint64_t>(length), tokens);
-  return ToDevice(drawn, {1, positions_.draws(), tokens}, at::kLong, device)
+  return data::ToDevice(drawn, {1, positions_.draws(), tokens}, at::kLong, device)
       .expand({members, positions_.draws(), tokens})
       .contiguous();
 }
@@ -103,7 +117,7 @@ std::optional<LengthScore> Evaluator::ScoreDataSet(const models::ParameterSet& p
         examples_.AppendTraining({.seed = data_seed,
                                   .purpose = random::Purpose::kDataSet,
                                   .step = static_cast<uint64_t>(length),
-                                  .rows = training::RowsFrom(first, std::min(most, count - first))},
+                                  .rows = data::RowsFrom(first, std::min(most, count - first))},
                                  length, batch);
       },
       keep_going, /*embedding_noise=*/0, *scorer);
@@ -123,11 +137,11 @@ std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
     Batch batch;
     source(first, chunk, batch);
     // All members see the same sequences.
-    const training::BatchTensors tensors =
-        training::ToTensors(batch, device, Sample(parameters).scalar_type());
+    const data::BatchTensors tensors =
+        data::ToTensors(batch, device, Sample(parameters).scalar_type());
     models::DropoutNumbers dropout = Dropout(length, members, first);
     dropout.embedding_noise = embedding_noise;
-    scorer.Add(network_.Forward(parameters, training::ForEachMember(tensors.input, members),
+    scorer.Add(network_.Forward(parameters, data::ForEachMember(tensors.input, members),
                                 Positions(length, members, batch.tokens_per_row, device),
                                 batch.outputs_per_row, &dropout, nullptr),
                tensors);
@@ -151,12 +165,12 @@ v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& paramet
 }
 
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters,
-                                             const training::GivenSequence& given) const {
+                                             const data::GivenSequence& given) const {
   return Capture(parameters, given, 0);
 }
 
 v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
-                                    const training::GivenSequence& given, int64_t place) const {
+                                    const data::GivenSequence& given, int64_t place) const {
   const int64_t length = given.length;
   const c10::NoGradGuard no_gradients;
   const int64_t members = parameters.members();
@@ -164,12 +178,12 @@ v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
   Batch batch{.rows = 1, .tokens = given.tokens, .numbers = given.numbers};
   const auto n = static_cast<int64_t>(std::max(batch.tokens.size(), batch.numbers.size()));
   batch.tokens_per_row = n;
-  const training::BatchTensors tensors =
-      training::ToTensors(batch, device, Sample(parameters).scalar_type());
+  const data::BatchTensors tensors =
+      data::ToTensors(batch, device, Sample(parameters).scalar_type());
   const at::Tensor positions = Positions(length, members, n, device);
   models::Capture capture;
   const models::DropoutNumbers dropout = Dropout(length, members, place);
-  (void)network_.Forward(parameters, training::ForEachMember(tensors.input, members), positions,
+  (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members), positions,
                          examples_.OutputTokens(length), &dropout, &capture);
 
   return MakeAttentionMap(given, positions, capture);
@@ -188,11 +202,11 @@ std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet
     examples_.AppendEvaluation(
         {.seed = options_.seed, .n = length, .asked = sequences, .first = first, .count = rows},
         batch);
-    const training::BatchTensors tensors =
-        training::ToTensors(batch, device, Sample(parameters).scalar_type());
+    const data::BatchTensors tensors =
+        data::ToTensors(batch, device, Sample(parameters).scalar_type());
     models::Capture capture{.keep_attention = false};
     const models::DropoutNumbers dropout = Dropout(length, members, first);
-    (void)network_.Forward(parameters, training::ForEachMember(tensors.input, members),
+    (void)network_.Forward(parameters, data::ForEachMember(tensors.input, members),
                            Positions(length, members, batch.tokens_per_row, device),
                            batch.outputs_per_row, &dropout, &capture);
     parts.resize(capture.depths.size());

@@ -14,11 +14,30 @@
 #include "models/networks/network.h"
 #include "models/parameters/arena.h"
 #include "proto/event.pb.h"
+#include "worker/data/examples.h"
 #include "worker/evaluation/length_score.h"
 #include "worker/evaluation/scorer.h"
-#include "worker/training/examples.h"
 
 namespace lengthwise::worker::evaluation {
+
+struct SequenceSize {
+  // Input and output.
+  int64_t tokens = 0;
+  int64_t heads = 0;
+  int64_t d_model = 0;
+  // Of the parameters' type.
+  int64_t bytes_per_number = 4;
+  // models::Network::HoldsLogits.
+  bool holds_logits = true;
+};
+
+// An estimate of what a forward pass without gradients holds at once for a sequence: a few copies
+// of activations [tokens, 4 d_model] and, where they are held, of one layer's attention logits
+// [heads, tokens, tokens]; a layer's are freed before the next's.
+int64_t BytesPerSequence(const SequenceSize& size);
+
+// Sequences whose estimate fits into `memory_bytes` for `members` models at once; at least 1.
+int64_t SequencesPerChunk(const SequenceSize& size, int64_t members, int64_t memory_bytes);
 
 // Samples, positions and dropout are functions of the evaluation's seed and the length alone: all
 // models see the same, at every evaluation, and the positions drawn for a length serve all its
@@ -36,7 +55,7 @@ class Evaluator {
     int64_t memory_bytes = int64_t{256} << 20;
   };
 
-  Evaluator(const training::Examples& examples, const models::Network& network,
+  Evaluator(const data::Examples& examples, const models::Network& network,
             const models::PositionPolicy& positions, const Options& options)
       : examples_(examples), network_(network), positions_(positions), options_(options) {}
 
@@ -60,7 +79,7 @@ class Evaluator {
 
   // As above, on a sequence of the user's instead.
   v1::AttentionMap CaptureAttention(const models::ParameterSet& parameters,
-                                    const training::GivenSequence& given) const;
+                                    const data::GivenSequence& given) const;
 
   // Activations of the set's first member at the input tokens of the first `sequences` evaluation
   // sequences of `length`: for each of models::Capture::depths a tensor [sequences,
@@ -71,7 +90,7 @@ class Evaluator {
  private:
   // Appends sequences of one shape from `first` on, at least one and at most `most`, to an empty
   // batch.
-  using Source = std::function<void(int64_t first, int64_t most, training::Batch& batch)>;
+  using Source = std::function<void(int64_t first, int64_t most, data::Batch& batch)>;
 
   // What Score asks: in place of real numbers whole ones where `whole_numbers`.
   Source EvaluationSource(int64_t length, int64_t asked, const ScoreOptions& options,
@@ -83,8 +102,8 @@ class Evaluator {
                                                       const std::function<bool()>& keep_going,
                                                       double embedding_noise, Scorer& scorer) const;
   // Of a sequence that is, or counts as, evaluation sequence `sequence` of its length.
-  v1::AttentionMap Capture(const models::ParameterSet& parameters,
-                           const training::GivenSequence& given, int64_t sequence) const;
+  v1::AttentionMap Capture(const models::ParameterSet& parameters, const data::GivenSequence& given,
+                           int64_t sequence) const;
   // Sequences of `tokens` tokens that fit through at once.
   int64_t Chunk(const models::ParameterSet& parameters, int64_t tokens) const;
   // For a network that drops at evaluation; the same for all members.
@@ -92,7 +111,7 @@ class Evaluator {
   // int64 [members, S, tokens]
   at::Tensor Positions(int64_t length, int64_t members, int64_t tokens, at::Device device) const;
 
-  const training::Examples& examples_;
+  const data::Examples& examples_;
   const models::Network& network_;
   const models::PositionPolicy& positions_;
   const Options options_;

@@ -11,7 +11,7 @@
 #include "c10/core/GradMode.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/training/transduction_examples.h"
+#include "worker/data/transduction_examples.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
@@ -95,7 +95,7 @@ class EvaluatorTest : public ::testing::Test {
     return evaluator.Score(arena_->Members(0, 2), length, sequences, keep_going);
   }
 
-  training::TransductionExamples examples_{std::make_unique<Copy>()};
+  data::TransductionExamples examples_{std::make_unique<Copy>()};
   models::ParameterLayout layout_;
   std::unique_ptr<models::PositionPolicy> positions_;
   std::unique_ptr<models::ParameterArena> arena_;
@@ -207,7 +207,7 @@ TEST_F(EvaluatorTest, ADataSetIsScoredExampleByExample) {
   const Oracle oracle(2.0);
   const Evaluator evaluator(examples_, oracle, *positions_,
                             {.seed = 5, .heads = 1, .d_model = 4, .memory_bytes = kPlenty});
-  training::Batch batch;
+  data::Batch batch;
   examples_.AppendTraining(
       {.seed = 9, .purpose = random::Purpose::kDataSet, .step = 6, .rows = {0, 1, 2, 3, 4}}, 6,
       batch);
@@ -244,12 +244,48 @@ TEST_F(EvaluatorTest, AttentionIsThatOfTheSequenceAskedFor) {
   EXPECT_FLOAT_EQ(probabilities[3 * 8 * 8 - 1], 0.25);
   EXPECT_FLOAT_EQ(probabilities[3 * 8 * 8], 1.25);
 
-  training::Batch batch;
+  data::Batch batch;
   examples_.AppendEvaluation({.seed = 5, .n = 4, .asked = 8, .first = 7, .count = 1}, batch);
   const v1::AttentionMap later = evaluator.CaptureAttention(arena_->Members(1, 1), 4, 7);
   EXPECT_EQ(later.sequence(), 7);
   EXPECT_THAT(later.tokens(), ElementsAreArray(batch.tokens));
   EXPECT_EQ(oracle.seen_numbers.back().first_sequence, 7);
+}
+
+constexpr int64_t kMebibyte = 1 << 20;
+
+TEST(ChunkingTest, AttentionOfLongSequencesDominates) {
+  // 8 heads x 1000 x 1000 logits of 4 bytes are 32 MB a copy.
+  const SequenceSize size = {.tokens = 1000, .heads = 8, .d_model = 64};
+  EXPECT_GE(BytesPerSequence(size), 2 * 32'000'000);
+  EXPECT_LE(BytesPerSequence(size), 6 * 32'000'000);
+  EXPECT_EQ(BytesPerSequence({.tokens = 1000, .heads = 8, .d_model = 64, .bytes_per_number = 8}),
+            2 * BytesPerSequence(size));
+}
+
+TEST(ChunkingTest, MemoryGrowsWithTheLengthAloneWhereLogitsAreNotHeld) {
+  const SequenceSize size = {.tokens = 1500, .heads = 8, .d_model = 64, .holds_logits = false};
+  SequenceSize twice = size;
+  twice.tokens = 3000;
+  EXPECT_EQ(BytesPerSequence(twice), 2 * BytesPerSequence(size));
+  // The feed-forward's hidden layer alone is 1.5 MB.
+  EXPECT_GE(BytesPerSequence(size), 1500 * 256 * 4);
+  EXPECT_GE(SequencesPerChunk(size, 1, 256 * kMebibyte), 20);
+}
+
+TEST(ChunkingTest, AChunkStaysBelowTheMemory) {
+  for (const int64_t tokens : {2, 40, 200, 1000}) {
+    for (const int64_t members : {1, 3}) {
+      const SequenceSize size = {.tokens = tokens, .heads = 8, .d_model = 64};
+      const int64_t sequences = SequencesPerChunk(size, members, 1024 * kMebibyte);
+      EXPECT_LE(sequences * members * BytesPerSequence(size), 1024 * kMebibyte);
+      EXPECT_GT((sequences + 1) * members * BytesPerSequence(size), 1024 * kMebibyte);
+    }
+  }
+}
+
+TEST(ChunkingTest, OneSequenceIsAlwaysTaken) {
+  EXPECT_EQ(SequencesPerChunk({.tokens = 5000, .heads = 8, .d_model = 64}, 30, kMebibyte), 1);
 }
 
 }  // namespace

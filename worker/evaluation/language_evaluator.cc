@@ -9,14 +9,14 @@
 #include "ATen/core/Reduction.h"
 #include "c10/core/GradMode.h"
 #include "random/stream.h"
+#include "worker/data/batch_tensors.h"
 #include "worker/evaluation/answer_tally.h"
 #include "worker/evaluation/attention_map.h"
-#include "worker/evaluation/to_device.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
 
-using training::TextPass;
+using data::TextPass;
 
 const at::Tensor& Sample(const models::ParameterSet& parameters) { return parameters[0]; }
 
@@ -31,7 +31,7 @@ at::Tensor CrossEntropy(const at::Tensor& logits, const at::Tensor& targets, int
 models::ExampleGroups ToExampleGroups(const TextPass& pass, at::Device device) {
   models::ExampleGroups groups;
   groups.tokens =
-      ToDevice(pass.tokens, {1, static_cast<int64_t>(pass.tokens.size())}, at::kLong, device);
+      data::ToDevice(pass.tokens, {1, static_cast<int64_t>(pass.tokens.size())}, at::kLong, device);
   for (const TextPass::Group& group : pass.groups) {
     groups.groups.push_back(
         {.examples = group.examples, .length = group.length, .prompt = group.prompt});
@@ -40,7 +40,8 @@ models::ExampleGroups ToExampleGroups(const TextPass& pass, at::Device device) {
 }
 
 at::Tensor TargetsOf(const TextPass& pass, at::Device device) {
-  return ToDevice(pass.targets, {static_cast<int64_t>(pass.targets.size())}, at::kLong, device);
+  return data::ToDevice(pass.targets, {static_cast<int64_t>(pass.targets.size())}, at::kLong,
+                        device);
 }
 
 at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets) {
@@ -69,9 +70,9 @@ std::vector<float> MeanCrossEntropies(const TextPass& pass, const at::Tensor& lo
 
 at::Tensor LanguageEvaluator::Positions(int64_t size, at::Device device) const {
   const int64_t tokens = text_.SequenceTokens(size);
-  return ToDevice(positions_.DrawBatch(options_.seed, random::Purpose::kEvaluationPositions,
-                                       static_cast<uint64_t>(size), tokens),
-                  {1, positions_.draws(), tokens}, at::kLong, device);
+  return data::ToDevice(positions_.DrawBatch(options_.seed, random::Purpose::kEvaluationPositions,
+                                             static_cast<uint64_t>(size), tokens),
+                        {1, positions_.draws(), tokens}, at::kLong, device);
 }
 
 std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(
@@ -95,7 +96,8 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(
     if (!keep_going()) return std::nullopt;
     const int64_t shown = seen == 0 ? prompt : 1;
     const at::Tensor written =
-        model_.Decode(parameters, ToDevice(next, {1, count, shown}, at::kLong, device), *cache)
+        model_
+            .Decode(parameters, data::ToDevice(next, {1, count, shown}, at::kLong, device), *cache)
             .argmax(-1)
             .cpu();
     seen += shown;
@@ -119,14 +121,14 @@ std::optional<double> LanguageEvaluator::SumLosses(const models::ParameterSet& p
   const c10::NoGradGuard no_gradients;
   const at::Device device = Sample(parameters).device();
   const at::Tensor positions = Positions(size, device);
-  std::vector<training::TextPiece> pieces;
+  std::vector<data::TextPiece> pieces;
   for (const tasks::TextExample& question : questions) {
     pieces.push_back(text_.AnswerPiece(question));
   }
   const size_t before = each == nullptr ? 0 : each->size();
   if (each != nullptr) each->resize(before + pieces.size());
   double sum = 0;
-  for (const TextPass& pass : training::MakePasses(pieces)) {
+  for (const TextPass& pass : data::MakePasses(pieces)) {
     if (!keep_going()) return std::nullopt;
     const at::Tensor logits =
         model_.Forward(parameters, ToExampleGroups(pass, device), positions, nullptr, nullptr);
@@ -177,7 +179,7 @@ v1::AttentionMap LanguageEvaluator::CaptureAttention(const models::ParameterSet&
   const at::Device device = Sample(parameters).device();
   const at::Tensor positions = Positions(size, device);
   const tasks::TextExample question = text_.Question(options_.seed, size, sequence);
-  const std::vector<TextPass> passes = training::MakePasses({text_.AnswerPiece(question)});
+  const std::vector<TextPass> passes = data::MakePasses({text_.AnswerPiece(question)});
   models::Capture capture;
   (void)model_.Forward(parameters, ToExampleGroups(passes[0], device), positions, nullptr,
                        &capture);

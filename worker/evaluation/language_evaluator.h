@@ -15,8 +15,8 @@
 #include "models/parameters/arena.h"
 #include "proto/event.pb.h"
 #include "tasks/text.h"
+#include "worker/data/text_examples.h"
 #include "worker/evaluation/length_score.h"
-#include "worker/training/text_examples.h"
 
 namespace lengthwise::worker::evaluation {
 
@@ -35,7 +35,7 @@ class LanguageEvaluator {
     int64_t memory_bytes = int64_t{1} << 30;
   };
 
-  LanguageEvaluator(const training::TextExamples& text, const models::LanguageModel& model,
+  LanguageEvaluator(const data::TextExamples& text, const models::LanguageModel& model,
                     const models::PositionPolicy& positions, const Options& options)
       : text_(text), model_(model), positions_(positions), options_(options) {}
 
@@ -68,21 +68,21 @@ class LanguageEvaluator {
                                   const std::function<bool()>& keep_going,
                                   std::vector<float>* each) const;
 
-  const training::TextExamples& text_;
+  const data::TextExamples& text_;
   const models::LanguageModel& model_;
   const models::PositionPolicy& positions_;
   const Options options_;
 };
 
 // A pass as the model takes it, for one member.
-models::ExampleGroups ToExampleGroups(const training::TextPass& pass, at::Device device);
+models::ExampleGroups ToExampleGroups(const data::TextPass& pass, at::Device device);
 // Its targets, int64 [N].
-at::Tensor TargetsOf(const training::TextPass& pass, at::Device device);
+at::Tensor TargetsOf(const data::TextPass& pass, at::Device device);
 // Sum of the soft-max cross-entropy over the targets that count, in the type of the parameters or
 // single precision; `logits` are [1, N, V].
 at::Tensor SumCrossEntropy(const at::Tensor& logits, const at::Tensor& targets);
 // Its means over the targets of each of the pass's examples, float32 on the CPU.
-std::vector<float> MeanCrossEntropies(const training::TextPass& pass, const at::Tensor& logits,
+std::vector<float> MeanCrossEntropies(const data::TextPass& pass, const at::Tensor& logits,
                                       const at::Tensor& targets);
 
 }  // namespace lengthwise::worker::evaluation

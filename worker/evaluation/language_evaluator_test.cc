@@ -20,8 +20,8 @@
 namespace lengthwise::worker::evaluation {
 namespace {
 
+using data::TextExamples;
 using ::testing::ElementsAre;
-using training::TextExamples;
 using Answers = std::vector<std::vector<int32_t>>;
 
 constexpr int64_t kDigits = 3;

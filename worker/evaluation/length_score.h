@@ -19,9 +19,9 @@ struct ScoreOptions {
   // Whether `each_accuracy`, `each_loss` and `wrong_answers` are filled.
   bool each_sequence = false;
   // Whether the model is asked again, for whole numbers, and `metrics` have "rounding_accuracy".
-  // The task must have such sequences (training::Examples::HasWholeNumbers).
+  // The task must have such sequences (data::Examples::HasWholeNumbers).
   bool rounding = false;
-  // Whether the sequences are those of validation (training::EvaluationRows).
+  // Whether the sequences are those of validation (data::EvaluationRows).
   bool validation = false;
 };
 

@@ -1,5 +1,3 @@
-#include "worker/evaluation/principal_components.h"
-
 #include <cmath>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "ATen/ops/tensor.h"
 #include "gtest/gtest.h"
 #include "random/stream.h"
+#include "worker/evaluation/projection.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {

@@ -13,7 +13,7 @@
 #include "models/encodings/positions.h"
 #include "models/networks/network.h"
 #include "tasks/catalogue.h"
-#include "worker/training/examples.h"
+#include "worker/data/examples.h"
 
 namespace lengthwise::worker::evaluation {
 namespace {
@@ -45,7 +45,7 @@ class ProjectionTest : public ::testing::Test {
   static constexpr int64_t kSequences = 3;
 
   ProjectionTest()
-      : examples_(training::CreateExamples(tasks::CreateTask("reverse_string", {}).value(), {})) {
+      : examples_(data::CreateExamples(tasks::CreateTask("reverse_string", {}).value(), {})) {
     layout_.Add("unused", {1}, {});
     arena_ = std::make_unique<models::ParameterArena>(layout_, 1, at::kFloat, at::kCPU);
   }
@@ -60,7 +60,7 @@ class ProjectionTest : public ::testing::Test {
 
   // Tokens of the evaluation's sequences, row-major.
   std::vector<int32_t> Inputs(int64_t length) {
-    training::Batch batch;
+    data::Batch batch;
     examples_->AppendEvaluation(
         {.seed = kSeed, .n = length, .asked = kSequences, .count = kSequences}, batch);
     std::vector<int32_t> inputs;
@@ -78,7 +78,7 @@ class ProjectionTest : public ::testing::Test {
     return points;
   }
 
-  std::unique_ptr<training::Examples> examples_;
+  std::unique_ptr<data::Examples> examples_;
   TokenAndPlace network_;
   models::PositionPolicy positions_{catalogue::Parameters()};
   models::ParameterLayout layout_;

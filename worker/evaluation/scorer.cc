@@ -7,7 +7,7 @@
 namespace lengthwise::worker::evaluation {
 namespace {
 
-using training::BatchTensors;
+using data::BatchTensors;
 
 double Share(double part, int64_t whole) {
   return whole == 0 ? 0 : part / static_cast<double>(whole);
@@ -203,9 +203,9 @@ class RoundingScorer : public Scorer {
 
 }  // namespace
 
-std::unique_ptr<Scorer> CreateScorer(const training::Examples& examples, int64_t members,
+std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t members,
                                      at::Device device, bool each_sequence) {
-  if (examples.targets() == training::Targets::kNumbers) {
+  if (examples.targets() == data::Targets::kNumbers) {
     return std::make_unique<NumberScorer>(members, each_sequence);
   }
   return std::make_unique<ClassScorer>(members, device, each_sequence);

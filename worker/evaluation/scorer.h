@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "ATen/core/Tensor.h"
+#include "worker/data/batch_tensors.h"
+#include "worker/data/examples.h"
 #include "worker/evaluation/length_score.h"
-#include "worker/training/batch_tensors.h"
-#include "worker/training/examples.h"
 
 namespace lengthwise::worker::evaluation {
 
@@ -21,7 +21,7 @@ class Scorer {
 
   // `outputs` [P, B, m, O] of all members for a chunk; the tensors of `chunk` are those of one
   // member, which all members saw.
-  virtual void Add(const at::Tensor& outputs, const training::BatchTensors& chunk) = 0;
+  virtual void Add(const at::Tensor& outputs, const data::BatchTensors& chunk) = 0;
 
   // Of each member. Counts are integers and losses are summed in double precision, so that chunks
   // matter only where the kernels' rounding depends on the size of a batch.
@@ -29,7 +29,7 @@ class Scorer {
 };
 
 // With `each_sequence` scores have LengthScore::each_accuracy and each_loss.
-std::unique_ptr<Scorer> CreateScorer(const training::Examples& examples, int64_t members,
+std::unique_ptr<Scorer> CreateScorer(const data::Examples& examples, int64_t members,
                                      at::Device device, bool each_sequence = false);
 
 // Of sequences of whole numbers: accuracy is the share of those whose outputs all round to their

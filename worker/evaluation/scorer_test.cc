@@ -14,13 +14,13 @@
 namespace lengthwise::worker::evaluation {
 namespace {
 
-using training::BatchTensors;
+using data::BatchTensors;
 
 std::unique_ptr<Scorer> Create(const std::string& task, int64_t members) {
   v1::LengthRange lengths;
   lengths.set_min(2);
   lengths.set_max(2);
-  const auto examples = training::CreateExamples(tasks::CreateTask(task, {}).value(), lengths);
+  const auto examples = data::CreateExamples(tasks::CreateTask(task, {}).value(), lengths);
   return CreateScorer(*examples, members, at::kCPU);
 }
 

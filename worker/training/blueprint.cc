@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
-#include "specification/packing.h"
+#include "specification/training_data.h"
 #include "tasks/catalogue.h"
 #include "tasks/task.h"
 
@@ -131,7 +131,7 @@ void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTa
   }
 }
 
-void CheckText(const TextExamples& text, const v1::Training& training,
+void CheckText(const data::TextExamples& text, const v1::Training& training,
                const v1::Evaluation& evaluation, Problems& problems) {
   const int64_t tokens = training.packing().tokens();
   CheckSizes("training.lengths", std::vector<int32_t>{training.lengths().max()}, text.task(),
@@ -215,7 +215,7 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
 
   std::unique_ptr<tasks::Task> created = task.entry->create(task.choice.parameters);
   if (created->kind() == tasks::TaskKind::kText) {
-    blueprint.text = std::make_unique<TextExamples>(
+    blueprint.text = std::make_unique<data::TextExamples>(
         std::unique_ptr<tasks::TextTask>(static_cast<tasks::TextTask*>(created.release())),
         blueprint.training, specification::SeesWholePrompts(network.choice.parameters));
     Require(!specification::SeesWholePrompts(network.choice.parameters) ||
@@ -224,14 +224,14 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
     CheckText(*blueprint.text, blueprint.training, blueprint.evaluation, problems);
     if (!problems.empty()) return Refuse(problems);
   } else {
-    blueprint.examples = CreateExamples(std::move(created), blueprint.training.lengths());
+    blueprint.examples = data::CreateExamples(std::move(created), blueprint.training.lengths());
   }
   blueprint.network = network.choice;
   blueprint.encoding = encoding.choice;
   blueprint.optimizer = optimizer.choice;
   blueprint.schedule = schedule.entry;
   blueprint.schedule_parameters = schedule.choice.parameters;
-  blueprint.batches = BatchSchedule(blueprint.training);
+  blueprint.batches = data::BatchSchedule(blueprint.training);
   if (schedule.entry->check != nullptr) {
     schedule.entry->check(blueprint.schedule_parameters, ScheduleContextOf(blueprint), "schedule",
                           problems);
@@ -244,7 +244,7 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   return blueprint;
 }
 
-ExampleSource& Blueprint::source() const {
+data::ExampleSource& Blueprint::source() const {
   if (text != nullptr) return *text;
   return *examples;
 }

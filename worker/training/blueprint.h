@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_WORKER_TRAINING_BLUEPRINT_H_
 #define LENGTHWISE_WORKER_TRAINING_BLUEPRINT_H_
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,11 +13,19 @@
 #include "models/encodings/catalogue.h"
 #include "models/schedules/catalogue.h"
 #include "proto/specification.pb.h"
-#include "worker/training/batch_schedule.h"
-#include "worker/training/examples.h"
-#include "worker/training/text_examples.h"
+#include "worker/data/batch_schedule.h"
+#include "worker/data/examples.h"
+#include "worker/data/text_examples.h"
 
 namespace lengthwise::worker::training {
+
+// Members that go through the kernels together.
+struct MemberRange {
+  int64_t first = 0;
+  int64_t count = 0;
+
+  friend auto operator<=>(const MemberRange&, const MemberRange&) = default;
+};
 
 struct Blueprint {
   struct Choice {
@@ -25,22 +34,22 @@ struct Blueprint {
   };
 
   // What this one trains on and evaluates, one of the two by the task's kind; the other is null.
-  std::unique_ptr<Examples> examples;
-  std::unique_ptr<TextExamples> text;
+  std::unique_ptr<data::Examples> examples;
+  std::unique_ptr<data::TextExamples> text;
   Choice network;
   Choice encoding;
   Choice optimizer;
   // Of the catalogue; lives forever.
   const models::ScheduleEntry* schedule = nullptr;
   catalogue::Parameters schedule_parameters;
-  BatchSchedule batches{v1::Training()};
+  data::BatchSchedule batches{v1::Training()};
   // Size of the network, and most tokens of any sequence it will see.
   models::EncodingContext size;
   v1::Training training;
   v1::Evaluation evaluation;
 
   // The examples or the text.
-  ExampleSource& source() const;
+  data::ExampleSource& source() const;
 
   // Whether all lengths of the final evaluation have sequences of whole numbers, too, which it then
   // asks for the accuracy by rounding.

@@ -13,10 +13,10 @@
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
 #include "tasks/text.h"
+#include "worker/data/text_examples.h"
+#include "worker/data/text_positions.h"
+#include "worker/tiny_trials.h"
 #include "worker/training/pack_model.h"
-#include "worker/training/text_examples.h"
-#include "worker/training/text_positions.h"
-#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -79,7 +79,8 @@ Expected OneByOne(const Blueprint& blueprint, int64_t step) {
   for (std::vector<int64_t>& example : examples) {
     const auto length = static_cast<int64_t>(example.size());
     const at::Tensor tokens = at::tensor(example, at::kLong).view({1, length});
-    const std::vector<int64_t> positions = DrawForLength(policy, kMember.data_seed, step, length);
+    const std::vector<int64_t> positions =
+        data::DrawForLength(policy, kMember.data_seed, step, length);
     const at::Tensor logits =
         model
             ->Forward(arena.Members(0, 1), {.tokens = tokens, .groups = {{1, length}}},

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "worker/training/tiny_trials.h"
+#include "worker/tiny_trials.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -74,6 +74,44 @@ TEST(WorkTest, CountsSequencesOfInputAndOutput) {
   ASSERT_TRUE(blueprint.ok()) << blueprint.status();
   EXPECT_DOUBLE_EQ(MeanStepWork(*blueprint),
                    3 * 8 * (SequenceWork(10, 16) + SequenceWork(12, 16)) / 2);
+}
+
+TEST(TrainingTimeTest, SumsTheStepsOfAnUndisturbedTrial) {
+  for (const bool exact : {false, true}) {
+    TrainingTime time(exact);
+    EXPECT_EQ(time.seconds(), 0);
+    time.AddStep(0.25);
+    time.AddStep(0.5);
+    EXPECT_EQ(time.seconds(), 0.75);
+  }
+}
+
+TEST(TrainingTimeTest, EarlierStepsWereAsFastAsTheseUnlessTheCheckpointKnows) {
+  TrainingTime estimated(false), exact(true);
+  for (TrainingTime* time : {&estimated, &exact}) {
+    time->Resume(100, 40);
+    time->AddStep(0.25);
+    time->AddStep(0.75);
+  }
+  EXPECT_EQ(estimated.seconds(), 1 + 100 * 0.5);
+  EXPECT_EQ(exact.seconds(), 41);
+}
+
+TEST(TrainingTimeTest, AnAttemptThatTrainsNothingKnowsOnlyWhatTheCheckpointSays) {
+  TrainingTime estimated(false), exact(true);
+  estimated.Resume(100, 0);
+  exact.Resume(100, 40);
+  EXPECT_EQ(estimated.seconds(), 0);
+  EXPECT_EQ(exact.seconds(), 40);
+}
+
+// The bytes of a checkpoint must not depend on the clock where nothing else does.
+TEST(TrainingTimeTest, CheckpointsCarryExactSecondsAlone) {
+  TrainingTime estimated(false), exact(true);
+  estimated.AddStep(2);
+  exact.AddStep(2);
+  EXPECT_EQ(estimated.seconds_for_checkpoint(), 0);
+  EXPECT_EQ(exact.seconds_for_checkpoint(), 2);
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 #include "worker/evaluation/length_score.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
-#include "worker/training/member_range.h"
 
 namespace lengthwise::worker::training {
 
@@ -73,7 +72,7 @@ class PackModel {
 
   // Of evaluation sequence `sequence` (from 0) of `length`, or of one that a user gave.
   virtual v1::AttentionMap CaptureAttention(int64_t member, int64_t length, int64_t sequence) = 0;
-  virtual v1::AttentionMap CaptureAttention(int64_t member, const GivenSequence& given) = 0;
+  virtual v1::AttentionMap CaptureAttention(int64_t member, const data::GivenSequence& given) = 0;
 
   // As evaluation::ProjectActivations.
   virtual std::vector<v1::Projection> Project(int64_t member, int64_t fitted_length,

@@ -9,11 +9,11 @@
 #include "gtest/gtest.h"
 #include "models/kernels/attention_cuda.h"
 #include "models/layers/cuda_for_tests.h"
+#include "worker/tiny_trials.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"
 #include "worker/training/replaying_graphs.h"
-#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker::training {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "ATen/ATen.h"
 #include "c10/core/GradMode.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::worker::training {
 namespace {
@@ -28,11 +29,11 @@ at::Device DeviceOf(const Device& device) {
 absl::StatusOr<std::unique_ptr<PackParameters>> PackParameters::Create(
     std::unique_ptr<models::ParameterLayout> layout, const Blueprint& blueprint,
     absl::Span<const MemberSeeds> members, at::Device device) {
-  auto optimizer =
-      models::CreateOptimizer(blueprint.optimizer.name, blueprint.optimizer.parameters);
-  if (!optimizer.ok()) return optimizer.status();
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<models::Optimizer> optimizer,
+      models::CreateOptimizer(blueprint.optimizer.name, blueprint.optimizer.parameters));
   return std::unique_ptr<PackParameters>(
-      new PackParameters(std::move(layout), *std::move(optimizer), blueprint, members, device));
+      new PackParameters(std::move(layout), std::move(optimizer), blueprint, members, device));
 }
 
 PackParameters::PackParameters(std::unique_ptr<models::ParameterLayout> layout,
@@ -79,12 +80,12 @@ absl::StatusOr<checkpoints::CheckpointHeader> PackParameters::Load(int64_t membe
   at::Tensor parameters = at::zeros({layout_->row_size()}, options);
   at::Tensor first = at::zeros({layout_->row_size()}, options);
   at::Tensor second = at::zeros({layout_->row_size()}, options);
-  auto header = parameters.scalar_type() == at::kDouble
-                    ? checkpoints::ReadTrialCheckpoint<double>(
-                          bytes, *layout_, fingerprint, Rows<double>(parameters, first, second))
-                    : checkpoints::ReadTrialCheckpoint<float>(
-                          bytes, *layout_, fingerprint, Rows<float>(parameters, first, second));
-  if (!header.ok()) return header.status();
+  ASSIGN_OR_RETURN(checkpoints::CheckpointHeader header,
+                   parameters.scalar_type() == at::kDouble
+                       ? checkpoints::ReadTrialCheckpoint<double>(
+                             bytes, *layout_, fingerprint, Rows<double>(parameters, first, second))
+                       : checkpoints::ReadTrialCheckpoint<float>(
+                             bytes, *layout_, fingerprint, Rows<float>(parameters, first, second)));
   arena_.parameters().select(0, member).copy_(parameters);
   arena_.first_moments().select(0, member).copy_(first);
   arena_.second_moments().select(0, member).copy_(second);

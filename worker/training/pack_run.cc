@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/version.h"
 #include "proto/digest.h"
+#include "proto/length_accuracies.h"
 #include "worker/checkpoints/trial_checkpoint.h"
 #include "worker/training/stop_target.h"
 
@@ -85,6 +88,7 @@ bool PackRun::Build() {
     return false;
   }
   model_ = *std::move(model);
+  evaluation_.emplace(blueprint_, *model_);
   return true;
 }
 
@@ -135,10 +139,11 @@ void PackRun::Resume(int64_t index) {
   }
   if (header->program_version != ProgramVersion()) {
     // A build computes the same numbers on every run, two builds need not.
-    Warn(resumed,
-         absl::StrCat("goes on from a checkpoint of step ", header->step,
-                      " that another build wrote (", header->program_version, "; this one is ",
-                      ProgramVersion(), "): the results may be those of neither build alone"));
+    resumed.reporter.Log(
+        resumed.step, v1::LogLine::WARNING,
+        absl::StrCat("goes on from a checkpoint of step ", header->step,
+                     " that another build wrote (", header->program_version, "; this one is ",
+                     ProgramVersion(), "): the results may be those of neither build alone"));
   }
   resumed.checkpoint_step = header->step;
   resumed.evaluation_due = header->evaluation_due && evaluated_trial.empty();
@@ -276,6 +281,110 @@ bool PackRun::CanLeaveEvaluation(int64_t step) const {
   return training.stop_at_accuracy() == 0 || IsDue(step, training.report_every_steps());
 }
 
+bool PackRun::IsWanted(MemberRange range, Directive& directive) {
+  directive = Listen();
+  bool wanted = false;
+  for (int64_t i = range.first; i < range.first + range.count; ++i) wanted |= !member(i).finished;
+  return directive == Directive::kContinue && wanted;
+}
+
+Directive PackRun::EvaluateDue() {
+  std::map<int64_t, std::vector<int64_t>> due;  // by step
+  for (const int64_t index : Unfinished()) {
+    if (member(index).evaluation_due) due[member(index).step].push_back(index);
+  }
+  for (const auto& [step, members] : due) {
+    const Directive directive = EvaluateInterval(step, members);
+    if (directive != Directive::kContinue) return directive;
+    for (const int64_t index : members) member(index).checkpoint_step = 0;
+    CheckpointStep(step, members);
+  }
+  return Directive::kContinue;
+}
+
+Directive PackRun::EvaluateInterval(int64_t step, const std::vector<int64_t>& members) {
+  Directive directive = Directive::kContinue;
+  std::vector<int64_t> evaluated;
+  for (const int64_t index : members) {
+    if (!member(index).finished) evaluated.push_back(index);
+  }
+  for (const int64_t index : evaluated) member(index).evaluation_due = true;
+  for (const MemberRange range : model_->Ranges(evaluated)) {
+    const auto start = Clock::now();
+    const auto keep_going = [&] {
+      if (IsWanted(range, directive)) return true;
+      return directive == Directive::kDrain && !CanLeaveEvaluation(step);
+    };
+    auto results = evaluation_->Interval(range, keep_going);
+    if (!results.has_value() && directive != Directive::kContinue) return directive;
+    if (!results.has_value()) continue;  // all its members were cancelled
+    const double seconds = SecondsSince(start);
+    session_.CountEvaluation(seconds);
+    for (int64_t i = 0; i < range.count; ++i) {
+      Member& scored = member(range.first + i);
+      if (scored.finished) continue;
+      scored.evaluation_due = false;
+      scored.evaluation_seconds += seconds;
+      v1::LengthAccuracies& accuracies = (*results)[static_cast<size_t>(i)];
+      accuracies.set_training_seconds(scored.time.seconds());
+      StopAtAccuracy(scored, accuracies);
+      v1::Event event;
+      *event.mutable_length_accuracies() = std::move(accuracies);
+      scored.reporter.Emit(step, std::move(event));
+    }
+  }
+  return Directive::kContinue;
+}
+
+Directive PackRun::EvaluateFinally(MemberRange range) {
+  const auto start = Clock::now();
+  auto reported = start;
+  Directive directive = Directive::kContinue;
+  const double work = EvaluationWork(blueprint_) * static_cast<double>(range.count);
+  ReportEvaluation(range, 0, work_per_second_ > 0 ? work / work_per_second_ : 0);
+  auto results = evaluation_->Finally(
+      range, [&] { return IsWanted(range, directive); },
+      [&](int64_t done, double share) {
+        if (SecondsSince(reported) < 1) return;
+        reported = Clock::now();
+        ReportEvaluation(range, done, SecondsSince(start) * (1 - share) / share);
+      });
+  // Stopped by the session, or because all were cancelled.
+  if (!results.has_value()) return directive;
+  const double seconds = SecondsSince(start);
+  session_.CountEvaluation(seconds);
+  for (int64_t i = 0; i < range.count; ++i) {
+    Member& evaluated = member(range.first + i);
+    if (evaluated.finished) continue;
+    evaluated.evaluation_seconds += seconds;
+    PackEvaluation::Final& result = (*results)[static_cast<size_t>(i)];
+    result.accuracies.set_training_seconds(evaluated.time.seconds());
+    Conclude(range.first + i, std::move(result));
+  }
+  return Directive::kContinue;
+}
+
+void PackRun::Conclude(int64_t index, PackEvaluation::Final result) {
+  const v1::LengthAccuracies& accuracies = result.accuracies;
+  Member& concluded = member(index);
+  for (int i = 0; i < accuracies.losses_size(); ++i) {
+    if (std::isfinite(accuracies.losses(i))) continue;
+    FailDiverged(
+        concluded, accuracies.losses(i),
+        absl::StrCat("in the evaluation after the last step, at length ", accuracies.lengths(i)));
+    return;
+  }
+  // Not of what is sent: the server sets it on every evaluation that it records.
+  v1::LengthAccuracies means = accuracies;
+  SetMeanAccuracies(blueprint_.evaluation.seen_up_to(), means);
+  v1::Outcome outcome;
+  outcome.set_kind(v1::Outcome::COMPLETED);
+  outcome.set_seen_accuracy(means.has_seen_accuracy() ? means.seen_accuracy() : -1);
+  outcome.set_unseen_accuracy(means.has_unseen_accuracy() ? means.unseen_accuracy() : -1);
+  evaluation_->Emit(index, concluded.step, std::move(result), concluded.reporter);
+  Finish(concluded, std::move(outcome));
+}
+
 bool PackRun::NeedsOptimizerState(const Member& member) const {
   if (!HasEndedTraining(member)) return true;
   // Evaluation, which remains, reads the parameters alone.
@@ -344,16 +453,60 @@ double PackRun::SecondsSince(Clock::time_point start) {
 void PackRun::LogToUnfinished(v1::LogLine::Severity severity, absl::string_view text) {
   for (Member& member : members_) {
     if (member.finished) continue;
-    v1::Event event;
-    event.mutable_log_line()->set_severity(severity);
-    event.mutable_log_line()->set_text(std::string(text));
-    member.reporter.Emit(member.step, std::move(event));
+    member.reporter.Log(member.step, severity, text);
   }
 }
 
 void PackRun::FailUnfinished(v1::Outcome::Kind kind, absl::string_view reason) {
   for (Member& member : members_) {
     if (!member.finished) Fail(member, kind, reason);
+  }
+}
+
+void PackRun::ReportTraining() {
+  const std::vector<int64_t> unfinished = Unfinished();
+  if (unfinished.empty()) return;
+  const double rate = rate_.steps_per_second();
+  const auto left = [&](const Member& member) {
+    if (HasEndedTraining(member)) return TrainingLeft{};
+    return EstimateTrainingLeft(blueprint_.training, member.step, member.time.seconds(), rate);
+  };
+  // Evaluation waits for the member that trains longest.
+  double training_seconds = 0;
+  for (const int64_t index : unfinished) {
+    training_seconds = std::max(training_seconds, left(member(index)).seconds);
+  }
+  // Members are evaluated one after another, or together in about that time.
+  const double evaluation_seconds =
+      EvaluationWork(blueprint_) * static_cast<double>(unfinished.size()) / work_per_second_;
+  for (const int64_t index : unfinished) {
+    const Member& trained = member(index);
+    v1::TrialProgress progress;
+    progress.set_trial(trained.leased->trial());
+    progress.set_attempt(trained.leased->attempt());
+    progress.set_phase(v1::TrialProgress::TRAINING);
+    progress.set_done(trained.step);
+    progress.set_total(trained.step + left(trained).steps);
+    progress.set_steps_per_second(HasEndedTraining(trained) ? 0 : rate);
+    progress.set_loss(trained.newest.loss);
+    progress.set_seconds_left(training_seconds + evaluation_seconds);
+    session_.ReportProgress(trained.trial, std::move(progress));
+  }
+}
+
+void PackRun::ReportEvaluation(MemberRange range, int64_t done, double seconds_left) {
+  for (int64_t index = range.first; index < range.first + range.count; ++index) {
+    const Member& evaluated = member(index);
+    if (evaluated.finished) continue;
+    v1::TrialProgress progress;
+    progress.set_trial(evaluated.leased->trial());
+    progress.set_attempt(evaluated.leased->attempt());
+    progress.set_phase(v1::TrialProgress::EVALUATING);
+    progress.set_done(done);
+    progress.set_total(blueprint_.evaluation.lengths_size());
+    progress.set_loss(evaluated.newest.loss);
+    progress.set_seconds_left(seconds_left);
+    session_.ReportProgress(evaluated.trial, std::move(progress));
   }
 }
 

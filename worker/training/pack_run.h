@@ -4,9 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +18,8 @@
 #include "worker/training/core_sharing.h"
 #include "worker/training/device.h"
 #include "worker/training/pace.h"
+#include "worker/training/pack_evaluation.h"
 #include "worker/training/pack_model.h"
-#include "worker/training/training_time.h"
 #include "worker/training/trial_reporter.h"
 
 namespace lengthwise::worker::training {
@@ -108,34 +108,12 @@ class PackRun {
   PackSession::Directive EvaluateDue();
   PackSession::Directive EvaluateInterval(int64_t step, const std::vector<int64_t>& members);
   PackSession::Directive EvaluateFinally(MemberRange range);
-  // What the evaluation after the last step measured of a member.
-  struct FinalEvaluation {
-    v1::LengthAccuracies accuracies;
-    std::vector<v1::SequenceScores> sequence_scores;
-    v1::NoiseAccuracies noise_accuracies;
-    // Of the answers to text, one a length.
-    std::vector<v1::AnswerErrors> answer_errors;
-  };
-  using KeepGoing = std::function<bool()>;
   // Asks the session, sets `directive`, and says whether the range's evaluation is to go on: no
   // when all its members were cancelled, either.
   bool IsWanted(MemberRange range, PackSession::Directive& directive);
-  // Add to the results of the range's members; false where `keep_going` said no.
-  bool EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
-                          std::vector<FinalEvaluation>& results);
-  bool EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
-                        std::vector<FinalEvaluation>& results);
-  void Conclude(int64_t index, FinalEvaluation result);
-  void EmitSequenceScores(Member& member, std::vector<v1::SequenceScores> scores);
-  void EmitAttention(int64_t index);
-  // In as many events as it takes.
-  void EmitMap(Member& member, v1::AttentionMap map);
-  // Of input `number`, from 1, of the evaluation's attention_inputs.
-  void EmitAttentionOfInput(int64_t index, int32_t number);
-  void EmitProjections(int64_t index);
-  void Warn(Member& member, absl::string_view text);
-  // Of the unfinished members that have made this step, where it is one of a checkpoint or their
-  // last.
+  void Conclude(int64_t index, PackEvaluation::Final result);
+  // Checkpoints each unfinished member of `members`, which completed `step`, if a checkpoint is due
+  // or its training has ended.
   void CheckpointStep(int64_t step, const std::vector<int64_t>& members);
   void WriteCheckpoint(int64_t index);
   // Whether the member's checkpoint of its step is to have the optimizer's state.
@@ -148,12 +126,14 @@ class PackRun {
 
   void ReportTraining();
   void ReportEvaluation(MemberRange range, int64_t done, double seconds_left);
+
   const Device& device_;
   PackSession& session_;
   CoreSharingMonitor* const sharing_;
   std::vector<Member> members_;
   Blueprint blueprint_;
   std::unique_ptr<PackModel> model_;
+  std::optional<PackEvaluation> evaluation_;  // once the model is built
   StepRate rate_;
   // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.
   double work_per_second_ = 0;

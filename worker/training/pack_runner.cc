@@ -11,13 +11,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "platform/log.h"
+#include "platform/status_macros.h"
 #include "specification/expand.h"
 #include "worker/pack_session.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/core_sharing.h"
 #include "worker/training/device.h"
-#include "worker/training/exception_text.h"
-#include "worker/training/out_of_memory.h"
+#include "worker/training/exceptions.h"
 #include "worker/training/pack_run.h"
 
 namespace lengthwise::worker {
@@ -92,15 +92,14 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
     return absl::InvalidArgumentError(
         absl::StrCat("max_pack_size must be at least 0, not ", options.max_pack_size));
   }
-  auto device = training::OpenDevice(options.device, options.threads);
-  if (!device.ok()) return device.status();
-  if (!device->warning.empty()) {
+  ASSIGN_OR_RETURN(training::Device device, training::OpenDevice(options.device, options.threads));
+  if (!device.warning.empty()) {
     platform::LogWarning(
-        absl::StrCat(device->cuda ? "" : "--device auto takes the CPU: ", device->warning));
+        absl::StrCat(device.cuda ? "" : "--device auto takes the CPU: ", device.warning));
   }
   int32_t max_pack_size = options.max_pack_size;
-  if (max_pack_size == 0) max_pack_size = device->cuda ? kCudaPackSize : kCpuPackSize;
-  return std::make_unique<LeaseRunner>(*std::move(device), max_pack_size);
+  if (max_pack_size == 0) max_pack_size = device.cuda ? kCudaPackSize : kCpuPackSize;
+  return std::make_unique<LeaseRunner>(std::move(device), max_pack_size);
 }
 
 }  // namespace lengthwise::worker

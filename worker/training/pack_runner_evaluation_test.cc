@@ -10,17 +10,15 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/pack_session.h"
+#include "worker/tiny_trials.h"
 #include "worker/training/pack_runner_fixture.h"
 #include "worker/training/recording_session.h"
-#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using training::LeaseOf;
-using training::TinyTrial;
 using Directive = PackSession::Directive;
 
 // The trial of another session, to be evaluated from that one's checkpoint.

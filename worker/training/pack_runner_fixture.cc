@@ -1,7 +1,7 @@
 #include "worker/training/pack_runner_fixture.h"
 
 #include "gtest/gtest.h"
-#include "worker/training/tiny_trials.h"
+#include "worker/tiny_trials.h"
 
 namespace lengthwise::worker {
 
@@ -18,7 +18,7 @@ void RunLease(const v1::Lease& lease, RecordingSession& session) {
 
 std::vector<std::string> HistoryAlone(const v1::TrialSpecification& trial) {
   RecordingSession session;
-  RunLease(training::LeaseOf({trial}), session);
+  RunLease(LeaseOf({trial}), session);
   return session.History(0);
 }
 

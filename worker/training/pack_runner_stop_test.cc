@@ -9,17 +9,15 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/pack_session.h"
+#include "worker/tiny_trials.h"
 #include "worker/training/pack_runner_fixture.h"
 #include "worker/training/recording_session.h"
-#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using training::LeaseOf;
-using training::TinyTrial;
 using Directive = PackSession::Directive;
 
 // Accuracies of the trial's evaluations during training at length 9, the one that is not seen.

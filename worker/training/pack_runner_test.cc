@@ -14,9 +14,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/pack_session.h"
+#include "worker/tiny_trials.h"
 #include "worker/training/pack_runner_fixture.h"
 #include "worker/training/recording_session.h"
-#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -24,9 +24,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using training::LeaseOf;
-using training::TinyTextTrial;
-using training::TinyTrial;
 using Directive = PackSession::Directive;
 
 TEST(PackRunnerTest, EmitsEveryFactInOrder) {

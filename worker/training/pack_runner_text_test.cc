@@ -7,8 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/tiny_trials.h"
 #include "worker/training/pack_runner_fixture.h"
-#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -16,8 +16,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
-using training::LeaseOf;
-using training::TinyTextTrial;
 using Directive = PackSession::Directive;
 
 TEST(PackRunnerTextTest, EmitsEveryFactInOrder) {

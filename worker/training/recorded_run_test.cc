@@ -5,11 +5,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/tiny_trials.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_run.h"
 #include "worker/training/recording_session.h"
 #include "worker/training/replaying_graphs.h"
-#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker::training {
 namespace {

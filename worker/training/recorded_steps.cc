@@ -8,7 +8,7 @@
 #include "ATen/ops/equal.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "worker/training/exception_text.h"
+#include "worker/training/exceptions.h"
 
 namespace lengthwise::worker::training {
 namespace {

@@ -14,8 +14,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "models/parameters/arena.h"
+#include "worker/training/blueprint.h"
 #include "worker/training/device_graph.h"
-#include "worker/training/member_range.h"
 #include "worker/training/step_inputs.h"
 
 namespace lengthwise::worker::training {

@@ -6,9 +6,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/pack_session.h"
+#include "worker/tiny_trials.h"
 #include "worker/training/pack_runner_fixture.h"
 #include "worker/training/recording_session.h"
-#include "worker/training/tiny_trials.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -20,11 +20,10 @@ using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Property;
 using ::testing::SizeIs;
-using training::LeaseOf;
 
 // Sums of four numbers; `input_positions` and `attention_by` say which network.
 v1::TrialSpecification Sums(const std::string& attention_by = "positions", uint64_t seed = 0) {
-  v1::TrialSpecification trial = training::TinyTrial(seed);
+  v1::TrialSpecification trial = TinyTrial(seed);
   *trial.mutable_task() = {};
   trial.mutable_task()->set_name("cumulative_sum");
   *trial.mutable_network() = {};
@@ -125,7 +124,7 @@ TEST(RegressionTest, AttentionToNumbersOfTheUsersIsRecorded) {
     v1::TokenSequence& input = *trial.mutable_evaluation()->add_attention_inputs();
     for (const double number : numbers) input.add_numbers(scale * number);
   }
-  *trial.mutable_evaluation()->add_attention_inputs() = training::NumbersOf({1, 2, 3});
+  *trial.mutable_evaluation()->add_attention_inputs() = NumbersOf({1, 2, 3});
   std::vector<v1::AttentionMap> maps;
   std::string warning;
   for (const v1::Event& event : RunAlone(trial)) {

@@ -64,7 +64,8 @@ at::Tensor Converted(const at::Tensor& tensor, at::ScalarType dtype) {
 
 }  // namespace
 
-StepShape ShapeOf(const Batch& samples, int64_t members, int64_t draws, int64_t step_numbers) {
+StepShape ShapeOf(const data::Batch& samples, int64_t members, int64_t draws,
+                  int64_t step_numbers) {
   return {.members = members,
           .rows = samples.rows,
           .tokens_per_row = samples.tokens_per_row,
@@ -80,8 +81,8 @@ int64_t BlockBytes(const StepShape& shape) { return BlockLayout(shape).end; }
 
 int64_t SampleBytes(const StepShape& shape) { return BlockLayout(shape).sample_bytes; }
 
-void WriteSamples(const StepShape& shape, const Batch& samples, absl::Span<const int64_t> positions,
-                  uint8_t* block) {
+void WriteSamples(const StepShape& shape, const data::Batch& samples,
+                  absl::Span<const int64_t> positions, uint8_t* block) {
   const BlockLayout layout(shape);
   Write<int64_t>(layout.tokens, samples.tokens, block);
   Write<double>(layout.numbers, samples.numbers, block);
@@ -100,11 +101,12 @@ StepTensors TensorsOf(const StepShape& shape, const at::Tensor& block, at::Scala
   const int64_t members = shape.members, rows = shape.rows / shape.members;
   const std::vector<int64_t> inputs = {members, rows, shape.tokens_per_row};
   const std::vector<int64_t> outputs = {members, rows, shape.outputs_per_row};
+  const at::Tensor mask = View(layout.mask, outputs, block);
   return {.batch = {.input = {.tokens = View(layout.tokens, inputs, block),
                               .numbers = Converted(View(layout.numbers, inputs, block), dtype)},
                     .classes = View(layout.classes, outputs, block),
                     .number_targets = Converted(View(layout.number_targets, outputs, block), dtype),
-                    .mask = View(layout.mask, outputs, block).view(at::kBool)},
+                    .mask = mask.defined() ? mask.view(at::kBool) : mask},
           .positions = View(layout.positions, {members, shape.draws, shape.tokens_per_row}, block),
           .step_numbers = View(layout.step_numbers, {shape.step_numbers}, block)};
 }

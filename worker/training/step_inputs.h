@@ -8,8 +8,8 @@
 
 #include "ATen/core/Tensor.h"
 #include "absl/types/span.h"
-#include "worker/training/batch_tensors.h"
-#include "worker/training/examples.h"
+#include "worker/data/batch_tensors.h"
+#include "worker/data/examples.h"
 
 namespace lengthwise::worker::training {
 
@@ -29,8 +29,9 @@ struct StepShape {
   friend auto operator<=>(const StepShape&, const StepShape&) = default;
 };
 
-// `samples` are those of all members, one behind the other.
-StepShape ShapeOf(const Batch& samples, int64_t members, int64_t draws, int64_t step_numbers);
+// `samples` are those of all members, one behind the other; empty for text, of which the block has
+// the step's numbers alone.
+StepShape ShapeOf(const data::Batch& samples, int64_t members, int64_t draws, int64_t step_numbers);
 
 // Of the block, in bytes: all of it, and its first part, which is all but the step's numbers.
 int64_t BlockBytes(const StepShape& shape);
@@ -38,14 +39,14 @@ int64_t SampleBytes(const StepShape& shape);
 
 // Fill the first part, with positions [members, S, T], and the rest. `block` has BlockBytes and
 // begins at a multiple of 8.
-void WriteSamples(const StepShape& shape, const Batch& samples, absl::Span<const int64_t> positions,
-                  uint8_t* block);
+void WriteSamples(const StepShape& shape, const data::Batch& samples,
+                  absl::Span<const int64_t> positions, uint8_t* block);
 void WriteStepNumbers(const StepShape& shape, absl::Span<const double> numbers, uint8_t* block);
 
-// Views into a block, on whichever device it is. Its real numbers, which are double, are converted
-// to `dtype`.
+// Views into a block, on whichever device it is; undefined where it has no such numbers. Its real
+// numbers, which are double, are converted to `dtype`.
 struct StepTensors {
-  BatchTensors batch;
+  data::BatchTensors batch;
   at::Tensor positions;     // int64 [members, S, T]
   at::Tensor step_numbers;  // double [step_numbers]
 };

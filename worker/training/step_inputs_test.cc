@@ -12,7 +12,7 @@ namespace lengthwise::worker::training {
 namespace {
 
 // Two members of one row each.
-Batch TokensAndClasses() {
+data::Batch TokensAndClasses() {
   return {.rows = 2,
           .tokens_per_row = 3,
           .outputs_per_row = 1,
@@ -21,7 +21,7 @@ Batch TokensAndClasses() {
           .mask = {1, 0}};
 }
 
-Batch NumbersAndNumbers() {
+data::Batch NumbersAndNumbers() {
   return {.rows = 2,
           .tokens_per_row = 3,
           .outputs_per_row = 3,
@@ -30,7 +30,7 @@ Batch NumbersAndNumbers() {
           .mask = {1, 1, 0, 0, 1, 1}};
 }
 
-at::Tensor Written(const StepShape& shape, const Batch& samples) {
+at::Tensor Written(const StepShape& shape, const data::Batch& samples) {
   at::Tensor block = at::empty({BlockBytes(shape)}, at::kByte);
   auto* bytes = block.mutable_data_ptr<uint8_t>();
   WriteSamples(shape, samples, {9, 8, 7, 6, 5, 4}, bytes);
@@ -44,7 +44,7 @@ at::Tensor Tensor(const std::vector<T>& values, at::IntArrayRef shape) {
 }
 
 TEST(StepInputsTest, ABlockGivesBackWhatWasWrittenToIt) {
-  const Batch samples = TokensAndClasses();
+  const data::Batch samples = TokensAndClasses();
   const StepShape shape = ShapeOf(samples, /*members=*/2, /*draws=*/1, /*step_numbers=*/2);
   const StepTensors inputs = TensorsOf(shape, Written(shape, samples), at::kFloat);
   EXPECT_TRUE(at::equal(inputs.batch.input.tokens, Tensor(samples.tokens, {2, 1, 3})));
@@ -57,7 +57,7 @@ TEST(StepInputsTest, ABlockGivesBackWhatWasWrittenToIt) {
 }
 
 TEST(StepInputsTest, NumbersAreOfTheNetworksType) {
-  const Batch samples = NumbersAndNumbers();
+  const data::Batch samples = NumbersAndNumbers();
   const StepShape shape = ShapeOf(samples, 2, 1, 2);
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     const StepTensors inputs = TensorsOf(shape, Written(shape, samples), type);
@@ -72,7 +72,7 @@ TEST(StepInputsTest, NumbersAreOfTheNetworksType) {
 
 // A copy of the first part brings all samples; it can be made before the numbers are known.
 TEST(StepInputsTest, TheStepsNumbersAreBehindTheSamples) {
-  const Batch samples = TokensAndClasses();
+  const data::Batch samples = TokensAndClasses();
   const StepShape shape = ShapeOf(samples, 2, 1, 2);
   const at::Tensor block = Written(shape, samples);
   at::Tensor other = block.clone();
@@ -83,7 +83,7 @@ TEST(StepInputsTest, TheStepsNumbersAreBehindTheSamples) {
 }
 
 TEST(StepInputsTest, ShapesDifferWhereTheWorkDoes) {
-  Batch longer = TokensAndClasses();
+  data::Batch longer = TokensAndClasses();
   longer.tokens_per_row = 4;
   longer.tokens.resize(8);
   const std::set<StepShape> shapes = {ShapeOf(TokensAndClasses(), 2, 1, 2),
@@ -97,7 +97,7 @@ TEST(StepInputsTest, ShapesDifferWhereTheWorkDoes) {
 
 TEST(StepInputsTest, ABatchOfAnotherShapeIsNotWritten) {
   const StepShape shape = ShapeOf(TokensAndClasses(), 2, 1, 2);
-  Batch longer = TokensAndClasses();
+  data::Batch longer = TokensAndClasses();
   longer.tokens.push_back(1);
   at::Tensor block = at::empty({BlockBytes(shape)}, at::kByte);
   EXPECT_ANY_THROW(

@@ -40,6 +40,13 @@ void TrialReporter::EmitCheckpoint(int64_t step, std::string bytes) {
   session_.EmitCheckpoint(trial_, step, std::move(bytes));
 }
 
+void TrialReporter::Log(int64_t step, v1::LogLine::Severity severity, absl::string_view text) {
+  v1::Event event;
+  event.mutable_log_line()->set_severity(severity);
+  event.mutable_log_line()->set_text(std::string(text));
+  Emit(step, std::move(event));
+}
+
 void TrialReporter::SendPoints() {
   if (waiting_.steps_size() == 0) return;
   v1::Event event;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
 #include "worker/pack_session.h"
 
@@ -42,6 +43,8 @@ class TrialReporter {
   // Sends an event of `step` and a checkpoint, behind the points so far.
   void Emit(int64_t step, v1::Event event);
   void EmitCheckpoint(int64_t step, std::string bytes);
+  // Sends a line for the trial's log, as an event of `step`.
+  void Log(int64_t step, v1::LogLine::Severity severity, absl::string_view text);
 
  private:
   void SendPoints();

@@ -1,0 +1,57 @@
+#include "worker/data/examples.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "worker/data/puzzle_examples.h"
+#include "worker/data/regression_examples.h"
+#include "worker/data/transduction_examples.h"
+
+namespace lengthwise::worker::data {
+
+std::vector<uint32_t> RowsFrom(int64_t first, int64_t count) {
+  std::vector<uint32_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), static_cast<uint32_t>(first));
+  return rows;
+}
+
+int64_t ExampleSource::LongestTraining(const v1::Training& training) const {
+  int64_t longest = 0;
+  for (int64_t n = training.lengths().min(); n <= training.lengths().max(); ++n) {
+    longest = std::max(longest, SequenceTokens(n));
+  }
+  return longest;
+}
+
+double ExampleSource::ExamplesOfStep(const v1::Training& training) const {
+  return training.batch_size();
+}
+
+absl::Status CheckHasNoNumbers(const v1::TokenSequence& input) {
+  if (input.numbers().empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError("it has numbers; the task's inputs are tokens");
+}
+
+std::unique_ptr<Examples> CreateExamples(std::unique_ptr<tasks::Task> task,
+                                         const v1::LengthRange& lengths) {
+  switch (task->kind()) {
+    case tasks::TaskKind::kTransduction:
+      return std::make_unique<TransductionExamples>(std::unique_ptr<tasks::TransductionTask>(
+          static_cast<tasks::TransductionTask*>(task.release())));
+    case tasks::TaskKind::kPuzzle:
+      return std::make_unique<PuzzleExamples>(
+          std::unique_ptr<tasks::PuzzleTask>(static_cast<tasks::PuzzleTask*>(task.release())));
+    case tasks::TaskKind::kRegression:
+      return std::make_unique<RegressionExamples>(
+          std::unique_ptr<tasks::RegressionTask>(
+              static_cast<tasks::RegressionTask*>(task.release())),
+          lengths);
+    case tasks::TaskKind::kText:
+      break;
+  }
+  std::abort();  // text has its own (text_examples.h)
+}
+
+}  // namespace lengthwise::worker::data

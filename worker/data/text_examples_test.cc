@@ -1,0 +1,274 @@
+#include "worker/data/text_examples.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::worker::data {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kSequences = 40;
+constexpr int64_t kTokens = 256;
+
+v1::Training Training() {
+  v1::Training training;
+  training.set_batch_size(kSequences);
+  training.mutable_lengths()->set_min(2);
+  training.mutable_lengths()->set_max(9);
+  training.mutable_packing()->set_tokens(kTokens);
+  return training;
+}
+
+TextExamples Text(const v1::Training& training = Training(),
+                  const catalogue::Parameters& parameters = {}, bool marks_prompts = false) {
+  auto task = tasks::CreateTask("decimal_addition", parameters).value();
+  return TextExamples(
+      std::unique_ptr<tasks::TextTask>(dynamic_cast<tasks::TextTask*>(task.release())), training,
+      marks_prompts);
+}
+
+// The examples of passes one by one.
+std::vector<TextPiece> Pieces(const std::vector<TextPass>& passes) {
+  std::vector<TextPiece> pieces;
+  for (const TextPass& pass : passes) {
+    auto token = pass.tokens.begin();
+    auto target = pass.targets.begin();
+    for (const TextPass::Group& group : pass.groups) {
+      for (int64_t i = 0; i < group.examples; ++i) {
+        pieces.push_back({{token, token + group.length}, {target, target + group.length}});
+        token += group.length;
+        target += group.length;
+      }
+    }
+    EXPECT_TRUE(token == pass.tokens.end() && target == pass.targets.end());
+  }
+  return pieces;
+}
+
+// The definition of packing: examples 0, 1, 2, ... of the step until the next does not fit.
+TEST(TextExamplesTest, AStepHasTheExamplesThatFitItsSequences) {
+  const TextExamples text = Text();
+  std::multiset<std::vector<int64_t>> expected;
+  const tasks::TextData data = {.seed = 7, .smallest_size = 2, .largest_size = 9};
+  int64_t sequence = 0, used = 0;
+  for (uint32_t i = 0;; ++i) {
+    const tasks::TextExample example = tasks::TrainingExample(text.task(), data, 3, i);
+    const auto length = static_cast<int64_t>(example.tokens.size());
+    if (used + length > kTokens) {
+      ++sequence;
+      used = 0;
+    }
+    if (sequence == kSequences) break;
+    used += length;
+    expected.insert({example.tokens.begin(), example.tokens.end()});
+  }
+  std::multiset<std::vector<int64_t>> actual;
+  for (const TextPiece& piece : Pieces(text.TrainingPasses(7, 3))) actual.insert(piece.tokens);
+  EXPECT_EQ(actual, expected);
+}
+
+TEST(TextExamplesTest, EveryTokenIsToBePredictedFromTheOnesBeforeIt) {
+  for (const TextPiece& piece : Pieces(Text().TrainingPasses(7, 3))) {
+    for (size_t i = 0; i + 1 < piece.tokens.size(); ++i) {
+      EXPECT_EQ(piece.targets[i], piece.tokens[i + 1]);
+    }
+    EXPECT_EQ(piece.targets.back(), tasks::kNoTarget);
+  }
+}
+
+TEST(TextExamplesTest, TheLossMayCountAnswersAlone) {
+  v1::Training training = Training();
+  training.mutable_packing()->set_answers_only(true);
+  constexpr int64_t kEquals = 11;
+  for (const TextPiece& piece : Pieces(Text(training).TrainingPasses(7, 3))) {
+    const auto equals = std::find(piece.tokens.begin(), piece.tokens.end(), kEquals);
+    for (size_t i = 0; i + 1 < piece.tokens.size(); ++i) {
+      const bool in_prompt = i < static_cast<size_t>(equals - piece.tokens.begin());
+      EXPECT_EQ(piece.targets[i], in_prompt ? tasks::kNoTarget : piece.tokens[i + 1]);
+    }
+  }
+}
+
+TEST(TextExamplesTest, PassesAreGroupsOfEqualLengthThatFit) {
+  const std::vector<TextPass> passes = Text().TrainingPasses(7, 3);
+  ASSERT_GE(passes.size(), 2u) << "as many tokens as two passes";
+  int64_t last = 0;
+  for (const TextPass& pass : passes) {
+    EXPECT_LE(static_cast<int64_t>(pass.tokens.size()), kPassTokens);
+    int64_t within = 0;
+    for (const TextPass::Group& group : pass.groups) {
+      EXPECT_GT(group.length, within) << "one group of each length";
+      within = group.length;
+    }
+    EXPECT_GE(pass.groups.front().length, last);
+    last = within;
+    EXPECT_EQ(pass.Counted(), static_cast<int64_t>(pass.tokens.size()) - pass.examples());
+  }
+}
+
+TEST(TextExamplesTest, AnExampleLargerThanAPassHasItsOwn) {
+  const TextPiece large = {std::vector<int64_t>(kPassTokens + 1, 1),
+                           std::vector<int64_t>(kPassTokens + 1, 1)};
+  const TextPiece small = {{1, 2}, {2, tasks::kNoTarget}};
+  const std::vector<TextPass> passes = MakePasses({large, small, large});
+  ASSERT_EQ(passes.size(), 3u);
+  EXPECT_EQ(passes[0].tokens, small.tokens);
+  EXPECT_EQ(passes[2].tokens, large.tokens);
+}
+
+TEST(TextExamplesTest, ASequenceIsOneExampleWhereTokensAttendAcross) {
+  v1::Training training = Training();
+  training.mutable_packing()->set_attend_across(true);
+  const std::vector<TextPiece> pieces = Pieces(Text(training).TrainingPasses(7, 3));
+  EXPECT_EQ(pieces.size(), static_cast<size_t>(kSequences));
+  for (const TextPiece& piece : pieces) {
+    EXPECT_LE(piece.tokens.size(), static_cast<size_t>(kTokens));
+    EXPECT_GT(piece.tokens.size(), static_cast<size_t>(kTokens - Text().task().LongestExample(9)));
+  }
+  EXPECT_EQ(Text(training).LongestTraining(training), kTokens);
+}
+
+TEST(TextExamplesTest, AStepIsAFunctionOfSeedAndStep) {
+  const auto tokens = [](uint64_t seed, int64_t step) {
+    std::vector<int64_t> all;
+    for (const TextPass& pass : Text().TrainingPasses(seed, step)) {
+      all.insert(all.end(), pass.tokens.begin(), pass.tokens.end());
+    }
+    return all;
+  };
+  EXPECT_EQ(tokens(1, 5), tokens(1, 5));
+  EXPECT_NE(tokens(1, 5), tokens(2, 5));
+  EXPECT_NE(tokens(1, 5), tokens(1, 6));
+}
+
+TEST(TextExamplesTest, AFixedDataSetHasNoMoreThanItsExamples) {
+  v1::Training training = Training();
+  training.set_examples(30);
+  std::set<std::vector<int64_t>> seen;
+  const TextExamples text = Text(training);
+  for (const int64_t step : {1, 2}) {
+    for (const TextPiece& piece : Pieces(text.TrainingPasses(7, step))) seen.insert(piece.tokens);
+  }
+  EXPECT_GE(seen.size(), 29u);
+  EXPECT_LE(seen.size(), 30u);
+}
+
+v1::Training InEpochs(int64_t examples) {
+  v1::Training training = Training();
+  training.set_examples(examples);
+  training.set_without_replacement(true);
+  return training;
+}
+
+std::vector<std::vector<int64_t>> TokensOf(const TextExamples& text, uint64_t seed, int64_t step) {
+  std::vector<std::vector<int64_t>> tokens;
+  for (const TextPiece& piece : Pieces(text.TrainingPasses(seed, step))) {
+    tokens.push_back(piece.tokens);
+  }
+  return tokens;
+}
+
+TEST(TextExamplesTest, EpochsLeaveNoExampleOut) {
+  const TextExamples text = Text(InEpochs(1000));
+  std::map<std::vector<int64_t>, int> seen;
+  int64_t examples = 0;
+  for (int64_t step = 1; examples < 3000; ++step) {
+    for (const std::vector<int64_t>& tokens : TokensOf(text, 7, step)) ++seen[tokens], ++examples;
+  }
+  // Of operands of two digits or more all differ. The last step may begin the fourth epoch.
+  EXPECT_EQ(seen.size(), 1000u);
+  for (const auto& [tokens, times] : seen) EXPECT_GE(times, 3);
+}
+
+// Where lengths follow from sizes, and where they do not.
+class ResumedEpochsTest : public testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(RandomSpaces, ResumedEpochsTest, testing::Values(0, 0.1));
+
+TEST_P(ResumedEpochsTest, ATrialFindsItsPlace) {
+  catalogue::Parameters spaces;
+  spaces.Set("random_space", GetParam());
+  const TextExamples undisturbed = Text(InEpochs(500), spaces),
+                     resumed = Text(InEpochs(500), spaces);
+  EXPECT_EQ(undisturbed.task().has_fixed_lengths(), GetParam() == 0);
+  std::vector<std::vector<std::vector<int64_t>>> steps(1);
+  for (int64_t step = 1; step <= 9; ++step) {
+    steps.push_back(TokensOf(undisturbed, 7, step));
+    EXPECT_EQ(TokensOf(undisturbed, 7, step), steps.back()) << "for another member with this seed";
+    (void)TokensOf(undisturbed, 8, step);
+  }
+  EXPECT_EQ(TokensOf(resumed, 7, 9), steps[9]);
+  EXPECT_EQ(TokensOf(resumed, 7, 4), steps[4]);
+  EXPECT_NE(steps[3], steps[4]);
+}
+
+TEST(TextExamplesTest, DataSeedsOrderOneSetWhereItHasASeed) {
+  v1::Training training = InEpochs(1000);
+  const auto first_epoch = [&](uint64_t seed) {
+    const TextExamples text = Text(training);
+    std::set<std::vector<int64_t>> seen;
+    for (int64_t step = 1; seen.size() < 1000 && step < 20; ++step) {
+      for (std::vector<int64_t>& tokens : TokensOf(text, seed, step)) seen.insert(tokens);
+    }
+    return seen;
+  };
+  EXPECT_NE(first_epoch(1), first_epoch(2));
+  training.set_data_set_seed(0);
+  EXPECT_EQ(first_epoch(1), first_epoch(2));
+  EXPECT_NE(TokensOf(Text(training), 1, 1), TokensOf(Text(training), 2, 1));
+}
+
+TEST(TextExamplesTest, GroupsAreOfOnePromptWhereItIsMarked) {
+  v1::Training training = Training();
+  training.mutable_packing()->set_answers_only(true);
+  catalogue::Parameters spaces;  // prompts of examples of one length differ
+  spaces.Set("random_space", 0.1);
+  constexpr int64_t kEquals = 11;
+  const TextExamples plain = Text(training, spaces), marked = Text(training, spaces, true);
+  std::multiset<std::vector<int64_t>> with, without;
+  for (const TextPass& pass : plain.TrainingPasses(7, 3)) {
+    for (const TextPass::Group& group : pass.groups) EXPECT_EQ(group.prompt, 0);
+  }
+  for (const TextPass& pass : marked.TrainingPasses(7, 3)) {
+    auto token = pass.tokens.begin();
+    for (const TextPass::Group& group : pass.groups) {
+      for (int64_t i = 0; i < group.examples; ++i, token += group.length) {
+        EXPECT_EQ(std::find(token, token + group.length, kEquals) - token, group.prompt - 1);
+      }
+    }
+  }
+  for (const TextPiece& piece : Pieces(plain.TrainingPasses(7, 3))) without.insert(piece.tokens);
+  for (const TextPiece& piece : Pieces(marked.TrainingPasses(7, 3))) with.insert(piece.tokens);
+  EXPECT_EQ(with, without);
+}
+
+TEST(TextExamplesTest, KnowsHowManyExamplesAStepHas) {
+  const v1::Training training = Training();
+  const double examples = static_cast<double>(Pieces(Text().TrainingPasses(7, 3)).size());
+  EXPECT_NEAR(Text().ExamplesOfStep(training) / examples, 1, 0.15);
+}
+
+TEST(TextExamplesTest, TheLossOfAnAnswerIsOfItsTokensAndItsEnd) {
+  const tasks::TextExample example = {.tokens = {4, 5, 6, 7, 8}, .prompt = 3};
+  const TextPiece piece = Text().AnswerPiece(example);
+  EXPECT_THAT(piece.tokens, ElementsAre(4, 5, 6, 7, 8));
+  EXPECT_THAT(piece.targets, ElementsAre(-1, -1, 7, 8, -1));
+}
+
+// With random spaces a model has seen blanks and may write some.
+TEST(TextExamplesTest, AnAnswerHasRoomForWhatAugmentationAdds) {
+  EXPECT_EQ(Text().SequenceTokens(9), Text().task().LongestExample(9));
+  catalogue::Parameters spaces;
+  spaces.Set("random_space", 0.1);
+  EXPECT_GT(Text(Training(), spaces).SequenceTokens(9), Text().SequenceTokens(9));
+  EXPECT_EQ(Text(Training(), spaces).LongestTraining(Training()), kTokens);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::data

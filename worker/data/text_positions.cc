@@ -1,0 +1,91 @@
+#include "worker/data/text_positions.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "random/stream.h"
+
+namespace lengthwise::worker::data {
+namespace {
+
+using Runs = std::vector<PositionRun>;
+
+Runs RunsOf(const TextPass::Group& group) {
+  if (!group.runs.empty()) return group.runs;
+  return {{.of = group.length, .first = 0, .count = group.length}};
+}
+
+// The first of the group's positions where they are a row of plain ones.
+std::optional<int64_t> PlainStart(const models::PositionPolicy& policy, const Runs& runs) {
+  int64_t next = runs[0].first;
+  for (const PositionRun& run : runs) {
+    if (policy.randomized() || run.first != next) return std::nullopt;
+    next += run.count;
+  }
+  return runs[0].first;
+}
+
+}  // namespace
+
+std::vector<int64_t> DrawForLength(const models::PositionPolicy& policy, uint64_t data_seed,
+                                   int64_t step, int64_t tokens) {
+  std::vector<int64_t> all;
+  for (int64_t s = 0; s < policy.draws(); ++s) {
+    // Below 2^32: a sequence has at most 2^20 tokens and a network 2^8 blocks.
+    const auto row = static_cast<uint32_t>(tokens * policy.draws() + s);
+    const std::vector<int64_t> draw =
+        policy.Draw(random::Stream(data_seed, random::Purpose::kTrainingPositions,
+                                   static_cast<uint64_t>(step), row),
+                    tokens);
+    all.insert(all.end(), draw.begin(), draw.end());
+  }
+  return all;
+}
+
+TextPositions PositionsOfPass(const models::PositionPolicy& policy, uint64_t data_seed,
+                              int64_t step, const TextPass& pass) {
+  TextPositions result;
+  // What the groups' tokens have, one after another: the draw for `of` tokens, and the place in it.
+  std::vector<std::pair<int64_t, int64_t>> columns;
+  // Plain rows are parts of one.
+  int64_t plain = 0;
+  for (const TextPass::Group& group : pass.groups) {
+    if (const auto start = PlainStart(policy, RunsOf(group)); start.has_value()) {
+      plain = std::max(plain, *start + group.length);
+    }
+  }
+  for (int64_t place = 0; place < plain; ++place) columns.emplace_back(plain, place);
+
+  std::map<Runs, int64_t> begins;
+  for (const TextPass::Group& group : pass.groups) {
+    const Runs runs = RunsOf(group);
+    if (const auto start = PlainStart(policy, runs); start.has_value()) {
+      result.first.push_back(*start);
+      continue;
+    }
+    const auto [begin, is_new] = begins.emplace(runs, static_cast<int64_t>(columns.size()));
+    result.first.push_back(begin->second);
+    if (!is_new) continue;
+    for (const PositionRun& run : runs) {
+      for (int64_t i = 0; i < run.count; ++i) columns.emplace_back(run.of, run.first + i);
+    }
+  }
+
+  std::map<int64_t, std::vector<int64_t>> draws;  // [S, of]
+  for (const auto& [of, place] : columns) {
+    if (!draws.contains(of)) {
+      draws[of] = DrawForLength(policy, data_seed, step, of);
+    }
+  }
+  result.count = static_cast<int64_t>(columns.size());
+  for (int64_t s = 0; s < policy.draws(); ++s) {
+    for (const auto& [of, place] : columns) {
+      result.positions.push_back(draws[of][static_cast<size_t>(s * of + place)]);
+    }
+  }
+  return result;
+}
+
+}  // namespace lengthwise::worker::data

@@ -1,0 +1,64 @@
+#include "worker/data/transduction_examples.h"
+
+#include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::worker::data {
+
+void TransductionExamples::AppendTraining(const SampleAddresses& addresses, int64_t n,
+                                          Batch& batch) const {
+  const auto inputs = static_cast<size_t>(InputTokens(n));
+  const auto outputs = static_cast<size_t>(OutputTokens(n));
+  const size_t count = addresses.rows.size();
+  std::vector<int32_t> input_tokens(count * inputs);
+  std::vector<int32_t> targets(count * outputs);
+  const size_t old_outputs = batch.mask.size();
+  batch.mask.resize(old_outputs + count * outputs);
+  tasks::SampleRows(*task_, addresses.seed, addresses.purpose, addresses.step, n, addresses.rows,
+                    {.inputs = absl::MakeSpan(input_tokens),
+                     .targets = absl::MakeSpan(targets),
+                     .mask = absl::MakeSpan(batch.mask).subspan(old_outputs)});
+
+  batch.tokens.reserve(batch.tokens.size() + count * (inputs + outputs));
+  for (size_t row = 0; row < count; ++row) {
+    const auto begin = input_tokens.begin() + static_cast<std::ptrdiff_t>(row * inputs);
+    batch.tokens.insert(batch.tokens.end(), begin, begin + static_cast<std::ptrdiff_t>(inputs));
+    batch.tokens.insert(batch.tokens.end(), outputs, task_->input_size());
+  }
+  batch.targets.insert(batch.targets.end(), targets.begin(), targets.end());
+  batch.rows += static_cast<int64_t>(count);
+  batch.tokens_per_row = static_cast<int64_t>(inputs + outputs);
+  batch.outputs_per_row = static_cast<int64_t>(outputs);
+}
+
+void TransductionExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) const {
+  AppendTraining({.seed = rows.seed,
+                  .purpose = random::Purpose::kEvaluationSamples,
+                  .step = static_cast<uint64_t>(rows.n),
+                  .rows = RowsFrom(rows.first, rows.count)},
+                 rows.n, batch);
+}
+
+absl::StatusOr<GivenSequence> TransductionExamples::Given(const v1::TokenSequence& input) const {
+  RETURN_IF_ERROR(CheckHasNoNumbers(input));
+  const absl::Span<const int32_t> tokens = input.tokens();
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] >= 0 && tokens[i] < task_->input_size()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("its token ", i + 1, " is ", tokens[i],
+                                                   "; the task's inputs have tokens 0 to ",
+                                                   task_->input_size() - 1));
+  }
+  // Lengths that a task lacks are rounded to one that it has: such an n stands for itself.
+  const auto count = static_cast<int64_t>(tokens.size());
+  if (count < 1 || task_->InputLength(count) != count) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "it has ", count, " tokens, and no input of the task has as many",
+        count >= 1 ? absl::StrCat("; one of about that length has ", task_->InputLength(count))
+                   : ""));
+  }
+  GivenSequence given{.length = count, .tokens = {tokens.begin(), tokens.end()}};
+  given.tokens.resize(static_cast<size_t>(SequenceTokens(count)), task_->input_size());
+  return given;
+}
+
+}  // namespace lengthwise::worker::data

@@ -1,0 +1,135 @@
+// Networks that read a sequence whole and answer in its last outputs.
+#include <utility>
+
+#include "models/networks/bfloat16.h"
+#include "models/networks/network.h"
+#include "platform/status_macros.h"
+#include "random/stream.h"
+#include "tasks/data_set.h"
+#include "worker/evaluation/evaluator.h"
+#include "worker/evaluation/projection.h"
+#include "worker/training/pack_training.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+// A CPU's caches are small and its memory is shared with other programs.
+constexpr int64_t kCpuEvaluationBytes = int64_t{256} << 20;
+constexpr int64_t kCudaEvaluationBytes = int64_t{4} << 30;
+
+class NetworkPackModel : public PackTraining {
+ public:
+  NetworkPackModel(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
+                   std::unique_ptr<models::Network> network,
+                   std::unique_ptr<PackParameters> parameters, int64_t memory_bytes,
+                   Options options)
+      : PackTraining(blueprint, members, std::move(parameters), std::move(options)),
+        network_(std::move(network)),
+        evaluator_(*blueprint.examples, *network_, positions(),
+                   {.seed = blueprint.evaluation.seed(),
+                    .heads = blueprint.size.heads,
+                    .d_model = blueprint.size.d_model,
+                    .memory_bytes = memory_bytes}) {}
+
+  std::optional<std::vector<evaluation::LengthScore>> Score(
+      MemberRange range, int64_t length, int64_t sequences, const std::function<bool()>& keep_going,
+      const evaluation::ScoreOptions& options) override {
+    return evaluator_.Score(Parameters(range), length, sequences, keep_going, options);
+  }
+
+  std::optional<double> TrainingAccuracy(int64_t member, int64_t examples,
+                                         const std::function<bool()>& keep_going) override {
+    const v1::LengthRange& lengths = blueprint().training.lengths();
+    const tasks::DataSet scored({.examples = examples,
+                                 .batch_size = 1,
+                                 .min_length = lengths.min(),
+                                 .max_length = lengths.max()});
+    const uint64_t seed = blueprint().batches.DataSetSeed(DataSeeds({member, 1}).front());
+    double accuracy = 0;
+    for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
+      const int64_t count = scored.ExamplesOfLength(n);
+      if (count == 0) continue;
+      const auto score = evaluator_.ScoreDataSet(Parameters(member), seed, n, count, keep_going);
+      if (!score.has_value()) return std::nullopt;
+      accuracy += score->accuracy * static_cast<double>(count) / static_cast<double>(examples);
+    }
+    return accuracy;
+  }
+
+  v1::AttentionMap CaptureAttention(int64_t member, int64_t length, int64_t sequence) override {
+    return evaluator_.CaptureAttention(Parameters(member), length, sequence);
+  }
+
+  v1::AttentionMap CaptureAttention(int64_t member, const data::GivenSequence& given) override {
+    return evaluator_.CaptureAttention(Parameters(member), given);
+  }
+
+  std::vector<v1::Projection> Project(int64_t member, int64_t fitted_length, int64_t sequences,
+                                      absl::Span<const int32_t> lengths) override {
+    return evaluation::ProjectActivations(evaluator_, Parameters(member), fitted_length, sequences,
+                                          lengths);
+  }
+
+ private:
+  StepSamples MakeSamples(int64_t step, absl::Span<const uint64_t> data_seeds) const override {
+    StepSamples samples;
+    const int64_t length = blueprint().batches.LengthOfStep(step);
+    for (const uint64_t seed : data_seeds) {
+      blueprint().examples->AppendTraining(blueprint().batches.SamplesOfStep(step, seed), length,
+                                           samples.batch);
+      const std::vector<int64_t> drawn =
+          positions().DrawBatch(seed, random::Purpose::kTrainingPositions,
+                                static_cast<uint64_t>(step), samples.batch.tokens_per_row);
+      samples.positions.insert(samples.positions.end(), drawn.begin(), drawn.end());
+    }
+    return samples;
+  }
+
+  data::StepMeasures AddGradients(const models::ParameterSet& parameters, const StepSamples&,
+                                  const StepTensors& inputs,
+                                  models::DropoutNumbers dropout) const override {
+    data::StepMeasures measures =
+        data::Measure(network_->Forward(parameters, inputs.batch.input, inputs.positions,
+                                        inputs.batch.mask.size(2), &dropout, nullptr),
+                      inputs.batch);
+    // The gradient of a sum is each member's own gradient.
+    measures.losses.sum().backward();
+    return measures;
+  }
+
+  const std::unique_ptr<models::Network> network_;
+  const evaluation::Evaluator evaluator_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
+    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
+    Warn warn) {
+  auto layout = std::make_unique<models::ParameterLayout>();
+  ASSIGN_OR_RETURN(std::unique_ptr<models::Network> network,
+                   models::CreateNetwork(blueprint.network.name, blueprint.network.parameters,
+                                         blueprint.encoding.name, blueprint.encoding.parameters,
+                                         {.input_columns = blueprint.examples->input_columns(),
+                                          .output_columns = blueprint.examples->output_columns(),
+                                          .has_blank = blueprint.examples->has_blank(),
+                                          .has_numbers = blueprint.examples->has_numbers(),
+                                          .longest_sequence = blueprint.size.longest_sequence},
+                                         *layout));
+  if (blueprint.training.precision() == "bfloat16") {
+    network = models::WithBfloat16Products(std::move(network));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<PackParameters> parameters,
+                   PackParameters::Create(std::move(layout), blueprint, members, DeviceOf(device)));
+  PackTraining::Options options = {.members_together = device.members_together,
+                                   .warn = std::move(warn)};
+  // A recorded step would repeat the numbers that were drawn on the host.
+  if (device.make_graph_pool && !network->DrawsInTraining()) {
+    options.graphs = device.make_graph_pool();
+  }
+  return std::make_unique<NetworkPackModel>(
+      blueprint, members, std::move(network), std::move(parameters),
+      device.members_together ? kCudaEvaluationBytes : kCpuEvaluationBytes, std::move(options));
+}
+
+}  // namespace lengthwise::worker::training

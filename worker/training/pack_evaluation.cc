@@ -1,0 +1,266 @@
+#include "worker/training/pack_evaluation.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "worker/training/pace.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+void AddScore(int32_t length, const evaluation::LengthScore& score,
+              v1::LengthAccuracies& accuracies) {
+  accuracies.set_sequences(std::max(accuracies.sequences(), static_cast<int32_t>(score.sequences)));
+  accuracies.add_lengths(length);
+  accuracies.add_accuracies(score.accuracy);
+  accuracies.add_losses(score.loss);
+  for (const auto& [name, value] : score.metrics) {
+    auto& metrics = *accuracies.mutable_metrics();
+    auto metric = std::find_if(metrics.begin(), metrics.end(),
+                               [&](const auto& known) { return known.name() == name; });
+    if (metric == metrics.end()) {
+      metrics.Add()->set_name(name);
+      metric = metrics.end() - 1;
+    }
+    metric->add_values(value);
+  }
+}
+
+v1::SequenceScores EachSequence(int32_t length, const evaluation::LengthScore& score) {
+  v1::SequenceScores scores;
+  scores.set_length(length);
+  scores.mutable_accuracies()->Add(score.each_accuracy.begin(), score.each_accuracy.end());
+  scores.mutable_losses()->Add(score.each_loss.begin(), score.each_loss.end());
+  scores.mutable_wrong_answers()->Add(score.wrong_answers.begin(), score.wrong_answers.end());
+  return scores;
+}
+
+// An event must fit into a message of the API; these are the largest fields.
+constexpr int64_t kMaxBytes = int64_t{3} << 20;
+
+// Bytes of one layer of the attention map of a sequence of `tokens` tokens, and of the projection
+// of sequences of `length`.
+int64_t LayerBytes(const Blueprint& blueprint, int64_t tokens) {
+  return static_cast<int64_t>(sizeof(float)) * blueprint.size.heads * tokens * tokens;
+}
+int64_t ProjectionBytes(const Blueprint& blueprint, int64_t length) {
+  return static_cast<int64_t>(sizeof(float)) * 2 * (blueprint.size.blocks + 1) *
+         blueprint.evaluation.projection().sequences() * blueprint.source().InputTokens(length);
+}
+
+std::string TooLarge(int64_t bytes) {
+  return absl::StrCat("it has ", bytes, " bytes and ", kMaxBytes, " fit into an event");
+}
+
+// As few parts as the limit allows, of whole layers, each of which fits.
+std::vector<v1::AttentionMap> InParts(v1::AttentionMap map) {
+  const int64_t layer_bytes = static_cast<int64_t>(map.probabilities().size()) / map.layers();
+  const int32_t layers_a_part =
+      static_cast<int32_t>(std::clamp<int64_t>(kMaxBytes / layer_bytes, 1, map.layers()));
+  std::vector<v1::AttentionMap> parts;
+  const std::string probabilities = std::move(*map.mutable_probabilities());
+  const int32_t layers = map.layers();
+  for (int32_t first = 0; first < layers; first += layers_a_part) {
+    v1::AttentionMap& part = parts.emplace_back(map);
+    part.set_first_layer(first);
+    part.set_layers(std::min(layers_a_part, layers - first));
+    part.set_probabilities(probabilities.substr(static_cast<size_t>(first * layer_bytes),
+                                                static_cast<size_t>(part.layers() * layer_bytes)));
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::optional<std::vector<v1::LengthAccuracies>> PackEvaluation::Interval(
+    MemberRange range, const KeepGoing& keep_going) const {
+  const v1::Evaluation& evaluation = blueprint_.evaluation;
+  std::vector<v1::LengthAccuracies> results(static_cast<size_t>(range.count));
+  for (const int32_t length : evaluation.interval_lengths()) {
+    const auto scores = model_.Score(range, length, evaluation.interval_sequences(), keep_going,
+                                     {.validation = true});
+    if (!scores.has_value()) return std::nullopt;
+    for (size_t i = 0; i < scores->size(); ++i) AddScore(length, (*scores)[i], results[i]);
+  }
+  return results;
+}
+
+std::optional<std::vector<PackEvaluation::Final>> PackEvaluation::Finally(
+    MemberRange range, const KeepGoing& keep_going, const Progress& progress) const {
+  const v1::Evaluation& evaluation = blueprint_.evaluation;
+  std::vector<Final> results(static_cast<size_t>(range.count));
+  const double all_work = EvaluationWork(blueprint_);
+  double work = 0;
+  const bool rounding = blueprint_.HasWholeNumbers();
+  for (const int32_t length : evaluation.lengths()) {
+    const auto scores =
+        model_.Score(range, length, evaluation.sequences(), keep_going,
+                     {.each_sequence = evaluation.sequence_scores(), .rounding = rounding});
+    if (!scores.has_value()) return std::nullopt;
+    for (size_t i = 0; i < scores->size(); ++i) {
+      const auto& score = (*scores)[i];
+      AddScore(length, score, results[i].accuracies);
+      if (evaluation.sequence_scores()) {
+        results[i].sequence_scores.push_back(EachSequence(length, score));
+      }
+      if (score.errors.has_value()) results[i].answer_errors.push_back(*score.errors);
+    }
+    work += EvaluationWork(blueprint_, length);
+    progress(results.front().accuracies.lengths_size(), work / all_work);
+  }
+  if (!EvaluateUnderNoise(range, keep_going, results)) return std::nullopt;
+  if (!EvaluateDataSets(range, keep_going, results)) return std::nullopt;
+  for (Final& result : results) result.accuracies.set_final(true);
+  return results;
+}
+
+bool PackEvaluation::EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
+                                        std::vector<Final>& results) const {
+  const v1::Evaluation& evaluation = blueprint_.evaluation;
+  for (const double deviation : evaluation.embedding_noise()) {
+    std::vector<double> accuracies(results.size()), losses(results.size());
+    for (const int32_t length : evaluation.lengths()) {
+      const auto scores = model_.Score(range, length, evaluation.sequences(), keep_going,
+                                       {.embedding_noise = deviation});
+      if (!scores.has_value()) return false;
+      for (size_t i = 0; i < scores->size(); ++i) {
+        accuracies[i] += (*scores)[i].accuracy / evaluation.lengths_size();
+        losses[i] += (*scores)[i].loss / evaluation.lengths_size();
+      }
+    }
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i].noise_accuracies.add_deviations(deviation);
+      results[i].noise_accuracies.add_accuracies(accuracies[i]);
+      results[i].noise_accuracies.add_losses(losses[i]);
+    }
+  }
+  return true;
+}
+
+bool PackEvaluation::EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
+                                      std::vector<Final>& results) const {
+  const int64_t examples = blueprint_.evaluation.training_examples();
+  if (examples == 0) return true;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto accuracy =
+        model_.TrainingAccuracy(range.first + static_cast<int64_t>(i), examples, keep_going);
+    if (!accuracy.has_value()) return false;
+    results[i].accuracies.set_training_accuracy(*accuracy);
+  }
+  return true;
+}
+
+void PackEvaluation::Emit(int64_t member, int64_t step, Final result,
+                          TrialReporter& reporter) const {
+  const Recipient to = {member, step, reporter};
+  v1::Event event;
+  *event.mutable_length_accuracies() = std::move(result.accuracies);
+  to.Send(std::move(event));
+  EmitSequenceScores(to, std::move(result.sequence_scores));
+  if (result.noise_accuracies.deviations_size() > 0) {
+    v1::Event noise;
+    *noise.mutable_noise_accuracies() = std::move(result.noise_accuracies);
+    to.Send(std::move(noise));
+  }
+  for (v1::AnswerErrors& errors : result.answer_errors) {
+    v1::Event of_length;
+    *of_length.mutable_answer_errors() = std::move(errors);
+    to.Send(std::move(of_length));
+  }
+  EmitAttention(to);
+  EmitProjections(to);
+}
+
+void PackEvaluation::Recipient::Send(v1::Event event) const {
+  reporter.Emit(step, std::move(event));
+}
+
+void PackEvaluation::Recipient::Warn(absl::string_view text) const {
+  reporter.Log(step, v1::LogLine::WARNING, text);
+}
+
+void PackEvaluation::EmitSequenceScores(const Recipient& to,
+                                        std::vector<v1::SequenceScores> scores) {
+  for (v1::SequenceScores& of_length : scores) {
+    const auto bytes = static_cast<int64_t>(of_length.ByteSizeLong());
+    if (bytes > kMaxBytes) {
+      to.Warn(absl::StrCat("no scores of single sequences at length ", of_length.length(), ": ",
+                           TooLarge(bytes), "; ask for fewer sequences"));
+      continue;
+    }
+    v1::Event event;
+    *event.mutable_sequence_scores() = std::move(of_length);
+    to.Send(std::move(event));
+  }
+}
+
+void PackEvaluation::EmitMap(const Recipient& to, v1::AttentionMap map) {
+  for (v1::AttentionMap& part : InParts(std::move(map))) {
+    v1::Event event;
+    *event.mutable_attention_map() = std::move(part);
+    to.Send(std::move(event));
+  }
+}
+
+void PackEvaluation::EmitAttention(const Recipient& to) const {
+  for (const int32_t length : blueprint_.evaluation.attention_lengths()) {
+    const int64_t bytes = LayerBytes(blueprint_, blueprint_.source().SequenceTokens(length));
+    if (bytes > kMaxBytes) {
+      to.Warn(
+          absl::StrCat("no attention map at length ", length, ": of a layer ", TooLarge(bytes)));
+      continue;
+    }
+    // Trials of before there could be several say nothing of it.
+    const int64_t sequences = blueprint_.source().EvaluationSequences(
+        length, std::max(1, blueprint_.evaluation.attention_sequences()));
+    for (int64_t sequence = 0; sequence < sequences; ++sequence) {
+      EmitMap(to, model_.CaptureAttention(to.member, length, sequence));
+    }
+  }
+  for (int number = 1; number <= blueprint_.evaluation.attention_inputs_size(); ++number) {
+    EmitAttentionOfInput(to, number);
+  }
+}
+
+void PackEvaluation::EmitAttentionOfInput(const Recipient& to, int32_t number) const {
+  const v1::TokenSequence& input = blueprint_.evaluation.attention_inputs(number - 1);
+  const auto refuse = [&](absl::string_view why) {
+    to.Warn(absl::StrCat("no attention map of input ", number, ": ", why));
+  };
+  const absl::StatusOr<data::GivenSequence> given = blueprint_.source().Given(input);
+  if (!given.ok()) return refuse(given.status().message());
+  const size_t tokens = std::max(given->tokens.size(), given->numbers.size());
+  const int64_t bytes = LayerBytes(blueprint_, static_cast<int64_t>(tokens));
+  if (bytes > kMaxBytes) return refuse(absl::StrCat("of a layer ", TooLarge(bytes)));
+  v1::AttentionMap map = model_.CaptureAttention(to.member, *given);
+  map.set_input_number(number);
+  EmitMap(to, std::move(map));
+}
+
+void PackEvaluation::EmitProjections(const Recipient& to) const {
+  const v1::ProjectionSettings& settings = blueprint_.evaluation.projection();
+  if (settings.lengths().empty()) return;
+  const auto fits = [&](absl::string_view what, int32_t length) {
+    const int64_t bytes = ProjectionBytes(blueprint_, length);
+    if (bytes <= kMaxBytes) return true;
+    to.Warn(
+        absl::StrCat(what, " length ", length, ": ", TooLarge(bytes), "; ask for fewer sequences"));
+    return false;
+  };
+  // What is fitted becomes no event, but the limit bounds the memory that it takes.
+  if (!fits("no projections with components of", settings.fitted_length())) return;
+  std::vector<int32_t> lengths;
+  for (const int32_t length : settings.lengths()) {
+    if (fits("no projection of", length)) lengths.push_back(length);
+  }
+  for (v1::Projection& projection :
+       model_.Project(to.member, settings.fitted_length(), settings.sequences(), lengths)) {
+    v1::Event event;
+    *event.mutable_projection() = std::move(projection);
+    to.Send(std::move(event));
+  }
+}
+
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,81 @@
+// What a pack's models are measured by beside the loss of training: accuracies by length, and what
+// analyses read. No LibTorch.
+#ifndef LENGTHWISE_WORKER_TRAINING_PACK_EVALUATION_H_
+#define LENGTHWISE_WORKER_TRAINING_PACK_EVALUATION_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "proto/event.pb.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/pack_model.h"
+#include "worker/training/trial_reporter.h"
+
+namespace lengthwise::worker::training {
+
+// Keeps references to its arguments. Its methods throw what PackModel throws. `keep_going` is asked
+// often; when it says no, an evaluation ends without a result. Not thread-safe.
+class PackEvaluation {
+ public:
+  using KeepGoing = std::function<bool()>;
+
+  PackEvaluation(const Blueprint& blueprint, PackModel& model)
+      : blueprint_(blueprint), model_(model) {}
+
+  // An evaluation during training: of each member of the range.
+  std::optional<std::vector<v1::LengthAccuracies>> Interval(MemberRange range,
+                                                            const KeepGoing& keep_going) const;
+
+  // What the evaluation after the last step measured of a member.
+  struct Final {
+    v1::LengthAccuracies accuracies;
+    std::vector<v1::SequenceScores> sequence_scores;
+    v1::NoiseAccuracies noise_accuracies;
+    // Of the answers to text, one a length.
+    std::vector<v1::AnswerErrors> answer_errors;
+  };
+
+  // After each length: how many lengths are done, and what share of all lengths' work that was.
+  using Progress = std::function<void(int64_t done, double share)>;
+
+  // The evaluation after the last step: of each member of the range.
+  std::optional<std::vector<Final>> Finally(MemberRange range, const KeepGoing& keep_going,
+                                            const Progress& progress) const;
+
+  // Sends the member's results, then its attention maps and projections, which it computes. An
+  // event that would be too large is left out with a warning in the trial's log.
+  void Emit(int64_t member, int64_t step, Final result, TrialReporter& reporter) const;
+
+ private:
+  // Where a member's events go.
+  struct Recipient {
+    int64_t member = 0;
+    int64_t step = 0;
+    TrialReporter& reporter;
+
+    void Send(v1::Event event) const;
+    void Warn(absl::string_view text) const;
+  };
+
+  // Add to the results of the range's members; false where `keep_going` said no.
+  bool EvaluateUnderNoise(MemberRange range, const KeepGoing& keep_going,
+                          std::vector<Final>& results) const;
+  bool EvaluateDataSets(MemberRange range, const KeepGoing& keep_going,
+                        std::vector<Final>& results) const;
+  static void EmitSequenceScores(const Recipient& to, std::vector<v1::SequenceScores> scores);
+  void EmitAttention(const Recipient& to) const;
+  // Of input `number`, from 1, of the evaluation's attention_inputs.
+  void EmitAttentionOfInput(const Recipient& to, int32_t number) const;
+  // In as many events as it takes.
+  static void EmitMap(const Recipient& to, v1::AttentionMap map);
+  void EmitProjections(const Recipient& to) const;
+
+  const Blueprint& blueprint_;
+  PackModel& model_;
+};
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_PACK_EVALUATION_H_

@@ -1,0 +1,177 @@
+#include "worker/training/pack_training.h"
+
+#include <chrono>
+#include <utility>
+
+#include "ATen/ATen.h"
+#include "c10/core/GradMode.h"
+#include "c10/core/impl/VirtualGuardImpl.h"
+#include "random/stream.h"
+#include "worker/training/device_graph.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+// Copies bytes [first, end) of a block to the device and does not wait for it.
+void Upload(const at::Tensor& host, const at::Tensor& block, int64_t first, int64_t end) {
+  if (first == end || block.is_same(host)) return;
+  block.narrow(0, first, end - first)
+      .copy_(host.narrow(0, first, end - first), /*non_blocking=*/true);
+}
+
+void AppendMeasurements(const at::Tensor& measured, std::vector<StepMeasurement>& measurements) {
+  const double* values = measured.const_data_ptr<double>();
+  const int64_t count = measured.size(1);
+  for (int64_t i = 0; i < count; ++i) {
+    measurements.push_back({.loss = static_cast<float>(values[i]),
+                            .accuracy = static_cast<float>(values[count + i]),
+                            .gradient_norm = static_cast<float>(values[2 * count + i])});
+  }
+}
+
+}  // namespace
+
+PackTraining::PackTraining(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
+                           std::unique_ptr<PackParameters> parameters, Options options)
+    : blueprint_(blueprint),
+      together_(options.members_together),
+      positions_(blueprint.encoding.parameters, blueprint.size.blocks),
+      parameters_(std::move(parameters)),
+      arena_(parameters_->arena()),
+      device_(arena_.parameters().device()) {
+  for (const MemberSeeds& member : members) data_seeds_.push_back(member.data_seed);
+  if (options.graphs != nullptr) {
+    recorded_ =
+        std::make_unique<RecordedSteps>(arena_, std::move(options.graphs), std::move(options.warn));
+  }
+}
+
+std::vector<MemberRange> PackTraining::Ranges(absl::Span<const int64_t> members) const {
+  std::vector<MemberRange> ranges;
+  for (const int64_t member : members) {
+    if (together_ && !ranges.empty() && ranges.back().first + ranges.back().count == member) {
+      ++ranges.back().count;
+    } else {
+      ranges.push_back({member, 1});
+    }
+  }
+  return ranges;
+}
+
+std::vector<StepMeasurement> PackTraining::TrainStep(int64_t step,
+                                                     absl::Span<const int64_t> members,
+                                                     absl::Span<const double> learning_rates) {
+  const std::vector<MemberRange> ranges = Ranges(members);
+  if (recorded_ != nullptr) recorded_->KeepOnly(ranges);
+  std::vector<at::Tensor> measured;
+  size_t next = 0;
+  for (const MemberRange range : ranges) {
+    const auto count = static_cast<size_t>(range.count);
+    measured.push_back(TrainRange(step, range, learning_rates.subspan(next, count)));
+    next += count;
+  }
+  prepared_.clear();
+  if (PreparesAhead() && step < blueprint_.training.steps()) {
+    for (const MemberRange range : ranges) prepared_.push_back(Prepare(step + 1, range));
+  }
+  WaitForDevice();
+  std::vector<StepMeasurement> measurements;
+  for (const at::Tensor& of_range : measured) AppendMeasurements(of_range, measurements);
+  return measurements;
+}
+
+std::string PackTraining::Save(int64_t member, const checkpoints::CheckpointHeader& header) {
+  return parameters_->Save(member, header);
+}
+
+absl::StatusOr<checkpoints::CheckpointHeader> PackTraining::Load(int64_t member,
+                                                                 absl::string_view bytes,
+                                                                 absl::string_view fingerprint) {
+  return parameters_->Load(member, bytes, fingerprint);
+}
+
+absl::Span<const uint64_t> PackTraining::DataSeeds(MemberRange range) const {
+  return absl::MakeConstSpan(data_seeds_)
+      .subspan(static_cast<size_t>(range.first), static_cast<size_t>(range.count));
+}
+
+void PackTraining::WaitForDevice() const {
+  if (device_.is_cpu()) return;
+  c10::impl::VirtualGuardImpl(device_.type()).getStream(device_).synchronize();
+}
+
+at::Tensor PackTraining::EmptyOnHost(at::IntArrayRef shape, at::ScalarType type) const {
+  return at::empty(shape, at::TensorOptions().dtype(type).pinned_memory(device_.is_cuda()));
+}
+
+at::Tensor PackTraining::DeviceBlock(const StepKey& key, const at::Tensor& host) const {
+  if (recorded_ != nullptr) return recorded_->Block(key);
+  return device_.is_cpu() ? host : at::empty_like(host, at::TensorOptions(device_));
+}
+
+PackTraining::Prepared PackTraining::Prepare(int64_t step, MemberRange range) const {
+  // How many there are; the rates are known when the step is made.
+  const size_t step_numbers =
+      parameters_->StepNumbers(step, std::vector<double>(static_cast<size_t>(range.count))).size();
+  Prepared prepared = {.step = step, .samples = MakeSamples(step, DataSeeds(range))};
+  const StepShape shape = ShapeOf(prepared.samples.batch, range.count, positions_.draws(),
+                                  static_cast<int64_t>(step_numbers));
+  prepared.key = {.range = range, .shape = shape};
+  prepared.host = EmptyOnHost({BlockBytes(shape)}, at::kByte);
+  WriteSamples(shape, prepared.samples.batch, prepared.samples.positions,
+               prepared.host.mutable_data_ptr<uint8_t>());
+  prepared.block = DeviceBlock(prepared.key, prepared.host);
+  Upload(prepared.host, prepared.block, 0, SampleBytes(shape));
+  return prepared;
+}
+
+PackTraining::Prepared PackTraining::Take(int64_t step, MemberRange range) {
+  for (Prepared& prepared : prepared_) {
+    if (prepared.step == step && prepared.key.range == range) return std::move(prepared);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  Prepared prepared = Prepare(step, range);
+  data_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return prepared;
+}
+
+at::Tensor PackTraining::TrainRange(int64_t step, MemberRange range,
+                                    absl::Span<const double> learning_rates) {
+  const Prepared prepared = Take(step, range);
+  const StepShape& shape = prepared.key.shape;
+  WriteStepNumbers(shape, parameters_->StepNumbers(step, learning_rates),
+                   prepared.host.mutable_data_ptr<uint8_t>());
+  Upload(prepared.host, prepared.block, SampleBytes(shape), BlockBytes(shape));
+  const auto work = [&](const at::Tensor& block) {
+    return MakeStep(step, range, prepared.samples,
+                    TensorsOf(shape, block, arena_.parameters().scalar_type()));
+  };
+  const at::Tensor measured = recorded_ != nullptr
+                                  ? recorded_->Run(prepared.key, prepared.block, work)
+                                  : work(prepared.block);
+  return EmptyOnHost({3, range.count}, at::kDouble).copy_(measured, /*non_blocking=*/true);
+}
+
+at::Tensor PackTraining::MakeStep(int64_t step, MemberRange range, const StepSamples& samples,
+                                  const StepTensors& inputs) {
+  arena_.ZeroGradients(range.first, range.count);
+  const absl::Span<const uint64_t> seeds = DataSeeds(range);
+  const data::StepMeasures measures = AddGradients(Parameters(range), samples, inputs,
+                                                   {.seeds = {seeds.begin(), seeds.end()},
+                                                    .purpose = random::Purpose::kDropout,
+                                                    .step = static_cast<uint64_t>(step)});
+
+  const c10::NoGradGuard no_gradients;
+  const at::Tensor norms = parameters_->Step(range, inputs.step_numbers);
+  return at::stack(
+      {measures.losses.detach().to(at::kDouble), measures.accuracies, norms.to(at::kDouble)});
+}
+
+absl::StatusOr<std::unique_ptr<PackModel>> CreatePackModel(const Blueprint& blueprint,
+                                                           absl::Span<const MemberSeeds> members,
+                                                           const Device& device, Warn warn) {
+  if (blueprint.text != nullptr) return CreateLanguagePackModel(blueprint, members, device);
+  return CreateNetworkPackModel(blueprint, members, device, std::move(warn));
+}
+
+}  // namespace lengthwise::worker::training

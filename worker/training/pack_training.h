@@ -1,0 +1,134 @@
+// A pack's training, the same for every kind of model: batches on their way to the device,
+// gradients, clipping, the optimizer's step, measurements.
+#ifndef LENGTHWISE_WORKER_TRAINING_PACK_TRAINING_H_
+#define LENGTHWISE_WORKER_TRAINING_PACK_TRAINING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "models/encodings/positions.h"
+#include "models/layers/dropout.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+#include "worker/data/batch_tensors.h"
+#include "worker/data/examples.h"
+#include "worker/data/text_positions.h"
+#include "worker/training/blueprint.h"
+#include "worker/training/device.h"
+#include "worker/training/pack_model.h"
+#include "worker/training/pack_parameters.h"
+#include "worker/training/recorded_steps.h"
+#include "worker/training/step_inputs.h"
+
+namespace lengthwise::worker::training {
+
+// A step's samples and positions on the host, of a network or of text.
+struct StepSamples {
+  // Each member's own samples, one member's rows behind the other's: [count * B] rows.
+  data::Batch batch;
+  std::vector<int64_t> positions;  // [count, S, T]
+  // Of text, for one member.
+  std::vector<data::TextPass> passes;
+  std::vector<data::TextPositions> pass_positions;  // of each pass
+};
+
+// What differs is behind two functions: what a step's samples are, and how gradients come from
+// them. Evaluation is the subclasses' own.
+class PackTraining : public PackModel {
+ public:
+  struct Options {
+    // Whether neighbours go through the kernels together.
+    bool members_together = false;
+    // For steps that are the same operations wherever samples have the same shape, and that take
+    // all their numbers from the step's block (step_inputs.h). Null: none is recorded.
+    std::unique_ptr<GraphPool> graphs;
+    Warn warn;
+  };
+
+  std::vector<MemberRange> Ranges(absl::Span<const int64_t> members) const final;
+  std::vector<StepMeasurement> TrainStep(int64_t step, absl::Span<const int64_t> members,
+                                         absl::Span<const double> learning_rates) final;
+  double data_seconds() const final { return data_seconds_; }
+  std::string Save(int64_t member, const checkpoints::CheckpointHeader& header) final;
+  absl::StatusOr<checkpoints::CheckpointHeader> Load(int64_t member, absl::string_view bytes,
+                                                     absl::string_view fingerprint) final;
+
+ protected:
+  // `parameters` are of `members`. The blueprint must outlive this.
+  PackTraining(const Blueprint& blueprint, absl::Span<const MemberSeeds> members,
+               std::unique_ptr<PackParameters> parameters, Options options);
+
+  const Blueprint& blueprint() const { return blueprint_; }
+  const models::PositionPolicy& positions() const { return positions_; }
+  models::ParameterSet Parameters(MemberRange range) const {
+    return arena_.Members(range.first, range.count);
+  }
+  models::ParameterSet Parameters(int64_t member) const { return arena_.Members(member, 1); }
+  absl::Span<const uint64_t> DataSeeds(MemberRange range) const;
+
+ private:
+  // The samples of step `step` (from 1) for members with these data seeds.
+  virtual StepSamples MakeSamples(int64_t step, absl::Span<const uint64_t> data_seeds) const = 0;
+
+  // Adds the gradient of each member's mean loss to its gradients, and returns losses and
+  // accuracies [count]. `inputs` are `samples.batch` and its positions on the device.
+  virtual data::StepMeasures AddGradients(const models::ParameterSet& parameters,
+                                          const StepSamples& samples, const StepTensors& inputs,
+                                          models::DropoutNumbers dropout) const = 0;
+
+  // A range's step before it is made: samples and positions in memory of the host and on their way
+  // to the device.
+  struct Prepared {
+    int64_t step = 0;
+    StepKey key;
+    StepSamples samples;
+    at::Tensor host;
+    at::Tensor block;  // the device's; the same on a CPU whose steps are not recorded
+  };
+
+  // Whether the next step is prepared while the device makes this one. A CPU has no time to spare.
+  bool PreparesAhead() const { return device_.is_cuda() || recorded_ != nullptr; }
+  void WaitForDevice() const;
+  // On the host. What a GPU copies from and to, it copies by itself only where it is pinned.
+  at::Tensor EmptyOnHost(at::IntArrayRef shape, at::ScalarType type) const;
+  at::Tensor DeviceBlock(const StepKey& key, const at::Tensor& host) const;
+  Prepared Prepare(int64_t step, MemberRange range) const;
+  // What the last step prepared, or made now.
+  Prepared Take(int64_t step, MemberRange range);
+  // Losses, accuracies and norms of the range's members, double [3, count], on the host once the
+  // device has been waited for.
+  at::Tensor TrainRange(int64_t step, MemberRange range, absl::Span<const double> learning_rates);
+  // The step itself. A function of the range's rows of the arena and of samples and inputs alone,
+  // but that dropout depends on the step.
+  at::Tensor MakeStep(int64_t step, MemberRange range, const StepSamples& samples,
+                      const StepTensors& inputs);
+
+  const Blueprint& blueprint_;
+  std::vector<uint64_t> data_seeds_;  // of the members
+  const bool together_;
+  const models::PositionPolicy positions_;
+  const std::unique_ptr<PackParameters> parameters_;
+  models::ParameterArena& arena_;
+  const at::Device device_;
+  double data_seconds_ = 0;
+  // Null where each step is put on the device operation by operation.
+  std::unique_ptr<RecordedSteps> recorded_;
+  // Of the next step.
+  std::vector<Prepared> prepared_;
+};
+
+// Build the network, and the initial weights of all members. INVALID_ARGUMENT for a network that
+// cannot be built. For a blueprint with examples, and for one with text.
+absl::StatusOr<std::unique_ptr<PackModel>> CreateNetworkPackModel(
+    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device,
+    Warn warn);
+absl::StatusOr<std::unique_ptr<PackModel>> CreateLanguagePackModel(
+    const Blueprint& blueprint, absl::Span<const MemberSeeds> members, const Device& device);
+
+}  // namespace lengthwise::worker::training
+
+#endif  // LENGTHWISE_WORKER_TRAINING_PACK_TRAINING_H_
