@@ -7,6 +7,7 @@
 #include "models/encodings/alibi.h"
 #include "models/encodings/binary.h"
 #include "models/encodings/fire.h"
+#include "models/encodings/formula.h"
 #include "models/encodings/kerple_log.h"
 #include "models/encodings/learned.h"
 #include "models/encodings/none.h"
@@ -24,7 +25,7 @@ absl::Span<const EncodingEntry* const> EncodingEntries() {
   static const auto& entries = *new std::vector<const EncodingEntry*>{
       &NoneEntry(), &SinCosEntry(), &LearnedEntry(),  &RelativeEntry(), &AlibiEntry(),
       &RopeEntry(), &ShawEntry(),   &SinCos2dEntry(), &FireEntry(),     &KerpleLogEntry(),
-      &T5Entry(),   &OneHotEntry(), &BinaryEntry(),
+      &T5Entry(),   &OneHotEntry(), &BinaryEntry(),   &FormulaEntry(),
   };
   return entries;
 }

@@ -5,6 +5,7 @@
 #include "models/encodings/binary.h"
 #include "models/encodings/encoding.h"
 #include "models/encodings/fire.h"
+#include "models/encodings/formula.h"
 #include "models/encodings/kerple_log.h"
 #include "models/encodings/learned.h"
 #include "models/encodings/none.h"
@@ -33,7 +34,7 @@ const std::vector<Implementation>& Implementations() {
       {ShawEntry(), CreateShaw},       {SinCos2dEntry(), CreateSinCos2d},
       {OneHotEntry(), CreateOneHot},   {BinaryEntry(), CreateBinary},
       {FireEntry(), CreateFire},       {KerpleLogEntry(), CreateKerpleLog},
-      {T5Entry(), CreateT5},
+      {T5Entry(), CreateT5},           {FormulaEntry(), CreateFormula},
   };
   return implementations;
 }

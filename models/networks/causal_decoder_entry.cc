@@ -4,6 +4,15 @@
 #include "models/networks/transformer_entry.h"
 
 namespace lengthwise::models {
+namespace {
+
+EncodingContext Context(const catalogue::Parameters& parameters) {
+  EncodingContext context = TransformerContext(parameters);
+  context.open_ended = true;
+  return context;
+}
+
+}  // namespace
 
 const NetworkEntry& CausalDecoderEntry() {
   static const NetworkEntry& entry = *new NetworkEntry{
@@ -64,7 +73,7 @@ const NetworkEntry& CausalDecoderEntry() {
                  "memory, the same gradients."}}},
       /*task_kinds=*/{tasks::TaskKind::kText},
       CheckHeads,
-      TransformerContext};
+      Context};
   return entry;
 }
 
