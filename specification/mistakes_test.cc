@@ -612,6 +612,36 @@ TEST(MistakesTest, AMessageWithoutTextIsCheckedTheSame) {
             "encodings[0].x: expected a number, true, false or text");
 }
 
+TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
+  const auto message = [](const std::string& encoding) {
+    return MessageOf(With("encodings: [none, {name: formula, label: x, " + encoding + "}]"));
+  };
+  EXPECT_EQ(message("logits: \"a * abs(q - k)\", parameters: {a: 1}"), "");
+  EXPECT_EQ(message("logits: \"-softplus(a)*lgo(q)\", a: {per: head}"),
+            "encodings[1].logits: column 14: unknown function \"lgo\"; did you mean \"log\"?");
+  EXPECT_EQ(message("logits: \"log(abs(q - k))\""),
+            "encodings[1].logits: column 1: log(0) is minus infinite for q = 0, k = 0, h = 0");
+  EXPECT_EQ(message("randomized: false"),
+            "encodings[1]: has no formula; set logits, embedding or angle (`lengthwise encodings "
+            "formula` explains them)");
+  EXPECT_EQ(message("logits: \"a * q\", a: {per: heads}"),
+            "encodings[1].a.per: expected model, head or layer; did you mean \"head\"?");
+  EXPECT_EQ(message("logits: \"a * q\", parameters: {a: {initail: 1}}"),
+            "encodings[1].a.initail: unknown setting of a formula's parameter; did you mean "
+            "\"initial\"?");
+  EXPECT_EQ(message("logits: q, h: 1"),
+            "encodings[1].h: \"h\" has a meaning in formulas; use another name");
+  EXPECT_EQ(message("logits: q, max_positoin: 1"),
+            "encodings[1].parameters: \"max_positoin\" stands in no formula; leave it out");
+  EXPECT_EQ(
+      message("logits: q, embeding: p"),
+      "encodings[1].embeding: \"formula\" has no such parameter; did you mean \"embedding\"?");
+  EXPECT_EQ(message("logits: \"a * q\", a: {per: head, initial: [1, 2, 3]}"),
+            "encodings[1].parameters: \"a\" has 3 initial values, the network has 8 heads");
+  EXPECT_EQ(message("logits: [q, k]"),
+            "encodings[1].logits: expected a number, true, false or text");
+}
+
 TEST(MistakesTest, ThousandsOfMistakesStillFitIntoAnAnswer) {
   std::string text = "name: x\n";
   for (int i = 0; i < 5'000; ++i) absl::StrAppend(&text, "unknown", i, ": 1\n");
