@@ -24,7 +24,13 @@ constexpr char kSpecification[] = R"(
 name: crash
 tasks: bucket_sort
 networks: {name: encoder, blocks: 1, heads: 2, d_model: 32}
-encodings: [sin_cos, {name: relative, randomized: true, max_position: 256}]
+encodings:
+  - sin_cos
+  - {name: relative, randomized: true, max_position: 256}
+  - name: formula
+    label: my_bias
+    logits: "-softplus(a) * log1p(softplus(b) * abs(q - k))"
+    parameters: {a: {per: head, initial: 1}, b: {per: layer, initial: 0.1}}
 learning_rates: 0.001
 seeds: 3
 training:
@@ -162,7 +168,7 @@ TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
   const std::string expected_name = Submit(undisturbed, kSpecification);
   const std::vector<v1::Event> expected_events = ReadAll(undisturbed, expected_name);
   const History expected = Fold(expected_events);
-  EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), 2);
+  EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), 3);
   ASSERT_EQ(expected.loss_curves.size(), 2U);
   // Steps 7, 14, ..., 1197 and the last one.
   v1::TrainingPoints points;
@@ -194,7 +200,7 @@ TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
   disturbed.Start();
 
   EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
-  EXPECT_EQ(Get(disturbed, name).trials().succeeded(), 2);
+  EXPECT_EQ(Get(disturbed, name).trials().succeeded(), 3);
 
   // The disturbance happened, and it went on from a checkpoint.
   int64_t resumed_from = 0;
