@@ -86,21 +86,15 @@ class Parser {
     return left;
   }
 
-  size_t Sum() {
-    size_t left = Product();
-    while (const Function* found = Accept(kSums)) {
-      const size_t column = place_;
-      const size_t right = Product();
-      left = Add(found->op, {left, right}, column);
-    }
-    return left;
-  }
+  size_t Sum() { return Chain(kSums, &Parser::Product); }
+  size_t Product() { return Chain(kProducts, &Parser::Factor); }
 
-  size_t Product() {
-    size_t left = Factor();
-    while (const Function* found = Accept(kProducts)) {
+  // What `next` reads, joined by any of the operators from left to right.
+  size_t Chain(Functions operators, size_t (Parser::*next)()) {
+    size_t left = (this->*next)();
+    while (const Function* found = Accept(operators)) {
       const size_t column = place_;
-      const size_t right = Factor();
+      const size_t right = (this->*next)();
       left = Add(found->op, {left, right}, column);
     }
     return left;
@@ -170,11 +164,10 @@ class Parser {
     std::vector<std::string> names(arguments_.begin(), arguments_.end());
     names.emplace_back("pi");
     for (const FormulaName& parameter : parameters_) names.push_back(parameter.name);
-    const bool is_function = FindFunction(name) != nullptr;
-    return Fail(start, is_function
-                           ? absl::StrCat("the function \"", name, "\" needs \"(\" behind it")
-                           : absl::StrCat("unknown name \"", name, "\"",
-                                          catalogue::Suggestion(name, names)));
+    const std::string hint = FindFunction(name) != nullptr
+                                 ? absl::StrCat("; write ", name, "(...) for the function")
+                                 : catalogue::Suggestion(name, names);
+    return Fail(start, absl::StrCat("unknown name \"", name, "\"", hint));
   }
 
   size_t Parameter(size_t index, size_t start) {
