@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from lengthwise._proto import event_pb2
 from lengthwise.errors import UsageError
 from lengthwise.plots.catalogue import metric_title
-from lengthwise.plots.data import Evaluation, PlottedExperiment, experiment_names
+from lengthwise.plots.data import PlottedExperiment, experiment_names
 from lengthwise.plots.groups import TrialGroup
 from lengthwise.plots.panels import accuracy_axis
 from lengthwise.plots.picture import Axis
+from lengthwise.queries import Evaluation
 
 
 def main_metric(group: TrialGroup) -> str:
