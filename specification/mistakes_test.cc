@@ -151,7 +151,7 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
             "encodings[0]: \"one_hot\" only gives vectors for positions, which the network has no "
             "use for; use one of none, sin_cos, learned, relative, alibi, rope, shaw, sin_cos_2d, "
-            "fire, kerple_log, t5");
+            "fire, kerple_log, t5, formula");
 }
 
 TEST(MistakesTest, TextHasSizesThatItsTaskHasExamplesOfAndSequencesThatHoldThem) {
@@ -637,8 +637,8 @@ TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
       message("logits: q, embeding: p"),
       "encodings[1].embeding: \"formula\" has no such parameter; did you mean \"embedding\"?");
   EXPECT_EQ(message("logits: \"a * q\", a: {per: head, initial: [1, 2, 3]}"),
-            "encodings[1].parameters: \"a\" has 3 initial values, the network has 8 heads");
-  EXPECT_EQ(message("logits: [q, k]"),
+            "encodings[1].parameters: \"a\" has 3 initial values, the network has 2 heads");
+  EXPECT_EQ(message("logits: [q, k], embedding: p"),
             "encodings[1].logits: expected a number, true, false or text");
 }
 
