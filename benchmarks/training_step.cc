@@ -40,6 +40,8 @@ constexpr int kWarmUp = 3;
 
 struct Options {
   std::string encoding = "randomized_relative";
+  // Of the encoding `formula`.
+  std::string logits, parameters;
   std::string device = "cpu";
   std::vector<std::string> precisions = {"float32"};
   std::vector<std::string> lengths = {"40"};
@@ -74,17 +76,22 @@ std::string CheckLengths(const std::string& text) {
   return absl::StrCat("\"", text, "\" is neither a length, such as 40, nor a range, such as 1..40");
 }
 
-v1::TrialSpecification Trial(const std::string& encoding_name, const Case& measured) {
+v1::TrialSpecification Trial(const Options& options, const Case& measured) {
   v1::TrialSpecification trial;
   trial.mutable_task()->set_name("reverse_string");
   trial.mutable_network()->set_name("encoder");
-  absl::string_view name = encoding_name;
+  absl::string_view name = options.encoding;
   const bool randomized = absl::ConsumePrefix(&name, "randomized_");
   trial.mutable_encoding()->set_name(std::string(name));
   if (randomized) {
     auto& encoding = *trial.mutable_encoding()->mutable_parameters();
     encoding["randomized"].set_bool_value(true);
     encoding["max_position"].set_number_value(2048);
+  }
+  if (!options.logits.empty()) {
+    auto& encoding = *trial.mutable_encoding()->mutable_parameters();
+    encoding["logits"].set_string_value(options.logits);
+    encoding["parameters"].set_string_value(options.parameters);
   }
   v1::Training& training = *trial.mutable_training();
   training.set_steps(1000000);  // more than are made
@@ -102,7 +109,7 @@ v1::TrialSpecification Trial(const std::string& encoding_name, const Case& measu
 }
 
 absl::Status Measure(const Options& options, const Case& measured, const Device& device) {
-  const auto blueprint = MakeBlueprint(Trial(options.encoding, measured));
+  const auto blueprint = MakeBlueprint(Trial(options, measured));
   if (!blueprint.ok()) return blueprint.status();
   std::vector<MemberSeeds> seeds;
   std::vector<int64_t> members;
@@ -176,6 +183,9 @@ int Main(int argc, char** argv) {
   CLI::App app("Times the training step");
   app.add_option("--encoding", options.encoding,
                  "randomized_NAME: with positions drawn from 0 .. 2047");
+  app.add_option("--logits", options.logits, "of the encoding formula");
+  app.add_option("--formula_parameters", options.parameters,
+                 "of the encoding formula, such as \"a per head = 1; b per head = 0.1\"");
   app.add_option("--length,--lengths", options.lengths,
                  "Lengths of the input, which has half of the tokens: 40, or 1..40 to draw each "
                  "step's length as training does")

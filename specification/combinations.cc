@@ -16,15 +16,29 @@
 namespace lengthwise::specification {
 namespace {
 
-// Input and output tokens of the longest sequence that a task makes of the specification's lengths.
-int64_t LongestSequence(const tasks::TransductionTask& task,
-                        const v1::ExperimentSpecification& specification) {
+// What all checks of encodings at sample positions may take together: under a second.
+constexpr int64_t kMostOperations = int64_t{1} << 26;
+
+// Fewest and most tokens of a sequence, input and output; 0 where there is none.
+struct SequenceRange {
+  int64_t shortest = 0;
   int64_t longest = 0;
+
+  void Take(int64_t tokens) {
+    shortest = shortest == 0 ? tokens : std::min(shortest, tokens);
+    longest = std::max(longest, tokens);
+  }
+};
+
+// The sequences that a task makes of the specification's lengths.
+void TakeSequences(const tasks::TransductionTask& task,
+                   const v1::ExperimentSpecification& specification, SequenceRange& range) {
   const auto take = [&](int32_t n) {
     if (n < 1) return;  // a problem of its own
-    longest = std::max(longest, task.InputLength(n) + task.OutputLength(n));
+    range.Take(task.InputLength(n) + task.OutputLength(n));
   };
   const v1::LengthRange& lengths = specification.training().lengths();
+  take(lengths.min());
   take(lengths.max());
   // Some tasks shorten every second length.
   if (lengths.min() < lengths.max()) take(lengths.max() - 1);
@@ -37,7 +51,6 @@ int64_t LongestSequence(const tasks::TransductionTask& task,
     for (const int32_t n : evaluation.projection().lengths()) take(n);
   }
   for (const v1::TokenSequence& input : evaluation.attention_inputs()) take(input.tokens_size());
-  return longest;
 }
 
 template <typename Tokens>
@@ -166,10 +179,11 @@ void CheckRegression(const v1::ExperimentSpecification& specification, const std
   }
 }
 
-// Each task with the rest of the specification; returns the tokens of the longest sequence.
-int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecification& specification,
-                   const Choices& tasks, Findings& findings) {
-  int64_t longest = 0;
+// Each task with the rest of the specification; returns the tokens of its sequences.
+SequenceRange CheckTasks(const Catalogues& catalogues,
+                         const v1::ExperimentSpecification& specification, const Choices& tasks,
+                         Findings& findings) {
+  SequenceRange range;
   const Choice* first = nullptr;
   for (size_t t = 0; t < tasks.size(); ++t) {
     if (!tasks[t]) continue;
@@ -185,32 +199,35 @@ int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecificati
     switch (entry.kind) {
       case tasks::TaskKind::kTransduction: {
         const auto& task = static_cast<const tasks::TransductionTask&>(*created);
-        longest = std::max(longest, LongestSequence(task, specification));
+        TakeSequences(task, specification, range);
         CheckInputs(specification.evaluation(), entry.name, task, findings);
         break;
       }
       case tasks::TaskKind::kPuzzle: {
         const auto& task = static_cast<const tasks::PuzzleTask&>(*created);
-        longest = std::max(longest, task.cells());
+        range.Take(task.cells());
         CheckPuzzles(specification, entry.name, task, findings);
         break;
       }
       case tasks::TaskKind::kRegression: {
         const auto& task = static_cast<const tasks::RegressionTask&>(*created);
-        longest =
-            std::max(longest, task.Rows(std::max(1, specification.training().lengths().max())));
+        const v1::LengthRange& lengths = specification.training().lengths();
+        for (const int32_t n : {lengths.min(), lengths.max()}) {
+          range.Take(task.Rows(std::max(1, n)));
+        }
         CheckRegression(specification, entry.name, task, findings);
         break;
       }
       case tasks::TaskKind::kText: {
         const auto& task = static_cast<const tasks::TextTask&>(*created);
-        longest = std::max(
-            longest, CheckText(specification, absl::StrCat("tasks[", t, "]"), task, findings));
+        range.longest =
+            std::max(range.longest,
+                     CheckText(specification, absl::StrCat("tasks[", t, "]"), task, findings));
         break;
       }
     }
   }
-  return longest;
+  return range;
 }
 
 // Whether tokens that attend to each other have the positions of one sequence.
@@ -232,11 +249,13 @@ bool CountsPlaces(const models::EncodingEntry& entry, const catalogue::Parameter
 void CheckNetworkWithEncoding(const Catalogues& catalogues,
                               const v1::ExperimentSpecification& specification,
                               const models::NetworkEntry& network, const Choice& choice,
-                              const Choice& encoding, int64_t longest, const std::string& field,
-                              Findings& findings) {
+                              const Choice& encoding, const SequenceRange& range,
+                              int64_t operations, const std::string& field, Findings& findings) {
   const models::EncodingEntry& entry = *catalogues.encodings[encoding.index];
   models::EncodingContext context = network.encoding_context(choice.parameters);
-  context.longest_sequence = longest;
+  context.longest_sequence = range.longest;
+  context.shortest_sequence = range.shortest;
+  context.operations = operations;
   std::vector<catalogue::Problem> problems;
   models::CheckEncoding(entry, encoding.parameters, context, field, problems);
   if (!HasOneRowOfPositions(specification.training()) && CountsPlaces(entry, encoding.parameters)) {
@@ -287,7 +306,9 @@ void CheckCombinations(const Catalogues& catalogues,
                        const v1::ExperimentSpecification& specification, const Choices& tasks,
                        const Choices& networks, const Choices& encodings,
                        const OverriddenNetworks& overridden, Findings& findings) {
-  const int64_t longest = CheckTasks(catalogues, specification, tasks, findings);
+  const SequenceRange range = CheckTasks(catalogues, specification, tasks, findings);
+  const auto pairs = static_cast<int64_t>(std::max<size_t>(1, networks.size() * encodings.size()));
+  const int64_t operations = kMostOperations / pairs;
   for (size_t i = 0; i < networks.size(); ++i) {
     if (!networks[i]) continue;
     const models::NetworkEntry& network = *catalogues.networks[networks[i]->index];
@@ -322,8 +343,8 @@ void CheckCombinations(const Catalogues& catalogues,
       const bool changed = own != overridden.end();
       if (changed && !is_sound(own->second.choice, own->second.path)) continue;
       const Choice& choice = changed ? own->second.choice : *networks[i];
-      CheckNetworkWithEncoding(catalogues, specification, network, choice, *encodings[e], longest,
-                               absl::StrCat("encodings[", e, "]"), findings);
+      CheckNetworkWithEncoding(catalogues, specification, network, choice, *encodings[e], range,
+                               operations, absl::StrCat("encodings[", e, "]"), findings);
     }
   }
 }

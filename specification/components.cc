@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "catalogue/suggestion.h"
 #include "platform/printable_text.h"
+#include "specification/formula_parameters.h"
 
 namespace lengthwise::specification {
 namespace {
@@ -67,6 +68,7 @@ std::optional<Choice> Resolve(absl::Span<const catalogue::Entry* const> entries,
                               absl::string_view kind, const std::string& path,
                               v1::Component& component, Findings& findings) {
   std::vector<catalogue::Problem> problems;
+  if (kind == "encoding") FoldFormulaParameters(path, component, findings);
   if (component.name().empty()) {
     std::vector<std::string> names;
     for (const catalogue::Entry* entry : entries) names.push_back(entry->name);
@@ -133,7 +135,14 @@ void FillLabels(absl::Span<const catalogue::Entry* const> entries,
         }
       }
     }
-    for (const auto& [i, label] : labels) components[i].set_label(label);
+    int number = 0;
+    for (const auto& [i, label] : labels) {
+      ++number;
+      // Formulas are too long for a label.
+      components[i].set_label(label.size() <= kMostLabel || members.size() == 1
+                                  ? label
+                                  : absl::StrCat(base, "_", number));
+    }
   }
 }
 

@@ -284,6 +284,10 @@ class Reader {
              absl::StrCat("got ", Shown(node), ", expected a name, or a name with parameters"));
       return;
     }
+    // The parameters of a formula have settings of their own.
+    const bool nested = absl::c_any_of(node.children, [](const auto& child) {
+      return child.first == "name" && child.second->text == "formula";
+    });
     std::unordered_set<std::string> seen;
     for (const auto& [name, value] : node.children) {
       const std::string field = Below(path, name);
@@ -293,9 +297,9 @@ class Reader {
       } else if (value->kind == Node::Kind::kNull) {
         // As if it were not there.
       } else if (name == "parameters") {
-        ReadParameters(*value, path, component);
+        ReadParameters(*value, path, nested, component);
       } else if (name != "name" && name != "label") {
-        ReadParameter(*value, field, name, component);
+        ReadParameter(*value, field, name, nested, component);
       } else if (!value->IsScalar()) {
         Unread(field, absl::StrCat("got ", Shown(*value), ", expected text"));
       } else if (name == "name") {
@@ -306,7 +310,8 @@ class Reader {
     }
   }
 
-  void ReadParameters(const Node& node, const std::string& path, v1::Component& component) {
+  void ReadParameters(const Node& node, const std::string& path, bool nested,
+                      v1::Component& component) {
     if (node.kind != Node::Kind::kMap) {
       Unread(Below(path, "parameters"),
              absl::StrCat("got ", Shown(node), ", expected parameters and their values"));
@@ -315,31 +320,52 @@ class Reader {
     for (const auto& [name, value] : node.children) {
       if (!Visit()) return;
       if (value->kind != Node::Kind::kNull) {
-        ReadParameter(*value, Below(path, name), name, component);
+        ReadParameter(*value, Below(path, name), name, nested, component);
       }
     }
   }
 
+  // With `nested`, the value may be a map or a list.
   void ReadParameter(const Node& node, const std::string& path, const std::string& name,
-                     v1::Component& component) {
+                     bool nested, v1::Component& component) {
     if (component.parameters().contains(name)) {
       Unread(path, "given twice");
       return;
     }
     google::protobuf::Value value;
-    if (!node.IsScalar()) {
+    // A parameter's settings, of which one may be a list.
+    if (ReadScalars(node, path, nested ? 2 : 0, value)) {
+      (*component.mutable_parameters())[name] = std::move(value);
+    }
+  }
+
+  // A scalar, or a map or list of such that is at most `depth` deep. False where it was not read.
+  bool ReadScalars(const Node& node, const std::string& path, int depth,
+                   google::protobuf::Value& value) {
+    if (!Visit()) return false;
+    if (!node.IsScalar() && (depth == 0 || node.kind == Node::Kind::kNull)) {
       Unread(path, absl::StrCat("got ", Shown(node), ", expected a number, true, false or text"));
-      return;
+      return false;
     }
     const bool plain = node.kind == Node::Kind::kPlain;
-    if (const auto number = ParseNumber(node.text); plain && number) {
+    if (node.kind == Node::Kind::kMap) {
+      auto& fields = *value.mutable_struct_value()->mutable_fields();
+      for (const auto& [name, child] : node.children) {
+        if (!ReadScalars(*child, Below(path, name), depth - 1, fields[name])) return false;
+      }
+    } else if (node.kind == Node::Kind::kList) {
+      auto& list = *value.mutable_list_value();
+      for (const auto& [name, child] : node.children) {
+        if (!ReadScalars(*child, path, depth - 1, *list.add_values())) return false;
+      }
+    } else if (const auto number = ParseNumber(node.text); plain && number) {
       value.set_number_value(*number);
     } else if (const auto flag = ParseBool(node.text); plain && flag) {
       value.set_bool_value(*flag);
     } else {
       value.set_string_value(node.text);
     }
-    (*component.mutable_parameters())[name] = std::move(value);
+    return true;
   }
 
   Parsed& parsed_;

@@ -151,7 +151,7 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
             "encodings[0]: \"one_hot\" only gives vectors for positions, which the network has no "
             "use for; use one of none, sin_cos, learned, relative, alibi, rope, shaw, sin_cos_2d, "
-            "fire, kerple_log, t5");
+            "fire, kerple_log, t5, formula");
 }
 
 TEST(MistakesTest, TextHasSizesThatItsTaskHasExamplesOfAndSequencesThatHoldThem) {
@@ -610,6 +610,36 @@ TEST(MistakesTest, AMessageWithoutTextIsCheckedTheSame) {
             "name: required: what the experiment is called\n"
             "learning_rates[0]: got nan, expected a finite number above 0\n"
             "encodings[0].x: expected a number, true, false or text");
+}
+
+TEST(MistakesTest, FormulasHaveAFieldAndAColumn) {
+  const auto message = [](const std::string& encoding) {
+    return MessageOf(With("encodings: [none, {name: formula, label: x, " + encoding + "}]"));
+  };
+  EXPECT_EQ(message("logits: \"a * abs(q - k)\", parameters: {a: 1}"), "");
+  EXPECT_EQ(message("logits: \"-softplus(a)*lgo(q)\", a: {per: head}"),
+            "encodings[1].logits: column 14: unknown function \"lgo\"; did you mean \"log\"?");
+  EXPECT_EQ(message("logits: \"log(abs(q - k))\""),
+            "encodings[1].logits: column 1: log(0) is minus infinite for q = 0, k = 0, h = 0");
+  EXPECT_EQ(message("randomized: false"),
+            "encodings[1]: has no formula; set logits, embedding or angle (`lengthwise encodings "
+            "formula` explains them)");
+  EXPECT_EQ(message("logits: \"a * q\", a: {per: heads}"),
+            "encodings[1].a.per: expected model, head or layer; did you mean \"head\"?");
+  EXPECT_EQ(message("logits: \"a * q\", parameters: {a: {initail: 1}}"),
+            "encodings[1].a.initail: unknown setting of a formula's parameter; did you mean "
+            "\"initial\"?");
+  EXPECT_EQ(message("logits: q, h: 1"),
+            "encodings[1].h: \"h\" has a meaning in formulas; use another name");
+  EXPECT_EQ(message("logits: q, max_positoin: 1"),
+            "encodings[1].parameters: \"max_positoin\" stands in no formula; leave it out");
+  EXPECT_EQ(
+      message("logits: q, embeding: p"),
+      "encodings[1].embeding: \"formula\" has no such parameter; did you mean \"embedding\"?");
+  EXPECT_EQ(message("logits: \"a * q\", a: {per: head, initial: [1, 2, 3]}"),
+            "encodings[1].parameters: \"a\" has 3 initial values, the network has 2 heads");
+  EXPECT_EQ(message("logits: [q, k], embedding: p"),
+            "encodings[1].logits: expected a number, true, false or text");
 }
 
 TEST(MistakesTest, ThousandsOfMistakesStillFitIntoAnAnswer) {

@@ -689,6 +689,62 @@ TEST(ResolveTest, PositionalCodeTurnsByHeads) {
   EXPECT_EQ(Shown(code->specification.encodings(0).parameters().at("turned_by")), "heads");
 }
 
+constexpr char kFormulas[] = R"yaml(
+name: formulas
+tasks: bucket_sort
+networks: {name: encoder, heads: 4, d_model: 32, blocks: 3}
+encodings:
+  - name: formula
+    label: my_bias
+    logits: "-softplus(a) * log1p(softplus(b) * abs(q - k)) + t[h] + s"
+    parameters:
+      a: {per: head, initial: 1.0}
+      b: {per: layer, initial: [0.1, 0.2, 0.3]}
+      t: [0, 0.5, 1]
+      s: {initial: 8, fixed: true}
+  - {name: formula, angle: "g * p / (i + 1)", g: 2, randomized: true}
+  - {name: formula, embedding: "u[p] * c", u: {size: 32, stddev: 0.1}}
+  - {name: formula, embedding: "sin(p * 10000^(-2 * c / d)) + cos(p) + sin(p / 2) + sin(c)"}
+learning_rates: 0.001
+training: {steps: 10}
+evaluation: {lengths: 10}
+)yaml";
+
+TEST(ResolveTest, AFormulaKeepsItsParametersAsText) {
+  const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  const auto& encodings = grid->specification.encodings();
+  EXPECT_EQ(encodings[0].parameters().at("parameters").string_value(),
+            "a per head = 1; b per layer = 0.1, 0.2, 0.3; s fixed = 8; t[3] = 0, 0.5, 1");
+  EXPECT_EQ(encodings[1].parameters().at("parameters").string_value(), "g = 2");
+  EXPECT_EQ(encodings[2].parameters().at("parameters").string_value(), "u[32] ~ 0.1");
+  EXPECT_EQ(encodings[3].parameters().at("parameters").string_value(), "");
+  EXPECT_FALSE(encodings[0].parameters().contains("a"));
+}
+
+TEST(ResolveTest, FormulasAreToldApartByLabel) {
+  const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  std::set<std::string> labels, packs;
+  for (const GridTrial& trial : grid->trials) {
+    labels.insert(trial.pack->specification.encoding().label());
+    packs.insert(trial.pack->key);
+  }
+  EXPECT_THAT(labels, testing::UnorderedElementsAre("my_bias", "randomized_formula", "formula_1",
+                                                    "formula_2"));
+  EXPECT_THAT(packs, SizeIs(4));
+}
+
+TEST(ResolveTest, AResolvedFormulaIsASpecification) {
+  const absl::StatusOr<Grid> grid = ResolveText(kFormulas);
+  ASSERT_TRUE(grid.ok()) << grid.status();
+  const absl::StatusOr<Grid> again = Resolve(grid->specification, Limits());
+  ASSERT_TRUE(again.ok()) << again.status();
+  for (size_t i = 0; i < grid->trials.size(); ++i) {
+    EXPECT_EQ(again->trials[i].pack->key, grid->trials[i].pack->key);
+  }
+}
+
 TEST(ResolveTest, AProjectionHasItsDefaults) {
   const absl::StatusOr<Grid> grid =
       ResolveText(std::string(kSmall).replace(std::string(kSmall).find("sequences: 20}"), 14,

@@ -2,6 +2,9 @@
 
 #include <string>
 
+#include "catalogue/entry.h"
+#include "models/encodings/test_formula.h"
+
 namespace lengthwise::worker {
 
 v1::TrialSpecification TinyTrial(uint64_t seed) {
@@ -65,6 +68,16 @@ v1::TrialSpecification TinyTextTrial(uint64_t seed) {
   evaluation.clear_attention_lengths();
   evaluation.add_attention_lengths(2);
   return trial;
+}
+
+void SetEncoding(const std::string& name, v1::TrialSpecification& trial) {
+  trial.mutable_encoding()->set_name(name);
+  catalogue::Parameters formulas;
+  models::GiveFormula(name, formulas);
+  for (const auto& [place, text] : formulas.values()) {
+    (*trial.mutable_encoding()->mutable_parameters())[place].set_string_value(
+        catalogue::FormatValue(text));
+  }
 }
 
 v1::TokenSequence TokensOf(absl::Span<const int32_t> tokens) {

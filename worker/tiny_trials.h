@@ -3,6 +3,7 @@
 #define LENGTHWISE_WORKER_TINY_TRIALS_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -19,6 +20,9 @@ v1::TrialSpecification TinyTrial(uint64_t seed = 0);
 // The same for text: additions of up to 3 digits in 4 sequences of 64 tokens a step, by one block
 // of width 16 that continues text; then 2 (seen) and 4 digits.
 v1::TrialSpecification TinyTextTrial(uint64_t seed = 0);
+
+// Gives a trial the encoding of this name; for `formula`, formulas in all places.
+void SetEncoding(const std::string& name, v1::TrialSpecification& trial);
 
 // An input of the user's.
 v1::TokenSequence TokensOf(absl::Span<const int32_t> tokens);

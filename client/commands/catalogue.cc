@@ -10,8 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "catalogue/entry.h"
 #include "client/commands/commands.h"
+#include "client/commands/draw_formula.h"
 #include "client/rendering/numbers.h"
 #include "client/rendering/table.h"
+#include "models/encodings/formula_definition.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
 #include "models/schedules/catalogue.h"
@@ -173,14 +175,20 @@ void PrintOne(Program& program, const Listed& listed) {
                   << (limits.empty() ? "" : absl::StrCat(", ", limits)) << ")\n      "
                   << Wrap(parameter.documentation, width, 6) << "\n";
   }
+  if (listed.entry == &models::FormulaEntry()) program.out() << "\n" << models::FormulaPage();
 }
 
-void AddKind(CLI::App& app, Program& program, const std::string& command, const std::string& kind,
-             const std::string& examples, std::vector<Listed> (*entries)()) {
+CLI::App* AddKind(CLI::App& app, Program& program, const std::string& command,
+                  const std::string& kind, const std::string& examples,
+                  std::vector<Listed> (*entries)(),
+                  std::shared_ptr<FormulaDrawing> drawing = nullptr) {
   auto name = std::make_shared<std::string>();
   CLI::App* added = program.AddCommand(
       app, command, absl::StrCat("Lists ", command, "; with a name, explains one"), kOfflineGroup,
-      examples, [&program, name, kind, entries]() -> absl::StatusOr<int> {
+      examples, [&program, name, kind, entries, drawing]() -> absl::StatusOr<int> {
+        if (drawing != nullptr && !drawing->specification.empty()) {
+          return DrawFormulas(program, *drawing);
+        }
         const std::vector<Listed> all = entries();
         if (name->empty()) {
           PrintAll(program, kind, all);
@@ -197,14 +205,43 @@ void AddKind(CLI::App& app, Program& program, const std::string& command, const 
       });
   added->add_option("name", *name, absl::StrCat("A ", kind, "'s name"))->type_name("");
   program.AddOutputOption(added);
+  return added;
+}
+
+// `lengthwise encodings` also draws those that a specification writes as formulas.
+void AddEncodings(CLI::App& app, Program& program) {
+  auto drawing = std::make_shared<FormulaDrawing>();
+  CLI::App* command = AddKind(app, program, "encodings", "encoding",
+                              "lengthwise encodings\nlengthwise encodings sin_cos --output json\n"
+                              "lengthwise encodings formula\n"
+                              "lengthwise encodings --draw my.yaml",
+                              Encodings, drawing);
+  CLI::Option* draw =
+      command
+          ->add_option("--draw", drawing->specification,
+                       "Draws the encodings that this specification writes as formulas, with the "
+                       "initial values of their parameters")
+          ->type_name("FILE");
+  command
+      ->add_option("-o,--out", drawing->out,
+                   "File for the drawing, of all heads, as SVG; default: the terminal")
+      ->needs(draw)
+      ->type_name("FILE");
+  command->add_option("--head", drawing->head, "Head of the terminal's drawing, from 1; default 1")
+      ->needs(draw)
+      ->type_name("N");
+  command
+      ->add_option("--length", drawing->tokens,
+                   "Tokens of the drawing, at most 512; default: training.lengths.max")
+      ->needs(draw)
+      ->type_name("N");
 }
 
 }  // namespace
 
 void AddCatalogueCommands(CLI::App& app, Program& program) {
   AddKind(app, program, "tasks", "task", "lengthwise tasks\nlengthwise tasks bucket_sort", Tasks);
-  AddKind(app, program, "encodings", "encoding",
-          "lengthwise encodings\nlengthwise encodings sin_cos --output json", Encodings);
+  AddEncodings(app, program);
   AddKind(app, program, "networks", "network", "lengthwise networks encoder",
           [] { return Plain(models::NetworkEntries()); });
   AddKind(app, program, "optimizers", "optimizer", "lengthwise optimizers adam",

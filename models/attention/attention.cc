@@ -61,7 +61,7 @@ at::Tensor Attend(const Encoding& encoding, const ParameterSet& parameters, int6
   at::Tensor q = SplitHeads(parts[0], heads);
   at::Tensor k = SplitHeads(parts[1], heads);
   const at::Tensor v = SplitHeads(parts[2], heads);
-  encoding.Rotate(positions, q, k);
+  encoding.Rotate(parameters, block, positions, q, k);
   const at::Tensor term = encoding.LogitTerm(parameters, block, positions, q, k);
 
   at::Tensor mixed;

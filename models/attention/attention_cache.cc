@@ -37,7 +37,7 @@ at::Tensor AttentionCache::Attend(const ParameterSet& parameters, const at::Tens
   for (at::Tensor& part : parts) {
     part = part.unflatten(3, {heads_, head_size_}).transpose(2, 3);  // [P, B, H, k, dh]
   }
-  encoding_.Rotate(positions_.narrow(1, seen_, tokens), parts[0], parts[1]);
+  encoding_.Rotate(parameters, block_, positions_.narrow(1, seen_, tokens), parts[0], parts[1]);
   keys_.narrow(1, seen_, tokens).view(parts[1].sizes()).copy_(parts[1]);
   values_.narrow(1, seen_, tokens).view(parts[2].sizes()).copy_(parts[2]);
 

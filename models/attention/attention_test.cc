@@ -19,6 +19,7 @@
 #include "models/encodings/catalogue.h"
 #include "models/encodings/causal.h"
 #include "models/encodings/encoding.h"
+#include "models/encodings/test_formula.h"
 #include "models/parameters/arena.h"
 
 namespace lengthwise::models {
@@ -66,6 +67,7 @@ class Attention {
         if (parameter.name == "randomized") given.Set("randomized", true);
       }
       if (!variant.distances.empty()) given.Set("distances", variant.distances);
+      GiveFormula(entry->name, given);
       std::vector<catalogue::Problem> problems;
       encoding_ = CreateEncoding(entry->name, catalogue::Resolve(*entry, given, "", problems),
                                  {.blocks = 1, .heads = kHeads, .d_model = kWidth}, layout_)

@@ -3,11 +3,14 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "ATen/ops/cat.h"
 #include "ATen/ops/empty.h"
 #include "ATen/ops/empty_like.h"
 #include "c10/core/GradMode.h"
 #include "models/attention/fused_kernels.h"
+#include "models/encodings/sinusoids.h"
 #include "models/kernels/attention_cuda.h"
 #include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
@@ -147,6 +150,17 @@ at::Tensor QkvForKernels(const at::Tensor& qkv) {
   return (qkv.is_cpu() ? Widened(qkv) : qkv).contiguous();
 }
 
+// `qkv` with its queries and keys turned by `rotation` [P, n, dh].
+at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotation) {
+  const int64_t d = qkv.size(3) / 3;
+  std::vector<at::Tensor> parts = qkv.split(d, 3);
+  for (size_t i = 0; i < 2; ++i) {
+    const at::Tensor by_head = parts[i].unflatten(3, {heads, d / heads}).transpose(2, 3);
+    parts[i] = TurnPairs(by_head, rotation).transpose(2, 3).flatten(3, 4);
+  }
+  return at::cat(parts, 3);
+}
+
 }  // namespace
 
 bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
@@ -157,6 +171,12 @@ bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
 }
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {
+  if (given_terms.rotation.defined() && given_terms.rotation.requires_grad()) {
+    // The kernels give angles no gradient.
+    AttentionTerms others = given_terms;
+    others.rotation = at::Tensor();
+    return FusedAttention(Turned(QkvForKernels(qkv), heads, given_terms.rotation), heads, others);
+  }
   const AttentionTerms terms = ForKernels(given_terms);
   return Fused::apply(QkvForKernels(qkv), Maybe(terms.additive), Maybe(terms.relative),
                       Maybe(terms.content_bias), Maybe(terms.position_bias), Maybe(terms.rotation),

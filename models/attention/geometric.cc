@@ -76,7 +76,7 @@ at::Tensor AttendGeometrically(const Encoding& encoding, const ParameterSet& par
   at::Tensor q = SplitHeads(Widened(queries), heads);
   at::Tensor k = SplitHeads(Widened(keys), heads);
   const at::Tensor v = SplitHeads(Widened(values), heads);
-  encoding.Rotate(positions, q, k);
+  encoding.Rotate(parameters, block, positions, q, k);
   // [P, 1] -> [P, 1, 1, 1, 1]
   const auto scalar = [&](ParameterId id) { return parameters[id].view({-1, 1, 1, 1, 1}); };
   const at::Tensor u = parameters[ids.content_bias].unsqueeze(1).unsqueeze(3);  // [P, 1, H, 1, dh]

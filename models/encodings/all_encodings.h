@@ -18,7 +18,8 @@
   ENCODING(KerpleLog) \
   ENCODING(T5) \
   ENCODING(OneHot) \
-  ENCODING(Binary)
+  ENCODING(Binary) \
+  ENCODING(Formula)
 // clang-format on
 
 #endif  // LENGTHWISE_MODELS_ENCODINGS_ALL_ENCODINGS_H_

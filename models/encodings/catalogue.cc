@@ -3,9 +3,12 @@
 #include <initializer_list>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "models/encodings/all_encodings.h"
+#include "models/encodings/formula_definition.h"
+#include "models/encodings/formula_values.h"
 #include "models/encodings/positions.h"
 
 namespace lengthwise::models {
@@ -375,6 +378,82 @@ EncodingEntry Binary() {
       /*gives_vectors=*/true};
 }
 
+void CheckFormula(const catalogue::Parameters& parameters, const EncodingContext& context,
+                  absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  const size_t before = problems.size();
+  CheckPositions(parameters, context.longest_sequence, path, problems);
+  const FormulaDefinition definition = ReadFormula(parameters, path, problems);
+  if (definition.angle && context.heads > 0 && context.d_model % (2 * context.heads) != 0) {
+    problems.push_back(
+        {.field = absl::StrCat(path, ".angle"),
+         .description = absl::StrCat(
+             "turns pairs of features, so each head needs an even number of them; the network has "
+             "d_model = ",
+             context.d_model, " and ", context.heads, " heads")});
+  }
+  if (definition.logits && context.open_ended && UsesArgument(*definition.logits, 4)) {
+    problems.push_back({.field = absl::StrCat(path, ".logits"),
+                        .description = "n is not known where a text is continued token by token; "
+                                       "use q and k alone"});
+  }
+  for (const FormulaParameter& parameter : definition.parameters) {
+    const bool per_head = parameter.per == FormulaParameter::Per::kHead;
+    const int64_t expected = per_head ? context.heads : context.blocks;
+    if (parameter.size > 0 || parameter.initial.size() == 1 ||
+        static_cast<int64_t>(parameter.initial.size()) == expected) {
+      continue;
+    }
+    problems.push_back(
+        {.field = absl::StrCat(path, ".parameters"),
+         .description = absl::StrCat("\"", parameter.name, "\" has ", parameter.initial.size(),
+                                     " initial values, the network has ", expected,
+                                     per_head ? " heads" : " layers")});
+  }
+  if (problems.size() != before) return;
+  const PositionPolicy policy(parameters);
+  CheckFormulaValues(definition,
+                     {.heads = context.heads,
+                      .layers = context.blocks,
+                      .d_model = context.d_model,
+                      .shortest = context.shortest_sequence,
+                      .longest = context.longest_sequence,
+                      .max_position = policy.randomized() ? policy.max_position() : 0,
+                      .operations = context.operations},
+                     path, problems);
+}
+
+// A formula of the encoding "formula", or its parameters; empty by default.
+catalogue::ParameterEntry FormulaText(const char* name, const char* documentation) {
+  return {.name = name, .default_value = std::string(), .documentation = documentation};
+}
+
+EncodingEntry Formula() {
+  return {
+      {.name = "formula",
+       .title = "Formula",
+       .documentation =
+           "An encoding of your own, written in the specification: formulas for what is added to "
+           "the logits, added to the embeddings, or rotates queries and keys, with parameters that "
+           "are learned or fixed.",
+       .parameters = WithPositions(
+           {DrawsParameter(),
+            FormulaText("logits",
+                        "Formula of query position q, key position k, head h of H and length n: "
+                        "added to the attention logits of head h."),
+            FormulaText("embedding",
+                        "Formula of position p and channel c of d = d_model: added to the "
+                        "embedding of each token."),
+            FormulaText("angle",
+                        "Formula of position p and pair i of the d / 2 pairs of a head's d "
+                        "features: queries and keys are rotated by it."),
+            FormulaText("parameters",
+                        "The formulas' own parameters: a map from names to numbers, lists or "
+                        "settings in a specification, a text such as \"a per head = 1\" when "
+                        "resolved.")})},
+      /*uses_positions=*/true,
+      CheckFormula};
+}
+
 }  // namespace
 
 absl::Span<const EncodingEntry* const> EncodingEntries() {
@@ -383,6 +462,14 @@ absl::Span<const EncodingEntry* const> EncodingEntries() {
       *new std::vector<const EncodingEntry*>{LENGTHWISE_ENCODINGS(LENGTHWISE_ENTRY)};
 #undef LENGTHWISE_ENTRY
   return entries;
+}
+
+const EncodingEntry& FormulaEntry() {
+  static const EncodingEntry& formula = []() -> const EncodingEntry& {
+    const absl::Span<const EncodingEntry* const> entries = EncodingEntries();
+    return **absl::c_find_if(entries, [](const auto* entry) { return entry->name == "formula"; });
+  }();
+  return formula;
 }
 
 void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& parameters,

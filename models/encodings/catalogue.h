@@ -19,6 +19,13 @@ struct EncodingContext {
   int64_t blocks = 0;
   // Most tokens (input and output) of any sequence in training or evaluation.
   int64_t longest_sequence = 0;
+  // Fewest tokens of any sequence; 0 where that is not known.
+  int64_t shortest_sequence = 0;
+  // Operations that a check may spend on evaluating an encoding at sample positions, so that a
+  // grid of many encodings is checked in bounded time.
+  int64_t operations = int64_t{1} << 24;
+  // Whether sequences are continued token by token, so that nobody knows their length beforehand.
+  bool open_ended = false;
   // Whether the network takes the positions as vectors, and not as additions to embeddings,
   // queries, keys or logits.
   bool as_vectors = false;
@@ -45,6 +52,9 @@ void CheckEncoding(const EncodingEntry& entry, const catalogue::Parameters& para
 
 // Lives forever.
 absl::Span<const EncodingEntry* const> EncodingEntries();
+
+// The entry of "formula", the encoding that a specification writes itself (formula_definition.h).
+const EncodingEntry& FormulaEntry();
 
 }  // namespace lengthwise::models
 

@@ -37,6 +37,7 @@ TEST(EncodingEntriesTest, ThoseThatUsePositionsCanBeRandomizedAndRefuseTooLongSe
       given.Set("randomized", true);
       given.Set("max_position", int64_t{80});
     }
+    if (entry->name == "formula") given.Set("logits", std::string("q - k"));
     const catalogue::Parameters parameters = Resolved(*entry, given);
     EXPECT_EQ(parameters.values().contains("randomized"), entry->uses_positions);
     EXPECT_EQ(parameters.values().contains("sorted"), entry->uses_positions);

@@ -26,8 +26,9 @@ class PromptMasked : public Encoding {
                            const at::Tensor& positions) const override {
     return inner_.EmbeddingTerm(parameters, block, positions);
   }
-  void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const override {
-    inner_.Rotate(positions, queries, keys);
+  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+              at::Tensor& queries, at::Tensor& keys) const override {
+    inner_.Rotate(parameters, block, positions, queries, keys);
   }
   at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
                        const at::Tensor& queries, const at::Tensor& keys) const override;

@@ -52,9 +52,10 @@ class Encoding {
     return {};
   }
 
-  // Rotates queries and keys [P, B, H, n, dh] in place of the originals, in their type: the
-  // parameters', or bfloat16 (layers/products.h).
-  virtual void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const {}
+  // Rotates queries and keys [P, B, H, n, dh] of block `block` in place of the originals, in their
+  // type: the parameters', or bfloat16 (layers/products.h).
+  virtual void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                      at::Tensor& queries, at::Tensor& keys) const {}
 
   // What to add to the scaled logits q.k / sqrt(dh) of block `block`: broadcastable to [P, B, H, n,
   // n] (rows are queries), or an undefined tensor for nothing. It is not scaled again. Queries and

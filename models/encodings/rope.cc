@@ -1,7 +1,6 @@
 // Rotary encoding (RoFormer: Su et al. 2021, section 3.2.2): each pair of a head's features 2i, 2i
 // + 1 of queries and keys is turned by the angle p f_i, f_i = 10000^(-2i/dh), so that their product
 // depends on the difference of positions.
-#include "ATen/ops/stack.h"
 #include "c10/core/ScalarType.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/sinusoids.h"
@@ -9,30 +8,16 @@
 namespace lengthwise::models {
 namespace {
 
-// Turns the pairs of `features` [P, B, H, n, dh] by the angles of `sin` and `cos` [P, 1, 1, n, dh /
-// 2].
-at::Tensor Turn(const at::Tensor& features, const at::Tensor& sin, const at::Tensor& cos) {
-  const at::Tensor pairs = features.unflatten(-1, {features.size(-1) / 2, 2});
-  const at::Tensor even = pairs.select(-1, 0), odd = pairs.select(-1, 1);
-  return at::stack({even.mul(cos).sub(odd.mul(sin)), odd.mul(cos).add(even.mul(sin))}, -1)
-      .flatten(-2)
-      .to(features.scalar_type());
-}
-
 class Rope : public Encoding {
  public:
   explicit Rope(int64_t head_size) : head_size_(head_size) {}
 
-  void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const override {
-    const int64_t size = queries.size(-1);
-    const at::Tensor sinusoids =
-        Sinusoids(positions, size, c10::promoteTypes(queries.scalar_type(), at::kFloat))
-            .unsqueeze(1)
-            .unsqueeze(1);
-    const at::Tensor sin = sinusoids.narrow(-1, 0, size / 2);
-    const at::Tensor cos = sinusoids.narrow(-1, size / 2, size / 2);
-    queries = Turn(queries, sin, cos);
-    keys = Turn(keys, sin, cos);
+  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+              at::Tensor& queries, at::Tensor& keys) const override {
+    const at::Tensor sinusoids = Sinusoids(positions, queries.size(-1),
+                                           c10::promoteTypes(queries.scalar_type(), at::kFloat));
+    queries = TurnPairs(queries, sinusoids);
+    keys = TurnPairs(keys, sinusoids);
   }
 
   AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,

@@ -3,6 +3,7 @@
 #include "ATen/ops/arange.h"
 #include "ATen/ops/cat.h"
 #include "ATen/ops/pow.h"
+#include "ATen/ops/stack.h"
 
 namespace lengthwise::models {
 
@@ -26,6 +27,17 @@ at::Tensor SinusoidsOfDifferences(const at::Tensor& sinusoids, int64_t first, in
   const at::Tensor sin_i = rows.narrow(-1, 0, half), cos_i = rows.narrow(-1, half, half);
   return at::cat({sin_j.mul(cos_i).sub_(cos_j.mul(sin_i)), cos_j.mul(cos_i).add_(sin_j.mul(sin_i))},
                  -1);
+}
+
+at::Tensor TurnPairs(const at::Tensor& features, const at::Tensor& sinusoids) {
+  const int64_t half = sinusoids.size(-1) / 2;
+  const at::Tensor by_head = sinusoids.unsqueeze(1).unsqueeze(1);
+  const at::Tensor sin = by_head.narrow(-1, 0, half), cos = by_head.narrow(-1, half, half);
+  const at::Tensor pairs = features.unflatten(-1, {half, 2});
+  const at::Tensor even = pairs.select(-1, 0), odd = pairs.select(-1, 1);
+  return at::stack({even.mul(cos).sub(odd.mul(sin)), odd.mul(cos).add(even.mul(sin))}, -1)
+      .flatten(-2)
+      .to(features.scalar_type());
 }
 
 }  // namespace lengthwise::models

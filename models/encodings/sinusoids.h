@@ -23,6 +23,10 @@ at::Tensor InterleavedSinusoids(const at::Tensor& positions, int64_t d, at::Scal
 // sine.
 at::Tensor SinusoidsOfDifferences(const at::Tensor& sinusoids, int64_t first, int64_t count);
 
+// Turns the features 2i and 2i + 1 of `features` [P, B, H, n, dh] by the i-th of the angles whose
+// sines and then cosines are `sinusoids` [P, n, dh]. In the features' type.
+at::Tensor TurnPairs(const at::Tensor& features, const at::Tensor& sinusoids);
+
 }  // namespace lengthwise::models
 
 #endif  // LENGTHWISE_MODELS_ENCODINGS_SINUSOIDS_H_

@@ -283,6 +283,12 @@ NetworkEntry GraphNetwork() {
       GraphNetworkContext};
 }
 
+EncodingContext CausalDecoderContext(const catalogue::Parameters& parameters) {
+  EncodingContext context = TransformerContext(parameters);
+  context.open_ended = true;
+  return context;
+}
+
 NetworkEntry CausalDecoder() {
   return {
       {.name = "causal_decoder",
@@ -342,7 +348,7 @@ NetworkEntry CausalDecoder() {
                  "memory, the same gradients."}}},
       /*task_kinds=*/{tasks::TaskKind::kText},
       CheckHeads,
-      TransformerContext};
+      CausalDecoderContext};
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
+#include "models/encodings/test_formula.h"
 #include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 
@@ -48,6 +49,7 @@ class Decoder {
     catalogue::Parameters given;
     if (encoding.randomized) given.Set("randomized", true);
     if (encoding.per_block) given.Set("draws", std::string("per_block"));
+    GiveFormula(encoding.name, given);
     const catalogue::Parameters options = Resolved(EncodingEntries(), encoding.name, given);
     auto model = CreateLanguageModel(
         "causal_decoder", Sized(kBlocks, 16, 2, network), encoding.name, options,
@@ -402,7 +404,8 @@ void ExpectTheSame(Decoder& decoder, Decoder& other, const DropoutNumbers* dropo
 
 TEST(CausalDecoderTest, RecomputedActivationsGiveTheSameGradients) {
   const DropoutNumbers dropout = {.seeds = {3}, .step = 2};
-  for (const std::string encoding : {"none", "learned", "relative", "fire", "kerple_log"}) {
+  for (const std::string encoding :
+       {"none", "learned", "relative", "fire", "kerple_log", "formula"}) {
     SCOPED_TRACE(encoding);
     catalogue::Parameters network = With("dropout", 0.2);
     Decoder kept({.name = encoding}, at::kDouble, {1}, network);

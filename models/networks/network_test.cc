@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/positions.h"
+#include "models/encodings/test_formula.h"
 #include "models/networks/bfloat16.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
@@ -49,6 +50,7 @@ catalogue::Parameters EncodingParameters(const std::string& name, bool randomize
   catalogue::Parameters given;
   if (randomized) given.Set("randomized", true);
   if (per_block) given.Set("draws", std::string("per_block"));
+  GiveFormula(name, given);
   return Resolved(EncodingEntries(), name, given);
 }
 
@@ -211,7 +213,7 @@ std::vector<PackCase> PackCases() {
       if (parameter.name == "draws") cases.push_back({entry->name, true, true});
     }
   }
-  for (const std::string encoding : {"none", "learned", "relative", "shaw"}) {
+  for (const std::string encoding : {"none", "learned", "relative", "shaw", "formula"}) {
     cases.push_back({.encoding = encoding, .network = "layerwise_encoder"});
   }
   cases.push_back({.encoding = "none", .attention = "geometric"});

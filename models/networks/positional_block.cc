@@ -70,12 +70,13 @@ PositionalBlock::PositionalBlock(const catalogue::Parameters& parameters, const 
   down_ = AddLinearLayer(layout, prefix + "feed_forward.down", d_ff, d);
 }
 
-void PositionalBlock::Rotate(const at::Tensor& positions, at::Tensor& queries,
-                             at::Tensor& keys) const {
-  if (rotary_ == Rotary::kTokens) return rope_->Rotate(positions, queries, keys);
+void PositionalBlock::Rotate(const ParameterSet& parameters, const at::Tensor& positions,
+                             at::Tensor& queries, at::Tensor& keys) const {
+  if (rotary_ == Rotary::kTokens) return rope_->Rotate(parameters, 0, positions, queries, keys);
   // Heads in the place of tokens.
   at::Tensor turned_queries = queries.transpose(2, 3), turned_keys = keys.transpose(2, 3);
-  rope_->Rotate(at::arange(heads_, positions.options()).unsqueeze(0), turned_queries, turned_keys);
+  rope_->Rotate(parameters, 0, at::arange(heads_, positions.options()).unsqueeze(0), turned_queries,
+                turned_keys);
   queries = turned_queries.transpose(2, 3);
   keys = turned_keys.transpose(2, 3);
 }
@@ -91,8 +92,10 @@ at::Tensor PositionalBlock::Probabilities(const ParameterSet& parameters,
   at::Tensor queries = SplitHeads(query_(parameters, source), heads_);
   at::Tensor keys = SplitHeads(key_(parameters, source), heads_);
   const bool has_vectors = positions.vectors.defined();
-  if (!has_vectors) positions.encoding.Rotate(positions.positions, queries, keys);
-  if (rotary_ != Rotary::kNone) Rotate(positions.positions, queries, keys);
+  if (!has_vectors) {
+    positions.encoding.Rotate(parameters, positions.block, positions.positions, queries, keys);
+  }
+  if (rotary_ != Rotary::kNone) Rotate(parameters, positions.positions, queries, keys);
   at::Tensor logits = Product(queries, keys.transpose(3, 4)).mul(scale_);
   if (!has_vectors) {
     const at::Tensor term = positions.encoding.LogitTerm(parameters, positions.block,

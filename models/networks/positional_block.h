@@ -52,7 +52,8 @@ class PositionalBlock {
                            const at::Tensor& h, Capture* capture) const;
 
   // By RoPE, queries and keys [P, B, H, n, d_k].
-  void Rotate(const at::Tensor& positions, at::Tensor& queries, at::Tensor& keys) const;
+  void Rotate(const ParameterSet& parameters, const at::Tensor& positions, at::Tensor& queries,
+              at::Tensor& keys) const;
 
   AttentionSource source_;
   Rotary rotary_;

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
 #include "models/encodings/encoding.h"
+#include "models/encodings/test_formula.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/far_device.h"
 #include "models/networks/bfloat16.h"
@@ -87,6 +88,7 @@ TEST_P(RecordableStepTest, WaitsForNothingAndBringsNothingToTheDevice) {
   const catalogue::Parameters parameters = Resolved(NetworkEntries(), of.network, given);
   catalogue::Parameters options;
   if (of.randomized) options.Set("randomized", true);
+  GiveFormula(of.encoding, options);
   options = Resolved(EncodingEntries(), of.encoding, options);
   ParameterLayout layout;
   auto network = CreateNetwork(of.network, parameters, of.encoding, options,
@@ -137,6 +139,7 @@ TEST_P(RecordableTermsTest, WaitForNothingAndBringNothingToTheDevice) {
   const Case& of = GetParam();
   catalogue::Parameters options;
   if (of.randomized) options.Set("randomized", true);
+  GiveFormula(of.encoding, options);
   ParameterLayout layout;
   layout.Add("first", {1}, {.kind = Initializer::Kind::kZeros});
   const auto encoding =

@@ -35,6 +35,8 @@ double Draw(const Initializer& initializer, random::Stream& stream) {
       return initializer.value * (2 * stream.NextDouble() - 1);
     case Initializer::Kind::kUniformAboveZero:
       return initializer.value * stream.NextDouble();
+    case Initializer::Kind::kValues:
+      break;  // not drawn
   }
   return 0;
 }
@@ -43,11 +45,16 @@ template <typename Number>
 void Initialize(const ParameterLayout& layout, uint64_t weight_seed, absl::Span<Number> row) {
   for (size_t i = 0; i < layout.slots().size(); ++i) {
     const ParameterLayout::Slot& slot = layout.slots()[i];
-    random::Stream stream(weight_seed, random::Purpose::kWeights, 0, static_cast<uint32_t>(i));
-    for (Number& element :
-         row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size))) {
-      element = static_cast<Number>(Draw(slot.initializer, stream));
+    const absl::Span<Number> elements =
+        row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
+    if (slot.initializer.kind == Initializer::Kind::kValues) {
+      for (size_t e = 0; e < elements.size(); ++e) {
+        elements[e] = static_cast<Number>(slot.initializer.values.at(e));
+      }
+      continue;
     }
+    random::Stream stream(weight_seed, random::Purpose::kWeights, 0, static_cast<uint32_t>(i));
+    for (Number& element : elements) element = static_cast<Number>(Draw(slot.initializer, stream));
   }
 }
 
@@ -58,7 +65,7 @@ ParameterId ParameterLayout::Add(std::string name, std::vector<int64_t> shape,
   const int64_t size = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   slots_.push_back({.name = std::move(name),
                     .shape = std::move(shape),
-                    .initializer = initializer,
+                    .initializer = std::move(initializer),
                     .offset = row_size_,
                     .size = size,
                     .trained = trained});

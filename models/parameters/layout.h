@@ -20,10 +20,12 @@ struct Initializer {
     kTruncatedNormal,   // stddev * N(0, 1) truncated to [-2, 2], without variance correction
     kUniform,           // U(-value, value)
     kUniformAboveZero,  // U(0, value)
+    kValues,            // `values`, one for each element
   };
   Kind kind = Kind::kZeros;
   double stddev = 0;
   double value = 0;
+  std::vector<double> values = {};
 };
 
 // Index of a parameter in its layout.

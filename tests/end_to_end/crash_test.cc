@@ -20,11 +20,17 @@
 namespace lengthwise::end_to_end {
 namespace {
 
-constexpr char kSpecification[] = R"(
+constexpr char kSpecification[] = R"yaml(
 name: crash
 tasks: bucket_sort
 networks: {name: encoder, blocks: 1, heads: 2, d_model: 32}
-encodings: [sin_cos, {name: relative, randomized: true, max_position: 256}]
+encodings:
+  - sin_cos
+  - {name: relative, randomized: true, max_position: 256}
+  - name: formula
+    label: my_bias
+    logits: "-softplus(a) * log1p(softplus(b) * abs(q - k))"
+    parameters: {a: {per: head, initial: 1}, b: {per: layer, initial: 0.1}}
 learning_rates: 0.001
 seeds: 3
 training:
@@ -38,7 +44,7 @@ evaluation:
   sequences: 64
   every_steps: 250
   attention_lengths: [12]
-)";
+)yaml";
 
 // An addition is trained in well under a second a hundred steps; its answers take seconds.
 constexpr char kTextSpecification[] = R"(
@@ -162,13 +168,13 @@ TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
   const std::string expected_name = Submit(undisturbed, kSpecification);
   const std::vector<v1::Event> expected_events = ReadAll(undisturbed, expected_name);
   const History expected = Fold(expected_events);
-  EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), 2);
-  ASSERT_EQ(expected.loss_curves.size(), 2U);
+  EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), 3);
+  ASSERT_EQ(expected.loss_curves.size(), 3U);
   // Steps 7, 14, ..., 1197 and the last one.
   v1::TrainingPoints points;
   ASSERT_TRUE(points.ParseFromString(expected.loss_curves.begin()->second));
   EXPECT_EQ(points.steps_size(), 172);
-  ASSERT_EQ(expected.attention_maps.size(), 2U);
+  ASSERT_EQ(expected.attention_maps.size(), 3U);
   steady_worker.reset();
 
   Server disturbed(directory + "/disturbed", absl::Seconds(2));
@@ -194,7 +200,7 @@ TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
   disturbed.Start();
 
   EXPECT_FALSE(watcher.WatchUntil([](const v1::Event&) { return false; }));
-  EXPECT_EQ(Get(disturbed, name).trials().succeeded(), 2);
+  EXPECT_EQ(Get(disturbed, name).trials().succeeded(), 3);
 
   // The disturbance happened, and it went on from a checkpoint.
   int64_t resumed_from = 0;

@@ -150,7 +150,8 @@ void ExpectRope(const std::string& form, ToPairs to_pairs, FromPairs from_pairs)
         return to_pairs(Float64Values(reference.at(name)).to(dtype).view({1, 1, 1, n, d}));
       };
       at::Tensor q = vectors("q"), k = vectors("k");
-      rope.encoding->Rotate(Float64Values(reference.at("positions")).to(at::kLong).unsqueeze(0), q,
+      rope.encoding->Rotate(rope.arena->Members(0, 1), 0,
+                            Float64Values(reference.at("positions")).to(at::kLong).unsqueeze(0), q,
                             k);
       const json& expected = reference.at(form);
       ExpectAgreement(from_pairs(q), expected.at("q"), dtype);

@@ -138,9 +138,9 @@ TEST_F(PackModelTest, RecordedStepsLeaveTheBitsOfStepsMadeOneOperationAfterAnoth
   };
   for (const auto& [encoding, precision, optimizer] :
        {Case{"sin_cos"}, Case{"alibi"}, Case{"relative"}, Case{"t5"}, Case{"relative", "float64"},
-        Case{"relative", "bfloat16"}, Case{"sin_cos", "float32", "sgd"}}) {
+        Case{"relative", "bfloat16"}, Case{"sin_cos", "float32", "sgd"}, Case{"formula"}}) {
     v1::TrialSpecification trial = TinyTrial();
-    trial.mutable_encoding()->set_name(encoding);
+    SetEncoding(encoding, trial);
     trial.mutable_training()->set_precision(precision);
     trial.mutable_training()->mutable_optimizer()->set_name(optimizer);
     const Blueprint blueprint = MakeBlueprint(trial).value();

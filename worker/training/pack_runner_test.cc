@@ -135,7 +135,7 @@ TEST(PackRunnerTest, InBfloat16TheLossFollowsThatOfFloat32) {
 v1::TrialSpecification WideTrial(const std::string& encoding, bool randomized) {
   v1::TrialSpecification trial = TinyTrial(1);
   (*trial.mutable_network()->mutable_parameters())["d_model"].set_number_value(64);
-  trial.mutable_encoding()->set_name(encoding);
+  SetEncoding(encoding, trial);
   (*trial.mutable_encoding()->mutable_parameters())["randomized"].set_bool_value(randomized);
   trial.mutable_training()->set_steps(4);
   trial.mutable_training()->set_batch_size(128);
@@ -153,7 +153,7 @@ TEST(PackRunnerTest, AnyNumberOfThreadsGivesTheSameHistory) {
   text.mutable_training()->mutable_packing()->set_tokens(512);
   for (const v1::TrialSpecification& trial :
        {WideTrial("sin_cos", true), WideTrial("relative", true), WideTrial("relative", false),
-        WideTrial("rope", true), text}) {
+        WideTrial("rope", true), WideTrial("formula", true), text}) {
     SCOPED_TRACE(trial.task().name() + ", " + trial.encoding().ShortDebugString());
     std::vector<std::string> alone;
     for (const int threads : {1, 2, 3}) {

@@ -12,7 +12,7 @@ _DASHES: tuple[Any, ...] = ("solid", (0, (4, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1,
 # The fixed places of encodings, so that one has the same colour in every figure: those that a paper compares differ.
 _ENCODINGS = {
     "none": 6, "sin_cos": 0, "relative": 1, "rope": 2, "alibi": 3, "learned": 4, "fire": 5,
-    "kerple_log": 7, "t5": 8, "shaw": 9, "sin_cos_2d": 10, "one_hot": 11, "binary": 12,
+    "kerple_log": 7, "t5": 8, "shaw": 9, "sin_cos_2d": 10, "one_hot": 11, "binary": 12, "formula": 13,
 }  # fmt: skip
 
 

@@ -1,0 +1,136 @@
+#include "client/commands/draw_formula.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "catalogue/entry.h"
+#include "client/commands/specification_file.h"
+#include "client/rendering/number_grid.h"
+#include "client/rendering/user_file.h"
+#include "models/encodings/catalogue.h"
+#include "models/encodings/formula_definition.h"
+#include "models/encodings/formula_values.h"
+#include "models/networks/catalogue.h"
+#include "specification/component_parameters.h"
+
+namespace lengthwise::client {
+namespace {
+
+// More tokens are neither seen in a terminal nor quick to open in a browser.
+constexpr int64_t kMaxTokens = 512;
+
+// Sizes of the first network that takes encodings.
+models::EncodingContext ContextOf(const v1::ExperimentSpecification& specification) {
+  std::vector<catalogue::Problem> problems;
+  for (const v1::Component& network : specification.networks()) {
+    for (const models::NetworkEntry* entry : models::NetworkEntries()) {
+      if (entry->name != network.name() || entry->encoding_context == nullptr) continue;
+      return entry->encoding_context(catalogue::Resolve(
+          *entry, specification::ParametersOf(network), network.name(), problems));
+    }
+  }
+  return {};
+}
+
+// The grids of one encoding: a bias for each head, then features.
+std::vector<NumberGrid> GridsOf(const v1::Component& encoding,
+                                const models::EncodingContext& context, int64_t tokens) {
+  std::vector<catalogue::Problem> problems;
+  const models::FormulaDefinition definition =
+      models::ReadFormula(catalogue::Resolve(models::FormulaEntry(),
+                                             specification::ParametersOf(encoding), "", problems),
+                          "", problems);
+  std::vector<NumberGrid> grids;
+  const auto add = [&](const models::FormulaNodes& nodes, NumberGrid grid, int64_t head,
+                       const auto& arguments) {
+    models::FormulaEvaluator evaluator(nodes, definition.parameters);
+    for (int64_t row = 0; row < grid.rows; ++row) {
+      for (int64_t column = 0; column < grid.columns; ++column) {
+        grid.values.push_back(
+            evaluator.At(arguments(static_cast<double>(row), static_cast<double>(column)),
+                         static_cast<size_t>(head), 0));
+      }
+    }
+    grids.push_back(std::move(grid));
+  };
+  const auto heads = static_cast<double>(context.heads), n = static_cast<double>(tokens);
+  for (int64_t head = 0; definition.logits && head < context.heads; ++head) {
+    add(*definition.logits,
+        {.title = absl::StrCat(encoding.label(), " logits, head ", head + 1, " of ", context.heads),
+         .row_name = "q",
+         .column_name = "k",
+         .rows = tokens,
+         .columns = tokens},
+        head, [&](double q, double k) {
+          return std::vector<double>{q, k, static_cast<double>(head), heads, n};
+        });
+  }
+  const auto add_features = [&](const models::FormulaNodes& nodes, const char* place,
+                                const char* column, int64_t columns, int64_t d) {
+    add(nodes,
+        {.title = absl::StrCat(encoding.label(), " ", place),
+         .row_name = "p",
+         .column_name = column,
+         .rows = tokens,
+         .columns = columns},
+        0, [&](double p, double c) {
+          return std::vector<double>{p, c, static_cast<double>(d)};
+        });
+  };
+  if (definition.embedding) {
+    add_features(*definition.embedding, "embedding", "c", context.d_model, context.d_model);
+  }
+  if (definition.angle) {
+    const int64_t d = context.d_model / context.heads;
+    add_features(*definition.angle, "angle", "i", d / 2, d);
+  }
+  return grids;
+}
+
+}  // namespace
+
+absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing) {
+  auto text = ReadSpecification(drawing.specification);
+  if (!text.ok()) return text.status();
+  auto grid = ResolveFile(drawing.specification, *text);
+  if (!grid.ok()) return grid.status();
+  const v1::ExperimentSpecification& specification = grid->specification;
+  const models::EncodingContext context = ContextOf(specification);
+  const int64_t tokens =
+      drawing.tokens > 0 ? drawing.tokens : specification.training().lengths().max();
+  if (tokens > kMaxTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--length: got ", tokens, ", a picture has at most ", kMaxTokens, " tokens"));
+  }
+  if (drawing.head < 1 || drawing.head > context.heads) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--head: got ", drawing.head, ", the network has heads 1 to ", context.heads));
+  }
+  std::vector<NumberGrid> all;
+  bool first = true;
+  for (const v1::Component& encoding : specification.encodings()) {
+    if (encoding.name() != models::FormulaEntry().name) continue;
+    const std::vector<NumberGrid> grids = GridsOf(encoding, context, tokens);
+    all.insert(all.end(), grids.begin(), grids.end());
+    if (!drawing.out.empty()) continue;
+    const int64_t biases = grids.empty() || grids[0].row_name != "q" ? 0 : context.heads;
+    for (size_t i = 0; i < grids.size(); ++i) {
+      if (static_cast<int64_t>(i) < biases && static_cast<int64_t>(i) != drawing.head - 1) continue;
+      program.out() << (first ? "" : "\n")
+                    << RenderGrid(grids[i], program.width(), program.palette());
+      first = false;
+    }
+  }
+  if (all.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(drawing.specification,
+                     " has no encoding `formula`; `lengthwise encodings formula` explains "
+                     "how to write one"));
+  }
+  if (drawing.out.empty()) return kSuccess;
+  if (absl::Status status = WriteForUser(drawing.out, GridsAsSvg(all)); !status.ok()) return status;
+  program.out() << "wrote " << drawing.out << "\n";
+  return kSuccess;
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,475 @@
+// An encoding that a specification writes as formulas (formula_expression.h): additions to the
+// logits of each head, to the embeddings, or angles by which queries and keys are turned.
+//
+// A learned parameter `a` is "encoding.a" in the layout, for all layers together; fixed ones are
+// not in it. Formulas with mistakes, which the entry's check refuses, are left out.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ATen/ops/arange.h"
+#include "ATen/ops/cat.h"
+#include "ATen/ops/full.h"
+#include "ATen/ops/maximum.h"
+#include "ATen/ops/minimum.h"
+#include "ATen/ops/pow.h"
+#include "ATen/ops/softplus.h"
+#include "ATen/ops/tensor.h"
+#include "ATen/ops/where.h"
+#include "c10/core/ScalarType.h"
+#include "models/encodings/factory.h"
+#include "models/encodings/formula_definition.h"
+#include "models/encodings/formula_values.h"
+#include "models/encodings/kept_tensors.h"
+#include "models/encodings/sinusoids.h"
+#include "models/layers/layers.h"
+
+namespace lengthwise::models {
+namespace {
+
+using Per = FormulaParameter::Per;
+
+// Numbers that exist at once where rows may be made some at a time.
+constexpr int64_t kMaxElements = int64_t{1} << 25;
+
+// A number of the formula: a C++ number while nothing makes a tensor of it, otherwise a tensor with
+// the axes [P, H, rows, columns], each of which is 1 where nothing depends on it. Tensors that no
+// learned parameter has a part in are double, the others have the type of the pass.
+struct Term {
+  at::Tensor tensor{};
+  double number = 0;
+  bool learned = false;
+
+  bool is_number() const { return !tensor.defined(); }
+};
+
+// A parameter as the network has it.
+struct Stored {
+  ParameterId id = 0;  // of a learned one
+  // Values of a fixed one: double [1, H or L], [1, N, 1, H or L] for a table.
+  std::unique_ptr<Constant> constant{};
+};
+
+at::Tensor Full(double number, const at::Tensor& like) {
+  return at::full({1, 1, 1, 1}, number, like.options().requires_grad(false));
+}
+
+// Table elements `index` (int64 [p, h, r, c]) of `table` [P, N, w], w = 1 or H: [P, H, r, c].
+at::Tensor Look(const at::Tensor& index, const at::Tensor& table) {
+  const int64_t width = table.size(2);
+  if (index.size(1) == 1) return Embed(index.squeeze(1), table).permute({0, 3, 1, 2});
+  const at::Tensor rows =
+      width == 1 ? index
+                 : index.mul(width).add(at::arange(width, index.options()).view({1, width, 1, 1}));
+  const at::Tensor found = Embed(rows.flatten(1, 2), table.flatten(1, 2).unsqueeze(2));
+  return found.view({found.size(0), index.size(1), index.size(2), index.size(3)});
+}
+
+at::Tensor Unary(FormulaOp op, const at::Tensor& x) {
+  switch (op) {
+    case FormulaOp::kNegate:
+      return x.neg();
+    case FormulaOp::kAbs:
+      return x.abs();
+    case FormulaOp::kCos:
+      return x.cos();
+    case FormulaOp::kExp:
+      return x.exp();
+    case FormulaOp::kFloor:
+      return x.floor();
+    case FormulaOp::kLog:
+      return x.log();
+    case FormulaOp::kLog1p:
+      return x.log1p();
+    case FormulaOp::kSigmoid:
+      return x.sigmoid();
+    case FormulaOp::kSin:
+      return x.sin();
+    case FormulaOp::kSoftplus:
+      return at::softplus(x);
+    case FormulaOp::kSqrt:
+      return x.sqrt();
+    default:
+      return x.tanh();
+  }
+}
+
+at::Tensor Binary(FormulaOp op, const at::Tensor& x, const at::Tensor& y) {
+  switch (op) {
+    case FormulaOp::kAdd:
+      return x.add(y);
+    case FormulaOp::kSubtract:
+      return x.sub(y);
+    case FormulaOp::kMultiply:
+      return x.mul(y);
+    case FormulaOp::kDivide:
+      return x.div(y);
+    case FormulaOp::kPower:
+      return at::pow(x, y);
+    case FormulaOp::kMax:
+      return at::maximum(x, y);
+    case FormulaOp::kMin:
+      return at::minimum(x, y);
+    case FormulaOp::kLess:
+      return x.lt(y).to(x.scalar_type());
+    case FormulaOp::kLessOrEqual:
+      return x.le(y).to(x.scalar_type());
+    case FormulaOp::kGreater:
+      return x.gt(y).to(x.scalar_type());
+    case FormulaOp::kGreaterOrEqual:
+      return x.ge(y).to(x.scalar_type());
+    case FormulaOp::kEqual:
+      return x.eq(y).to(x.scalar_type());
+    default:
+      return x.ne(y).to(x.scalar_type());
+  }
+}
+
+// Of a tensor and a number, in this order. Undefined where Binary must do it with two tensors.
+at::Tensor WithNumber(FormulaOp op, const at::Tensor& x, double number) {
+  switch (op) {
+    case FormulaOp::kAdd:
+      return x.add(number);
+    case FormulaOp::kSubtract:
+      return x.sub(number);
+    case FormulaOp::kMultiply:
+      return x.mul(number);
+    case FormulaOp::kDivide:
+      return x.div(number);
+    case FormulaOp::kPower:
+      return at::pow(x, number);
+    default:
+      return {};
+  }
+}
+
+// Whether the function or its derivative is not finite for some finite number.
+bool IsSingular(FormulaOp op) {
+  return op == FormulaOp::kExp || op == FormulaOp::kLog || op == FormulaOp::kLog1p ||
+         op == FormulaOp::kSqrt || op == FormulaOp::kDivide || op == FormulaOp::kPower;
+}
+
+// One expression with its parameters, ready to become tensors.
+class Expression {
+ public:
+  // All but `nodes` outlive this.
+  Expression(FormulaNodes nodes, const std::vector<FormulaParameter>& declared,
+             const std::vector<Stored>& stored)
+      : nodes_(std::move(nodes)), declared_(declared), stored_(stored) {}
+
+  bool learned() const { return nodes_.back().learned; }
+  const FormulaNodes& nodes() const { return nodes_; }
+  bool IsOfLayers() const { return UsesParameter(nodes_, declared_, Per::kLayer); }
+
+  // The value for these arguments, in the order of the expression's FormulaPlace: broadcastable to
+  // [P, H, rows, columns]; double, but of `type` where learned().
+  at::Tensor Make(const std::vector<Term>& arguments, const ParameterSet& parameters,
+                  at::ScalarType type, int64_t layer, const at::Tensor& positions) const {
+    Pass pass{.arguments = arguments,
+              .parameters = parameters,
+              .type = type,
+              .layer = layer,
+              .device = positions.device(),
+              .made = std::vector<std::optional<Term>>(nodes_.size())};
+    const Term result = Value(pass, nodes_.size() - 1, {});
+    if (!result.is_number()) return result.tensor;
+    return at::full({1, 1, 1, 1}, result.number, positions.options().dtype(at::kDouble));
+  }
+
+ private:
+  struct Pass {
+    const std::vector<Term>& arguments;
+    const ParameterSet& parameters;
+    at::ScalarType type;  // of what depends on a learned parameter
+    int64_t layer;
+    at::Device device;
+    std::vector<std::optional<Term>> made;  // of the nodes
+  };
+
+  // The node's value. `guard`, where it is defined, is true where the value counts: a branch of
+  // where() is computed everywhere, and a gradient of 0 times an infinite derivative beyond its
+  // condition would not be a number. So there, operands of what is learned are 1.
+  Term Value(Pass& pass, size_t place, const at::Tensor& guard) const {
+    const FormulaNode& node = nodes_[place];
+    const bool shared = !guard.defined() || !node.learned;
+    if (shared && pass.made[place]) return *pass.made[place];
+    Term term = Compute(pass, node, node.learned ? guard : at::Tensor());
+    term.learned = node.learned;
+    if (shared) pass.made[place] = term;
+    return term;
+  }
+
+  Term Compute(Pass& pass, const FormulaNode& node, const at::Tensor& guard) const {
+    switch (node.op) {
+      case FormulaOp::kNumber:
+        return {.number = node.number};
+      case FormulaOp::kArgument:
+        return pass.arguments[node.index];
+      case FormulaOp::kParameter:
+        return Parameter(pass, node);
+      case FormulaOp::kTable:
+        return Element(pass, node);
+      case FormulaOp::kWhere:
+        return Where(pass, node, guard);
+      default:
+        break;
+    }
+    std::array<Term, 2> operands;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      operands[i] = Value(pass, node.operands[i], guard);
+      Term& operand = operands[i];
+      if (operand.is_number()) continue;
+      if (node.learned && !operand.learned) operand.tensor = Learned(pass, operand);
+      if (guard.defined() && (!operand.learned || IsSingular(node.op))) {
+        operand.tensor = at::where(guard, operand.tensor, Full(1, operand.tensor));
+      }
+    }
+    const Term &x = operands[0], &y = operands[1];
+    if (node.operands.size() == 1) {
+      if (x.is_number()) return {.number = FormulaOpValue(node.op, x.number, 0)};
+      return {.tensor = Unary(node.op, x.tensor)};
+    }
+    if (x.is_number() && y.is_number()) {
+      return {.number = FormulaOpValue(node.op, x.number, y.number)};
+    }
+    at::Tensor result;
+    if (y.is_number()) {
+      result = WithNumber(node.op, x.tensor, y.number);
+    } else if (x.is_number()) {
+      if (node.op == FormulaOp::kAdd || node.op == FormulaOp::kMultiply) {
+        result = WithNumber(node.op, y.tensor, x.number);
+      } else if (node.op == FormulaOp::kPower) {
+        result = at::pow(x.number, y.tensor);
+      }
+    }
+    if (result.defined()) return {.tensor = result};
+    return {.tensor = Binary(node.op, x.is_number() ? Full(x.number, y.tensor) : x.tensor,
+                             y.is_number() ? Full(y.number, x.tensor) : y.tensor)};
+  }
+
+  Term Where(Pass& pass, const FormulaNode& node, const at::Tensor& guard) const {
+    const Term condition = Value(pass, node.operands[0], guard);
+    if (condition.is_number()) {
+      Term chosen = Value(pass, node.operands[condition.number != 0 ? 1 : 2], guard);
+      if (node.learned && !chosen.learned && !chosen.is_number()) {
+        chosen.tensor = Learned(pass, chosen);
+      }
+      return chosen;
+    }
+    const at::Tensor holds = condition.tensor.ne(0);
+    const auto branch = [&](size_t operand, const at::Tensor& here) {
+      const bool learned = nodes_[node.operands[operand]].learned;
+      const at::Tensor counts = !learned          ? at::Tensor()
+                                : guard.defined() ? guard.logical_and(here)
+                                                  : here;
+      const Term term = Value(pass, node.operands[operand], counts);
+      if (term.is_number()) {
+        const at::TensorOptions type = condition.tensor.options().requires_grad(false).dtype(
+            node.learned ? pass.type : at::kDouble);
+        return at::full({1, 1, 1, 1}, term.number, type);
+      }
+      return node.learned && !term.learned ? Learned(pass, term) : term.tensor;
+    };
+    return {.tensor = at::where(holds, branch(1, holds), branch(2, holds.logical_not()))};
+  }
+
+  // Numbers that are not learned, in the type of those that are.
+  static at::Tensor Learned(const Pass& pass, const Term& term) {
+    return term.tensor.to(pass.type);
+  }
+
+  // All values of a parameter for the layer: [P, 1 or H], [P, N, 1 or H] of a table.
+  at::Tensor Values(const Pass& pass, const FormulaNode& node) const {
+    const FormulaParameter& declared = declared_[node.index];
+    const Stored& stored = stored_[node.index];
+    const at::Tensor values = declared.fixed ? stored.constant->On(pass.device)
+                                             : pass.parameters[stored.id].to(pass.type);
+    return declared.per == Per::kLayer ? values.narrow(-1, pass.layer, 1) : values;
+  }
+
+  Term Parameter(const Pass& pass, const FormulaNode& node) const {
+    const FormulaParameter& declared = declared_[node.index];
+    if (declared.fixed && declared.initial.size() == 1) return {.number = declared.initial[0]};
+    return {.tensor = Values(pass, node).unsqueeze(2).unsqueeze(3)};
+  }
+
+  Term Element(Pass& pass, const FormulaNode& node) const {
+    const Term place = Value(pass, node.operands[0], {});
+    const at::Tensor table = Values(pass, node);
+    const at::Tensor index = place.is_number()
+                                 ? at::full({1, 1, 1, 1}, place.number,
+                                            table.options().requires_grad(false).dtype(at::kDouble))
+                                 : place.tensor;
+    const auto last = static_cast<double>(declared_[node.index].size - 1);
+    return {.tensor = Look(index.floor().clamp(0, last).to(at::kLong), table)};
+  }
+
+  const FormulaNodes nodes_;
+  const std::vector<FormulaParameter>& declared_;
+  const std::vector<Stored>& stored_;
+};
+
+class Formula : public Encoding {
+ public:
+  Formula(FormulaDefinition definition, const EncodingShape& shape, ParameterLayout& layout)
+      : declared_(std::move(definition.parameters)),
+        heads_(shape.heads),
+        d_model_(shape.d_model),
+        head_size_(shape.HeadSize()) {
+    for (const FormulaParameter& parameter : declared_) {
+      stored_.push_back(Store(parameter, shape, layout));
+    }
+    const auto take = [&](std::optional<FormulaNodes>& nodes, std::optional<Expression>& to) {
+      if (nodes) to.emplace(*std::move(nodes), declared_, stored_);
+    };
+    take(definition.logits, logits_);
+    take(definition.embedding, embedding_);
+    take(definition.angle, angle_);
+  }
+
+  at::Tensor EmbeddingTerm(const ParameterSet& parameters, int64_t block,
+                           const at::Tensor& positions) const override {
+    if (!embedding_) return {};
+    const at::ScalarType type = parameters[0].scalar_type();
+    const auto make = [&] {
+      return Columns(*embedding_, parameters, block, positions, d_model_, d_model_)
+          .to(type)
+          .unsqueeze(1);
+    };
+    return embedding_->learned() || embedding_->IsOfLayers()
+               ? make()
+               : made_embedding_.Get(positions, type, make);
+  }
+
+  void Rotate(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+              at::Tensor& queries, at::Tensor& keys) const override {
+    if (!angle_) return;
+    const at::Tensor turn = Rotation(parameters, block, positions,
+                                     c10::promoteTypes(queries.scalar_type(), at::kFloat));
+    queries = TurnPairs(queries, turn);
+    keys = TurnPairs(keys, turn);
+  }
+
+  at::Tensor LogitTerm(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       const at::Tensor& queries, const at::Tensor& keys) const override {
+    if (!logits_) return {};
+    return Bias(parameters, block, positions, 0, positions.size(1)).unsqueeze(1);
+  }
+
+  AttentionTerms Terms(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                       int64_t first, int64_t count) const override {
+    AttentionTerms terms;
+    if (logits_) terms.additive = Bias(parameters, block, positions, first, count);
+    if (angle_) {
+      terms.rotation = Rotation(parameters, block, positions, parameters[0].scalar_type());
+    }
+    return terms;
+  }
+
+  int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
+    // Rotations are of all rows at once.
+    if (!logits_ || angle_) return tokens;
+    // Doubles of one value, what follows of it, and what they become.
+    return std::clamp<int64_t>(kMaxElements / (members * tokens * 5 * heads_), 1, tokens);
+  }
+
+  bool SameInEveryBlock() const override {
+    return !(logits_ && logits_->IsOfLayers()) && !(angle_ && angle_->IsOfLayers());
+  }
+
+ private:
+  static Stored Store(const FormulaParameter& parameter, const EncodingShape& shape,
+                      ParameterLayout& layout) {
+    const int64_t width = parameter.per == Per::kHead    ? shape.heads
+                          : parameter.per == Per::kLayer ? shape.blocks
+                                                         : 1;
+    std::vector<int64_t> size = {width};
+    if (parameter.size > 0) size.insert(size.begin(), static_cast<int64_t>(parameter.size));
+    const size_t count = std::max<size_t>(1, parameter.size) * static_cast<size_t>(width);
+    std::vector<double> values;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t place = parameter.size > 0 ? i / static_cast<size_t>(width) : i;
+      values.push_back(parameter.initial[std::min(place, parameter.initial.size() - 1)]);
+    }
+    if (parameter.fixed) {
+      size.insert(size.begin(), 1);
+      return {.constant = std::make_unique<Constant>(at::tensor(values).view(size))};
+    }
+    Initializer initializer = {.kind = Initializer::Kind::kValues, .values = std::move(values)};
+    if (parameter.stddev > 0) {
+      initializer = {.kind = Initializer::Kind::kNormal, .stddev = parameter.stddev};
+    }
+    return {.id = layout.Add("encoding." + parameter.name, size, std::move(initializer))};
+  }
+
+  // [P or 1, H, count, n] in the parameters' type.
+  at::Tensor Bias(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                  int64_t first, int64_t count) const {
+    const at::ScalarType type = parameters[0].scalar_type();
+    const int64_t n = positions.size(1);
+    const auto make = [&] {
+      const at::Tensor places = positions.to(at::kDouble);
+      const at::Tensor heads = at::arange(heads_, places.options()).view({1, heads_, 1, 1});
+      const at::Tensor bias =
+          logits_->Make({{.tensor = places.narrow(1, first, count).unsqueeze(1).unsqueeze(3)},
+                         {.tensor = places.unsqueeze(1).unsqueeze(1)},
+                         {.tensor = heads},
+                         {.number = static_cast<double>(heads_)},
+                         {.number = static_cast<double>(n)}},
+                        parameters, type, block, positions);
+      return bias.to(type).expand({bias.size(0), heads_, count, n});
+    };
+    // A part of the rows, or another layer's, is not what was made of the positions before.
+    const bool whole = first == 0 && count == n && !logits_->IsOfLayers();
+    return logits_->learned() || !whole ? make() : made_bias_.Get(positions, type, make);
+  }
+
+  // [P, n, dh]: sines, then cosines.
+  at::Tensor Rotation(const ParameterSet& parameters, int64_t block, const at::Tensor& positions,
+                      at::ScalarType type) const {
+    const int64_t pairs = head_size_ / 2;
+    const auto make = [&] {
+      const at::Tensor angles = Columns(*angle_, parameters, block, positions, pairs, head_size_);
+      return at::cat({angles.sin(), angles.cos()}, -1).to(type);
+    };
+    return angle_->learned() || angle_->IsOfLayers() ? make()
+                                                     : made_rotation_.Get(positions, type, make);
+  }
+
+  // [P, n, columns] of an expression of a position, a column and d, in double precision.
+  static at::Tensor Columns(const Expression& expression, const ParameterSet& parameters,
+                            int64_t block, const at::Tensor& positions, int64_t columns,
+                            int64_t d) {
+    const at::Tensor places = positions.to(at::kDouble).unsqueeze(1).unsqueeze(3);
+    const at::Tensor value =
+        expression.Make({{.tensor = places},
+                         {.tensor = at::arange(columns, places.options()).view({1, 1, 1, columns})},
+                         {.number = static_cast<double>(d)}},
+                        parameters, at::kDouble, block, positions);
+    return value.expand({std::max(value.size(0), positions.size(0)), 1, positions.size(1), columns})
+        .squeeze(1);
+  }
+
+  const std::vector<FormulaParameter> declared_;
+  std::vector<Stored> stored_;  // of each of declared_
+  int64_t heads_;
+  int64_t d_model_;
+  int64_t head_size_;
+  std::optional<Expression> logits_, embedding_, angle_;
+  // Of expressions without learned parameters.
+  mutable MadeOfPositions made_bias_, made_embedding_, made_rotation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Encoding> CreateFormula(const catalogue::Parameters& parameters,
+                                        const EncodingShape& shape, ParameterLayout& layout) {
+  std::vector<catalogue::Problem> problems;
+  FormulaDefinition definition = ReadFormula(parameters, "formula", problems);
+  return std::make_unique<Formula>(std::move(definition), shape, layout);
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,103 @@
+// The language of the encoding `formula`: one expression without names but those listed, loops or
+// calls of anything else. No LibTorch.
+//
+//   expression = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]     1 where it holds, else 0
+//   sum        = product {("+" | "-") product}
+//   product    = factor {("*" | "/") factor}
+//   factor     = "-" factor | power
+//   power      = atom ["^" factor]
+//   atom       = NUMBER | "pi" | ARGUMENT | PARAMETER | TABLE "[" expression "]"
+//              | FUNCTION "(" expression {"," expression} ")" | "(" expression ")"
+//
+// Functions: abs, cos, exp, floor, log, log1p, max(a, b), min(a, b), sigmoid, sin, softplus, sqrt,
+// tanh, where(condition, a, b). where() is `a` where the condition is not 0; the other branch
+// changes neither the value nor a gradient. TABLE[x] is the element floor(x), or the first or last
+// one beyond the ends; x must not depend on a parameter that is learned.
+#ifndef LENGTHWISE_MODELS_ENCODINGS_FORMULA_EXPRESSION_H_
+#define LENGTHWISE_MODELS_ENCODINGS_FORMULA_EXPRESSION_H_
+
+#include <cstddef>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace lengthwise::models {
+
+inline constexpr size_t kMaxFormulaBytes = 1000;
+inline constexpr size_t kMaxFormulaNodes = 200;
+inline constexpr int kMaxFormulaDepth = 50;
+
+enum class FormulaOp {
+  kNumber,
+  kArgument,
+  kParameter,
+  kTable,
+  kNegate,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kPower,
+  kLess,
+  kLessOrEqual,
+  kGreater,
+  kGreaterOrEqual,
+  kEqual,
+  kNotEqual,
+  kAbs,
+  kCos,
+  kExp,
+  kFloor,
+  kLog,
+  kLog1p,
+  kMax,
+  kMin,
+  kSigmoid,
+  kSin,
+  kSoftplus,
+  kSqrt,
+  kTanh,
+  kWhere,
+};
+
+struct FormulaNode {
+  FormulaOp op = FormulaOp::kNumber;
+  double number = 0;  // of kNumber
+  size_t index = 0;   // of kArgument, kParameter and kTable: the name's place in its list
+  std::vector<size_t> operands{};  // indices of earlier nodes
+  size_t column = 1;               // from 1, in bytes
+  bool learned = false;            // depends on a learned parameter
+};
+
+struct FormulaName {
+  std::string name;
+  bool is_table = false;
+  bool learned = false;
+};
+
+// Operands before what is computed of them; the last node is the result.
+using FormulaNodes = std::vector<FormulaNode>;
+
+// What is wrong, and the column from 1 where it is.
+struct FormulaMistake {
+  size_t column = 0;
+  std::string description;  // `unknown function "lgo"; did you mean "log"?`
+};
+
+// Parses `text`, whose names are `arguments`, `parameters` and the functions.
+std::variant<FormulaNodes, FormulaMistake> ParseFormula(absl::string_view text,
+                                                        absl::Span<const std::string> arguments,
+                                                        absl::Span<const FormulaName> parameters);
+
+// The names of functions and constants, which nothing else can have.
+std::vector<std::string> FormulaFunctions();
+
+// "log1p", "/": how a formula writes it.
+absl::string_view FormulaOpName(FormulaOp op);
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_ENCODINGS_FORMULA_EXPRESSION_H_

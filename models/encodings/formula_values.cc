@@ -1,0 +1,387 @@
+#include "models/encodings/formula_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::models {
+namespace {
+
+// Larger numbers are as good as infinite: attention masks with -1e30.
+constexpr double kLargest = 1e30;
+
+bool IsFinite(double value) { return std::abs(value) <= kLargest; }
+
+std::string Shown(double value) {
+  if (std::isnan(value)) return "not a number";
+  return value > 0 ? "infinite" : "minus infinite";
+}
+
+// d/dx of the function `op`.
+double Derivative(FormulaOp op, double x, double value) {
+  switch (op) {
+    case FormulaOp::kNegate:
+      return -1;
+    case FormulaOp::kAbs:
+      return x > 0 ? 1 : x < 0 ? -1 : 0;
+    case FormulaOp::kCos:
+      return -std::sin(x);
+    case FormulaOp::kExp:
+      return value;
+    case FormulaOp::kLog:
+      return 1 / x;
+    case FormulaOp::kLog1p:
+      return 1 / (1 + x);
+    case FormulaOp::kSigmoid:
+      return value * (1 - value);
+    case FormulaOp::kSin:
+      return std::cos(x);
+    case FormulaOp::kSoftplus:
+      return 1 / (1 + std::exp(-x));
+    case FormulaOp::kSqrt:
+      return 0.5 / value;
+    case FormulaOp::kTanh:
+      return 1 - value * value;
+    default:
+      return 0;  // floor and comparisons
+  }
+}
+
+// d/dx and d/dy of an operator; 0 where a limit is taken for it by LibTorch, too.
+std::pair<double, double> Derivatives(FormulaOp op, double x, double y, double value) {
+  switch (op) {
+    case FormulaOp::kAdd:
+      return {1, 1};
+    case FormulaOp::kSubtract:
+      return {1, -1};
+    case FormulaOp::kMultiply:
+      return {y, x};
+    case FormulaOp::kDivide:
+      return {1 / y, -value / y};
+    case FormulaOp::kPower:
+      return {y == 0 ? 0 : y * std::pow(x, y - 1), x == 0 && y >= 0 ? 0 : value * std::log(x)};
+    case FormulaOp::kMax:
+      return {x > y ? 1 : x < y ? 0 : 0.5, y > x ? 1 : y < x ? 0 : 0.5};
+    case FormulaOp::kMin:
+      return {x < y ? 1 : x > y ? 0 : 0.5, y < x ? 1 : y > x ? 0 : 0.5};
+    default:
+      return {0, 0};
+  }
+}
+
+// At most `most` of the integers first .. last, evenly spread, with both ends.
+std::vector<double> Spread(int64_t first, int64_t last, int64_t most) {
+  std::vector<double> spread;
+  if (last < first) return spread;
+  const int64_t count = std::clamp<int64_t>(most, 1, last - first + 1);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t place = count == 1 ? last : first + i * (last - first) / (count - 1);
+    spread.push_back(static_cast<double>(place));
+  }
+  return spread;
+}
+
+// Whether an expression of logits has q and k in no other place than q - k or k - q.
+bool IsOfDifferences(const FormulaNodes& nodes) {
+  const auto is_position = [&](size_t node) {
+    return nodes[node].op == FormulaOp::kArgument && nodes[node].index < 2;
+  };
+  for (const FormulaNode& node : nodes) {
+    const auto positions = absl::c_count_if(node.operands, is_position);
+    if (positions == 0) continue;
+    if (node.op != FormulaOp::kSubtract || positions != 2 ||
+        nodes[node.operands[0]].index == nodes[node.operands[1]].index) {
+      return false;
+    }
+  }
+  return !is_position(nodes.size() - 1);
+}
+
+// Checks one expression at points until one is not finite.
+class Check {
+ public:
+  Check(const FormulaDefinition& definition, const FormulaNodes& nodes, const FormulaPlace& place,
+        const FormulaDomain& domain, absl::string_view path,
+        std::vector<catalogue::Problem>& problems)
+      : nodes_(nodes),
+        place_(place),
+        path_(path),
+        problems_(problems),
+        evaluator_(nodes, definition.parameters),
+        heads_(place.name == LogitsPlace().name &&
+                       (UsesArgument(nodes, 2) ||
+                        UsesParameter(nodes, definition.parameters, FormulaParameter::Per::kHead))
+                   ? std::max<int64_t>(1, domain.heads)
+                   : 1),
+        layers_(UsesParameter(nodes, definition.parameters, FormulaParameter::Per::kLayer)
+                    ? std::max<int64_t>(1, domain.layers)
+                    : 1),
+        most_(std::max<int64_t>(
+            16, domain.operations / (static_cast<int64_t>(nodes.size()) * heads_ * layers_))) {}
+
+  // How many points may be looked at.
+  int64_t most() const { return most_; }
+
+  // For all heads and layers; `arguments` without h. False after the first problem.
+  bool At(std::vector<double> arguments) {
+    for (int64_t layer = 0; layer < layers_; ++layer) {
+      for (int64_t head = 0; head < heads_; ++head) {
+        if (place_.arguments.size() == 5) arguments[2] = static_cast<double>(head);
+        evaluator_.At(arguments, static_cast<size_t>(head), static_cast<size_t>(layer));
+        const std::string mistake = evaluator_.NotFinite();
+        if (mistake.empty()) continue;
+        std::string where;
+        for (size_t a = 0; a < place_.arguments.size(); ++a) {
+          const std::string& name = place_.arguments[a];
+          if (name == "H" || name == "d" || (name == "n" && !UsesArgument(nodes_, a))) continue;
+          absl::StrAppend(&where, where.empty() ? "" : ", ", name, " = ", arguments[a]);
+        }
+        if (layers_ > 1) absl::StrAppend(&where, ", layer ", layer);
+        problems_.push_back({.field = absl::StrCat(path_, ".", place_.name),
+                             .description = absl::StrCat(mistake, " for ", where)});
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  const FormulaNodes& nodes_;
+  const FormulaPlace& place_;
+  const absl::string_view path_;
+  std::vector<catalogue::Problem>& problems_;
+  FormulaEvaluator evaluator_;
+  const int64_t heads_;
+  const int64_t layers_;
+  const int64_t most_;
+};
+
+void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& domain) {
+  const auto heads = static_cast<double>(domain.heads);
+  const int64_t longest = domain.longest;
+  const auto last_of = [&](double n) {
+    return domain.max_position > 0 ? domain.max_position - 1 : static_cast<int64_t>(n) - 1;
+  };
+  // Every length at its corners, before some lengths at every point.
+  std::vector<double> lengths = {static_cast<double>(longest)};
+  if (UsesArgument(nodes, 4) && domain.shortest > 0) {
+    for (const double n : Spread(domain.shortest, longest, check.most() / 8)) {
+      const auto last = static_cast<double>(last_of(n));
+      for (const double q : {0.0, last}) {
+        for (const double k : {0.0, last}) {
+          if (!check.At({q, k, 0, heads, n})) return;
+        }
+      }
+    }
+    lengths = Spread(domain.shortest, longest, 16);
+  }
+  const auto most = check.most() / static_cast<int64_t>(lengths.size());
+  for (const double n : lengths) {
+    const int64_t last = last_of(n);
+    if (IsOfDifferences(nodes)) {
+      for (const double distance : Spread(0, last, most / 2)) {
+        if (!check.At({0, distance, 0, heads, n}) || !check.At({distance, 0, 0, heads, n})) return;
+      }
+      continue;
+    }
+    const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(most)));
+    const std::vector<double> places = Spread(0, last, side);
+    for (const double q : places) {
+      for (const double k : places) {
+        if (!check.At({q, k, 0, heads, n})) return;
+      }
+    }
+  }
+}
+
+// An expression of a position and one of `columns` features.
+void CheckFeatures(Check check, int64_t positions, int64_t columns, int64_t d) {
+  const std::vector<double> features =
+      Spread(0, columns - 1, std::max<int64_t>(4, check.most() / 64));
+  const auto most = check.most() / static_cast<int64_t>(std::max<size_t>(1, features.size()));
+  for (const double p : Spread(0, positions - 1, std::max<int64_t>(4, most))) {
+    for (const double c : features) {
+      if (!check.At({p, c, static_cast<double>(d)})) return;
+    }
+  }
+}
+
+}  // namespace
+
+double FormulaOpValue(FormulaOp op, double x, double y) {
+  switch (op) {
+    case FormulaOp::kNegate:
+      return -x;
+    case FormulaOp::kAdd:
+      return x + y;
+    case FormulaOp::kSubtract:
+      return x - y;
+    case FormulaOp::kMultiply:
+      return x * y;
+    case FormulaOp::kDivide:
+      return x / y;
+    case FormulaOp::kPower:
+      return std::pow(x, y);
+    case FormulaOp::kLess:
+      return x < y ? 1 : 0;
+    case FormulaOp::kLessOrEqual:
+      return x <= y ? 1 : 0;
+    case FormulaOp::kGreater:
+      return x > y ? 1 : 0;
+    case FormulaOp::kGreaterOrEqual:
+      return x >= y ? 1 : 0;
+    case FormulaOp::kEqual:
+      return x == y ? 1 : 0;
+    case FormulaOp::kNotEqual:
+      return x != y ? 1 : 0;
+    case FormulaOp::kAbs:
+      return std::abs(x);
+    case FormulaOp::kCos:
+      return std::cos(x);
+    case FormulaOp::kExp:
+      return std::exp(x);
+    case FormulaOp::kFloor:
+      return std::floor(x);
+    case FormulaOp::kLog:
+      return std::log(x);
+    case FormulaOp::kLog1p:
+      return std::log1p(x);
+    case FormulaOp::kMax:
+      return std::isnan(x) || std::isnan(y) ? NAN : std::max(x, y);
+    case FormulaOp::kMin:
+      return std::isnan(x) || std::isnan(y) ? NAN : std::min(x, y);
+    case FormulaOp::kSigmoid:
+      return 1 / (1 + std::exp(-x));
+    case FormulaOp::kSin:
+      return std::sin(x);
+    case FormulaOp::kSoftplus:
+      return x > 20 ? x : std::log1p(std::exp(x));
+    case FormulaOp::kSqrt:
+      return std::sqrt(x);
+    case FormulaOp::kTanh:
+      return std::tanh(x);
+    default:
+      return 0;  // not of one or two numbers
+  }
+}
+
+FormulaEvaluator::FormulaEvaluator(const FormulaNodes& nodes,
+                                   const std::vector<FormulaParameter>& parameters)
+    : nodes_(nodes), parameters_(parameters), values_(nodes.size()) {}
+
+double FormulaEvaluator::At(absl::Span<const double> arguments, size_t head, size_t layer) {
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    Dual dual = Compute(nodes_[i], arguments, head, layer);
+    if (nodes_[i].learned) dual.value = static_cast<float>(dual.value);
+    values_[i] = dual;
+  }
+  return values_.back().value;
+}
+
+FormulaEvaluator::Dual FormulaEvaluator::Compute(const FormulaNode& node,
+                                                 absl::Span<const double> arguments, size_t head,
+                                                 size_t layer) const {
+  const auto operand = [&](size_t i) -> const Dual& { return values_[node.operands[i]]; };
+  const auto is_learned = [&](size_t i) { return nodes_[node.operands[i]].learned; };
+  switch (node.op) {
+    case FormulaOp::kNumber:
+      return {node.number};
+    case FormulaOp::kArgument:
+      return {arguments[node.index]};
+    case FormulaOp::kParameter:
+      return {ParameterValue(node, 0, head, layer), node.learned ? 1.0 : 0.0};
+    case FormulaOp::kTable: {
+      const double place = std::floor(operand(0).value);
+      if (std::isnan(place)) return {place};
+      const auto last = static_cast<double>(parameters_[node.index].size - 1);
+      const auto element = static_cast<size_t>(std::clamp(place, 0.0, last));
+      return {ParameterValue(node, element, head, layer), node.learned ? 1.0 : 0.0};
+    }
+    case FormulaOp::kWhere:
+      return operand(operand(0).value != 0 ? 1 : 2);
+    default:
+      break;
+  }
+  const double x = operand(0).value;
+  if (node.operands.size() == 1) {
+    const double value = FormulaOpValue(node.op, x, 0);
+    if (!node.learned) return {value};
+    return {value, Derivative(node.op, x, value) * operand(0).slope};
+  }
+  const double y = operand(1).value;
+  const double value = FormulaOpValue(node.op, x, y);
+  if (!node.learned) return {value};
+  const auto [by_x, by_y] = Derivatives(node.op, x, y, value);
+  return {value, (is_learned(0) ? by_x * operand(0).slope : 0) +
+                     (is_learned(1) ? by_y * operand(1).slope : 0)};
+}
+
+double FormulaEvaluator::ParameterValue(const FormulaNode& node, size_t element, size_t head,
+                                        size_t layer) const {
+  const FormulaParameter& parameter = parameters_[node.index];
+  if (parameter.stddev > 0) return -parameter.stddev;
+  const std::vector<double>& values = parameter.initial;
+  if (values.size() == 1) return values[0];
+  if (parameter.size > 0) return values[element];
+  const size_t place = parameter.per == FormulaParameter::Per::kHead ? head : layer;
+  return values[std::min(place, values.size() - 1)];
+}
+
+std::string FormulaEvaluator::NotFinite() const {
+  const auto is_finite = [&](const Dual& dual) {
+    return IsFinite(dual.value) && IsFinite(dual.slope);
+  };
+  size_t place = nodes_.size() - 1;
+  if (is_finite(values_[place])) return "";
+  // From the result to where it began.
+  for (bool found = true; found;) {
+    found = false;
+    const FormulaNode& node = nodes_[place];
+    for (size_t i = 0; i < node.operands.size() && !found; ++i) {
+      const size_t chosen = values_[node.operands[0]].value != 0 ? 1 : 2;
+      if (node.op == FormulaOp::kWhere && i != 0 && i != chosen) continue;
+      if (is_finite(values_[node.operands[i]])) continue;
+      place = node.operands[i];
+      found = true;
+    }
+  }
+  const FormulaNode& node = nodes_[place];
+  const bool is_value = !IsFinite(values_[place].value);
+  const std::string what =
+      node.operands.size() == 1 && node.op != FormulaOp::kNegate
+          ? absl::StrCat(std::string(FormulaOpName(node.op)), "(", values_[node.operands[0]].value,
+                         ")")
+      : node.operands.size() == 2
+          ? absl::StrCat(values_[node.operands[0]].value, " ", FormulaOpName(node.op), " ",
+                         values_[node.operands[1]].value)
+          : std::string("the value");
+  return absl::StrCat("column ", node.column, ": ", is_value ? "" : "the gradient of ", what,
+                      " is ", Shown(is_value ? values_[place].value : values_[place].slope));
+}
+
+void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain& domain,
+                        absl::string_view path, std::vector<catalogue::Problem>& problems) {
+  if (domain.longest < 1) return;  // a problem of its own
+  const auto check = [&](const FormulaNodes& nodes, const FormulaPlace& place) {
+    return Check(definition, nodes, place, domain, path, problems);
+  };
+  if (definition.logits) {
+    CheckLogits(check(*definition.logits, LogitsPlace()), *definition.logits, domain);
+  }
+  const int64_t positions = domain.max_position > 0 ? domain.max_position : domain.longest;
+  if (definition.embedding) {
+    CheckFeatures(check(*definition.embedding, EmbeddingPlace()), positions, domain.d_model,
+                  domain.d_model);
+  }
+  if (definition.angle && domain.heads > 0) {
+    const int64_t d = domain.d_model / domain.heads;
+    CheckFeatures(check(*definition.angle, AnglePlace()), positions, d / 2, d);
+  }
+}
+
+}  // namespace lengthwise::models

@@ -1,0 +1,25 @@
+// A formula in every place, for tests that go through all encodings.
+#ifndef LENGTHWISE_MODELS_ENCODINGS_TEST_FORMULA_H_
+#define LENGTHWISE_MODELS_ENCODINGS_TEST_FORMULA_H_
+
+#include <string>
+
+#include "catalogue/entry.h"
+
+namespace lengthwise::models {
+
+// Gives an encoding of this name what it has no default for: only `formula` needs something.
+inline void GiveFormula(const std::string& encoding, catalogue::Parameters& given) {
+  if (encoding != "formula") return;
+  given.Set("logits", std::string("where(q == k, 0, -softplus(a) * log(softplus(b) * abs(q - k))) "
+                                  "+ t[min(abs(q - k), 7)] - f * (h + 1) / H"));
+  given.Set("embedding",
+            std::string("s * where(c < d / 2, sin(p * 10000^(-2 * c / d)), cos(p / 7))"));
+  given.Set("angle", std::string("g * p * 100^(-2 * i / d)"));
+  given.Set("parameters", std::string("a per head = 1; b per layer = 0.1; f fixed per head = 0.5; "
+                                      "g per layer = 1; s = 0.5; t[8] per head ~ 0.1"));
+}
+
+}  // namespace lengthwise::models
+
+#endif  // LENGTHWISE_MODELS_ENCODINGS_TEST_FORMULA_H_
