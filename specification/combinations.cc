@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "specification/epochs.h"
+#include "specification/examples.h"
 #include "specification/packing.h"
 #include "specification/text.h"
+#include "tasks/examples/entries.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
 #include "tasks/task.h"
@@ -180,6 +182,11 @@ int64_t CheckTasks(const Catalogues& catalogues, const v1::ExperimentSpecificati
       findings.Add(absl::StrCat("tasks[", t, "]"),
                    absl::StrCat("\"", entry.name, "\" and \"", catalogues.tasks[first->index]->name,
                                 "\" are trained in different ways; give each a specification"));
+      continue;
+    }
+    if (tasks::examples::IsExamples(entry.name)) {
+      longest = std::max(longest, CheckExamples(specification, absl::StrCat("tasks[", t, "]"),
+                                                entry, tasks[t]->parameters, findings));
       continue;
     }
     const std::unique_ptr<tasks::Task> created = entry.create(tasks[t]->parameters);
