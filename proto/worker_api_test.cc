@@ -28,7 +28,7 @@ TEST(WorkerApiTest, NewFieldOfALeaseRaisesTheVersion) {
       << "A lease has other fields than in version " << platform::kWorkerApiVersion
       << " of the worker API. Raise kWorkerApiVersion (platform/version.h), unless a worker that "
          "ignores the new field still does what it should; then correct both numbers here.";
-  EXPECT_EQ(platform::kWorkerApiVersion, 2);
+  EXPECT_EQ(platform::kWorkerApiVersion, 3);
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ struct Found {
 };
 
 // An interrupted experiment of the same specification, or a new one.
-absl::StatusOr<Found> FindOrCreate(Connection& connection, const specification::Grid& grid,
-                                   bool fresh) {
+absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& read, bool fresh) {
+  const specification::Grid& grid = read.grid;
   if (!fresh) {
     const auto experiments = connection.ListExperiments(0);
     if (!experiments.ok()) return experiments.status();
@@ -76,7 +76,7 @@ absl::StatusOr<Found> FindOrCreate(Connection& connection, const specification::
   v1::CreateExperimentRequest request;
   *request.mutable_specification() = grid.specification;
   request.set_owner(connection.DefaultOwner());
-  auto created = connection.CreateExperiment(request);
+  auto created = CreateExperiment(connection, request, read.examples.files);
   if (!created.ok()) return created.status();
   return Found{.experiment = created->experiment()};
 }
@@ -113,7 +113,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   // A private server would make the directory, to say that it is empty.
   const bool named =
       NamesExperiment(options.specification) && std::filesystem::exists(data_dir, error);
-  specification::Grid grid;
+  ResolvedFile read;
   if (named && options.fresh) {
     return absl::InvalidArgumentError(
         "--fresh needs the file of a specification, not the name of an experiment");
@@ -123,7 +123,10 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
     if (!text.ok()) return text.status();
     auto resolved = ResolveFile(options.specification, *text);
     if (!resolved.ok()) return resolved.status();
-    grid = *std::move(resolved);
+    read = *std::move(resolved);
+    for (const std::string& warning : read.examples.warnings) {
+      program.err() << "warning: " << warning << "\n";
+    }
   }
   const bool talks = program.output_is_table();
   std::ostream& out = program.out();
@@ -135,7 +138,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   if (!service.ok()) return absl::AbortedError(service.status().message());
   Connection connection((*service)->address());
   const auto found =
-      named ? FindByName(connection, options) : FindOrCreate(connection, grid, options.fresh);
+      named ? FindByName(connection, options) : FindOrCreate(connection, read, options.fresh);
   if (!found.ok()) return found.status();
   const v1::Experiment& experiment = found->experiment;
   const std::string name = ShortName(experiment.name());

@@ -54,9 +54,12 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   auto text = ReadSpecification(options.path);
   if (!text.ok()) return text.status();
   // Mistakes are told without a server, too.
-  auto grid = ResolveFile(options.path, *text);
-  if (!grid.ok()) return grid.status();
-  if (options.dry_run) return DryRun(program, *grid);
+  auto resolved = ResolveFile(options.path, *text);
+  if (!resolved.ok()) return resolved.status();
+  for (const std::string& warning : resolved->examples.warnings) {
+    program.err() << "warning: " << warning << "\n";
+  }
+  if (options.dry_run) return DryRun(program, resolved->grid);
 
   auto connection = program.Connect();
   if (!connection.ok()) return connection.status();
@@ -64,9 +67,12 @@ absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   // So that the call may be repeated when its answer is lost.
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_owner(options.owner.empty() ? (*connection)->DefaultOwner() : options.owner);
-  *request.mutable_specification_text() = *text;
-  auto created = (*connection)->CreateExperiment(request);
-  if (absl::IsUnavailable(created.status())) created = (*connection)->CreateExperiment(request);
+  if (resolved->examples.files.empty()) {
+    *request.mutable_specification_text() = *text;
+  } else {
+    *request.mutable_specification() = resolved->grid.specification;
+  }
+  auto created = CreateExperiment(**connection, request, resolved->examples.files);
   if (absl::IsInvalidArgument(created.status()) &&
       absl::StrContains(created.status().message(), "unknown ")) {
     return absl::InvalidArgumentError(

@@ -10,7 +10,9 @@
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
 #include "client/rendering/message_json.h"
+#include "client/rendering/numbers.h"
 #include "specification/component_parameters.h"
+#include "tasks/examples/contents.h"
 
 namespace lengthwise::client {
 namespace {
@@ -28,6 +30,30 @@ void WriteOverrides(const specification::Grid& grid, std::ostream& out) {
   }
 }
 
+// What the files of examples hold, and what their user may want to know.
+void WriteExamples(const specification::Grid& grid, const AttachedExamples& examples,
+                   std::ostream& out) {
+  for (size_t i = 0; i < examples.sets.size(); ++i) {
+    if (examples.sets[i] == nullptr) continue;
+    const v1::Component& task = grid.specification.tasks(static_cast<int>(i));
+    const auto contents =
+        tasks::examples::ParseContents(specification::ParametersOf(task).String("contents"));
+    if (!contents.ok()) continue;
+    const auto part = [](const tasks::examples::Contents::OfPart& of) {
+      return absl::StrCat(Counted(of.examples, "example"), " of lengths ",
+                          tasks::examples::ShowLengths(of.lengths));
+    };
+    out << task.label() << ": trains on " << part(contents->training) << "; tests on "
+        << part(contents->test);
+    if (contents->form != tasks::examples::Form::kNumbers) {
+      out << "; " << Counted(contents->input_symbols, "input symbol") << ", "
+          << Counted(contents->target_symbols, "target symbol");
+    }
+    out << "\n";
+  }
+  for (const std::string& warning : examples.warnings) out << "warning: " << warning << "\n";
+}
+
 }  // namespace
 
 void AddValidate(CLI::App& app, Program& program) {
@@ -39,8 +65,9 @@ void AddValidate(CLI::App& app, Program& program) {
                          [&program, path, resolved]() -> absl::StatusOr<int> {
                            auto text = ReadSpecification(*path);
                            if (!text.ok()) return text.status();
-                           auto grid = ResolveFile(*path, *text);
-                           if (!grid.ok()) return grid.status();
+                           auto read = ResolveFile(*path, *text);
+                           if (!read.ok()) return read.status();
+                           const specification::Grid* const grid = &read->grid;
                            if (*resolved) {
                              auto json = MessageJson(grid->specification, /*indented=*/true);
                              if (!json.ok()) return json.status();
@@ -51,6 +78,7 @@ void AddValidate(CLI::App& app, Program& program) {
                              const std::string ready = ReadySpecification(*path);
                              program.out() << "OK: " << (ready.empty() ? *path : ready)
                                            << " is valid, " << DescribeGrid(*grid) << "\n";
+                             WriteExamples(*grid, read->examples, program.out());
                              WriteOverrides(*grid, program.out());
                              return kSuccess;
                            }

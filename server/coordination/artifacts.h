@@ -34,12 +34,22 @@ class ArtifactWriter {
 // UNAVAILABLE where the disk cannot be read or written.
 class Artifacts {
  public:
-  // All must outlive it. `max_bytes` is the size of the largest artifact that is accepted.
-  Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids, int64_t max_bytes)
-      : storage_(storage), store_(store), lease_ids_(lease_ids), max_bytes_(max_bytes) {}
+  // All must outlive it. `max_bytes` is the size of the largest artifact that is accepted,
+  // `max_data_bytes` that of the largest file of examples.
+  Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids, int64_t max_bytes,
+            int64_t max_data_bytes)
+      : storage_(storage),
+        store_(store),
+        lease_ids_(lease_ids),
+        max_bytes_(max_bytes),
+        max_data_bytes_(max_data_bytes) {}
 
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
       const v1::UploadArtifactRequest::Header& header, std::string caller);
+  // Of a file of examples, whose lines are read on the way: INVALID_ARGUMENT for the first that is
+  // none.
+  absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteData(
+      const v1::UploadDataRequest::Header& header);
   // Calls `take` with chunks of at most 1 MiB; stops early when it returns false.
   absl::Status Read(const v1::DownloadArtifactRequest& request, absl::string_view caller,
                     const std::function<bool(absl::string_view)>& take);
@@ -50,6 +60,7 @@ class Artifacts {
 
  private:
   class CheckedWriter;
+  class DataWriter;
   // What DownloadModel brings.
   struct NewestModel {
     v1::Checkpoint checkpoint;
@@ -66,6 +77,7 @@ class Artifacts {
   ArtifactStore& store_;
   const LeaseIds& lease_ids_;
   const int64_t max_bytes_;
+  const int64_t max_data_bytes_;
 };
 
 }  // namespace lengthwise::server

@@ -41,14 +41,16 @@ std::string NameOf(const testing::TestParamInfo<const char*>& document) {
   return absl::StrReplaceAll(document.param, {{"/", "_"}, {".md", ""}});
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Documents, DocumentationTest,
-    testing::Values("README.md", "deploy/README.md", "docs/access.md", "docs/papers.md",
-                    "docs/service.md", "docs/using.md", "experiments/README.md",
-                    "experiments/decimal_addition/README.md", "experiments/latin_square/README.md",
-                    "experiments/positional_attention/README.md", "experiments/published/README.md",
-                    "experiments/randomized_positional_encodings/README.md"),
-    NameOf);
+INSTANTIATE_TEST_SUITE_P(Documents, DocumentationTest,
+                         testing::Values("README.md", "deploy/README.md", "docs/access.md",
+                                         "docs/papers.md", "docs/service.md", "docs/using.md",
+                                         "docs/your_own_data.md", "experiments/README.md",
+                                         "experiments/decimal_addition/README.md",
+                                         "experiments/latin_square/README.md",
+                                         "experiments/positional_attention/README.md",
+                                         "experiments/published/README.md",
+                                         "experiments/randomized_positional_encodings/README.md"),
+                         NameOf);
 
 }  // namespace
 }  // namespace lengthwise

@@ -14,6 +14,7 @@
 #include "proto/specification.pb.h"
 #include "worker/training/batch_schedule.h"
 #include "worker/training/examples.h"
+#include "worker/training/file_examples.h"
 #include "worker/training/text_examples.h"
 
 namespace lengthwise::worker::training {
@@ -56,7 +57,11 @@ struct Blueprint {
 
 // The server validated the specification already, perhaps with another version of the catalogues;
 // what this worker cannot run comes back as one INVALID_ARGUMENT that names every field.
-absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification);
+//
+// `fetch` brings files of examples; a task that is one cannot be made without. Its errors come back
+// as they are.
+absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification,
+                                        const FetchFile& fetch = nullptr);
 
 // Digest of the specification without what the members of a pack may differ in: trials with equal
 // keys share a blueprint. Trials that only evaluate differ in what they evaluate, too, and have
