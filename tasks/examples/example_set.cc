@@ -308,6 +308,11 @@ absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExampl
   }));
   lines.End();
   sha256 = hash.Finish();
+  if (!file.sha256.empty()) {
+    if (sha256 == file.sha256) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("the copy of ", file.name, " changed on this machine"));
+  }
   ASSIGN_OR_RETURN(const platform::FileStatus after, platform::GetFileStatus(file.path));
   if (after.size != before.size || after.modified != before.modified || bytes != after.size) {
     problems_.Add(file.name, "changed while it was read; try again when it is written");

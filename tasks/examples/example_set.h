@@ -116,6 +116,9 @@ struct ExampleSet {
 struct File {
   std::string path;
   std::string name;
+  // Where it is given, the bytes must have this SHA-256, UNAVAILABLE otherwise; that another
+  // process touches or replaces the file meanwhile does not matter then.
+  std::string sha256 = {};
 };
 
 struct Loaded {

@@ -22,6 +22,16 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
+std::string Counting(int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    const std::vector<int> digits(static_cast<size_t>(1 + i % 20), 1);
+    absl::StrAppend(&text, "{\"input\": [", i, ",", absl::StrJoin(digits, ","),
+                    "], \"target\": [1]}\n");
+  }
+  return text;
+}
+
 class ExampleSetTest : public ::testing::Test {
  protected:
   File Write(const std::string& name, const std::string& text) {
@@ -172,6 +182,15 @@ TEST_F(ExampleSetTest, AnEndlessLineIsNamedAndSkipped) {
   EXPECT_THAT(message, HasSubstr("my_train.jsonl:2: has no \"target\""));
 }
 
+TEST_F(ExampleSetTest, AFileWithAKnownHashMustHaveIt) {
+  File train = Write("known.jsonl", Counting(400));
+  train.sha256 = platform::Sha256Hex(Counting(400));
+  Problems problems;
+  EXPECT_TRUE(Load(train, {}, {}, problems).ok());
+  train.sha256 = platform::Sha256Hex("others");
+  EXPECT_EQ(Load(train, {}, {}, problems).status().code(), absl::StatusCode::kUnavailable);
+}
+
 TEST_F(ExampleSetTest, AMissingFileIsNotFound) {
   Problems problems;
   const auto loaded =
@@ -186,16 +205,6 @@ TEST_F(ExampleSetTest, TestExamplesInTheTrainingFileAreWarnedOf) {
   ASSERT_THAT(loaded->warnings, SizeIs(1));
   EXPECT_THAT(loaded->warnings[0],
               AllOf(HasSubstr("my_test.jsonl:2: this input"), HasSubstr("my_train.jsonl")));
-}
-
-std::string Counting(int lines) {
-  std::string text;
-  for (int i = 0; i < lines; ++i) {
-    const std::vector<int> digits(static_cast<size_t>(1 + i % 20), 1);
-    absl::StrAppend(&text, "{\"input\": [", i, ",", absl::StrJoin(digits, ","),
-                    "], \"target\": [1]}\n");
-  }
-  return text;
 }
 
 TEST_F(ExampleSetTest, AFractionIsHeldOutTheSameWhateverTheOrder) {
