@@ -71,6 +71,11 @@ void AddAccess(CLI::App& app, Flags& flags) {
       ->check(not_negative)
       ->type_name("N")
       ->capture_default_str();
+  app.add_option("--max_data_bytes", flags.core.max_data_bytes,
+                 "Largest file of examples that is accepted, bytes; at most 1 GiB")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--max_streams", flags.quotas.streams,
                  "Watches and other streams that one principal may have open; 0 for no limit")
       ->check(not_negative)

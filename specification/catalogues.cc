@@ -5,7 +5,7 @@
 namespace lengthwise::specification {
 
 Catalogues AllCatalogues() {
-  return {.tasks = tasks::TaskEntries(),
+  return {.tasks = tasks::EveryTaskEntry(),
           .networks = models::NetworkEntries(),
           .encodings = models::EncodingEntries(),
           .optimizers = models::OptimizerEntries(),

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "specification/examples.h"
 #include "specification/text.h"
 #include "specification/training_data.h"
+#include "tasks/examples/entries.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
 #include "tasks/task.h"
@@ -193,6 +195,12 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
       findings.Add(absl::StrCat("tasks[", t, "]"),
                    absl::StrCat("\"", entry.name, "\" and \"", catalogues.tasks[first->index]->name,
                                 "\" are trained in different ways; give each a specification"));
+      continue;
+    }
+    if (tasks::examples::IsExamples(entry.name)) {
+      range.longest =
+          std::max(range.longest, CheckExamples(specification, absl::StrCat("tasks[", t, "]"),
+                                                entry, tasks[t]->parameters, findings));
       continue;
     }
     const std::unique_ptr<tasks::Task> created = entry.create(tasks[t]->parameters);

@@ -26,6 +26,7 @@
 #include "tasks/chomsky/reverse_string.h"
 #include "tasks/chomsky/solve_equation.h"
 #include "tasks/chomsky/stack_manipulation.h"
+#include "tasks/examples/entries.h"
 #include "tasks/latin_square/latin_square.h"
 #include "tasks/numeric/algorithmic.h"
 #include "tasks/numeric/relational_query.h"
@@ -85,8 +86,17 @@ absl::Span<const TaskEntry* const> TaskEntries() {
   return entries;
 }
 
+absl::Span<const TaskEntry* const> EveryTaskEntry() {
+  static const auto& entries = *[] {
+    auto* all = new std::vector<const TaskEntry*>(AllTasks());
+    all->insert(all->end(), {&examples::Examples(), &examples::ExamplesNumbers()});
+    return all;
+  }();
+  return entries;
+}
+
 const TaskEntry* FindTask(absl::string_view name) {
-  const absl::Span<const TaskEntry* const> entries = TaskEntries();
+  const absl::Span<const TaskEntry* const> entries = EveryTaskEntry();
   const auto found = std::find_if(entries.begin(), entries.end(),
                                   [&](const TaskEntry* entry) { return entry->name == name; });
   return found == entries.end() ? nullptr : *found;

@@ -18,7 +18,11 @@ namespace lengthwise::tasks {
 // forever.
 absl::Span<const TaskEntry* const> TaskEntries();
 
-// Null for an unknown name.
+// These and the tasks that are files of examples (tasks/examples/entries.h), which nothing can
+// create without their files. Lives forever.
+absl::Span<const TaskEntry* const> EveryTaskEntry();
+
+// Among all of them; null for an unknown name.
 const TaskEntry* FindTask(absl::string_view name);
 
 // NOT_FOUND with a suggestion for an unknown name; INVALID_ARGUMENT for wrong parameters.

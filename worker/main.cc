@@ -31,6 +31,7 @@
 #include "platform/version_text.h"
 #include "worker/connection/channel.h"
 #include "worker/connection/connection.h"
+#include "worker/connection/data_cache.h"
 #include "worker/connection/spool.h"
 #include "worker/connection/worker_id.h"
 #include "worker/monitoring/endpoint.h"
@@ -55,6 +56,7 @@ struct Flags {
   std::string experiment;
   int64_t buffer_bytes = Outbox::Options().max_bytes;
   Spool::Options spool = {.directory = DefaultSpoolDirectory()};
+  DataCache::Options data = {.directory = DefaultDataCacheDirectory()};
   std::string exit_when_idle;
   bool exit_with_parent = false;
   // Empty: no metrics.
@@ -182,6 +184,17 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str()
       ->type_name("N");
+  app.add_option("--data_cache_dir", flags.data.directory,
+                 "Directory for files of examples that trials need. Workers of one user on one "
+                 "machine may share it")
+      ->capture_default_str()
+      ->type_name("DIR");
+  app.add_option("--data_cache_bytes", flags.data.max_bytes,
+                 "Most bytes there. The least recently used files are deleted first; the newest "
+                 "one stays")
+      ->check(CLI::Validator(CLI::PositiveNumber).description(""))
+      ->capture_default_str()
+      ->type_name("N");
   app.add_option("--exit_when_idle", flags.exit_when_idle,
                  "Exit when there was nothing to do for so long; default: never")
       ->check(CheckDuration)
@@ -244,6 +257,8 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   Measurements measurements(GpuReader(flags.runner.device, **runner));
   options.session.measurements = &measurements;
   Spool spool(flags.spool);
+  DataCache data(flags.data);
+  options.session.data = &data;
   options.session.outbox.max_bytes = flags.buffer_bytes;
   options.session.outbox.spool = flags.spool.max_bytes > 0 ? &spool : nullptr;
   if (!flags.exit_when_idle.empty()) {

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
 
@@ -40,6 +41,13 @@ class PackSession {
 
   // Fetches the checkpoint that the lease names for the trial.
   virtual absl::StatusOr<std::string> FetchCheckpoint(int64_t trial) = 0;
+
+  // Returns the path of a file of examples that the trial's task names, fetched where it is not on
+  // this machine; its bytes have this SHA-256.
+  virtual absl::StatusOr<std::string> FetchData(int64_t trial, absl::string_view sha256,
+                                                int64_t bytes) {
+    return absl::UnimplementedError("this session brings no files of examples");
+  }
 
   // The newest progress replaces the one before.
   virtual void ReportProgress(int64_t trial, v1::TrialProgress progress) = 0;

@@ -31,7 +31,7 @@ struct Listed {
 
 std::vector<Listed> Tasks() {
   std::vector<Listed> listed;
-  for (const tasks::TaskEntry* entry : tasks::TaskEntries()) {
+  for (const tasks::TaskEntry* entry : tasks::EveryTaskEntry()) {
     listed.push_back({entry,
                       {{"level", entry->chomsky_level},
                        {"chance %", FormatPercent(entry->random_accuracy)},

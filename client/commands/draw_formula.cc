@@ -11,6 +11,7 @@
 #include "models/encodings/formula_definition.h"
 #include "models/encodings/formula_values.h"
 #include "models/networks/catalogue.h"
+#include "platform/status_macros.h"
 #include "specification/component_parameters.h"
 
 namespace lengthwise::client {
@@ -90,11 +91,9 @@ std::vector<NumberGrid> GridsOf(const v1::Component& encoding,
 }  // namespace
 
 absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing) {
-  auto text = ReadSpecification(drawing.specification);
-  if (!text.ok()) return text.status();
-  auto grid = ResolveFile(drawing.specification, *text);
-  if (!grid.ok()) return grid.status();
-  const v1::ExperimentSpecification& specification = grid->specification;
+  ASSIGN_OR_RETURN(const auto text, ReadSpecification(drawing.specification));
+  ASSIGN_OR_RETURN(const auto resolved, ResolveFile(drawing.specification, text));
+  const v1::ExperimentSpecification& specification = resolved.grid.specification;
   const models::EncodingContext context = ContextOf(specification);
   const int64_t tokens =
       drawing.tokens > 0 ? drawing.tokens : specification.training().lengths().max();

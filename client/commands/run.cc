@@ -62,8 +62,8 @@ struct Found {
 };
 
 // An interrupted experiment of the same specification, or a new one.
-absl::StatusOr<Found> FindOrCreate(Connection& connection, const specification::Grid& grid,
-                                   bool fresh) {
+absl::StatusOr<Found> FindOrCreate(Connection& connection, const ResolvedFile& read, bool fresh) {
+  const specification::Grid& grid = read.grid;
   if (!fresh) {
     ASSIGN_OR_RETURN(const auto experiments, connection.ListExperiments(0));
     for (const v1::Experiment& experiment : experiments) {  // newest first
@@ -76,7 +76,7 @@ absl::StatusOr<Found> FindOrCreate(Connection& connection, const specification::
   v1::CreateExperimentRequest request;
   *request.mutable_specification() = grid.specification;
   request.set_owner(connection.DefaultOwner());
-  ASSIGN_OR_RETURN(auto created, connection.CreateExperiment(request));
+  ASSIGN_OR_RETURN(auto created, CreateExperiment(connection, request, read.examples.files));
   return Found{.experiment = created.experiment()};
 }
 
@@ -112,14 +112,17 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
   // A private server would make the directory, to say that it is empty.
   const bool named =
       NamesExperiment(options.specification) && std::filesystem::exists(data_dir, error);
-  specification::Grid grid;
+  ResolvedFile read;
   if (named && options.fresh) {
     return absl::InvalidArgumentError(
         "--fresh needs the file of a specification, not the name of an experiment");
   }
   if (!named) {
     ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.specification));
-    ASSIGN_OR_RETURN(grid, ResolveFile(options.specification, text));
+    ASSIGN_OR_RETURN(read, ResolveFile(options.specification, text));
+    for (const std::string& warning : read.examples.warnings) {
+      program.err() << "warning: " << warning << "\n";
+    }
   }
   const bool talks = program.output_is_table();
   std::ostream& out = program.out();
@@ -131,7 +134,7 @@ absl::StatusOr<int> Run(Program& program, const RunOptions& options) {
                    absl::AbortedError(_.message()));
   Connection connection(service->address());
   ASSIGN_OR_RETURN(const auto found, named ? FindByName(connection, options)
-                                           : FindOrCreate(connection, grid, options.fresh));
+                                           : FindOrCreate(connection, read, options.fresh));
   const v1::Experiment& experiment = found.experiment;
   const std::string name = ShortName(experiment.name());
   const int left = Unended(experiment);

@@ -10,10 +10,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/commands/commands.h"
+#include "client/commands/specification_file.h"
+#include "client/rendering/records.h"
 #include "client/rendering/table.h"
+#include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
 #include "tasks/catalogue.h"
+#include "tasks/examples/entries.h"
 #include "tasks/numeric/relational_query.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
@@ -155,7 +159,91 @@ absl::StatusOr<int> SampleText(Program& program, const SampleOptions& options,
   return kSuccess;
 }
 
+// Examples of a part, the shortest first and as many of each length as there is room for.
+std::vector<const tasks::examples::Example*> Spread(const tasks::examples::Part& part,
+                                                    int64_t count) {
+  std::vector<const tasks::examples::Example*> chosen;
+  const auto lengths = static_cast<int64_t>(part.size());
+  int64_t place = 0;
+  for (const auto& [length, group] : part) {
+    const int64_t share = (place + 1) * count / lengths - place * count / lengths;
+    ++place;
+    for (int64_t i = 0; i < std::min(share, static_cast<int64_t>(group.examples.size())); ++i) {
+      chosen.push_back(&group.examples[static_cast<size_t>(i)]);
+    }
+  }
+  return chosen;
+}
+
+// Examples of the files that a specification names, as people write them and as a network reads
+// them: an empty token stands for each value that it is to answer.
+absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) {
+  ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.task));
+  ASSIGN_OR_RETURN(const auto resolved, ResolveFile(options.task, text));
+  Table table({{.header = "task"},
+               {.header = "part"},
+               {.header = "length", .align = Table::Align::kRight},
+               {.header = "input", .shrinks_to = 10},
+               {.header = "target", .shrinks_to = 10},
+               {.header = "the network reads", .shrinks_to = 10},
+               {.header = "and answers", .shrinks_to = 10}});
+  Records records{.columns = {"task", "part", "length", "input", "target", "reads", "answers"}};
+  bool any = false;
+  for (size_t t = 0; t < resolved.examples.sets.size(); ++t) {
+    if (resolved.examples.sets[t] == nullptr) continue;
+    any = true;
+    const tasks::examples::ExampleSet& set = *resolved.examples.sets[t];
+    const std::string& label = resolved.grid.specification.tasks(static_cast<int>(t)).label();
+    const bool in_place = set.form == tasks::examples::Form::kNumbers && set.same_length;
+    for (const bool test : {false, true}) {
+      for (const auto* example : Spread(test ? set.test : set.training, options.count)) {
+        std::vector<std::string> reads, answers;
+        for (uint32_t i = 0; i < example->inputs + example->targets; ++i) {
+          const size_t place = example->first + i;
+          const std::string value = set.form == tasks::examples::Form::kNumbers
+                                        ? absl::StrFormat("%.4g", set.numbers[place])
+                                        : absl::StrCat(set.symbols[place]);
+          if (i < example->inputs) {
+            reads.push_back(value);
+          } else {
+            const bool counts = set.Counts(*example, i - example->inputs);
+            answers.push_back(counts ? value : absl::StrCat("(", value, ")"));
+            if (!in_place) reads.push_back("_");
+          }
+        }
+        const std::string part = test ? "test" : "train";
+        const std::string input = set.ShowInput(*example), target = set.ShowTarget(*example);
+        records.rows.push_back({label, part, int64_t{example->length}, input, target,
+                                absl::StrJoin(reads, " "), absl::StrJoin(answers, " ")});
+        table.AddRow({label, part, absl::StrCat(example->length), platform::PrintableLine(input),
+                      platform::PrintableLine(target), absl::StrJoin(reads, " "),
+                      absl::StrJoin(answers, " ")});
+      }
+    }
+  }
+  if (!any) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.task,
+                     " names no file of examples; name a task, as in `lengthwise "
+                     "sample ",
+                     resolved.grid.specification.tasks(0).name(), "`"));
+  }
+  if (program.output_is_table()) {
+    program.out() << table.Render(program.width(), program.palette());
+  } else {
+    program.Write(records);
+  }
+  return kSuccess;
+}
+
 absl::StatusOr<int> Sample(Program& program, const SampleOptions& options) {
+  if (specification::FormatOfFile(options.task).ok()) return SampleFiles(program, options);
+  if (tasks::examples::IsExamples(options.task)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", options.task,
+                     "\" is a file: name the specification that names it, as in "
+                     "`lengthwise sample my.yaml`"));
+  }
   catalogue::Parameters parameters;
   for (const std::string& setting : options.settings) {
     const size_t equals = setting.find('=');
@@ -231,9 +319,14 @@ void AddSample(CLI::App& app, Program& program) {
   CLI::App* command = program.AddCommand(
       app, "sample", "Prints examples of a task", kOfflineGroup,
       "lengthwise sample bucket_sort --length 8 --count 3\n"
-      "lengthwise sample bucket_sort --length 20 --count 1000 --seed 7 --output json",
+      "lengthwise sample bucket_sort --length 20 --count 1000 --seed 7 --output json\n"
+      "lengthwise sample my.yaml    # of the file of examples that it names",
       [&program, options] { return Sample(program, *options); });
-  command->add_option("task", options->task, "A task's name, as `lengthwise tasks` lists them")
+  command
+      ->add_option("task", options->task,
+                   "A task's name, as `lengthwise tasks` lists them; or a specification whose task "
+                   "is a file of "
+                   "examples")
       ->required()
       ->type_name("");
   command->add_option("--length", options->length, "Input length; of text, digits of an operand")

@@ -17,6 +17,9 @@
 #include "catalogue/suggestion.h"
 #include "client/rendering/numbers.h"
 #include "platform/status_macros.h"
+#include "specification/catalogues.h"
+#include "specification/parse.h"
+#include "specification/resolve_with.h"
 
 namespace lengthwise::client {
 namespace {
@@ -80,10 +83,24 @@ absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given
   return text;
 }
 
-absl::StatusOr<specification::Grid> ResolveFile(const std::string& path,
-                                                const v1::SpecificationText& text) {
-  auto grid = specification::Resolve(text, specification::Limits());
-  if (grid.ok() || !absl::IsInvalidArgument(grid.status())) return grid;
+absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
+                                         const v1::SpecificationText& text) {
+  const specification::Limits limits;
+  ResolvedFile resolved;
+  absl::StatusOr<specification::Grid> grid;
+  if (static_cast<int64_t>(text.text().size()) > limits.max_text_bytes) {
+    grid = specification::Resolve(text, limits);  // says so
+  } else {
+    specification::Parsed parsed = specification::Parse(text.format(), text.text());
+    const std::string ready = ReadySpecification(path);
+    resolved.examples = AttachExamples(ready.empty() ? path : ready, parsed);
+    grid = specification::ResolveWith(specification::AllCatalogues(), std::move(parsed), limits);
+  }
+  if (grid.ok()) {
+    resolved.grid = *std::move(grid);
+    return resolved;
+  }
+  if (!absl::IsInvalidArgument(grid.status())) return grid.status();
   return absl::InvalidArgumentError(
       absl::StrCat(path == "-" ? "the specification" : path, " is not valid:\n  ",
                    absl::StrReplaceAll(grid.status().message(), {{"\n", "\n  "}})));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/commands/example_files.h"
 #include "proto/specification.pb.h"
 #include "specification/resolve.h"
 
@@ -19,10 +20,17 @@ std::string ReadySpecification(const std::string& name);
 // INVALID_ARGUMENT when it cannot be read or its ending is unknown.
 absl::StatusOr<v1::SpecificationText> ReadSpecification(const std::string& given);
 
-// Resolves it as the server would. INVALID_ARGUMENT with a first line "PATH is not valid:" and a
-// line for each problem.
-absl::StatusOr<specification::Grid> ResolveFile(const std::string& path,
-                                                const v1::SpecificationText& text);
+struct ResolvedFile {
+  specification::Grid grid;
+  // The files of examples that its tasks are; with one, the grid's specification is what a server
+  // is given, and not the text.
+  AttachedExamples examples;
+};
+
+// Resolves it as the server would, with the files of examples that it names. INVALID_ARGUMENT with
+// a first line "PATH is not valid:" and a line for each problem.
+absl::StatusOr<ResolvedFile> ResolveFile(const std::string& path,
+                                         const v1::SpecificationText& text);
 
 // "2 trials in 2 packs".
 std::string DescribeGrid(const specification::Grid& grid);

@@ -54,17 +54,23 @@ absl::StatusOr<int> DryRun(Program& program, const specification::Grid& grid) {
 absl::StatusOr<int> Submit(Program& program, SubmitOptions options) {
   ASSIGN_OR_RETURN(auto text, ReadSpecification(options.path));
   // Mistakes are told without a server, too.
-  ASSIGN_OR_RETURN(auto grid, ResolveFile(options.path, text));
-  if (options.dry_run) return DryRun(program, grid);
+  ASSIGN_OR_RETURN(auto resolved, ResolveFile(options.path, text));
+  for (const std::string& warning : resolved.examples.warnings) {
+    program.err() << "warning: " << warning << "\n";
+  }
+  if (options.dry_run) return DryRun(program, resolved.grid);
 
   ASSIGN_OR_RETURN(auto connection, program.Connect());
   v1::CreateExperimentRequest request;
   // So that the call may be repeated when its answer is lost.
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_owner(options.owner.empty() ? connection->DefaultOwner() : options.owner);
-  *request.mutable_specification_text() = text;
-  auto created = connection->CreateExperiment(request);
-  if (absl::IsUnavailable(created.status())) created = connection->CreateExperiment(request);
+  if (resolved.examples.files.empty()) {
+    *request.mutable_specification_text() = text;
+  } else {
+    *request.mutable_specification() = resolved.grid.specification;
+  }
+  auto created = CreateExperiment(*connection, request, resolved.examples.files);
   if (absl::IsInvalidArgument(created.status()) &&
       absl::StrContains(created.status().message(), "unknown ")) {
     return absl::InvalidArgumentError(

@@ -10,8 +10,10 @@
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
 #include "client/rendering/message_json.h"
+#include "client/rendering/numbers.h"
 #include "platform/status_macros.h"
 #include "specification/component_parameters.h"
+#include "tasks/examples/contents.h"
 
 namespace lengthwise::client {
 namespace {
@@ -29,6 +31,30 @@ void WriteOverrides(const specification::Grid& grid, std::ostream& out) {
   }
 }
 
+// What the files of examples hold, and what their user may want to know.
+void WriteExamples(const specification::Grid& grid, const AttachedExamples& examples,
+                   std::ostream& out) {
+  for (size_t i = 0; i < examples.sets.size(); ++i) {
+    if (examples.sets[i] == nullptr) continue;
+    const v1::Component& task = grid.specification.tasks(static_cast<int>(i));
+    const auto contents =
+        tasks::examples::ParseContents(specification::ParametersOf(task).String("contents"));
+    if (!contents.ok()) continue;
+    const auto part = [](const tasks::examples::Contents::OfPart& of) {
+      return absl::StrCat(Counted(of.examples, "example"), " of lengths ",
+                          tasks::examples::ShowLengths(of.lengths));
+    };
+    out << task.label() << ": trains on " << part(contents->training) << "; tests on "
+        << part(contents->test);
+    if (contents->form != tasks::examples::Form::kNumbers) {
+      out << "; " << Counted(contents->input_symbols, "input symbol") << ", "
+          << Counted(contents->target_symbols, "target symbol");
+    }
+    out << "\n";
+  }
+  for (const std::string& warning : examples.warnings) out << "warning: " << warning << "\n";
+}
+
 }  // namespace
 
 void AddValidate(CLI::App& app, Program& program) {
@@ -39,7 +65,8 @@ void AddValidate(CLI::App& app, Program& program) {
       "lengthwise validate experiments/quickstart.yaml",
       [&program, path, resolved]() -> absl::StatusOr<int> {
         ASSIGN_OR_RETURN(auto text, ReadSpecification(*path));
-        ASSIGN_OR_RETURN(auto grid, ResolveFile(*path, text));
+        ASSIGN_OR_RETURN(const auto read, ResolveFile(*path, text));
+        const specification::Grid& grid = read.grid;
         if (*resolved) {
           ASSIGN_OR_RETURN(auto json, MessageJson(grid.specification, /*indented=*/true));
           program.out() << json;
@@ -49,6 +76,7 @@ void AddValidate(CLI::App& app, Program& program) {
           const std::string ready = ReadySpecification(*path);
           program.out() << "OK: " << (ready.empty() ? *path : ready) << " is valid, "
                         << DescribeGrid(grid) << "\n";
+          WriteExamples(grid, read.examples, program.out());
           WriteOverrides(grid, program.out());
           return kSuccess;
         }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpcpp/grpcpp.h"
+#include "platform/files.h"
 #include "platform/printable_text.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
@@ -458,6 +459,36 @@ absl::StatusOr<Connection::Model> Connection::DownloadModel(
                                             address(), ": its SHA-256 is another; try again"));
   }
   return model;
+}
+
+absl::Status Connection::UploadData(const std::string& path, const std::string& sha256,
+                                    int64_t bytes) {
+  absl::Status read;
+  const absl::Status status =
+      Stubs::Patiently(*this, absl::InfiniteDuration(), [&](grpc::ClientContext& context) {
+        v1::UploadDataResponse response;
+        const auto writer = stubs_->experiments->UploadData(&context, &response);
+        v1::UploadDataRequest request;
+        request.mutable_header()->set_sha256(sha256);
+        request.mutable_header()->set_size_bytes(bytes);
+        // A write fails when the call is over; Finish then says why.
+        bool writable = writer->Write(request);
+        platform::Sha256 hash;
+        read = platform::ReadFileInChunks(path, [&](absl::string_view chunk) {
+          hash.Update(chunk);
+          request.set_data(std::string(chunk));
+          writable = writable && writer->Write(request);
+          return writable;
+        });
+        if (read.ok() && writable && hash.Finish() != sha256) {
+          read = absl::FailedPreconditionError(
+              absl::StrCat(path, " changed since it was checked; try again"));
+        }
+        if (!read.ok()) context.TryCancel();
+        writer->WritesDone();
+        return writer->Finish();
+      });
+  return read.ok() ? status : read;
 }
 
 absl::StatusOr<v1::SummarizeExperimentResponse> Connection::SummarizeExperiment(

@@ -101,6 +101,9 @@ class Connection {
   // DATA_LOSS: damaged in the store or on the way.
   absl::StatusOr<Model> DownloadModel(const std::string& trial,
                                       const std::function<absl::Status(absl::string_view)>& take);
+  // Stores the file at `path`, which must have this SHA-256 and size; however long it takes.
+  // FAILED_PRECONDITION: the file changed; errors of platform/files.h where it cannot be read.
+  absl::Status UploadData(const std::string& path, const std::string& sha256, int64_t bytes);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
   // Waits for the backup, however long it takes, and returns its path on the server. `progress`
   // hears of each response.

@@ -5,6 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "platform/status_macros.h"
 #include "server/coordination/messages.h"
+#include "tasks/examples/example_set.h"
+#include "tasks/examples/line.h"
+#include "tasks/examples/lines.h"
 
 namespace lengthwise::server {
 namespace {
@@ -87,13 +90,70 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
   return std::make_unique<CheckedWriter>(*this, header, std::move(caller), *std::move(writer));
 }
 
+class Artifacts::DataWriter : public ArtifactWriter {
+ public:
+  explicit DataWriter(std::unique_ptr<ArtifactStore::Writer> writer)
+      : writer_(std::move(writer)),
+        lines_(tasks::examples::kMostLineBytes,
+               [this](int64_t number, absl::string_view line, bool too_long) {
+                 if (!wrong_.ok()) return;
+                 const absl::Status status = too_long ? absl::InvalidArgumentError("is too long")
+                                                      : tasks::examples::ParseLine(line, line_);
+                 if (status.ok()) return;
+                 wrong_ = absl::InvalidArgumentError(
+                     absl::StrCat("data: line ", number, ": ", status.message()));
+               }) {}
+
+  absl::Status Append(absl::string_view data) override {
+    lines_.Add(data);
+    RETURN_IF_ERROR(wrong_);
+    return ForWorker(writer_->Append(data));
+  }
+
+  absl::Status Finish() override {
+    lines_.End();
+    RETURN_IF_ERROR(wrong_);
+    return ForWorker(writer_->Finish());
+  }
+
+ private:
+  const std::unique_ptr<ArtifactStore::Writer> writer_;
+  tasks::examples::Line line_;
+  absl::Status wrong_;
+  tasks::examples::Lines lines_;
+};
+
+absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::WriteData(
+    const v1::UploadDataRequest::Header& header) {
+  if (header.size_bytes() < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 and more"));
+  }
+  if (header.size_bytes() > max_data_bytes_) {
+    return absl::ResourceExhaustedError(absl::StrCat("size_bytes: got ", header.size_bytes(),
+                                                     ", this server accepts files of up to ",
+                                                     max_data_bytes_, " (--max_data_bytes)"));
+  }
+  store_.DeleteUnusedUploads();
+  auto writer = store_.Write({.experiment = std::string(kUploads),
+                              .trial = std::string(kDataFiles),
+                              .sha256 = header.sha256()},
+                             header.size_bytes(), /*step=*/0);
+  if (!writer.ok()) return ForWorker(writer.status());
+  return std::make_unique<DataWriter>(*std::move(writer));
+}
+
 absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Artifacts::Open(
     const v1::DownloadArtifactRequest& request, absl::string_view caller) {
   ASSIGN_OR_RETURN(const TrialPath path, CheckLease(request.trial(), request.lease_id(),
                                                     request.fencing_token(), caller));
-  const ArtifactId id = {
-      .experiment = path.experiment, .trial = path.trial, .sha256 = request.sha256()};
-  if (absl::Status status = store_.Verify(id); !status.ok()) return ForWorker(status);
+  ArtifactId id = {.experiment = path.experiment, .trial = path.trial, .sha256 = request.sha256()};
+  absl::Status status = store_.Verify(id);
+  if (absl::IsNotFound(status)) {
+    id.trial = std::string(kDataFiles);
+    if (const absl::Status data = store_.Verify(id); !absl::IsNotFound(data)) status = data;
+  }
+  if (!status.ok()) return ForWorker(status);
   auto reader = store_.Open(id);
   if (!reader.ok()) return ForWorker(reader.status());
   return reader;

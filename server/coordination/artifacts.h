@@ -40,13 +40,23 @@ struct StoredModel {
 // UNAVAILABLE where the disk cannot be read or written.
 class Artifacts {
  public:
-  // All must outlive it. `max_bytes` is the size of the largest artifact that is accepted.
-  Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids, int64_t max_bytes)
-      : storage_(storage), store_(store), lease_ids_(lease_ids), max_bytes_(max_bytes) {}
+  // All must outlive it. `max_bytes` is the size of the largest artifact that is accepted,
+  // `max_data_bytes` that of the largest file of examples.
+  Artifacts(Storage& storage, ArtifactStore& store, const LeaseIds& lease_ids, int64_t max_bytes,
+            int64_t max_data_bytes)
+      : storage_(storage),
+        store_(store),
+        lease_ids_(lease_ids),
+        max_bytes_(max_bytes),
+        max_data_bytes_(max_data_bytes) {}
 
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
       const v1::UploadArtifactRequest::Header& header, std::string caller);
-  // Verifies an artifact and opens it.
+  // Takes a file of examples, whose lines are read on the way: INVALID_ARGUMENT for the first that
+  // is none.
+  absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteData(
+      const v1::UploadDataRequest::Header& header);
+  // Verifies an artifact of the trial, or a file of examples of its experiment, and opens it.
   absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Open(
       const v1::DownloadArtifactRequest& request, absl::string_view caller);
   // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND: no such trial, or nothing is
@@ -55,6 +65,7 @@ class Artifacts {
 
  private:
   class CheckedWriter;
+  class DataWriter;
   struct NewestModel {
     v1::Checkpoint checkpoint;
     int64_t step = 0;
@@ -70,6 +81,7 @@ class Artifacts {
   ArtifactStore& store_;
   const LeaseIds& lease_ids_;
   const int64_t max_bytes_;
+  const int64_t max_data_bytes_;
 };
 
 }  // namespace lengthwise::server

@@ -81,6 +81,7 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
   {
     ASSIGN_OR_RETURN(const auto reader, core->storage_->Read());
     RETURN_IF_ERROR(DeleteLeftArtifacts(*reader, *core->artifact_store_));
+    core->artifact_store_->DeleteUnusedUploads();
   }
   core->loop_.Start();
   return core;
@@ -102,7 +103,8 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
              .commit_failed = [this] { CommitFailed(); }},
             clock_, engine_.ledger, waiters_),
       event_log_(*storage_, running_trials_),
-      artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes),
+      artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes,
+                 options.max_data_bytes),
       reads_(*storage_, loop_, engine_.ledger, fleet_, clock_, options.data_dir + "/artifacts"),
       backups_(options.data_dir, clock_, *storage_, *artifact_store_, loop_),
       statistics_(NoStatistics()) {}

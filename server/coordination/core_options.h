@@ -29,6 +29,8 @@ struct CoreOptions {
   int64_t max_unended_trials = 1'000'000;
   // Largest artifact accepted, bytes.
   int64_t max_artifact_bytes = int64_t{8} << 30;
+  // Largest file of examples accepted, bytes.
+  int64_t max_data_bytes = int64_t{1} << 30;
 };
 
 }  // namespace lengthwise::server

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "platform/failpoint.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
@@ -12,6 +13,7 @@
 #include "server/coordination/messages.h"
 #include "server/coordination/names.h"
 #include "server/status.h"
+#include "specification/examples.h"
 #include "specification/reevaluation.h"
 
 namespace lengthwise::server {
@@ -38,6 +40,26 @@ int32_t TrialCount(const ExperimentRecord& experiment) {
   const v1::TrialCounts& counts = experiment.counts;
   return counts.queued() + counts.running() + counts.succeeded() + counts.failed() +
          counts.cancelled();
+}
+
+ArtifactId DataFileId(absl::string_view experiment, const std::string& sha256) {
+  return {
+      .experiment = std::string(experiment), .trial = std::string(kDataFiles), .sha256 = sha256};
+}
+
+// Names all files that are not there.
+absl::Status CheckUploads(ArtifactStore& artifacts,
+                          const v1::ExperimentSpecification& specification) {
+  std::vector<std::string> missing;
+  for (const specification::DataFile& file : specification::DataFilesOf(specification)) {
+    const absl::Status status = artifacts.Verify(DataFileId(kUploads, file.sha256), file.bytes);
+    if (!status.ok() && !IsLost(status)) return absl::UnavailableError(status.message());
+    if (!status.ok()) missing.push_back(file.sha256);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the server does not have the examples ", absl::StrJoin(missing, ", "),
+                   " (train_sha256, test_sha256); upload them first, as `lengthwise submit` does"));
 }
 
 v1::CreateExperimentResponse MakeResponse(const ExperimentRecord& record,
@@ -70,6 +92,10 @@ absl::StatusOr<Submission> Submissions::PrepareCreation(v1::CreateExperimentRequ
   ASSIGN_OR_RETURN(submission.grid, resolve_(request));
   ExperimentRecord& record = submission.experiment;
   const v1::ExperimentSpecification& specification = submission.grid.specification;
+  // Reading them here keeps that off the command loop.
+  if (!request.validate_only()) {
+    RETURN_IF_ERROR(CheckUploads(artifacts_, specification));
+  }
   record.name = specification.name();
   record.owner = OwnerOf(request.owner());
   record.priority = specification.priority();
@@ -272,6 +298,26 @@ absl::Status Submissions::InsertTrials(const ExperimentRecord& experiment,
   return absl::OkStatus();
 }
 
+absl::Status Submissions::CopyData(const std::string& from, const ExperimentRecord& experiment,
+                                   const v1::ExperimentSpecification& specification) {
+  const std::vector<specification::DataFile> files = specification::DataFilesOf(specification);
+  if (files.empty()) return absl::OkStatus();
+  for (const specification::DataFile& file : files) {
+    const absl::Status copied = artifacts_.Copy(DataFileId(from, file.sha256), experiment.id,
+                                                std::string(kDataFiles), /*step=*/0);
+    if (copied.ok()) continue;
+    artifacts_.DeleteExperiment(experiment.id).IgnoreError();
+    if (!IsLost(copied)) {
+      return absl::UnavailableError(absl::StrCat("cannot keep the examples: ", copied.message()));
+    }
+    return absl::FailedPreconditionError(absl::StrCat("the server does not have the examples ",
+                                                      file.sha256, ": ", copied.message()));
+  }
+  ledger_.effects().reversals.push_back(
+      [this, id = experiment.id] { artifacts_.DeleteExperiment(id).IgnoreError(); });
+  return absl::OkStatus();
+}
+
 absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submission& submission) {
   ExperimentRecord record = submission.experiment;
   const auto added = static_cast<int64_t>(submission.grid.trials.size());
@@ -284,6 +330,12 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Create(const Submissio
   RETURN_IF_ERROR(CheckQuota(record.owner, added));
   record.counts.set_queued(static_cast<int32_t>(added));
   RETURN_IF_ERROR(store_.InsertExperiment(record));
+  if (const absl::Status copied =
+          CopyData(std::string(kUploads), record, submission.grid.specification);
+      !copied.ok()) {
+    RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
+    return copied;
+  }
   RETURN_IF_ERROR(InsertTrials(record, submission.grid.trials, 0, {},
                                absl::StrCat("submitted by ", record.owner)));
   LENGTHWISE_FAILPOINT("engine.experiment.create");
@@ -357,6 +409,13 @@ absl::StatusOr<v1::CreateExperimentResponse> Submissions::Evaluate(const Submiss
           absl::StrCat("the model of ", evaluated, " cannot be used: ", copied.message()));
     }
     return absl::UnavailableError(absl::StrCat("cannot copy the model: ", copied.message()));
+  }
+  if (const absl::Status data =
+          CopyData(model.artifact.experiment, record, submission.grid.specification);
+      !data.ok()) {
+    artifacts_.DeleteExperiment(record.id).IgnoreError();
+    RETURN_IF_ERROR(store_.DeleteExperiment(record.key));
+    return data;
   }
   LENGTHWISE_FAILPOINT("engine.evaluation.copied");
   ledger_.effects().reversals.push_back(

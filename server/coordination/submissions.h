@@ -90,6 +90,10 @@ class Submissions {
                             absl::Span<const specification::GridTrial> trials, int32_t first_index,
                             absl::flat_hash_map<std::string, int64_t> packs,
                             absl::string_view reason);
+  // Gives a new experiment the files of examples that its tasks name, of another experiment or of
+  // kUploads, durably. Afterwards, OK or not, what undoes it is prepared.
+  absl::Status CopyData(const std::string& from, const ExperimentRecord& experiment,
+                        const v1::ExperimentSpecification& specification);
   // The checkpoint of a trial that has succeeded. NOT_FOUND, FAILED_PRECONDITION.
   struct StoredModel {
     ArtifactId artifact;

@@ -10,17 +10,17 @@
 
 namespace lengthwise::server {
 
-ArtifactUpload* ArtifactUpload::Start(Artifacts& artifacts, WorkPool& pool, OpenStreams& streams,
-                                      std::string caller) {
-  std::shared_ptr<ArtifactUpload> upload(
-      new ArtifactUpload(artifacts, pool, streams, std::move(caller)));
+template <typename Request>
+Upload<Request>* Upload<Request>::Start(OpenWriter open, WorkPool& pool, OpenStreams& streams) {
+  std::shared_ptr<Upload> upload(new Upload(std::move(open), pool, streams));
   upload->self_ = upload;
   streams.Add(upload);
   upload->Read();
   return upload.get();
 }
 
-void ArtifactUpload::Stop(const absl::Status& reason) {
+template <typename Request>
+void Upload<Request>::Stop(const absl::Status& reason) {
   absl::Status status;
   {
     platform::MutexLock lock(mutex_);
@@ -29,28 +29,31 @@ void ArtifactUpload::Stop(const absl::Status& reason) {
     phase_ = Phase::kFinished;
     status = Interruption();
   }
-  Finish(ToGrpcStatus(status));
+  this->Finish(ToGrpcStatus(status));
 }
 
-void ArtifactUpload::OnCancel() {
+template <typename Request>
+void Upload<Request>::OnCancel() {
   platform::MutexLock lock(mutex_);
   cancelled_ = true;  // an outstanding read ends, too
 }
 
-void ArtifactUpload::OnDone() {
+template <typename Request>
+void Upload<Request>::OnDone() {
   streams_.Remove(this);
-  const std::shared_ptr<ArtifactUpload> self = std::move(self_);
+  const std::shared_ptr<Upload> self = std::move(self_);
 }
 
-void ArtifactUpload::Read() {
+template <typename Request>
+void Upload<Request>::Read() {
   absl::Status interruption;
   {
     platform::MutexLock lock(mutex_);
     interruption = Interruption();
     phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
   }
-  if (!interruption.ok()) return Finish(ToGrpcStatus(interruption));
-  StartRead(&request_);
+  if (!interruption.ok()) return this->Finish(ToGrpcStatus(interruption));
+  this->StartRead(&request_);
   {
     platform::MutexLock lock(mutex_);
     if (phase_ != Phase::kStarting) return;  // the message is there already
@@ -58,17 +61,19 @@ void ArtifactUpload::Read() {
     if (phase_ == Phase::kReading) return;
     interruption = Interruption();
   }
-  Finish(ToGrpcStatus(interruption));
+  this->Finish(ToGrpcStatus(interruption));
 }
 
-void ArtifactUpload::OnReadDone(bool ok) {
+template <typename Request>
+void Upload<Request>::OnReadDone(bool ok) {
   platform::MutexLock lock(mutex_);
   if (phase_ == Phase::kFinished) return;
   phase_ = Phase::kTaking;
-  pool_.Submit([self = shared_from_this(), ok] { self->Take(ok); });
+  pool_.Submit([self = this->shared_from_this(), ok] { self->Take(ok); });
 }
 
-void ArtifactUpload::Take(bool ok) {
+template <typename Request>
+void Upload<Request>::Take(bool ok) {
   absl::Status interruption;
   {
     platform::MutexLock lock(mutex_);
@@ -80,16 +85,16 @@ void ArtifactUpload::Take(bool ok) {
   Read();
 }
 
-absl::Status ArtifactUpload::TakeMessage() {
+template <typename Request>
+absl::Status Upload<Request>::TakeMessage() {
   switch (request_.part_case()) {
-    case v1::UploadArtifactRequest::kHeader: {
+    case Request::kHeader: {
       if (writer_ != nullptr) return InvalidField("header", "comes twice; accepted: first only");
-      RETURN_IF_ERROR(CheckArtifactHeader(request_.header()));
-      ASSIGN_OR_RETURN(writer_, artifacts_.Write(request_.header(), caller_));
+      ASSIGN_OR_RETURN(writer_, open_(request_.header()));
       expected_bytes_ = request_.header().size_bytes();
       return absl::OkStatus();
     }
-    case v1::UploadArtifactRequest::kData: {
+    case Request::kData: {
       if (writer_ == nullptr) return InvalidField("header", "is absent; accepted: header first");
       const auto size = static_cast<int64_t>(request_.data().size());
       if (size > kMaxChunkBytes) {
@@ -103,13 +108,14 @@ absl::Status ArtifactUpload::TakeMessage() {
       }
       return writer_->Append(request_.data());
     }
-    case v1::UploadArtifactRequest::PART_NOT_SET:
+    case Request::PART_NOT_SET:
       return InvalidField("part", "is absent; accepted: header or data");
   }
   return absl::OkStatus();
 }
 
-absl::Status ArtifactUpload::TakeEnd() {
+template <typename Request>
+absl::Status Upload<Request>::TakeEnd() {
   if (writer_ == nullptr) return InvalidField("header", "is absent; accepted: header first");
   if (received_bytes_ != expected_bytes_) {
     return absl::DataLossError(absl::StrCat("the data has ", received_bytes_,
@@ -119,19 +125,24 @@ absl::Status ArtifactUpload::TakeEnd() {
   return writer_->Finish();
 }
 
-void ArtifactUpload::FinishWith(const absl::Status& status) {
+template <typename Request>
+void Upload<Request>::FinishWith(const absl::Status& status) {
   LENGTHWISE_FAILPOINT("upload.answer.before");
   writer_.reset();  // here and not on gRPC's thread: it may touch the disk
   {
     platform::MutexLock lock(mutex_);
     phase_ = Phase::kFinished;
   }
-  Finish(ToGrpcStatus(status));
+  this->Finish(ToGrpcStatus(status));
 }
 
-absl::Status ArtifactUpload::Interruption() const {
-  if (cancelled_) return absl::CancelledError("the worker cancelled the call");
+template <typename Request>
+absl::Status Upload<Request>::Interruption() const {
+  if (cancelled_) return absl::CancelledError("the client cancelled the call");
   return stopped_;
 }
+
+template class Upload<v1::UploadArtifactRequest>;
+template class Upload<v1::UploadDataRequest>;
 
 }  // namespace lengthwise::server

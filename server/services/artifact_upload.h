@@ -1,16 +1,18 @@
-// One worker's UploadArtifact. Messages are read one at a time; each is checked and written on the
-// pool, since writing (and above all making durable) waits for the disk.
+// One client's upload: UploadArtifact, UploadData. Messages are read one at a time; each is checked
+// and written on the pool, since writing (and above all making durable) waits for the disk.
 #ifndef LENGTHWISE_SERVER_SERVICES_ARTIFACT_UPLOAD_H_
 #define LENGTHWISE_SERVER_SERVICES_ARTIFACT_UPLOAD_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "grpcpp/support/server_callback.h"
 #include "platform/mutex.h"
+#include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/artifacts.h"
 #include "server/services/open_streams.h"
@@ -18,13 +20,18 @@
 
 namespace lengthwise::server {
 
-class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRequest>,
-                             public StoppableStream,
-                             public std::enable_shared_from_this<ArtifactUpload> {
+// `Request` has a `header`, which comes first, with the size and SHA-256 of the whole, or `data`.
+template <typename Request>
+class Upload final : public grpc::ServerReadReactor<Request>,
+                     public StoppableStream,
+                     public std::enable_shared_from_this<Upload<Request>> {
  public:
-  // All three outlive the stream. `caller` is the principal that opened it.
-  static ArtifactUpload* Start(Artifacts& artifacts, WorkPool& pool, OpenStreams& streams,
-                               std::string caller);
+  // Checks the header and opens what the data goes to.
+  using OpenWriter = std::function<absl::StatusOr<std::unique_ptr<ArtifactWriter>>(
+      const typename Request::Header&)>;
+
+  // `pool` and `streams` outlive the stream, and what `open` needs.
+  static Upload* Start(OpenWriter open, WorkPool& pool, OpenStreams& streams);
 
   void Stop(const absl::Status& reason) override;
 
@@ -37,8 +44,8 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   // A read is about to be started, is outstanding, its message is taken; all is over.
   enum class Phase { kStarting, kReading, kTaking, kFinished };
 
-  ArtifactUpload(Artifacts& artifacts, WorkPool& pool, OpenStreams& streams, std::string caller)
-      : artifacts_(artifacts), pool_(pool), streams_(streams), caller_(std::move(caller)) {}
+  Upload(OpenWriter open, WorkPool& pool, OpenStreams& streams)
+      : open_(std::move(open)), pool_(pool), streams_(streams) {}
 
   void Read();
   // On the pool: takes `request_`, or the end of the client's messages when `!ok`.
@@ -49,14 +56,13 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   // Why the stream ends before its time; OK while it need not.
   absl::Status Interruption() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  Artifacts& artifacts_;
+  const OpenWriter open_;
   WorkPool& pool_;
   OpenStreams& streams_;
-  const std::string caller_;
-  std::shared_ptr<ArtifactUpload> self_;  // gRPC's ownership; released by OnDone
+  std::shared_ptr<Upload> self_;  // gRPC's ownership; released by OnDone
 
   // Touched by Take alone, but for request_, which is gRPC's while reading.
-  v1::UploadArtifactRequest request_;
+  Request request_;
   std::unique_ptr<ArtifactWriter> writer_;
   int64_t expected_bytes_ = 0;
   int64_t received_bytes_ = 0;
@@ -66,6 +72,9 @@ class ArtifactUpload final : public grpc::ServerReadReactor<v1::UploadArtifactRe
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
 };
+
+using ArtifactUpload = Upload<v1::UploadArtifactRequest>;
+using DataUpload = Upload<v1::UploadDataRequest>;
 
 }  // namespace lengthwise::server
 

@@ -7,6 +7,7 @@
 
 #include "platform/status_macros.h"
 #include "server/access/authorization.h"
+#include "server/services/artifact_upload.h"
 #include "server/services/queries.h"
 #include "server/services/validation.h"
 #include "server/services/watch_reactor.h"
@@ -310,6 +311,21 @@ grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::Download
               response.set_data(std::move(chunk));
               return response;
             };
+      });
+}
+
+grpc::ServerReadReactor<v1::UploadDataRequest>* ExperimentService::UploadData(
+    grpc::CallbackServerContext* context, v1::UploadDataResponse* /*response*/) {
+  return calls_.Open<grpc::ServerReadReactor<v1::UploadDataRequest>>(
+      "lengthwise.v1.ExperimentService/UploadData", context, nullptr,
+      [this](const Caller&) -> absl::StatusOr<DataUpload*> {
+        return DataUpload::Start(
+            [this](const v1::UploadDataRequest::Header& header)
+                -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
+              RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
+              return core_.artifacts().WriteData(header);
+            },
+            transfers_.pool, streams_);
       });
 }
 

@@ -71,6 +71,8 @@ class ExperimentService final : public v1::ExperimentService::CallbackService {
       grpc::CallbackServerContext* context, const v1::QueryAnalysesRequest* request) override;
   grpc::ServerWriteReactor<v1::DownloadModelResponse>* DownloadModel(
       grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) override;
+  grpc::ServerReadReactor<v1::UploadDataRequest>* UploadData(
+      grpc::CallbackServerContext* context, v1::UploadDataResponse* response) override;
 
  private:
   // PERMISSION_DENIED unless the caller may change the experiment that `name` is, or is a trial of.

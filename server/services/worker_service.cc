@@ -128,8 +128,13 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
   return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
       "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
       [this](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
-        return ArtifactUpload::Start(core_.artifacts(), transfers_.pool, streams_,
-                                     caller.principal);
+        return ArtifactUpload::Start(
+            [this, by = caller.principal](const v1::UploadArtifactRequest::Header& header)
+                -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
+              RETURN_IF_ERROR(CheckArtifactHeader(header));
+              return core_.artifacts().Write(header, by);
+            },
+            transfers_.pool, streams_);
       });
 }
 

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
 #include "platform/failpoint.h"
 #include "platform/files.h"
@@ -24,6 +25,7 @@ namespace lengthwise::server {
 namespace {
 
 constexpr absl::string_view kSuffix = ".safetensors";
+constexpr absl::string_view kDataSuffix = ".jsonl";
 constexpr absl::string_view kManifestSuffix = ".json";
 
 // What a Reader reads at once.
@@ -42,6 +44,10 @@ std::string DirectoryName(absl::string_view id) {
   return absl::StrCat(id.substr(0, kMaxFileName - 1 - hash.size()), "~", hash);
 }
 
+std::string ManifestOf(absl::string_view path) {
+  return absl::StrCat(path.substr(0, path.rfind('.')), kManifestSuffix);
+}
+
 // Says whose the artifact at `path` is.
 absl::Status WriteManifest(const std::string& path, const ArtifactId& id, int64_t size_bytes,
                            int64_t step) {
@@ -50,8 +56,7 @@ absl::Status WriteManifest(const std::string& path, const ArtifactId& id, int64_
       {"step", step},
       {"size_bytes", size_bytes},
       {"sha256", id.sha256}};
-  return platform::WriteFileAtomically(
-      absl::StrCat(absl::StripSuffix(path, kSuffix), kManifestSuffix), manifest.dump(2) + "\n");
+  return platform::WriteFileAtomically(ManifestOf(path), manifest.dump(2) + "\n");
 }
 
 }  // namespace
@@ -106,6 +111,10 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
   platform::Sha256 hash_;
 };
 
+absl::string_view SuffixOf(absl::string_view trial) {
+  return trial == kDataFiles ? kDataSuffix : kSuffix;
+}
+
 bool IsLost(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsDataLoss(status) ||
          absl::IsInvalidArgument(status);  // no artifact can have such a name
@@ -156,7 +165,7 @@ absl::StatusOr<std::string> ArtifactStore::PathOf(const ArtifactId& id) const {
   }
   absl::StatusOr<std::string> directory = DirectoryOf(id.experiment, id.trial);
   if (!directory.ok()) return directory;
-  return absl::StrCat(*directory, "/", id.sha256, kSuffix);
+  return absl::StrCat(*directory, "/", id.sha256, SuffixOf(id.trial));
 }
 
 absl::Status ArtifactStore::MakeDirectory(const ArtifactId& id) {
@@ -280,7 +289,7 @@ absl::Status ArtifactStore::Delete(const ArtifactId& id) {
   }
   RETURN_IF_ERROR(platform::DeleteFile(path));
   LENGTHWISE_FAILPOINT("artifact.delete.between");
-  return platform::DeleteFile(absl::StrCat(absl::StripSuffix(path, kSuffix), kManifestSuffix));
+  return platform::DeleteFile(ManifestOf(path));
 }
 
 absl::Status ArtifactStore::KeepOnly(const std::string& experiment, const std::string& trial,
@@ -308,7 +317,29 @@ absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
                    [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
   }
   LENGTHWISE_FAILPOINT("artifact.tree.before");
-  return platform::DeleteTree(path);
+  RETURN_IF_ERROR(platform::DeleteTree(path));
+  DeleteUnusedUploads();
+  return absl::OkStatus();
+}
+
+void ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
+  const std::string uploads = absl::StrCat(directory_, "/", kUploads, "/", kDataFiles);
+  const auto files = platform::ListDirectory(uploads);
+  if (!files.ok()) return;
+  for (const std::string& file : *files) {
+    if (!absl::EndsWith(file, kDataSuffix)) continue;
+    const std::string path = absl::StrCat(uploads, "/", file);
+    std::error_code gone;
+    const auto status = platform::GetFileStatus(path);
+    if (std::filesystem::hard_link_count(path, gone) != 1 || gone || !status.ok() ||
+        status->modified > absl::Now() - age) {
+      continue;
+    }
+    Delete({.experiment = std::string(kUploads),
+            .trial = std::string(kDataFiles),
+            .sha256 = std::string(absl::StripSuffix(file, kDataSuffix))})
+        .IgnoreError();
+  }
 }
 
 absl::StatusOr<bool> ArtifactStore::DeleteSome(const std::string& experiment) {

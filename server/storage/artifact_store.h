@@ -1,5 +1,7 @@
 // Checkpoints' bytes: <directory>/<experiment>/<trial>/<sha256>.safetensors, each with a manifest
-// <sha256>.json that says whose it is: {"trial", "step", "size_bytes", "sha256"}. Files appear
+// <sha256>.json that says whose it is: {"trial", "step", "size_bytes", "sha256"}. Files of examples
+// stand beside the trials: <directory>/<experiment>/data/<sha256>.jsonl, each the same file as
+// <directory>/uploads/data/<sha256>.jsonl by a second name where the file system can. Files appear
 // whole and durable or not at all. Directories are named by ids (server/resource_id.h), ids that
 // are longer than a file name may be by their beginning and their hash; anything else is refused,
 // so that no name leads out of the directory.
@@ -27,6 +29,15 @@ struct ArtifactId {
   std::string trial;
   std::string sha256;
 };
+
+// In the place of a trial: an experiment's files of examples. No trial has this id.
+inline constexpr absl::string_view kDataFiles = "data";
+// In the place of an experiment: what was uploaded. No experiment has this id, for theirs end in a
+// number.
+inline constexpr absl::string_view kUploads = "uploads";
+
+// The ending of an artifact's file.
+absl::string_view SuffixOf(absl::string_view trial);
 
 // Whether an error says that an artifact is gone or damaged for good. Other errors say that it
 // could not be read now (no rights, no descriptors, a disk that fails), and nothing of what it
@@ -95,10 +106,14 @@ class ArtifactStore {
   // Deletes a trial's artifacts but these.
   absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
                         const std::vector<std::string>& sha256s);
+  // With the uploads that only this experiment needed, as DeleteUnusedUploads.
   absl::Status DeleteExperiment(const std::string& experiment);
   // Deletes the artifacts of some trials of an experiment: a few milliseconds. True when there are
   // more.
   absl::StatusOr<bool> DeleteSome(const std::string& experiment);
+  // Deletes files of examples that were uploaded more than `age` ago and that no experiment has. A
+  // file system without second names lets all go: experiments have their own.
+  void DeleteUnusedUploads(absl::Duration age = absl::Hours(1));
 
  private:
   struct Verified {

@@ -1,6 +1,9 @@
 #include "server/storage/artifact_usage.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "platform/files.h"
@@ -10,13 +13,18 @@ namespace lengthwise::server {
 absl::StatusOr<ArtifactUsage> MeasureArtifacts(const std::string& directory) {
   namespace fs = std::filesystem;
   ArtifactUsage usage;
+  std::set<ino_t> seen;
   std::error_code error;
   fs::recursive_directory_iterator entry(directory, error);
   while (!error && entry != fs::recursive_directory_iterator()) {
     std::error_code gone;  // deleted since it was listed
     if (entry->is_regular_file(gone) && !gone) {
       const auto size = entry->file_size(gone);
-      if (!gone) {
+      // One file by two names takes its room once.
+      struct stat status = {};
+      const bool counted = !gone && stat(entry->path().c_str(), &status) == 0 &&
+                           status.st_nlink > 1 && !seen.insert(status.st_ino).second;
+      if (!gone && !counted) {
         usage.bytes += static_cast<int64_t>(size);
         if (entry->path().extension() == ".safetensors") ++usage.artifacts;
       }

@@ -20,6 +20,7 @@
 #include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_copy.h"
 #include "server/storage/sqlite_schema.h"
+#include "specification/examples.h"
 
 namespace lengthwise::server {
 namespace {
@@ -63,6 +64,23 @@ absl::StatusOr<std::vector<BackupManifest::Artifact>> NamedArtifacts(const std::
     }
   }
   if (!query.status().ok()) return query.status();
+  SqliteStatement experiments = opened->Query(
+      "SELECT id, specification FROM experiments WHERE substr(id, 1, 1) <> '" LENGTHWISE_DELETED
+      "'");
+  while (experiments.Step()) {
+    v1::ExperimentSpecification specification;
+    if (!specification.ParseFromString(experiments.String(1))) {
+      return absl::DataLossError(absl::StrCat(database, ": the specification of experiments/",
+                                              experiments.String(0), " is damaged"));
+    }
+    for (const specification::DataFile& file : specification::DataFilesOf(specification)) {
+      artifacts.push_back({.id = {.experiment = experiments.String(0),
+                                  .trial = std::string(kDataFiles),
+                                  .sha256 = file.sha256},
+                           .size_bytes = file.bytes});
+    }
+  }
+  if (!experiments.status().ok()) return experiments.status();
   return artifacts;
 }
 

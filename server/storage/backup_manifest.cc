@@ -39,11 +39,12 @@ int64_t Size(const Json& value) { return value.is_number_integer() ? value.get<i
 }  // namespace
 
 std::string RelativePath(const ArtifactId& id) {
-  return absl::StrCat("artifacts/", id.experiment, "/", id.trial, "/", id.sha256, ".safetensors");
+  return absl::StrCat("artifacts/", id.experiment, "/", id.trial, "/", id.sha256,
+                      SuffixOf(id.trial));
 }
 
 std::string ManifestPath(absl::string_view artifact) {
-  return absl::StrCat(absl::StripSuffix(artifact, ".safetensors"), ".json");
+  return absl::StrCat(artifact.substr(0, artifact.rfind('.')), ".json");
 }
 
 absl::Status WriteManifest(const std::string& backup, const BackupManifest& manifest) {

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
     Documents, DocumentationTest,
     testing::Values("README.md", "docs/access.md", "docs/installing.md", "docs/operations.md",
                     "docs/papers.md", "docs/releasing.md", "docs/service.md", "docs/using.md",
-                    "docs/your_own_encoding.md", "experiments/README.md",
+                    "docs/your_own_data.md", "docs/your_own_encoding.md", "experiments/README.md",
                     "experiments/decimal_addition/README.md", "experiments/latin_square/README.md",
                     "experiments/positional_attention/README.md", "experiments/published/README.md",
                     "experiments/randomized_positional_encodings/README.md"),

@@ -4,6 +4,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +18,8 @@
 #include "gtest/gtest.h"
 #include "proto/event.pb.h"
 #include "proto/experiment_service.grpc.pb.h"
+#include "tasks/examples/contents.h"
+#include "tasks/examples/example_set.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {
@@ -159,13 +164,58 @@ void ExpectPositionsAscend(const std::vector<v1::Event>& events) {
   }
 }
 
-TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
-  const std::string directory = ::testing::TempDir();
+// Uploads a file of examples and submits an experiment that is trained on it.
+std::string SubmitExamples(Server& server) {
+  std::string text;
+  for (int i = 0; i < 4000; ++i) {
+    std::string input, target;
+    for (int place = 0; place <= i % 20; ++place) {
+      const int symbol = (i * (place + 7) / 3 + place) % 5;
+      input += (place == 0 ? "" : ", ") + std::to_string(symbol);
+      target += (place == 0 ? "" : ", ") + std::to_string(4 - symbol);
+    }
+    text += "{\"input\": [" + input + "], \"target\": [" + target + "]}\n";
+  }
+  const std::string path = ::testing::TempDir() + "/examples.jsonl";
+  std::ofstream(path) << text;
+  tasks::examples::Problems problems;
+  const auto loaded =
+      tasks::examples::Load({path, "examples.jsonl"}, {}, {.held_out = 0.2}, problems);
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
 
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::UploadDataResponse response;
+  const auto writer = server.experiments().UploadData(&context, &response);
+  v1::UploadDataRequest request;
+  request.mutable_header()->set_sha256(loaded->train_sha256);
+  request.mutable_header()->set_size_bytes(loaded->train_bytes);
+  writer->Write(request);
+  for (size_t first = 0; first < text.size(); first += 1 << 16) {
+    request.set_data(text.substr(first, 1 << 16));
+    writer->Write(request);
+  }
+  writer->WritesDone();
+  const grpc::Status status = writer->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+
+  std::string specification = kSpecification;
+  const std::string built_in = "tasks: bucket_sort";
+  specification.replace(specification.find(built_in), built_in.size(),
+                        "tasks: {name: examples, train: examples.jsonl, held_out: 0.2, "
+                        "train_sha256: " +
+                            loaded->train_sha256 + ", contents: '" +
+                            tasks::examples::ToText(tasks::examples::ContentsOf(*loaded)) + "'}");
+  return Submit(server, specification);
+}
+
+// Of an experiment of three trials, trained for 1,200 steps.
+void ExpectKillsLeaveTheUndisturbedHistory(const std::string& directory,
+                                           const std::function<std::string(Server&)>& submit) {
   Server undisturbed(directory + "/undisturbed", absl::Seconds(60));
   undisturbed.Start();
   auto steady_worker = StartWorker(undisturbed, directory + "/undisturbed");
-  const std::string expected_name = Submit(undisturbed, kSpecification);
+  const std::string expected_name = submit(undisturbed);
   const std::vector<v1::Event> expected_events = ReadAll(undisturbed, expected_name);
   const History expected = Fold(expected_events);
   EXPECT_EQ(Get(undisturbed, expected_name).trials().succeeded(), 3);
@@ -180,7 +230,7 @@ TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
   Server disturbed(directory + "/disturbed", absl::Seconds(2));
   disturbed.Start();
   auto worker = StartWorker(disturbed, directory + "/disturbed");
-  const std::string name = Submit(disturbed, kSpecification);
+  const std::string name = submit(disturbed);
   Watcher watcher(disturbed, name);
 
   // The worker dies in the middle of the first trial, between two checkpoints.
@@ -227,6 +277,17 @@ TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
     return count;
   };
   EXPECT_EQ(measurements(late), measurements(expected_events));
+}
+
+TEST(CrashTest, KilledWorkerAndServerLeaveTheHistoryOfAnUndisturbedRun) {
+  ExpectKillsLeaveTheUndisturbedHistory(
+      ::testing::TempDir(), [](Server& server) { return Submit(server, kSpecification); });
+}
+
+TEST(CrashTest, KillsLeaveTheUndisturbedHistoryOfAFileOfExamples) {
+  // Where the workers keep the file.
+  setenv("XDG_CACHE_HOME", ::testing::TempDir().c_str(), 1);
+  ExpectKillsLeaveTheUndisturbedHistory(::testing::TempDir() + "/examples", SubmitExamples);
 }
 
 TEST(CrashTest, ALanguageModelKilledInTrainingAndWhileItAnswersHasTheHistoryOfAnUndisturbedRun) {

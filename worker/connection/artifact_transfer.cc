@@ -40,35 +40,53 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
   return ToStatus(writer->Finish());
 }
 
-absl::StatusOr<std::string> DownloadArtifact(v1::WorkerService::StubInterface& stub,
-                                             CallGroup& calls,
-                                             const v1::DownloadArtifactRequest& request,
-                                             int64_t size_bytes) {
+absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, CallGroup& calls,
+                                      const v1::DownloadArtifactRequest& request,
+                                      int64_t size_bytes,
+                                      const std::function<absl::Status(absl::string_view)>& take) {
   CallGroup::Call call(calls, TransferTimeout(size_bytes));
   const std::unique_ptr<grpc::ClientReaderInterface<v1::DownloadArtifactResponse>> reader =
       stub.DownloadArtifact(call.context(), request);
-  std::string bytes;
-  // At once: a string that grows would take up to twice the room of a large checkpoint.
-  bytes.reserve(static_cast<size_t>(std::max<int64_t>(0, size_bytes)));
+  int64_t bytes = 0;
+  absl::Status taken;
   platform::Sha256 hash;
   v1::DownloadArtifactResponse response;
   while (reader->Read(&response)) {
-    bytes += response.data();
-    hash.Update(response.data());
-    // A server that sends without end must not fill the memory.
-    if (static_cast<int64_t>(bytes.size()) > size_bytes) call.context()->TryCancel();
+    bytes += static_cast<int64_t>(response.data().size());
+    // A server that sends without end must not fill the memory or the disk.
+    if (bytes <= size_bytes && taken.ok()) {
+      hash.Update(response.data());
+      taken = take(response.data());
+    }
+    if (bytes > size_bytes || !taken.ok()) call.context()->TryCancel();
   }
   const absl::Status status = ToStatus(reader->Finish());
-  if (static_cast<int64_t>(bytes.size()) > size_bytes) {
+  if (!taken.ok()) return taken;
+  if (bytes > size_bytes) {
     return absl::DataLossError(
         absl::StrCat("artifact ", request.sha256(), " is larger than its ", size_bytes, " bytes"));
   }
   RETURN_IF_ERROR(status);
-  if (static_cast<int64_t>(bytes.size()) != size_bytes || hash.Finish() != request.sha256()) {
-    return absl::DataLossError(absl::StrCat("artifact ", request.sha256(),
-                                            " came damaged: ", bytes.size(), " of ", size_bytes,
-                                            " bytes, or another checksum"));
+  if (bytes != size_bytes || hash.Finish() != request.sha256()) {
+    return absl::DataLossError(absl::StrCat("artifact ", request.sha256(), " came damaged: ", bytes,
+                                            " of ", size_bytes, " bytes, or another checksum"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> DownloadArtifact(v1::WorkerService::StubInterface& stub,
+                                             CallGroup& calls,
+                                             const v1::DownloadArtifactRequest& request,
+                                             int64_t size_bytes) {
+  std::string bytes;
+  // At once: a string that grows would take up to twice the room of a large checkpoint.
+  bytes.reserve(static_cast<size_t>(std::max<int64_t>(0, size_bytes)));
+  const absl::Status status =
+      DownloadArtifactInChunks(stub, calls, request, size_bytes, [&bytes](absl::string_view chunk) {
+        bytes.append(chunk.data(), chunk.size());
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
   return bytes;
 }
 

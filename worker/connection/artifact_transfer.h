@@ -3,6 +3,7 @@
 #define LENGTHWISE_WORKER_CONNECTION_ARTIFACT_TRANSFER_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -20,6 +21,14 @@ namespace lengthwise::worker {
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
                             absl::string_view bytes);
+
+// Hands the bytes of an artifact of `size_bytes` to `take`, in their order; an error of it ends the
+// transfer and is returned. Otherwise as DownloadArtifact: an error, DATA_LOSS too, may come when
+// all bytes were taken.
+absl::Status DownloadArtifactInChunks(v1::WorkerService::StubInterface& stub, CallGroup& calls,
+                                      const v1::DownloadArtifactRequest& request,
+                                      int64_t size_bytes,
+                                      const std::function<absl::Status(absl::string_view)>& take);
 
 // Fetches an artifact of `size_bytes`. One try; the errors are those of
 // WorkerService.DownloadArtifact, and DATA_LOSS when what came has another size or checksum.

@@ -32,29 +32,62 @@ void LeaseSession::EmitCheckpoint(int64_t trial, int64_t step, std::string bytes
   outbox_.PutCheckpoint(trial, step, std::move(bytes));
 }
 
+absl::Status LeaseSession::Fetch(
+    int64_t trial, absl::string_view sha256, absl::string_view what,
+    const std::function<absl::Status(const v1::DownloadArtifactRequest&)>& ask) {
+  const std::string& name = lease_.trials(static_cast<int>(trial)).trial();
+  v1::DownloadArtifactRequest request;
+  request.set_lease_id(lease_.lease_id());
+  request.set_fencing_token(lease_.fencing_token());
+  request.set_trial(name);
+  request.set_sha256(std::string(sha256));
+  LENGTHWISE_FAILPOINT("session.fetch.before");
+  Backoff backoff(options_.sender.backoff);
+  while (!outbox_.stopped(trial)) {
+    const absl::Status status = ask(request);
+    if (absl::IsPermissionDenied(status)) outbox_.CloseTrial(trial);
+    if (status.ok() || !IsTransient(status)) return status;
+    platform::LogWarning(absl::StrCat("fetching ", what, " of ", name, " failed (",
+                                      ShortReason(status), "); retrying"));
+    outbox_.Sleep(After(backoff.Next()));
+  }
+  return absl::CancelledError(absl::StrCat("the lease of ", name, " is over"));
+}
+
 absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
   const v1::LeasedTrial& leased = lease_.trials(static_cast<int>(trial));
   if (!leased.has_checkpoint()) {
     return absl::FailedPreconditionError(
         absl::StrCat("the lease names no checkpoint of ", leased.trial()));
   }
-  v1::DownloadArtifactRequest request;
-  request.set_lease_id(lease_.lease_id());
-  request.set_fencing_token(lease_.fencing_token());
-  request.set_trial(leased.trial());
-  request.set_sha256(leased.checkpoint().sha256());
-  LENGTHWISE_FAILPOINT("session.fetch.before");
-  Backoff backoff(options_.sender.backoff);
-  while (!outbox_.stopped(trial)) {
-    absl::StatusOr<std::string> bytes =
-        DownloadArtifact(stub_, calls_, request, leased.checkpoint().size_bytes());
-    if (bytes.status().code() == absl::StatusCode::kPermissionDenied) outbox_.CloseTrial(trial);
-    if (bytes.ok() || !IsTransient(bytes.status())) return bytes;
-    platform::LogWarning(absl::StrCat("fetching the checkpoint of ", leased.trial(), " failed (",
-                                      ShortReason(bytes.status()), "); retrying"));
-    outbox_.Sleep(After(backoff.Next()));
+  std::string checkpoint;
+  const absl::Status status = Fetch(trial, leased.checkpoint().sha256(), "the checkpoint",
+                                    [&](const v1::DownloadArtifactRequest& request) {
+                                      absl::StatusOr<std::string> bytes = DownloadArtifact(
+                                          stub_, calls_, request, leased.checkpoint().size_bytes());
+                                      if (bytes.ok()) checkpoint = *std::move(bytes);
+                                      return bytes.status();
+                                    });
+  if (!status.ok()) return status;
+  return checkpoint;
+}
+
+absl::StatusOr<std::string> LeaseSession::FetchData(int64_t trial, absl::string_view sha256,
+                                                    int64_t bytes) {
+  if (options_.data == nullptr) {
+    return absl::FailedPreconditionError("this worker keeps no files of examples");
   }
-  return absl::CancelledError(absl::StrCat("the lease of ", leased.trial(), " is over"));
+  std::string path;
+  const absl::Status status =
+      Fetch(trial, sha256, "the examples", [&](const v1::DownloadArtifactRequest& request) {
+        absl::StatusOr<std::string> got = options_.data->Get(sha256, [&](const auto& take) {
+          return DownloadArtifactInChunks(stub_, calls_, request, bytes, take);
+        });
+        if (got.ok()) path = *std::move(got);
+        return got.status();
+      });
+  if (!status.ok()) return status;
+  return path;
 }
 
 void LeaseSession::ReportProgress(int64_t trial, v1::TrialProgress progress) {

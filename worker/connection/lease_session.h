@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/call_group.h"
+#include "worker/connection/data_cache.h"
 #include "worker/connection/event_sender.h"
 #include "worker/connection/outbox.h"
 #include "worker/connection/pack_capacities.h"
@@ -35,6 +37,8 @@ class LeaseSession final : public PackSession {
     // Where it is kept that the pack did not fit the device's memory; outlives the session. Null:
     // nowhere.
     PackCapacities* capacities = nullptr;
+    // Where files of examples are kept; outlives the session. Null: they cannot be fetched.
+    DataCache* data = nullptr;
   };
 
   // Sends from the start; `stub` outlives the session.
@@ -48,6 +52,9 @@ class LeaseSession final : public PackSession {
   // Tries again while the server is away. CANCELLED when the lease is over, DATA_LOSS for damaged
   // bytes, FAILED_PRECONDITION when the lease names no checkpoint; others are the server's.
   absl::StatusOr<std::string> FetchCheckpoint(int64_t trial) override;
+  // As FetchCheckpoint.
+  absl::StatusOr<std::string> FetchData(int64_t trial, absl::string_view sha256,
+                                        int64_t bytes) override;
   void ReportProgress(int64_t trial, v1::TrialProgress progress) override;
   Directive GetDirective(int64_t trial) override;
   void CountStep(const StepTime& step) override;
@@ -80,6 +87,9 @@ class LeaseSession final : public PackSession {
 
  private:
   void Preempt(const std::string& reason);
+  // Asks for an artifact of the trial, and again while the server is away.
+  absl::Status Fetch(int64_t trial, absl::string_view sha256, absl::string_view what,
+                     const std::function<absl::Status(const v1::DownloadArtifactRequest&)>& ask);
 
   struct Progress {
     v1::TrialProgress newest;

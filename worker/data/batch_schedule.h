@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "proto/specification.pb.h"
 #include "tasks/data_set.h"
@@ -16,10 +17,13 @@ namespace lengthwise::worker::data {
 // member's data seed: a resumed trial sees it again.
 class BatchSchedule {
  public:
-  explicit BatchSchedule(const v1::Training& training);
+  // `weights`, one for each of training.lengths, says how likely a step has that length; empty:
+  // all are as likely.
+  explicit BatchSchedule(const v1::Training& training, const std::vector<int64_t>& weights = {});
 
   // The length asked for at step `step` (from 1). One for the whole batch: uniform in
-  // training.lengths (randomized positional encodings, appendix B), or as the data set has it.
+  // training.lengths (randomized positional encodings, appendix B), weighted, or as the data set
+  // has it.
   int64_t LengthOfStep(int64_t step) const;
 
   // The samples of the step for a member: new ones, or examples of its data set, in the order that
@@ -38,6 +42,8 @@ class BatchSchedule {
   uint64_t schedule_seed_;
   std::optional<uint64_t> data_set_seed_;
   std::optional<tasks::DataSet> data_set_;
+  // Sums of the weights up to and with each length; empty without weights.
+  std::vector<int64_t> weights_;
 };
 
 }  // namespace lengthwise::worker::data

@@ -10,8 +10,10 @@
 #include "absl/types/span.h"
 #include "models/networks/catalogue.h"
 #include "models/optimizers/catalogue.h"
+#include "platform/status_macros.h"
 #include "specification/training_data.h"
 #include "tasks/catalogue.h"
+#include "tasks/examples/entries.h"
 #include "tasks/task.h"
 
 namespace lengthwise::worker::training {
@@ -150,6 +152,29 @@ void CheckText(const data::TextExamples& text, const v1::Training& training,
           problems);
 }
 
+void CheckFileExamples(const data::FileExamples& examples, const v1::Training& training,
+                       const v1::Evaluation& evaluation, Problems& problems) {
+  const std::vector<int64_t> weights = examples.Weights(training.lengths());
+  Require(std::any_of(weights.begin(), weights.end(), [](int64_t weight) { return weight > 0; }),
+          "training.lengths", "must have training examples in the task's file", problems);
+  Require(training.examples() == 0, "training.examples", "is not of a file's examples", problems);
+  const auto check = [&](absl::string_view field, const auto& lengths) {
+    for (const int32_t n : lengths) {
+      Require(examples.EvaluationSequences(n, 1) > 0, field,
+              absl::StrCat("must have test examples in the task's file, and ", n, " has none"),
+              problems);
+    }
+  };
+  check("evaluation.lengths", evaluation.lengths());
+  check("evaluation.interval_lengths", evaluation.interval_lengths());
+  check("evaluation.attention_lengths", evaluation.attention_lengths());
+  check("evaluation.projection.lengths", evaluation.projection().lengths());
+  if (!evaluation.projection().lengths().empty()) {
+    check("evaluation.projection.fitted_length",
+          std::vector<int32_t>{evaluation.projection().fitted_length()});
+  }
+}
+
 int64_t LongestSequence(const Blueprint& blueprint) {
   int64_t longest = blueprint.source().LongestTraining(blueprint.training);
   const auto take = [&](int64_t n) {
@@ -182,7 +207,8 @@ absl::Status Refuse(const Problems& problems) {
 
 }  // namespace
 
-absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification) {
+absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification,
+                                        const data::FetchFile& fetch) {
   Problems problems;
   Blueprint blueprint;
   blueprint.training = specification.training();
@@ -193,7 +219,7 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
               blueprint.evaluation.training_examples() <= blueprint.training.examples(),
           "evaluation.training_examples", "must be from 0 to training.examples", problems);
 
-  const auto task = Choose(tasks::TaskEntries(), specification.task(), "task", problems);
+  const auto task = Choose(tasks::EveryTaskEntry(), specification.task(), "task", problems);
   const auto network =
       Choose(models::NetworkEntries(), specification.network(), "network", problems);
   const auto encoding =
@@ -213,8 +239,24 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   }
   if (!problems.empty()) return Refuse(problems);
 
-  std::unique_ptr<tasks::Task> created = task.entry->create(task.choice.parameters);
-  if (created->kind() == tasks::TaskKind::kText) {
+  blueprint.batches = data::BatchSchedule(blueprint.training);
+  std::unique_ptr<tasks::Task> created;
+  if (!tasks::examples::IsExamples(task.entry->name)) {
+    created = task.entry->create(task.choice.parameters);
+  }
+  if (created == nullptr) {
+    Require(fetch != nullptr, "task", "is a file of examples, which nobody brings", problems);
+    if (!problems.empty()) return Refuse(problems);
+    ASSIGN_OR_RETURN(const auto set,
+                     data::LoadExamples(task.choice.parameters,
+                                        task.entry->kind == tasks::TaskKind::kRegression, fetch));
+    auto examples = std::make_unique<data::FileExamples>(set);
+    CheckFileExamples(*examples, blueprint.training, blueprint.evaluation, problems);
+    if (!problems.empty()) return Refuse(problems);
+    blueprint.batches =
+        data::BatchSchedule(blueprint.training, examples->Weights(blueprint.training.lengths()));
+    blueprint.examples = std::move(examples);
+  } else if (created->kind() == tasks::TaskKind::kText) {
     blueprint.text = std::make_unique<data::TextExamples>(
         std::unique_ptr<tasks::TextTask>(static_cast<tasks::TextTask*>(created.release())),
         blueprint.training, specification::SeesWholePrompts(network.choice.parameters));
@@ -231,7 +273,6 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   blueprint.optimizer = optimizer.choice;
   blueprint.schedule = schedule.entry;
   blueprint.schedule_parameters = schedule.choice.parameters;
-  blueprint.batches = data::BatchSchedule(blueprint.training);
   if (schedule.entry->check != nullptr) {
     schedule.entry->check(blueprint.schedule_parameters, ScheduleContextOf(blueprint), "schedule",
                           problems);

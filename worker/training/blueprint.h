@@ -15,6 +15,7 @@
 #include "proto/specification.pb.h"
 #include "worker/data/batch_schedule.h"
 #include "worker/data/examples.h"
+#include "worker/data/file_examples.h"
 #include "worker/data/text_examples.h"
 
 namespace lengthwise::worker::training {
@@ -65,7 +66,11 @@ struct Blueprint {
 
 // The server validated the specification already, perhaps with another version of the catalogues;
 // what this worker cannot run comes back as one INVALID_ARGUMENT that names every field.
-absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification);
+//
+// `fetch` brings files of examples; a task that is one cannot be made without. Its errors come back
+// as they are.
+absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specification,
+                                        const data::FetchFile& fetch = nullptr);
 
 }  // namespace lengthwise::worker::training
 

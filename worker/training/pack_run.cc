@@ -61,9 +61,15 @@ PackRun::End PackRun::Run() {
 }
 
 bool PackRun::Build() {
-  auto blueprint = MakeBlueprint(members_.front().leased->specification());
+  auto blueprint = MakeBlueprint(members_.front().leased->specification(),
+                                 [this](absl::string_view sha256, int64_t bytes) {
+                                   return session_.FetchData(members_.front().trial, sha256, bytes);
+                                 });
   if (!blueprint.ok()) {
-    FailUnfinished(v1::Outcome::FAILED_PERMANENTLY, blueprint.status().message());
+    // A file of examples that could not be had now may be had by the next attempt.
+    FailUnfinished(absl::IsInvalidArgument(blueprint.status()) ? v1::Outcome::FAILED_PERMANENTLY
+                                                               : v1::Outcome::FAILED_TEMPORARILY,
+                   blueprint.status().message());
     return false;
   }
   blueprint_ = *std::move(blueprint);

@@ -1,0 +1,125 @@
+// Specifications whose task is a file of examples, checked and shown without a server.
+#include <string>
+
+#include "client/commands/commands_fixture.h"
+#include "client/commands/program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kTrain[] =
+    "{\"input\": [3, 1, 2], \"target\": [1, 2, 3]}\n{\"input\": [0, 1], \"target\": [0, 1]}\n";
+constexpr char kTest[] = "{\"input\": [2, 1, 0, 3], \"target\": [0, 1, 2, 3]}\n";
+
+class ExampleFilesTest : public CommandsTest {
+ protected:
+  // A specification beside files `train` and `test`.
+  std::string Specification(const std::string& task, const std::string& rest = "",
+                            const std::string& network = "encoder") {
+    File("my_train.jsonl", kTrain);
+    File("my_test.jsonl", kTest);
+    return File("my.yaml", "name: mine\ntasks: {name: examples" + task +
+                               "}\nnetworks: {name: " + network +
+                               (network == "encoder" ? ", blocks: 1, heads: 2, d_model: 16" : "") +
+                               "}\nencodings: " + (network == "encoder" ? "sin_cos" : "one_hot") +
+                               "\nlearning_rates: 0.001\ntraining: {steps: 10" + rest + "}\n");
+  }
+  static constexpr char kFiles[] = ", label: my_task, train: my_train.jsonl, test: my_test.jsonl";
+};
+
+TEST_F(ExampleFilesTest, ValidateSaysWhatTheFilesHold) {
+  ASSERT_EQ(Run({"validate", Specification(kFiles)}), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("1 trial in 1 pack"),
+                          HasSubstr("my_task: trains on 2 examples of lengths 2..3; tests on 1 "
+                                    "example of lengths 4; 4 input symbols, 4 target symbols"),
+                          Not(HasSubstr("warning"))));
+}
+
+TEST_F(ExampleFilesTest, ValidateNamesEveryBadLine) {
+  const std::string path = Specification(kFiles);
+  File("my_train.jsonl",
+       std::string(kTrain) + "{\"input\": [1], \"target\": [1, 1]}\n{\"input\": ");
+  EXPECT_EQ(Run({"validate", path}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("my_train.jsonl:4: column 11: not JSON"),
+                          HasSubstr("my_train.jsonl:3: target has 2 symbols, expected 1, as the "
+                                    "input"),
+                          Not(HasSubstr("tasks[0].train"))));
+}
+
+TEST_F(ExampleFilesTest, ValidateWarnsOfTestExamplesThatAreTrainedOn) {
+  const std::string path = Specification(kFiles);
+  File("my_test.jsonl", std::string(kTest) + kTrain);
+  ASSERT_EQ(Run({"validate", path}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("warning: my_test.jsonl:2: this input and 1 more"));
+}
+
+TEST_F(ExampleFilesTest, LengthsWithoutExamplesAreNamed) {
+  EXPECT_EQ(Run({"validate", Specification(kFiles, ", lengths: 5..9")}), 2);
+  EXPECT_THAT(err_, HasSubstr("training.lengths: got 5..9, my_train.jsonl has training examples of "
+                              "lengths 2..3"));
+  std::string path = Specification(kFiles, "}\nevaluation: {lengths: [4, 6]");
+  EXPECT_EQ(Run({"validate", path}), 2);
+  EXPECT_THAT(err_, HasSubstr("evaluation.lengths: got 6, my_test.jsonl has test examples of "
+                              "lengths 4"));
+}
+
+TEST_F(ExampleFilesTest, MistakesInTheTaskAreNamed) {
+  EXPECT_EQ(Run({"validate", Specification("")}), 2);
+  EXPECT_THAT(err_, HasSubstr("tasks[0].train: required"));
+  EXPECT_EQ(Run({"validate", Specification(", train: nowhere.jsonl")}), 2);
+  EXPECT_THAT(err_, HasSubstr("nowhere.jsonl"));
+  EXPECT_EQ(Run({"validate", Specification(", trian: my_train.jsonl")}), 2);
+  EXPECT_THAT(err_, HasSubstr("did you mean \"train\"?"));
+  EXPECT_EQ(Run({"validate",
+                 Specification(std::string(kFiles) + ", train_sha256: " + std::string(64, 'a'))}),
+            2);
+  EXPECT_THAT(err_, HasSubstr("it is another file"));
+  EXPECT_EQ(Run({"validate", Specification(kFiles, ", examples: 100")}), 2);
+  EXPECT_THAT(err_, HasSubstr("training.examples: not of a file's examples"));
+}
+
+TEST_F(ExampleFilesTest, NumbersNeedANetworkThatLearnsThem) {
+  std::string path = Specification(kFiles);
+  File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
+  File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
+  EXPECT_EQ(Run({"validate", path}), 2);
+  EXPECT_THAT(err_, HasSubstr("\"encoder\" cannot learn \"examples_numbers\""));
+  path = Specification(kFiles, "", "positional_attention");
+  File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
+  File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
+  EXPECT_EQ(Run({"validate", path}), 0) << err_;
+}
+
+TEST_F(ExampleFilesTest, ResolvedSpecificationsAreSpecifications) {
+  ASSERT_EQ(Run({"validate", Specification(kFiles), "--resolved"}), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("train_sha256"), HasSubstr("contents")));
+  const std::string path = File("resolved.json", out_);
+  EXPECT_EQ(Run({"validate", path}), 0) << err_;
+}
+
+TEST_F(ExampleFilesTest, SampleShowsWhatTheNetworkReads) {
+  const std::string path =
+      Specification(", label: my_task, train: my_train.jsonl, test: my_test.jsonl");
+  File("my_train.jsonl", "{\"input\": \"ab\", \"target\": \"b\", \"mask\": [0], \"length\": 7}\n");
+  File("my_test.jsonl", "{\"input\": \"ba\", \"target\": \"b\"}\n");
+  ASSERT_EQ(Run({"sample", path, "--output", "csv"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "task,part,length,input,target,reads,answers\n"
+            "my_task,train,7,ab,b,0 1 _,(0)\n"
+            "my_task,test,2,ba,b,1 0 _,0\n");
+  ASSERT_EQ(Run({"sample", path}), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("the network reads"));
+  EXPECT_EQ(Run({"sample", "examples"}), 2);
+  EXPECT_THAT(err_, HasSubstr("lengthwise sample my.yaml"));
+  EXPECT_EQ(Run({"sample", File("built_in.yaml", kSpecification)}), 2);
+  EXPECT_THAT(err_, HasSubstr("names no file of examples"));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

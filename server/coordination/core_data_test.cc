@@ -1,0 +1,197 @@
+// Files of examples: uploaded once, kept while an experiment needs them, brought to its workers.
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "platform/sha256.h"
+#include "server/coordination/housekeeping_fixture.h"
+#include "server/coordination/test_coordinator.h"
+#include "server/storage/artifact_store.h"
+#include "server/storage/artifact_usage.h"
+
+namespace lengthwise::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kExamples[] =
+    "{\"input\": [1, 0], \"target\": [0, 1]}\n{\"input\": [1], \"target\": [1]}\n";
+
+class CoreDataTest : public CoreHousekeepingTest {
+ protected:
+  absl::Status Upload(const std::string& bytes, const std::string& sha256, int64_t size) {
+    v1::UploadDataRequest::Header header;
+    header.set_sha256(sha256);
+    header.set_size_bytes(size);
+    auto writer = coordinator_->artifacts().WriteData(header);
+    if (!writer.ok()) return writer.status();
+    // In two parts, which cut a line.
+    const absl::string_view text(bytes);
+    const size_t half = text.size() / 2;
+    for (const absl::string_view part : {text.substr(0, half), text.substr(half)}) {
+      if (const absl::Status status = (*writer)->Append(part); !status.ok()) return status;
+    }
+    return (*writer)->Finish();
+  }
+  absl::Status Upload(const std::string& bytes = kExamples) {
+    return Upload(bytes, platform::Sha256Hex(bytes), static_cast<int64_t>(bytes.size()));
+  }
+
+  absl::StatusOr<v1::CreateExperimentResponse> CreateWithExamples(
+      const std::string& bytes = kExamples) {
+    v1::CreateExperimentRequest request;
+    v1::ExperimentSpecification& specification = *request.mutable_specification();
+    specification.set_name("mine");
+    specification.add_learning_rates(0.001);
+    specification.add_seeds(0);
+    specification.mutable_training()->set_steps(100);
+    v1::Component& task = *specification.add_tasks();
+    task.set_name("examples");
+    (*task.mutable_parameters())["train_sha256"].set_string_value(platform::Sha256Hex(bytes));
+    (*task.mutable_parameters())["contents"].set_string_value(absl::StrCat(
+        R"({"form":"symbols","input_symbols":2,"target_symbols":2,"same_length":true,"train_bytes":)",
+        bytes.size(),
+        R"(,"test_bytes":0,"training":{"examples":1,"longest":4,"lengths":"2x1"},)"
+        R"("test":{"examples":1,"longest":2,"lengths":"1x1"}})"));
+    return coordinator_.TryCreate(request);
+  }
+
+  std::string DataPath(const std::string& experiment, const std::string& bytes = kExamples) {
+    return absl::StrCat(coordinator_.data_dir(), "/artifacts/", experiment, "/data/",
+                        platform::Sha256Hex(bytes), ".jsonl");
+  }
+
+  int64_t Files() {
+    int64_t files = 0;
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(coordinator_.data_dir() + "/artifacts")) {
+      files += entry.is_regular_file();
+    }
+    return files;
+  }
+};
+
+TEST_F(CoreDataTest, AnExperimentNeedsItsExamples) {
+  const auto refused = CreateWithExamples();
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr(platform::Sha256Hex(kExamples)));
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  const auto created = CreateWithExamples();
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(created->experiment().name(), "experiments/mine-1") << "the refused one left nothing";
+}
+
+TEST_F(CoreDataTest, OneFileServesManyExperimentsAndIsStoredOnce) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  const int64_t once = MeasureArtifacts(coordinator_.data_dir() + "/artifacts")->bytes;
+  ASSERT_TRUE(CreateWithExamples().ok());
+  ASSERT_TRUE(CreateWithExamples().ok());
+  EXPECT_EQ(std::filesystem::hard_link_count(DataPath("mine-2")), 3u);
+  // Manifests apart.
+  EXPECT_LT(MeasureArtifacts(coordinator_.data_dir() + "/artifacts")->bytes, once + 600);
+  EXPECT_GE(MeasureArtifacts(coordinator_.data_dir() + "/artifacts/mine-1")->bytes,
+            static_cast<int64_t>(sizeof(kExamples) - 1));
+}
+
+TEST_F(CoreDataTest, AWorkerFetchesTheExamplesUnderItsLeaseAlone) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_TRUE(CreateWithExamples().ok());
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_EQ(lease.trials_size(), 1);
+  const auto bytes = coordinator_.Download(lease, 0, platform::Sha256Hex(kExamples));
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_EQ(*bytes, kExamples);
+  EXPECT_EQ(coordinator_.Download(lease, 0, platform::Sha256Hex("others")).status().code(),
+            absl::StatusCode::kNotFound);
+  End(lease, v1::Outcome::FAILED_PERMANENTLY, /*sequence=*/1, /*step=*/0);
+  EXPECT_EQ(coordinator_.Download(lease, 0, platform::Sha256Hex(kExamples)).status().code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(CoreDataTest, ExamplesOfAnotherExperimentAreNotBrought) {
+  const std::string others = "{\"input\": [0], \"target\": [1]}\n";
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_EQ(Upload(others), absl::OkStatus());
+  ASSERT_TRUE(CreateWithExamples().ok());
+  const v1::Lease lease = coordinator_.Acquire("w");
+  EXPECT_EQ(coordinator_.Download(lease, 0, platform::Sha256Hex(others)).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(CoreDataTest, WhatIsNotAsAnnouncedLeavesNothing) {
+  const std::string bytes = kExamples;
+  const auto size = static_cast<int64_t>(bytes.size());
+  EXPECT_EQ(Upload(bytes, platform::Sha256Hex("others"), size).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Upload(bytes, platform::Sha256Hex(bytes), size - 1).code(),
+            absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Upload(bytes, platform::Sha256Hex(bytes), size + 1).code(),
+            absl::StatusCode::kDataLoss);
+  const absl::Status bad = Upload(bytes + "{\"input\": [1], \"tar\n" + bytes);
+  EXPECT_EQ(bad.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(bad.message()), HasSubstr("data: line 3: "));
+  EXPECT_EQ(Upload(std::string("\0", 1)).code(), absl::StatusCode::kInvalidArgument);
+  coordinator_.Close();
+  coordinator_.options().max_data_bytes = size - 1;
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  const absl::Status large = Upload();
+  EXPECT_EQ(large.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(large.message()), HasSubstr("--max_data_bytes"));
+  EXPECT_EQ(Files(), 0);
+}
+
+// The hour is for who uploads and has not submitted yet.
+TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
+  const auto age = [](const std::string& path) {
+    std::filesystem::last_write_time(
+        path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  };
+  const std::string others = "{\"input\": [0], \"target\": [1]}\n";
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  const std::string experiment = CreateWithExamples()->experiment().name();
+  age(DataPath("uploads"));
+  ASSERT_EQ(Upload(others), absl::OkStatus());
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads"))) << "an experiment has it";
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads")));
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads", others))) << "it is new";
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  EXPECT_FALSE(std::filesystem::exists(DataPath("mine-1")));
+  EXPECT_FALSE(std::filesystem::exists(DataPath("uploads")));
+}
+
+TEST_F(CoreDataTest, ABackupHasTheExamples) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_TRUE(CreateWithExamples().ok());
+  v1::BackUpRequest request;
+  request.set_name("b");
+  ASSERT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }),
+            absl::OkStatus());
+  const std::string restored = NewDirectory("_restored");
+  CoreOptions options;
+  options.data_dir = restored;
+  options.restore_from = coordinator_.data_dir() + "/backups/b";
+  Core::Dependencies dependencies;
+  dependencies.resolve = ResolveSimply;
+  {
+    const auto opened = Core::Open(options, dependencies);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+  }
+  TestCoordinator copy(restored);
+  ASSERT_EQ(copy.Open(), absl::OkStatus());
+  ASSERT_EQ(copy.Register("w2"), absl::OkStatus());
+  const v1::Lease lease = copy.Acquire("w2");
+  ASSERT_EQ(lease.trials_size(), 1);
+  EXPECT_EQ(copy.Download(lease, 0, platform::Sha256Hex(kExamples)).value_or("none"), kExamples);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

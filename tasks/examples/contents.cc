@@ -1,0 +1,157 @@
+#include "tasks/examples/contents.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
+#include "tasks/examples/line.h"
+
+namespace lengthwise::tasks::examples {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<const char*, 4> kForms = {"symbols", "characters", "words", "numbers"};
+
+Contents::OfPart OfPartOf(const Part& part) {
+  Contents::OfPart summary;
+  for (const auto& [length, group] : part) {
+    const auto count = static_cast<int64_t>(group.examples.size());
+    summary.examples += count;
+    summary.lengths[length] = count;
+    summary.longest = std::max(summary.longest, group.longest);
+  }
+  return summary;
+}
+
+// "5x100,6-20x10": runs of neighbouring lengths with as many examples each.
+std::string LengthsText(const std::map<int32_t, int64_t>& lengths) {
+  std::string text;
+  for (auto run = lengths.begin(); run != lengths.end();) {
+    auto last = run, next = std::next(run);
+    while (next != lengths.end() && next->first == last->first + 1 && next->second == run->second) {
+      last = next++;
+    }
+    absl::StrAppend(&text, text.empty() ? "" : ",", run->first);
+    if (last != run) absl::StrAppend(&text, "-", last->first);
+    absl::StrAppend(&text, "x", run->second);
+    run = next;
+  }
+  return text;
+}
+
+bool ParseLengths(absl::string_view text, std::map<int32_t, int64_t>& lengths) {
+  for (const absl::string_view run : absl::StrSplit(text, ',')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(run, 'x');
+    int64_t count = 0;
+    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &count) || count < 1) return false;
+    const std::vector<absl::string_view> ends = absl::StrSplit(parts[0], '-');
+    int32_t first = 0, last = 0;
+    if (ends.size() > 2 || !absl::SimpleAtoi(ends.front(), &first) ||
+        !absl::SimpleAtoi(ends.back(), &last)) {
+      return false;
+    }
+    if (first < 1 || last < first || last > kMostLength) return false;
+    for (int32_t length = first; length <= last; ++length) {
+      if (!lengths.emplace(length, count).second) return false;
+    }
+  }
+  return true;
+}
+
+Json PartJson(const Contents::OfPart& part) {
+  return {{"examples", part.examples},
+          {"longest", part.longest},
+          {"lengths", LengthsText(part.lengths)}};
+}
+
+bool ParsePart(const nlohmann::json& json, Contents::OfPart& part) {
+  part.examples = json.at("examples").get<int64_t>();
+  part.longest = json.at("longest").get<int64_t>();
+  return ParseLengths(json.at("lengths").get<std::string>(), part.lengths) && part.longest >= 2 &&
+         part.longest <= 2 * kMostLength;
+}
+
+}  // namespace
+
+Contents ContentsOf(const Loaded& loaded) {
+  const ExampleSet& set = *loaded.set;
+  return {.form = set.form,
+          .input_symbols = set.input_symbols,
+          .target_symbols = set.target_symbols,
+          .same_length = set.same_length,
+          .train_bytes = loaded.train_bytes,
+          .test_bytes = loaded.test_bytes,
+          .training = OfPartOf(set.training),
+          .test = OfPartOf(set.test)};
+}
+
+std::string ToText(const Contents& contents) {
+  return Json{{"form", kForms[static_cast<size_t>(contents.form)]},
+              {"input_symbols", contents.input_symbols},
+              {"target_symbols", contents.target_symbols},
+              {"same_length", contents.same_length},
+              {"train_bytes", contents.train_bytes},
+              {"test_bytes", contents.test_bytes},
+              {"training", PartJson(contents.training)},
+              {"test", PartJson(contents.test)}}
+      .dump();
+}
+
+absl::StatusOr<Contents> ParseContents(absl::string_view text) {
+  const absl::Status refused =
+      absl::InvalidArgumentError("is filled in by `lengthwise`; leave it out");
+  // The library throws for what is not there or of another type; nothing of it leaves here.
+  try {
+    const auto json = nlohmann::json::parse(text.begin(), text.end());
+    Contents contents;
+    const auto form = std::find(kForms.begin(), kForms.end(), json.at("form").get<std::string>());
+    if (form == kForms.end()) return refused;
+    contents.form = static_cast<Form>(form - kForms.begin());
+    contents.input_symbols = json.at("input_symbols").get<int32_t>();
+    contents.target_symbols = json.at("target_symbols").get<int32_t>();
+    contents.same_length = json.at("same_length").get<bool>();
+    contents.train_bytes = json.at("train_bytes").get<int64_t>();
+    contents.test_bytes = json.at("test_bytes").get<int64_t>();
+    if (!ParsePart(json.at("training"), contents.training) ||
+        !ParsePart(json.at("test"), contents.test)) {
+      return refused;
+    }
+    const bool numbers = contents.form == Form::kNumbers;
+    for (const int32_t symbols : {contents.input_symbols, contents.target_symbols}) {
+      if (symbols < (numbers ? 0 : 1) || symbols > kMostSymbols) return refused;
+    }
+    for (const int64_t bytes : {contents.train_bytes, contents.test_bytes}) {
+      if (bytes < 0 || bytes > kMostFileBytes) return refused;
+    }
+    return contents;
+  } catch (const nlohmann::json::exception&) {
+    return refused;
+  }
+}
+
+int64_t SequenceTokens(Form form, bool same_length, int64_t inputs, int64_t targets) {
+  return form == Form::kNumbers && same_length ? inputs : inputs + targets;
+}
+
+std::string ShowLengths(const std::map<int32_t, int64_t>& lengths) {
+  constexpr int kMostRanges = 8;
+  std::string text;
+  int ranges = 0;
+  for (auto run = lengths.begin(); run != lengths.end(); ++ranges) {
+    auto last = run, next = std::next(run);
+    while (next != lengths.end() && next->first == last->first + 1) last = next++;
+    if (ranges == kMostRanges) return absl::StrCat(text, ", ... up to ", lengths.rbegin()->first);
+    absl::StrAppend(&text, text.empty() ? "" : ", ", run->first);
+    if (last != run) absl::StrAppend(&text, "..", last->first);
+    run = next;
+  }
+  return text;
+}
+
+}  // namespace lengthwise::tasks::examples

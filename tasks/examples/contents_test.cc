@@ -1,0 +1,52 @@
+#include "tasks/examples/contents.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::tasks::examples {
+namespace {
+
+Contents Some() {
+  return {
+      .form = Form::kWords,
+      .input_symbols = 7,
+      .target_symbols = 3,
+      .train_bytes = 12,
+      .test_bytes = 5,
+      .training = {.examples = 31, .lengths = {{1, 10}, {2, 10}, {3, 10}, {9, 1}}, .longest = 12},
+      .test = {.examples = 4, .lengths = {{40, 4}}, .longest = 44}};
+}
+
+TEST(ContentsTest, TextReadsBackTheSame) {
+  const auto parsed = ParseContents(ToText(Some()));
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, Some());
+  EXPECT_THAT(ToText(Some()), ::testing::HasSubstr("\"1-3x10,9x1\""));
+}
+
+TEST(ContentsTest, WhatNobodyWroteIsRefused) {
+  for (const std::string text :
+       {"", "{}", "[]", "null", "{\"form\": 3}", "{\"form\":\"symbols\",\"input_symbols\":-1}"}) {
+    EXPECT_FALSE(ParseContents(text).ok()) << text;
+  }
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"1-3x10", "1-3"},
+                                                        {"1-3x10", "1-300000x10"},
+                                                        {"1-3x10", "3-1x10"},
+                                                        {"1-3x10", "1-9x10"},
+                                                        {":7", ":70000"},
+                                                        {"words", "waltz"}}) {
+    std::string text = ToText(Some());
+    text.replace(text.find(from), from.size(), to);
+    EXPECT_FALSE(ParseContents(text).ok()) << text;
+  }
+}
+
+TEST(ContentsTest, LengthsAreShownAsRanges) {
+  EXPECT_EQ(ShowLengths(Some().training.lengths), "1..3, 9");
+}
+
+}  // namespace
+}  // namespace lengthwise::tasks::examples

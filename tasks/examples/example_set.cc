@@ -1,0 +1,515 @@
+#include "tasks/examples/example_set.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "platform/files.h"
+#include "platform/printable_text.h"
+#include "platform/sha256.h"
+#include "platform/status_macros.h"
+#include "tasks/examples/line.h"
+#include "tasks/examples/lines.h"
+
+namespace lengthwise::tasks::examples {
+namespace {
+
+// FNV-1a with a last mix: the same on every machine, since it decides what is held out.
+class Fingerprint {
+ public:
+  void Add(absl::string_view bytes) {
+    for (const char byte : bytes) {
+      hash_ = (hash_ ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+    }
+  }
+  uint64_t value() const {
+    uint64_t mixed = hash_;
+    mixed = (mixed ^ (mixed >> 33)) * 0xff51afd7ed558ccd;
+    mixed = (mixed ^ (mixed >> 33)) * 0xc4ceb9fe1a85ec53;
+    return mixed ^ (mixed >> 33);
+  }
+
+ private:
+  uint64_t hash_ = 0xcbf29ce484222325;
+};
+
+uint64_t FingerprintOf(const LineValues& input) {
+  Fingerprint print;
+  if (input.is_text) {
+    print.Add(input.text);
+  } else {
+    print.Add({reinterpret_cast<const char*>(input.numbers.data()),
+               input.numbers.size() * sizeof(double)});
+  }
+  return print.value();
+}
+
+// Calls `take` with the symbols of a text: its words, or its characters.
+template <typename Take>
+void ForEachSymbol(absl::string_view text, bool words, const Take& take) {
+  if (words) {
+    for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) take(word);
+    return;
+  }
+  for (size_t start = 0; start < text.size();) {
+    size_t end = start + 1;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+    take(text.substr(start, end - start));
+    start = end;
+  }
+}
+
+// Symbols of text in the order in which they come, until all are known.
+class Vocabulary {
+ public:
+  // -1 for one that is not there, once the vocabulary is complete.
+  int32_t Find(absl::string_view symbol, bool complete) {
+    const auto found = numbers_.find(symbol);
+    if (found != numbers_.end()) return found->second;
+    if (complete) return -1;
+    const auto number = static_cast<int32_t>(numbers_.size());
+    numbers_.emplace(std::string(symbol), number);
+    return number;
+  }
+  size_t size() const { return numbers_.size(); }
+
+  // The symbols in the order of their bytes, and the place there of each number.
+  std::vector<std::string> Sorted(std::vector<int32_t>& places) const {
+    std::vector<std::pair<std::string, int32_t>> all(numbers_.begin(), numbers_.end());
+    std::sort(all.begin(), all.end());
+    places.resize(all.size());
+    std::vector<std::string> symbols;
+    for (size_t i = 0; i < all.size(); ++i) {
+      places[static_cast<size_t>(all[i].second)] = static_cast<int32_t>(i);
+      symbols.push_back(std::move(all[i].first));
+    }
+    return symbols;
+  }
+
+ private:
+  absl::flat_hash_map<std::string, int32_t> numbers_;
+};
+
+struct ReadExample {
+  Example example;
+  int64_t line = 0;
+  uint64_t fingerprint = 0;
+};
+
+// A line that would be wrong if most others are as they are.
+struct Suspect {
+  std::string field;
+  std::string description;
+};
+
+std::string Size(int64_t count, absl::string_view what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+class Loader {
+ public:
+  Loader(const Options& options, Problems& problems) : options_(options), problems_(problems) {}
+
+  absl::StatusOr<Loaded> Load(const File& train, const File& test);
+
+ private:
+  struct Source {
+    std::string name;
+    // Values are held against those of training, which are all known.
+    bool is_test = false;
+  };
+
+  absl::Status Read(const File& file, bool is_test, std::vector<ReadExample>& examples,
+                    std::string& sha256, int64_t& bytes);
+  void Take(const Source& source, int64_t number, absl::string_view text, bool too_long);
+  // Appends the values; returns how many there are, or nullopt where they are wrong.
+  std::optional<uint32_t> Append(const std::string& field, const Source& source,
+                                 absl::string_view what, const LineValues& values,
+                                 Vocabulary& vocabulary, int32_t& most);
+  void AppendNumber(double value, bool whole);
+  // From here on values are real numbers.
+  void BecomeNumbers(const std::string& field, double value);
+  void CheckTargetLengths(const std::string& name, size_t count);
+  void CheckSymbols(const File& train);
+  void Sort(const std::vector<ReadExample>& examples, const std::function<bool(size_t)>& wanted,
+            Part& part) const;
+  void Finish();
+
+  const Options options_;
+  Problems& problems_;
+  Line line_;
+  std::optional<bool> is_text_;
+  bool is_numbers_ = false;
+  ExampleSet set_;
+  std::vector<uint8_t> mask_;  // in use once a line has a mask
+  Vocabulary inputs_, targets_;
+  int32_t most_input_ = -1, most_target_ = -1;
+  // The first value beyond what symbols may be, and where it stands.
+  std::string beyond_field_, beyond_;
+  std::vector<ReadExample>* examples_ = nullptr;
+  int64_t as_long_ = 0;
+  std::vector<Suspect> not_as_long_;
+  int64_t all_not_as_long_ = 0;
+};
+
+void Loader::BecomeNumbers(const std::string& field, double value) {
+  is_numbers_ = true;
+  set_.numbers.assign(set_.symbols.begin(), set_.symbols.end());
+  set_.symbols = {};
+  beyond_field_ = field;
+  beyond_ = absl::StrCat(value);
+}
+
+std::optional<uint32_t> Loader::Append(const std::string& field, const Source& source,
+                                       absl::string_view what, const LineValues& values,
+                                       Vocabulary& vocabulary, int32_t& most) {
+  if (values.is_text) {
+    uint32_t count = 0;
+    bool known = true;
+    ForEachSymbol(values.text, options_.words, [&](absl::string_view symbol) {
+      const int32_t number = vocabulary.Find(symbol, source.is_test);
+      if (number < 0 && known) {
+        known = false;
+        problems_.Add(field,
+                      absl::StrCat(what, " has the symbol \"", platform::PrintableLine(symbol),
+                                   "\", which no ", what, " of the training file has"));
+      }
+      set_.symbols.push_back(number);
+      ++count;
+    });
+    if (!known) return std::nullopt;
+    if (count == 0 || count > kMostLength) {
+      problems_.Add(field, absl::StrCat(what, " has ", Size(count, "symbol"), ", expected 1 to ",
+                                        kMostLength));
+      return std::nullopt;
+    }
+    return count;
+  }
+  for (const double value : values.numbers) {
+    if (!is_numbers_ && (options_.as_numbers || !values.whole || value < 0)) {
+      if (source.is_test) {
+        problems_.Add(field, absl::StrCat(what, " has the number ", value,
+                                          ", and the training file has symbols, integers from 0"));
+        return std::nullopt;
+      }
+      BecomeNumbers(field, value);
+    }
+    if (is_numbers_) {
+      set_.numbers.push_back(value);
+      continue;
+    }
+    const auto symbol = static_cast<int32_t>(value);
+    if (source.is_test && symbol > most) {
+      problems_.Add(field, absl::StrCat(what, " has the symbol ", symbol, ", and each ", what,
+                                        " of the training file has symbols from 0 to ", most));
+      return std::nullopt;
+    }
+    if (symbol >= kMostSymbols && beyond_.empty()) {
+      beyond_field_ = field;
+      beyond_ = absl::StrCat(symbol);
+    }
+    most = std::max(most, symbol);
+    set_.symbols.push_back(symbol);
+  }
+  return static_cast<uint32_t>(values.numbers.size());
+}
+
+void Loader::Take(const Source& source, int64_t number, absl::string_view text, bool too_long) {
+  const std::string field = absl::StrCat(source.name, ":", number);
+  if (too_long) {
+    problems_.Add(field, absl::StrCat("has more than ", kMostLineBytes,
+                                      " bytes; is a newline missing between examples?"));
+    return;
+  }
+  if (const absl::Status status = ParseLine(text, line_); !status.ok()) {
+    problems_.Add(field, std::string(status.message()));
+    return;
+  }
+  if (is_text_.has_value() && *is_text_ != line_.input.is_text) {
+    problems_.Add(field,
+                  absl::StrCat("has ", line_.input.is_text ? "text" : "lists",
+                               ", and the lines before it have ", *is_text_ ? "text" : "lists"));
+    return;
+  }
+  is_text_ = line_.input.is_text;
+  ReadExample read = {.example = {}, .line = number, .fingerprint = FingerprintOf(line_.input)};
+  const size_t symbols = set_.symbols.size(), numbers = set_.numbers.size();
+  const auto drop = [&] {
+    if (is_numbers_) {
+      // What was converted on the way had `symbols` values before.
+      set_.numbers.resize(std::max(symbols, numbers));
+    } else {
+      set_.symbols.resize(symbols);
+    }
+  };
+  read.example.first = std::max(symbols, numbers);
+  const auto inputs = Append(field, source, "input", line_.input, inputs_, most_input_);
+  const auto targets = inputs.has_value()
+                           ? Append(field, source, "target", line_.target, targets_, most_target_)
+                           : std::nullopt;
+  if (!targets.has_value()) return drop();
+  Example& example = read.example;
+  example.inputs = *inputs;
+  example.targets = *targets;
+  example.length = static_cast<int32_t>(line_.length > 0 ? line_.length : *inputs);
+  if (!line_.mask.empty() && line_.mask.size() != *targets) {
+    problems_.Add(field,
+                  absl::StrCat("mask has ", Size(static_cast<int64_t>(line_.mask.size()), "value"),
+                               ", expected ", *targets, ", as the target"));
+    return drop();
+  }
+  if (!line_.mask.empty() || !mask_.empty()) {
+    mask_.resize(example.first + *inputs, 1);
+    if (line_.mask.empty()) {
+      mask_.resize(mask_.size() + *targets, 1);
+    } else {
+      mask_.insert(mask_.end(), line_.mask.begin(), line_.mask.end());
+    }
+  }
+  if (*inputs == *targets) {
+    ++as_long_;
+  } else if (++all_not_as_long_; not_as_long_.size() < kMostProblems) {
+    not_as_long_.push_back(
+        {field, absl::StrCat("target has ", Size(*targets, is_numbers_ ? "number" : "symbol"),
+                             ", expected ", *inputs, ", as the input")});
+  }
+  examples_->push_back(read);
+}
+
+absl::Status Loader::Read(const File& file, bool is_test, std::vector<ReadExample>& examples,
+                          std::string& sha256, int64_t& bytes) {
+  ASSIGN_OR_RETURN(const platform::FileStatus before, platform::GetFileStatus(file.path));
+  if (before.size > kMostFileBytes) {
+    problems_.Add(file.name, absl::StrCat("has ", before.size, " bytes, expected at most ",
+                                          kMostFileBytes, " (1 GiB)"));
+    return absl::OkStatus();
+  }
+  examples_ = &examples;
+  // Of a training file with mistakes not all symbols are known.
+  const Source source = {.name = file.name, .is_test = is_test && problems_.all == 0};
+  Lines lines(kMostLineBytes, [&](int64_t number, absl::string_view text, bool too_long) {
+    Take(source, number, text, too_long);
+  });
+  platform::Sha256 hash;
+  RETURN_IF_ERROR(platform::ReadFileInChunks(file.path, [&](absl::string_view chunk) {
+    hash.Update(chunk);
+    lines.Add(chunk);
+    bytes += static_cast<int64_t>(chunk.size());
+    return bytes <= kMostFileBytes;
+  }));
+  lines.End();
+  sha256 = hash.Finish();
+  if (!file.sha256.empty()) {
+    if (sha256 == file.sha256) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("the copy of ", file.name, " changed on this machine"));
+  }
+  ASSIGN_OR_RETURN(const platform::FileStatus after, platform::GetFileStatus(file.path));
+  if (after.size != before.size || after.modified != before.modified || bytes != after.size) {
+    problems_.Add(file.name, "changed while it was read; try again when it is written");
+  } else if (examples.empty() && problems_.all == 0) {
+    problems_.Add(file.name,
+                  "has no examples; expected a line for each, such as {\"input\": [1, 0], "
+                  "\"target\": [0]}");
+  }
+  return absl::OkStatus();
+}
+
+void Loader::CheckTargetLengths(const std::string& name, size_t count) {
+  set_.same_length = all_not_as_long_ == 0;
+  if (options_.any_target_length || all_not_as_long_ == 0 ||
+      2 * static_cast<size_t>(as_long_) <= count) {
+    return;
+  }
+  for (const Suspect& suspect : not_as_long_) problems_.Add(suspect.field, suspect.description);
+  problems_.all += all_not_as_long_ - static_cast<int64_t>(not_as_long_.size());
+  problems_.Add(name, "set target_length: any where targets may have any length");
+}
+
+void Loader::CheckSymbols(const File& train) {
+  if (*is_text_) {
+    const size_t most = std::max(inputs_.size(), targets_.size());
+    if (most > static_cast<size_t>(kMostSymbols)) {
+      problems_.Add(train.name, absl::StrCat("has ", most, " different symbols, expected at most ",
+                                             kMostSymbols));
+    }
+  } else if (!is_numbers_ && !beyond_.empty()) {
+    problems_.Add(beyond_field_, absl::StrCat("has the symbol ", beyond_,
+                                              ", expected integers from 0 to ", kMostSymbols - 1));
+  }
+}
+
+void Loader::Sort(const std::vector<ReadExample>& examples,
+                  const std::function<bool(size_t)>& wanted, Part& part) const {
+  for (size_t i = 0; i < examples.size(); ++i) {
+    if (wanted(i)) part[examples[i].example.length].examples.push_back(examples[i].example);
+  }
+  for (auto& [length, group] : part) {
+    std::stable_sort(group.examples.begin(), group.examples.end(),
+                     [](const Example& a, const Example& b) {
+                       return std::pair(a.inputs, a.targets) < std::pair(b.inputs, b.targets);
+                     });
+    for (uint32_t i = 0; i < group.examples.size(); ++i) {
+      const Example& example = group.examples[i];
+      if (i == 0 || !example.SameShape(group.examples[i - 1])) group.shapes.push_back(i);
+      group.longest = std::max(group.longest, int64_t{example.inputs} + example.targets);
+    }
+  }
+}
+
+void Loader::Finish() {
+  set_.form = is_numbers_      ? Form::kNumbers
+              : !*is_text_     ? Form::kSymbols
+              : options_.words ? Form::kWords
+                               : Form::kCharacters;
+  set_.mask = std::move(mask_);
+  if (!set_.mask.empty()) set_.mask.resize(std::max(set_.symbols.size(), set_.numbers.size()), 1);
+  if (is_numbers_) return;
+  set_.input_symbols = most_input_ + 1;
+  set_.target_symbols = most_target_ + 1;
+  if (!*is_text_) return;
+  // The order in which symbols come must not matter.
+  std::vector<int32_t> of_inputs, of_targets;
+  set_.input_vocabulary = inputs_.Sorted(of_inputs);
+  set_.target_vocabulary = targets_.Sorted(of_targets);
+  set_.input_symbols = static_cast<int32_t>(set_.input_vocabulary.size());
+  set_.target_symbols = static_cast<int32_t>(set_.target_vocabulary.size());
+  for (const Part* part : {&set_.training, &set_.test}) {
+    for (const auto& [length, group] : *part) {
+      for (const Example& example : group.examples) {
+        int32_t* const values = set_.symbols.data() + example.first;
+        for (uint32_t i = 0; i < example.inputs + example.targets; ++i) {
+          const auto& places = i < example.inputs ? of_inputs : of_targets;
+          values[i] = places[static_cast<size_t>(values[i])];
+        }
+      }
+    }
+  }
+}
+
+absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
+  Loaded loaded;
+  std::vector<ReadExample> training, testing;
+  is_numbers_ = options_.as_numbers;
+  RETURN_IF_ERROR(
+      Read(train, /*is_test=*/false, training, loaded.train_sha256, loaded.train_bytes));
+  if (!test.path.empty()) {
+    RETURN_IF_ERROR(Read(test, /*is_test=*/true, testing, loaded.test_sha256, loaded.test_bytes));
+  }
+  CheckTargetLengths(train.name, training.size() + testing.size());
+  if (is_text_.has_value()) CheckSymbols(train);
+  RETURN_IF_ERROR(problems_.ToStatus());
+
+  if (!test.path.empty()) {
+    absl::flat_hash_set<uint64_t> seen;
+    for (const ReadExample& read : training) seen.insert(read.fingerprint);
+    int64_t known = 0, first = 0;
+    for (const ReadExample& read : testing) {
+      if (!seen.contains(read.fingerprint)) continue;
+      if (known++ == 0) first = read.line;
+    }
+    if (known > 0) {
+      loaded.warnings.push_back(absl::StrCat(
+          test.name, ":", first, ": ", known == 1 ? "this input stands" : "this input and ",
+          known == 1 ? "" : absl::StrCat(known - 1, " more of the file stand"), " in ", train.name,
+          ", too: accuracy at their lengths may be remembered, not generalized"));
+    }
+    Sort(
+        training, [](size_t) { return true; }, set_.training);
+    Sort(
+        testing, [](size_t) { return true; }, set_.test);
+  } else {
+    const auto bound = options_.held_out >= 1 ? std::numeric_limits<uint64_t>::max()
+                                              : static_cast<uint64_t>(options_.held_out * 0x1p64);
+    const auto is_held_out = [&](size_t i) {
+      return (options_.held_out_above > 0 &&
+              training[i].example.length > options_.held_out_above) ||
+             training[i].fingerprint < bound;
+    };
+    Sort(
+        training, [&](size_t i) { return !is_held_out(i); }, set_.training);
+    Sort(training, is_held_out, set_.test);
+    if (set_.training.empty()) {
+      problems_.Add(train.name,
+                    "leaves no examples to train on; lower held_out or raise "
+                    "held_out_above");
+    } else if (set_.test.empty()) {
+      problems_.Add(train.name,
+                    "leaves no examples to test on; raise held_out, or name a file, test");
+    }
+    RETURN_IF_ERROR(problems_.ToStatus());
+  }
+  Finish();
+  loaded.set = std::make_shared<const ExampleSet>(std::move(set_));
+  return loaded;
+}
+
+std::string Show(const ExampleSet& set, const std::vector<std::string>& vocabulary, size_t first,
+                 size_t count) {
+  if (set.form == Form::kNumbers) {
+    return absl::StrJoin(
+        absl::MakeConstSpan(set.numbers).subspan(first, count), " ",
+        [](std::string* out, double number) { absl::StrAppendFormat(out, "%.4g", number); });
+  }
+  const auto symbols = absl::MakeConstSpan(set.symbols).subspan(first, count);
+  if (set.form == Form::kSymbols) return absl::StrJoin(symbols, " ");
+  return absl::StrJoin(symbols, set.form == Form::kWords ? " " : "",
+                       [&](std::string* out, int32_t symbol) {
+                         out->append(vocabulary[static_cast<size_t>(symbol)]);
+                       });
+}
+
+}  // namespace
+
+Options OptionsOf(const catalogue::Parameters& parameters) {
+  return {.words = parameters.String("symbols") == "words",
+          .any_target_length = parameters.String("target_length") == "any",
+          .held_out_above = parameters.Int("held_out_above"),
+          .held_out = parameters.Double("held_out")};
+}
+
+int64_t Count(const Part& part) {
+  int64_t count = 0;
+  for (const auto& [length, group] : part) count += static_cast<int64_t>(group.examples.size());
+  return count;
+}
+
+std::string ExampleSet::ShowInput(const Example& example) const {
+  return Show(*this, input_vocabulary, example.first, example.inputs);
+}
+
+std::string ExampleSet::ShowTarget(const Example& example) const {
+  return Show(*this, target_vocabulary, example.first + example.inputs, example.targets);
+}
+
+void Problems::Add(std::string field, std::string description) {
+  ++all;
+  if (named.size() < kMostProblems) named.push_back({std::move(field), std::move(description)});
+}
+
+absl::Status Problems::ToStatus() const {
+  if (all == 0) return absl::OkStatus();
+  std::string text = absl::StrJoin(named, "\n", [](std::string* out, const auto& problem) {
+    absl::StrAppend(out, problem.field, ": ", problem.description);
+  });
+  if (all > static_cast<int64_t>(named.size())) {
+    absl::StrAppend(&text, "\nand ", all - static_cast<int64_t>(named.size()), " more");
+  }
+  return absl::InvalidArgumentError(text);
+}
+
+absl::StatusOr<Loaded> Load(const File& train, const File& test, const Options& options,
+                            Problems& problems) {
+  return Loader(options, problems).Load(train, test);
+}
+
+}  // namespace lengthwise::tasks::examples

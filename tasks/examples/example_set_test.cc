@@ -1,0 +1,247 @@
+#include "tasks/examples/example_set.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+
+namespace lengthwise::tasks::examples {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+std::string Counting(int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    const std::vector<int> digits(static_cast<size_t>(1 + i % 20), 1);
+    absl::StrAppend(&text, "{\"input\": [", i, ",", absl::StrJoin(digits, ","),
+                    "], \"target\": [1]}\n");
+  }
+  return text;
+}
+
+class ExampleSetTest : public ::testing::Test {
+ protected:
+  File Write(const std::string& name, const std::string& text) {
+    const std::string path = absl::StrCat(::testing::TempDir(), "/", name);
+    std::ofstream(path, std::ios::binary) << text;
+    return {.path = path, .name = name};
+  }
+
+  absl::StatusOr<Loaded> LoadText(const std::string& train, const std::string& test = "",
+                                  const Options& options = {.held_out = 0}) {
+    Problems problems;
+    return Load(Write("my_train.jsonl", train),
+                test.empty() ? File() : Write("my_test.jsonl", test), options, problems);
+  }
+
+  // Of a training file, tested on itself.
+  std::string Refusal(const std::string& train, const std::string& test = kTest) {
+    return std::string(LoadText(train, test).status().message());
+  }
+
+  static constexpr char kTest[] = "{\"input\": [0], \"target\": [0]}\n";
+};
+
+TEST_F(ExampleSetTest, SymbolsAreThoseOfTheTrainingFile) {
+  const auto loaded =
+      LoadText("{\"input\": [3, 1, 2], \"target\": [1, 2, 3]}\n{\"input\": [0], \"target\": [0]}\n",
+               "{\"input\": [2, 1], \"target\": [1, 2], \"length\": 9}\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const ExampleSet& set = *loaded->set;
+  EXPECT_EQ(set.form, Form::kSymbols);
+  EXPECT_EQ(set.input_symbols, 4);
+  EXPECT_EQ(set.target_symbols, 4);
+  EXPECT_TRUE(set.same_length);
+  ASSERT_TRUE(set.training.contains(3));
+  const Example& longest = set.training.at(3).examples.at(0);
+  EXPECT_THAT(set.Input(longest), ElementsAre(3, 1, 2));
+  EXPECT_THAT(set.Target(longest), ElementsAre(1, 2, 3));
+  ASSERT_TRUE(set.test.contains(9));
+  EXPECT_THAT(set.Input(set.test.at(9).examples.at(0)), ElementsAre(2, 1));
+  EXPECT_THAT(loaded->warnings, IsEmpty());
+}
+
+TEST_F(ExampleSetTest, TextIsCharactersOrWordsInTheOrderOfTheirBytes) {
+  const std::string train = "{\"input\": \"jump twice\", \"target\": \"JUMP JUMP\"}\n";
+  const auto words = LoadText(train, train, {.words = true});
+  ASSERT_TRUE(words.ok()) << words.status();
+  EXPECT_THAT(words->set->input_vocabulary, ElementsAre("jump", "twice"));
+  EXPECT_EQ(words->set->ShowTarget(words->set->training.at(2).examples.at(0)), "JUMP JUMP");
+  const auto characters = LoadText(train, train, {.any_target_length = true});
+  ASSERT_TRUE(characters.ok()) << characters.status();
+  EXPECT_THAT(characters->set->target_vocabulary, ElementsAre(" ", "J", "M", "P", "U"));
+  EXPECT_EQ(characters->set->ShowInput(characters->set->test.at(10).examples.at(0)), "jump twice");
+}
+
+TEST_F(ExampleSetTest, FractionsMakeAllValuesNumbers) {
+  const auto loaded = LoadText(
+      "{\"input\": [1, 2], \"target\": [3]}\n"
+      "{\"input\": [0.5, -1], \"target\": [1.75]}\n",
+      "{\"input\": [0.5, 2], \"target\": [-7]}\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->set->form, Form::kNumbers);
+  EXPECT_THAT(loaded->set->numbers, ElementsAre(1, 2, 3, 0.5, -1, 1.75, 0.5, 2, -7));
+  EXPECT_THAT(loaded->set->symbols, IsEmpty());
+}
+
+TEST_F(ExampleSetTest, MasksHoldForTheirLinesAlone) {
+  const auto loaded = LoadText(
+      "{\"input\": [1], \"target\": [1]}\n"
+      "{\"input\": [1, 0], \"target\": [1, 0], \"mask\": [0, 1]}\n"
+      "{\"input\": [1, 0, 1], \"target\": [1, 1, 1]}\n",
+      kTest);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const ExampleSet& set = *loaded->set;
+  const auto counts = [&](int32_t length, uint32_t place) {
+    return set.Counts(set.training.at(length).examples.at(0), place);
+  };
+  EXPECT_TRUE(counts(1, 0));
+  EXPECT_FALSE(counts(2, 0));
+  EXPECT_TRUE(counts(2, 1));
+  EXPECT_TRUE(counts(3, 0));
+  EXPECT_TRUE(set.Counts(set.test.at(1).examples.at(0), 0));
+}
+
+TEST_F(ExampleSetTest, CarriageReturnsAByteOrderMarkAndBlankLinesDoNotMatter) {
+  const auto plain = LoadText("{\"input\": [1], \"target\": [1]}\n", kTest);
+  const auto other = LoadText("\xEF\xBB\xBF{\"input\": [1], \"target\": [1]}\r\n\r\n   \n", kTest);
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->set->symbols, plain->set->symbols);
+  EXPECT_NE(other->train_sha256, plain->train_sha256) << "the file is what is stored";
+}
+
+TEST_F(ExampleSetTest, TheHashIsThatOfTheFile) {
+  const std::string train = "{\"input\": [1], \"target\": [1]}";
+  const auto loaded = LoadText(train, kTest);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->train_sha256, platform::Sha256Hex(train));
+  EXPECT_EQ(loaded->train_bytes, static_cast<int64_t>(train.size()));
+}
+
+TEST_F(ExampleSetTest, EveryBadLineIsNamedUpToTwenty) {
+  std::string train;
+  for (int i = 0; i < 30; ++i) train += "{\"input\": [1, 1]}\n";
+  const std::vector<std::string> lines = absl::StrSplit(Refusal(train), '\n');
+  ASSERT_THAT(lines, SizeIs(21));
+  EXPECT_THAT(lines[19], AllOf(HasSubstr("my_train.jsonl:20: "), HasSubstr("no \"target\"")));
+  EXPECT_EQ(lines[20], "and 10 more");
+}
+
+TEST_F(ExampleSetTest, ATargetThatIsNotAsLongAsTheOthersIsNamed) {
+  std::string train;
+  for (int i = 0; i < 16; ++i) train += "{\"input\": [3, 1, 2], \"target\": [1, 2, 3]}\n";
+  train += "{\"input\": [3, 1, 2], \"target\": [1, 2, 3, 3]}\n";
+  EXPECT_THAT(Refusal(train),
+              HasSubstr("my_train.jsonl:17: target has 4 symbols, expected 3, as the input"));
+  EXPECT_TRUE(LoadText(train, kTest, {.any_target_length = true}).ok());
+}
+
+TEST_F(ExampleSetTest, SymbolsThatTrainingNeverShowsAreNamed) {
+  const std::string train = "{\"input\": [1], \"target\": [0]}\n";
+  EXPECT_THAT(Refusal(train, "{\"input\": [2], \"target\": [0]}\n"),
+              HasSubstr("my_test.jsonl:1: input has the symbol 2"));
+  EXPECT_THAT(Refusal(train, "{\"input\": [1], \"target\": [1]}\n"),
+              HasSubstr("symbols from 0 to 0"));
+  EXPECT_THAT(
+      Refusal("{\"input\": \"ab\", \"target\": \"c\"}", "{\"input\": \"aé\", \"target\": \"c\"}"),
+      HasSubstr("input has the symbol \"é\""));
+  EXPECT_THAT(
+      Refusal("{\"input\": [70000], \"target\": [0]}\n"),
+      HasSubstr("my_train.jsonl:1: has the symbol 70000, expected integers from 0 to 65535"));
+}
+
+TEST_F(ExampleSetTest, FilesThatAreNotExamplesAreRefused) {
+  EXPECT_THAT(Refusal(""), HasSubstr("my_train.jsonl: has no examples"));
+  EXPECT_THAT(Refusal("\xEF\xBB\xBF\r\n"), HasSubstr("has no examples"));
+  EXPECT_THAT(Refusal("{\"input\": [1], \"target\": [1]}\n{\"input\": [1], \"tar"),
+              AllOf(HasSubstr("my_train.jsonl:2: column "), Not(HasSubstr("jsonl:1"))));
+  EXPECT_THAT(Refusal("{\"input\": [1], \"target\": [1]}\n{\"input\": \"a\", \"target\": \"b\"}\n"),
+              HasSubstr("my_train.jsonl:2: has text, and the lines before it have lists"));
+  EXPECT_THAT(Refusal(std::string("{\"input\": [1], \"target\": [1]}\0\n", 32)),
+              HasSubstr("my_train.jsonl:1: has a NUL byte at column 30"));
+}
+
+// Memory stays bounded: the line is read in chunks and dropped when it is too long.
+TEST_F(ExampleSetTest, AnEndlessLineIsNamedAndSkipped) {
+  const std::string endless = "{\"input\": [" + std::string(5 << 20, '1');
+  const std::string message = Refusal(endless + "\n{\"input\": [1]}\n");
+  EXPECT_THAT(message, HasSubstr("my_train.jsonl:1: has more than 4194304 bytes"));
+  EXPECT_THAT(message, HasSubstr("my_train.jsonl:2: has no \"target\""));
+}
+
+TEST_F(ExampleSetTest, AFileWithAKnownHashMustHaveIt) {
+  File train = Write("known.jsonl", Counting(400));
+  train.sha256 = platform::Sha256Hex(Counting(400));
+  Problems problems;
+  EXPECT_TRUE(Load(train, {}, {}, problems).ok());
+  train.sha256 = platform::Sha256Hex("others");
+  EXPECT_EQ(Load(train, {}, {}, problems).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(ExampleSetTest, AMissingFileIsNotFound) {
+  Problems problems;
+  const auto loaded =
+      Load({.path = ::testing::TempDir() + "/nowhere", .name = "nowhere"}, {}, {}, problems);
+  EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(ExampleSetTest, TestExamplesInTheTrainingFileAreWarnedOf) {
+  const auto loaded = LoadText("{\"input\": [1, 0], \"target\": [0, 1]}\n" + std::string(kTest),
+                               "{\"input\": [1], \"target\": [1]}\n" + std::string(kTest));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_THAT(loaded->warnings, SizeIs(1));
+  EXPECT_THAT(loaded->warnings[0],
+              AllOf(HasSubstr("my_test.jsonl:2: this input"), HasSubstr("my_train.jsonl")));
+}
+
+TEST_F(ExampleSetTest, AFractionIsHeldOutTheSameWhateverTheOrder) {
+  const std::string text = Counting(2000);
+  const auto loaded = LoadText(text, "", {.held_out = 0.25});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(Count(loaded->set->training) + Count(loaded->set->test), 2000);
+  EXPECT_NEAR(static_cast<double>(Count(loaded->set->test)), 500, 80);
+  std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  std::reverse(lines.begin(), lines.end());
+  const auto reversed = LoadText(absl::StrJoin(lines, "\n"), "", {.held_out = 0.25});
+  ASSERT_TRUE(reversed.ok()) << reversed.status();
+  EXPECT_EQ(Count(reversed->set->test), Count(loaded->set->test));
+}
+
+TEST_F(ExampleSetTest, LongExamplesAreHeldOut) {
+  const auto loaded = LoadText(Counting(400), "", {.held_out_above = 15, .held_out = 0});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->set->training.rbegin()->first, 15);
+  EXPECT_EQ(loaded->set->test.begin()->first, 16);
+  EXPECT_THAT(std::string(LoadText(Counting(40), "", {.held_out = 0}).status().message()),
+              HasSubstr("leaves no examples to test on"));
+}
+
+TEST_F(ExampleSetTest, ExamplesOfOneShapeStandTogether) {
+  const auto loaded = LoadText(
+      "{\"input\": \"ab\", \"target\": \"x\", \"length\": 5}\n"
+      "{\"input\": \"a\", \"target\": \"x\", \"length\": 5}\n"
+      "{\"input\": \"ba\", \"target\": \"x\", \"length\": 5}\n",
+      "{\"input\": \"ab\", \"target\": \"x\"}\n");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const LengthGroup& group = loaded->set->training.at(5);
+  EXPECT_THAT(group.shapes, ElementsAre(0, 1));
+  EXPECT_EQ(loaded->set->ShowInput(group.examples[1]), "ab");
+  EXPECT_EQ(loaded->set->ShowInput(group.examples[2]), "ba");
+  EXPECT_EQ(group.longest, 3);
+}
+
+}  // namespace
+}  // namespace lengthwise::tasks::examples

@@ -1,0 +1,210 @@
+#include "tasks/examples/line.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "catalogue/suggestion.h"
+#include "nlohmann/json.hpp"
+#include "platform/printable_text.h"
+
+namespace lengthwise::tasks::examples {
+namespace {
+
+using Json = nlohmann::json;
+
+enum class Field : uint8_t { kInput, kTarget, kMask, kLength };
+constexpr std::array<const char*, 4> kFields = {"input", "target", "mask", "length"};
+constexpr char kExpectedLine[] = "expected an object such as {\"input\": [1, 0], \"target\": [0]}";
+constexpr size_t kMostShown = 40;
+
+std::string Shown(absl::string_view text) {
+  return platform::PrintableLine(text.size() > kMostShown
+                                     ? absl::StrCat(text.substr(0, kMostShown), "...")
+                                     : std::string(text));
+}
+
+// Takes the line's parts as they are read; returns false, with the reason in `problem`, at the
+// first one that does not belong there. Nothing nests deeper than a list in the object.
+class Handler {
+ public:
+  explicit Handler(Line& line) : line_(line) {}
+
+  const std::string& problem() const { return problem_; }
+
+  bool null() { return Refuse("null"); }
+  bool boolean(bool value) {
+    if (field_ != Field::kMask || !in_list_) return Refuse(value ? "true" : "false");
+    line_.mask.push_back(value ? 1 : 0);
+    return true;
+  }
+  bool number_integer(Json::number_integer_t value) {
+    return Number(static_cast<double>(value), value > -kMostWhole && value < kMostWhole);
+  }
+  bool number_unsigned(Json::number_unsigned_t value) {
+    return Number(static_cast<double>(value), value < static_cast<uint64_t>(kMostWhole));
+  }
+  bool number_float(Json::number_float_t value, const std::string& /*text*/) {
+    return Number(value, /*whole=*/false);
+  }
+  bool string(std::string& value) {
+    LineValues* values = Values();
+    if (values == nullptr || in_list_) return Refuse(absl::StrCat("\"", Shown(value), "\""));
+    if (value.find('\0') != std::string::npos) {
+      return Problem(absl::StrCat(kFields[Index()], " has a NUL character"));
+    }
+    values->is_text = true;
+    values->text.assign(value);
+    return true;
+  }
+  bool binary(Json::binary_t& /*value*/) { return Refuse("bytes"); }
+
+  bool start_object(size_t /*size*/) {
+    if (in_object_) return Refuse("an object");
+    in_object_ = true;
+    return true;
+  }
+  bool key(std::string& name) {
+    for (size_t i = 0; i < kFields.size(); ++i) {
+      if (name != kFields[i]) continue;
+      if (seen_[i]) return Problem(absl::StrCat("\"", name, "\" is given twice"));
+      seen_[i] = true;
+      field_ = static_cast<Field>(i);
+      return true;
+    }
+    return Problem(absl::StrCat(
+        "unknown field \"", Shown(name), "\"",
+        catalogue::Suggestion(name, std::vector<std::string>(kFields.begin(), kFields.end()))));
+  }
+  bool end_object() { return true; }
+  bool start_array(size_t /*size*/) {
+    if (!field_.has_value() || in_list_ || field_ == Field::kLength) return Refuse("a list");
+    in_list_ = true;
+    return true;
+  }
+  bool end_array() {
+    in_list_ = false;
+    return true;
+  }
+  bool parse_error(size_t column, const std::string& /*token*/,
+                   const nlohmann::detail::exception& error) {
+    // The library's own text begins with its number and place.
+    const absl::string_view text = error.what();
+    const size_t reason = text.find(": ");
+    return Problem(
+        absl::StrCat("column ", column, ": not JSON",
+                     reason == absl::string_view::npos ? "" : Reason(text.substr(reason))));
+  }
+
+  bool Has(Field field) const { return seen_[static_cast<size_t>(field)]; }
+
+ private:
+  static constexpr int64_t kMostWhole = int64_t{1} << 31;
+
+  static std::string Reason(absl::string_view text) {
+    constexpr size_t kMostReason = 120;
+    return platform::PrintableLine(text.substr(0, kMostReason));
+  }
+
+  size_t Index() const { return static_cast<size_t>(*field_); }
+  LineValues* Values() {
+    if (field_ == Field::kInput) return &line_.input;
+    if (field_ == Field::kTarget) return &line_.target;
+    return nullptr;
+  }
+
+  bool Number(double value, bool whole) {
+    if (LineValues* values = Values(); values != nullptr && in_list_) {
+      if (static_cast<int64_t>(values->numbers.size()) == kMostLength) {
+        return Problem(absl::StrCat(kFields[Index()], " has more than ", kMostLength, " values"));
+      }
+      values->numbers.push_back(value);
+      values->whole = values->whole && whole;
+      return true;
+    }
+    if (field_ == Field::kMask && in_list_ && (value == 0 || value == 1)) {
+      line_.mask.push_back(static_cast<uint8_t>(value));
+      return true;
+    }
+    if (field_ == Field::kLength && !in_list_ && whole && value >= 1 && value <= kMostLength) {
+      line_.length = static_cast<int64_t>(value);
+      return true;
+    }
+    return Refuse(absl::StrCat(value));
+  }
+
+  bool Refuse(const std::string& given) {
+    if (!field_.has_value()) return Problem(absl::StrCat("got ", given, ", ", kExpectedLine));
+    const std::string start = absl::StrCat(kFields[Index()], ": got ", given, ", expected ");
+    switch (*field_) {
+      case Field::kMask:
+        return Problem(start + "a list of 0 and 1");
+      case Field::kLength:
+        return Problem(absl::StrCat(start, "an integer from 1 to ", kMostLength));
+      default:
+        return Problem(in_list_ ? start + "numbers in the list"
+                                : start + "a list of numbers or text");
+    }
+  }
+
+  bool Problem(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+
+  Line& line_;
+  std::string problem_;
+  std::optional<Field> field_;
+  std::array<bool, kFields.size()> seen_ = {};
+  bool in_object_ = false;
+  bool in_list_ = false;
+};
+
+bool IsEmpty(const LineValues& values) {
+  return values.is_text ? values.text.empty() : values.numbers.empty();
+}
+
+}  // namespace
+
+void LineValues::Clear() {
+  is_text = false;
+  text.clear();
+  numbers.clear();
+  whole = true;
+}
+
+void Line::Clear() {
+  input.Clear();
+  target.Clear();
+  mask.clear();
+  length = 0;
+}
+
+absl::Status ParseLine(absl::string_view text, Line& line) {
+  line.Clear();
+  if (text.find('\0') != absl::string_view::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has a NUL byte at column ", text.find('\0') + 1));
+  }
+  Handler handler(line);
+  if (!Json::sax_parse(text.begin(), text.end(), &handler)) {
+    return absl::InvalidArgumentError(handler.problem());
+  }
+  for (const Field field : {Field::kInput, Field::kTarget}) {
+    if (!handler.Has(field)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has no \"", kFields[static_cast<size_t>(field)], "\"; ", kExpectedLine));
+    }
+  }
+  if (IsEmpty(line.input)) return absl::InvalidArgumentError("input is empty");
+  if (IsEmpty(line.target)) return absl::InvalidArgumentError("target is empty");
+  if (line.input.is_text != line.target.is_text) {
+    return absl::InvalidArgumentError("input and target must both be text, or both be lists");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lengthwise::tasks::examples

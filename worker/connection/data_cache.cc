@@ -1,0 +1,95 @@
+#include "worker/connection/data_cache.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "platform/files.h"
+#include "platform/sha256.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kSuffix[] = ".jsonl";
+
+bool HasHash(const std::string& path, absl::string_view sha256) {
+  platform::Sha256 hash;
+  const absl::Status read = platform::ReadFileInChunks(path, [&](absl::string_view chunk) {
+    hash.Update(chunk);
+    return true;
+  });
+  return read.ok() && hash.Finish() == sha256;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch& fetch) {
+  if (!platform::IsSha256Hex(sha256)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", sha256, "\" is not 64 lower-case hexadecimal digits"));
+  }
+  const std::string path = absl::StrCat(options_.directory, "/", sha256, kSuffix);
+  if (HasHash(path, sha256)) {
+    std::error_code ignored;
+    fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+    return path;
+  }
+  RETURN_IF_ERROR(platform::CreateDirectories(options_.directory));
+  std::error_code ignored;
+  fs::permissions(options_.directory, fs::perms::owner_all, ignored);
+  ASSIGN_OR_RETURN(const auto file, platform::AtomicFile::Create(path));
+  platform::Sha256 hash;
+  RETURN_IF_ERROR(fetch([&](absl::string_view chunk) {
+    hash.Update(chunk);
+    return file->Append(chunk);
+  }));
+  if (const std::string got = hash.Finish(); got != sha256) {
+    return absl::DataLossError(
+        absl::StrCat("a file of examples came damaged: its SHA-256 is ", got, ", not ", sha256));
+  }
+  RETURN_IF_ERROR(file->Commit());
+  Shrink(path);
+  return path;
+}
+
+void DataCache::Shrink(const std::string& kept) const {
+  struct Cached {
+    fs::file_time_type used;
+    int64_t bytes = 0;
+    fs::path path;
+  };
+  std::vector<Cached> files;
+  int64_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry(options_.directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code gone;  // deleted by another worker since it was listed
+    const auto size = static_cast<int64_t>(entry->file_size(gone));
+    const auto used = entry->last_write_time(gone);
+    if (gone || entry->path().extension() != kSuffix) continue;
+    bytes += size;
+    if (entry->path() != kept) files.push_back({used, size, entry->path()});
+  }
+  std::sort(files.begin(), files.end(),
+            [](const Cached& a, const Cached& b) { return a.used < b.used; });
+  for (const Cached& file : files) {
+    if (bytes <= options_.max_bytes) return;
+    platform::DeleteFile(file.path.string()).IgnoreError();
+    bytes -= file.bytes;
+  }
+}
+
+std::string DefaultDataCacheDirectory() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return absl::StrCat(cache, "/lengthwise/data");
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home == nullptr ? "." : home, "/.cache/lengthwise/data");
+}
+
+}  // namespace lengthwise::worker

@@ -1,0 +1,269 @@
+#include "worker/data/file_examples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "platform/mutex.h"
+#include "platform/status_macros.h"
+#include "random/permutation.h"
+#include "tasks/examples/contents.h"
+
+namespace lengthwise::worker::data {
+namespace {
+
+using tasks::examples::Example;
+using tasks::examples::ExampleSet;
+using tasks::examples::Form;
+using tasks::examples::LengthGroup;
+using tasks::examples::Part;
+
+// What decides a set: two trials with equal ones share it.
+std::string SetKey(const catalogue::Parameters& parameters, bool as_numbers) {
+  std::string key = as_numbers ? "numbers" : "";
+  for (const auto& [name, value] : parameters.values()) {
+    absl::StrAppend(&key, "\n", name, "=", catalogue::FormatValue(value));
+  }
+  return key;
+}
+
+struct Newest {
+  platform::Mutex mutex;
+  std::string key ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<const ExampleSet> set ABSL_GUARDED_BY(mutex);
+};
+
+Newest& NewestSet() {
+  static auto& newest = *new Newest;
+  return newest;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
+    const catalogue::Parameters& parameters, bool as_numbers, const FetchFile& fetch) {
+  const std::string key = SetKey(parameters, as_numbers);
+  {
+    const platform::MutexLock lock(NewestSet().mutex);
+    if (NewestSet().key == key) return NewestSet().set;
+  }
+  ASSIGN_OR_RETURN(const tasks::examples::Contents contents,
+                   tasks::examples::ParseContents(parameters.String("contents")));
+  const auto bring = [&](const char* name, int64_t bytes,
+                         tasks::examples::File& file) -> absl::Status {
+    file.name = parameters.String(name);
+    if (file.name.empty()) return absl::OkStatus();
+    file.sha256 = parameters.String(absl::StrCat(name, "_sha256"));
+    ASSIGN_OR_RETURN(file.path, fetch(file.sha256, bytes));
+    return absl::OkStatus();
+  };
+  tasks::examples::File train, test;
+  RETURN_IF_ERROR(bring("train", contents.train_bytes, train));
+  RETURN_IF_ERROR(bring("test", contents.test_bytes, test));
+  tasks::examples::Options options = tasks::examples::OptionsOf(parameters);
+  options.as_numbers = as_numbers && contents.form == Form::kNumbers;
+  tasks::examples::Problems problems;
+  ASSIGN_OR_RETURN(const tasks::examples::Loaded loaded,
+                   tasks::examples::Load(train, test, options, problems));
+  if (!(tasks::examples::ContentsOf(loaded) == contents)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        train.name, " does not hold what the specification says (contents): submit it again"));
+  }
+  const platform::MutexLock lock(NewestSet().mutex);
+  NewestSet().key = key;
+  NewestSet().set = loaded.set;
+  return loaded.set;
+}
+
+Targets FileExamples::targets() const {
+  return has_numbers() ? Targets::kNumbers : Targets::kClasses;
+}
+
+bool FileExamples::has_numbers() const { return set_->form == Form::kNumbers; }
+
+bool FileExamples::answers_in_place() const { return has_numbers() && set_->same_length; }
+
+int64_t FileExamples::input_columns() const { return has_numbers() ? 0 : set_->input_symbols + 1; }
+
+int64_t FileExamples::output_columns() const { return has_numbers() ? 1 : set_->target_symbols; }
+
+const LengthGroup* FileExamples::Group(const Part& part, int64_t n) const {
+  const auto found = part.find(static_cast<int32_t>(n));
+  return found == part.end() ? nullptr : &found->second;
+}
+
+int64_t FileExamples::InputTokens(int64_t n) const {
+  std::optional<int64_t> shortest;
+  for (const Part* part : {&set_->test, &set_->training}) {
+    // Examples are sorted by their inputs' lengths.
+    if (const LengthGroup* group = Group(*part, n); group != nullptr) {
+      shortest = std::min<int64_t>(shortest.value_or(group->examples[0].inputs),
+                                   group->examples[0].inputs);
+    }
+  }
+  return shortest.value_or(0);
+}
+
+int64_t FileExamples::SequenceTokens(int64_t n) const {
+  int64_t longest = 0;
+  for (const Part* part : {&set_->test, &set_->training}) {
+    if (const LengthGroup* group = Group(*part, n); group != nullptr) {
+      longest = std::max(longest, answers_in_place() ? group->longest / 2 : group->longest);
+    }
+  }
+  return longest;
+}
+
+int64_t FileExamples::OutputTokens(int64_t n) const {
+  std::optional<int64_t> fewest;
+  for (const Part* part : {&set_->test, &set_->training}) {
+    const LengthGroup* group = Group(*part, n);
+    if (group == nullptr) continue;
+    for (const uint32_t first : group->shapes) {
+      const int64_t targets = group->examples[first].targets;
+      fewest = std::min(fewest.value_or(targets), targets);
+    }
+  }
+  return fewest.value_or(1);
+}
+
+int64_t FileExamples::LongestTraining(const v1::Training& training) const {
+  int64_t longest = 0;
+  for (auto group = set_->training.lower_bound(training.lengths().min());
+       group != set_->training.end() && group->first <= training.lengths().max(); ++group) {
+    longest = std::max(longest, SequenceTokens(group->first));
+  }
+  return longest;
+}
+
+std::vector<int64_t> FileExamples::Weights(const v1::LengthRange& lengths) const {
+  std::vector<int64_t> weights;
+  for (int64_t n = lengths.min(); n <= lengths.max(); ++n) {
+    const LengthGroup* group = Group(set_->training, n);
+    weights.push_back(group == nullptr ? 0 : static_cast<int64_t>(group->examples.size()));
+  }
+  return weights;
+}
+
+void FileExamples::Append(const Example& example, Batch& batch) const {
+  const auto inputs = static_cast<std::ptrdiff_t>(example.inputs);
+  const auto targets = static_cast<std::ptrdiff_t>(example.targets);
+  const auto first = static_cast<std::ptrdiff_t>(example.first);
+  if (has_numbers()) {
+    const auto values = set_->numbers.begin() + first;
+    batch.numbers.insert(batch.numbers.end(), values, values + inputs);
+    if (!answers_in_place()) batch.numbers.insert(batch.numbers.end(), example.targets, 0.0);
+    batch.number_targets.insert(batch.number_targets.end(), values + inputs,
+                                values + inputs + targets);
+  } else {
+    const auto values = set_->symbols.begin() + first;
+    batch.tokens.insert(batch.tokens.end(), values, values + inputs);
+    batch.tokens.insert(batch.tokens.end(), example.targets, set_->input_symbols);
+    batch.targets.insert(batch.targets.end(), values + inputs, values + inputs + targets);
+  }
+  if (set_->mask.empty()) {
+    batch.mask.insert(batch.mask.end(), example.targets, 1);
+  } else {
+    const auto mask = set_->mask.begin() + first + inputs;
+    batch.mask.insert(batch.mask.end(), mask, mask + targets);
+  }
+  ++batch.rows;
+  batch.tokens_per_row = inputs + (answers_in_place() ? 0 : targets);
+  batch.outputs_per_row = targets;
+}
+
+void FileExamples::AppendTraining(const SampleAddresses& addresses, int64_t n, Batch& batch) const {
+  const LengthGroup& group = *Group(set_->training, n);
+  const auto count = static_cast<uint32_t>(group.examples.size());
+  // No data seed decides the shape: the members of a pack share it.
+  random::Stream shape(/*seed=*/0, random::Purpose::kBatchOrder, addresses.step,
+                       static_cast<uint32_t>(n));
+  const uint32_t any = shape.Below(count);
+  const auto next = std::upper_bound(group.shapes.begin(), group.shapes.end(), any);
+  const uint32_t first = *std::prev(next);
+  const uint32_t end = next == group.shapes.end() ? count : *next;
+  for (const uint32_t row : addresses.rows) {
+    random::Stream stream(addresses.seed, addresses.purpose, addresses.step, row);
+    Append(group.examples[first + stream.Below(end - first)], batch);
+  }
+}
+
+std::vector<const Example*> FileExamples::Chosen(int64_t n, int64_t asked) const {
+  std::vector<const Example*> chosen;
+  const LengthGroup* group = Group(set_->test, n);
+  if (group == nullptr) return chosen;
+  const auto count = static_cast<int64_t>(group->examples.size());
+  const random::Permutation order(/*seed=*/0, random::Purpose::kExampleOrder,
+                                  static_cast<uint64_t>(n), static_cast<uint64_t>(count));
+  for (int64_t i = 0; i < std::min(asked, count); ++i) {
+    chosen.push_back(&group->examples[order(static_cast<uint64_t>(i))]);
+  }
+  std::stable_sort(chosen.begin(), chosen.end(), [](const Example* a, const Example* b) {
+    return std::tie(a->inputs, a->targets) < std::tie(b->inputs, b->targets);
+  });
+  return chosen;
+}
+
+int64_t FileExamples::EvaluationSequences(int64_t n, int64_t asked) const {
+  const LengthGroup* group = Group(set_->test, n);
+  return group == nullptr ? 0 : std::min(asked, static_cast<int64_t>(group->examples.size()));
+}
+
+int64_t FileExamples::RowsOfOneShape(int64_t n, int64_t asked, int64_t first) const {
+  const std::vector<const Example*> chosen = Chosen(n, asked);
+  const auto begin = chosen.begin() + first;
+  return std::find_if(begin, chosen.end(),
+                      [&](const Example* other) { return !other->SameShape(**begin); }) -
+         begin;
+}
+
+void FileExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) const {
+  const std::vector<const Example*> chosen = Chosen(rows.n, rows.asked);
+  for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+    Append(*chosen.at(static_cast<size_t>(row)), batch);
+  }
+}
+
+absl::StatusOr<GivenSequence> FileExamples::Given(const v1::TokenSequence& input) const {
+  GivenSequence given;
+  if (has_numbers()) {
+    given.numbers = {input.tokens().begin(), input.tokens().end()};
+    given.numbers.insert(given.numbers.end(), input.numbers().begin(), input.numbers().end());
+  } else {
+    if (const absl::Status status = CheckHasNoNumbers(input); !status.ok()) return status;
+    given.tokens = {input.tokens().begin(), input.tokens().end()};
+  }
+  for (size_t i = 0; i < given.tokens.size(); ++i) {
+    if (given.tokens[i] >= 0 && given.tokens[i] < set_->input_symbols) continue;
+    return absl::InvalidArgumentError(absl::StrCat("its token ", i + 1, " is ", given.tokens[i],
+                                                   "; the task's inputs have tokens 0 to ",
+                                                   set_->input_symbols - 1));
+  }
+  for (const double number : given.numbers) {
+    if (std::isfinite(number)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has the number ", number, "; the task's inputs are finite"));
+  }
+  const size_t size = std::max(given.tokens.size(), given.numbers.size());
+  // An example of as many inputs says how many values the answer has.
+  for (const Part* part : {&set_->test, &set_->training}) {
+    for (const auto& [length, group] : *part) {
+      for (const uint32_t first : group.shapes) {
+        const Example& example = group.examples[first];
+        if (example.inputs != size) continue;
+        given.length = length;
+        if (answers_in_place()) return given;
+        if (has_numbers()) given.numbers.resize(size + example.targets);
+        if (!has_numbers()) given.tokens.resize(size + example.targets, set_->input_symbols);
+        return given;
+      }
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("it has ", size, " values, and no example of the task's files has as many"));
+}
+
+}  // namespace lengthwise::worker::data

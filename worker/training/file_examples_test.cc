@@ -1,0 +1,281 @@
+#include "worker/data/file_examples.h"
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "tasks/examples/contents.h"
+#include "worker/data/batch_schedule.h"
+#include "worker/tiny_trials.h"
+#include "worker/training/pack_runner_fixture.h"
+#include "worker/training/recording_session.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using data::Batch;
+using data::BatchSchedule;
+using data::FileExamples;
+using data::RowsFrom;
+using data::Targets;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// Reversed lists of 3 symbols: 40 of each length from 1 to 6, tested on as many of 1 to 9.
+std::string Reversals(int longest, int shift) {
+  std::string text;
+  for (int length = 1; length <= longest; ++length) {
+    for (int i = 0; i < 40; ++i) {
+      std::vector<int> input;
+      for (int place = 0; place < length; ++place) {
+        input.push_back((i * (place + 3) + place * shift) % 3);
+      }
+      const auto list = [](auto begin, auto end) {
+        std::string joined;
+        for (; begin != end; ++begin) absl::StrAppend(&joined, joined.empty() ? "" : ", ", *begin);
+        return joined;
+      };
+      absl::StrAppend(&text, "{\"input\": [", list(input.begin(), input.end()), "], \"target\": [",
+                      list(input.rbegin(), input.rend()), "]}\n");
+    }
+  }
+  return text;
+}
+
+class Files {
+ public:
+  Files(const std::string& train, const std::string& test) {
+    for (const std::string& text : {train, test}) {
+      if (text.empty()) continue;
+      const std::string path =
+          absl::StrCat(::testing::TempDir(), "/", platform::Sha256Hex(text), ".jsonl");
+      std::ofstream(path, std::ios::binary) << text;
+      paths_[platform::Sha256Hex(text)] = path;
+    }
+    parameters_["train"] = "train.jsonl";
+    parameters_["train_sha256"] = platform::Sha256Hex(train);
+    parameters_["test"] = test.empty() ? "" : "test.jsonl";
+    parameters_["test_sha256"] = test.empty() ? "" : platform::Sha256Hex(test);
+    tasks::examples::Problems problems;
+    const auto loaded = tasks::examples::Load(
+        {paths_[parameters_["train_sha256"]], "train.jsonl"},
+        {test.empty() ? "" : paths_[parameters_["test_sha256"]], "test.jsonl"}, {}, problems);
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    parameters_["contents"] = tasks::examples::ToText(tasks::examples::ContentsOf(*loaded));
+    set_ = loaded->set;
+  }
+
+  FileExamples Examples() const { return FileExamples(set_); }
+
+  absl::StatusOr<std::string> Path(absl::string_view sha256) const {
+    const auto found = paths_.find(std::string(sha256));
+    if (found == paths_.end()) return absl::NotFoundError("no such file");
+    return found->second;
+  }
+
+  v1::TrialSpecification Trial(uint64_t seed = 0) const {
+    v1::TrialSpecification trial = TinyTrial(seed);
+    *trial.mutable_task() = {};
+    trial.mutable_task()->set_name("examples");
+    for (const auto& [name, value] : parameters_) {
+      (*trial.mutable_task()->mutable_parameters())[name].set_string_value(value);
+    }
+    return trial;
+  }
+
+ private:
+  std::map<std::string, std::string> paths_;
+  std::map<std::string, std::string> parameters_;
+  std::shared_ptr<const tasks::examples::ExampleSet> set_;
+};
+
+// With a disk.
+class FileSession : public RecordingSession {
+ public:
+  explicit FileSession(const Files& files) : files_(files) {}
+  absl::StatusOr<std::string> FetchData(int64_t /*trial*/, absl::string_view sha256,
+                                        int64_t /*bytes*/) override {
+    if (!available_) return absl::UnavailableError("the server is away");
+    return files_.Path(sha256);
+  }
+  void SetAvailable(bool available) { available_ = available; }
+
+ private:
+  const Files& files_;
+  bool available_ = true;
+};
+
+const Files& ReversalFiles() {
+  static const auto& files = *new Files(Reversals(6, 1), Reversals(9, 2));
+  return files;
+}
+
+TEST(FileExamplesTest, TheNetworkSeesTheInputAndAnEmptyTokenForEachTarget) {
+  const Files files("{\"input\": [2, 0], \"target\": [1], \"mask\": [0]}\n",
+                    "{\"input\": [1, 1], \"target\": [1]}\n");
+  Batch batch;
+  files.Examples().AppendTraining({.seed = 1, .step = 1, .rows = {0, 1}}, 2, batch);
+  EXPECT_THAT(batch.tokens, ElementsAre(2, 0, 3, 2, 0, 3));
+  EXPECT_THAT(batch.targets, ElementsAre(1, 1));
+  EXPECT_THAT(batch.mask, ElementsAre(0, 0));
+  EXPECT_EQ(batch.tokens_per_row, 3);
+  EXPECT_EQ(batch.outputs_per_row, 1);
+  EXPECT_EQ(files.Examples().input_columns(), 4);
+  EXPECT_EQ(files.Examples().output_columns(), 2);
+}
+
+TEST(FileExamplesTest, NumbersAnswerInPlaceWhereTargetsAreAsLong) {
+  const Files in_place("{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n",
+                       "{\"input\": [0.5, 3], \"target\": [2.5, 2]}\n");
+  Batch batch;
+  in_place.Examples().AppendTraining({.rows = {0}}, 2, batch);
+  EXPECT_THAT(batch.numbers, ElementsAre(0.5, 2));
+  EXPECT_THAT(batch.number_targets, ElementsAre(2.5, 2));
+  const Files behind("{\"input\": [0.5, 2], \"target\": [2.5]}\n",
+                     "{\"input\": [0.5, 3], \"target\": [3.5]}\n");
+  Batch other;
+  behind.Examples().AppendTraining({.rows = {0}}, 2, other);
+  EXPECT_THAT(other.numbers, ElementsAre(0.5, 2, 0));
+  EXPECT_THAT(other.number_targets, ElementsAre(2.5));
+  EXPECT_EQ(behind.Examples().targets(), Targets::kNumbers);
+}
+
+// A step's shape must not depend on the data seed, or the members of a pack could not share it.
+TEST(FileExamplesTest, AStepHasOneShapeForAllSeeds) {
+  std::string train;
+  for (int i = 0; i < 30; ++i) {
+    absl::StrAppend(&train, "{\"input\": \"", std::string(static_cast<size_t>(1 + i % 3), 'a'),
+                    "\", \"target\": \"b\", \"length\": 4}\n");
+  }
+  const Files files(train, train);
+  const FileExamples examples = files.Examples();
+  std::set<int64_t> shapes;
+  for (uint64_t step = 1; step <= 40; ++step) {
+    Batch one, other;
+    examples.AppendTraining({.seed = 1, .step = step, .rows = RowsFrom(0, 5)}, 4, one);
+    examples.AppendTraining({.seed = 2, .step = step, .rows = RowsFrom(0, 5)}, 4, other);
+    EXPECT_EQ(one.tokens_per_row, other.tokens_per_row);
+    shapes.insert(one.tokens_per_row);
+  }
+  EXPECT_THAT(shapes, ElementsAre(2, 3, 4));
+}
+
+TEST(FileExamplesTest, EveryTestExampleIsAskedOnceAndShapeByShape) {
+  std::string test;
+  for (int i = 0; i < 50; ++i) {
+    absl::StrAppend(&test, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
+                    "\"length\": 7}\n");
+  }
+  const Files files(test, test);
+  const FileExamples examples = files.Examples();
+  EXPECT_EQ(examples.EvaluationSequences(7, 500), 50);
+  EXPECT_EQ(examples.EvaluationSequences(8, 500), 0);
+  std::multiset<int64_t> asked;
+  for (int64_t first = 0; first < 50;) {
+    const int64_t count = examples.RowsOfOneShape(7, 500, first);
+    Batch batch;
+    examples.AppendEvaluation({.n = 7, .asked = 500, .first = first, .count = count}, batch);
+    for (int64_t row = 0; row < count; ++row) {
+      asked.insert(batch.tokens[static_cast<size_t>(row * batch.tokens_per_row)]);
+    }
+    first += count;
+  }
+  EXPECT_EQ(asked.size(), 50u);
+  EXPECT_EQ(std::set<int64_t>(asked.begin(), asked.end()).size(), 50u);
+}
+
+TEST(FileExamplesTest, StepsHaveLengthsAsOftenAsExamplesHave) {
+  const Files files(
+      "{\"input\": [0], \"target\": [0]}\n{\"input\": [0, 1], \"target\": [1, 0]}\n"
+      "{\"input\": [1, 1], \"target\": [1, 1]}\n{\"input\": [1, 0], \"target\": "
+      "[0, 1]}\n",
+      "{\"input\": [1], \"target\": [1]}\n");
+  v1::Training training;
+  training.mutable_lengths()->set_min(1);
+  training.mutable_lengths()->set_max(5);
+  const BatchSchedule schedule(training, files.Examples().Weights(training.lengths()));
+  std::map<int64_t, int> steps;
+  for (int64_t step = 1; step <= 4000; ++step) ++steps[schedule.LengthOfStep(step)];
+  EXPECT_THAT(steps, SizeIs(2));
+  EXPECT_NEAR(steps[1], 1000, 120);
+  EXPECT_NEAR(steps[2], 3000, 120);
+}
+
+TEST(FileExamplesTest, GivenInputsAreChecked) {
+  const FileExamples examples = ReversalFiles().Examples();
+  EXPECT_THAT(examples.Given(TokensOf({0, 2}))->tokens, ElementsAre(0, 2, 3, 3));
+  EXPECT_THAT(std::string(examples.Given(TokensOf({3})).status().message()),
+              HasSubstr("tokens 0 to 2"));
+  EXPECT_THAT(std::string(examples.Given(TokensOf(std::vector<int32_t>(50))).status().message()),
+              HasSubstr("50 values"));
+  EXPECT_FALSE(examples.Given(NumbersOf({0.5})).ok());
+}
+
+TEST(FileExamplesTest, ATrialTrainsAndIsEvaluated) {
+  FileSession session(ReversalFiles());
+  RunLease(LeaseOf({ReversalFiles().Trial()}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  EXPECT_THAT(Outline(session.events(0)), IsSupersetOf({"evaluation 15", "checkpoint 20"}));
+}
+
+TEST(FileExamplesTest, AResumedTrialIsTheUndisturbedOne) {
+  FileSession whole(ReversalFiles());
+  RunLease(LeaseOf({ReversalFiles().Trial()}), whole);
+  FileSession session(ReversalFiles());
+  v1::Lease lease = LeaseOf({ReversalFiles().Trial()});
+  // The worker is lost in the middle, and the server goes on from the last checkpoint.
+  session.directive = [](int64_t, int64_t asked) {
+    return asked > 24 ? PackSession::Directive::kLost : PackSession::Directive::kContinue;
+  };
+  RunLease(lease, session);
+  session.directive = nullptr;
+  session.Rewind(lease);
+  ASSERT_GT(lease.trials(0).checkpoint_step(), 0);
+  RunLease(lease, session);
+  EXPECT_EQ(session.History(0), whole.History(0));
+  EXPECT_EQ(session.checkpoints(0).rbegin()->second, whole.checkpoints(0).rbegin()->second);
+}
+
+TEST(FileExamplesTest, APackMatchesItsMembers) {
+  FileSession pack(ReversalFiles());
+  RunLease(LeaseOf({ReversalFiles().Trial(0), ReversalFiles().Trial(1)}), pack);
+  for (const uint64_t seed : {0, 1}) {
+    FileSession alone(ReversalFiles());
+    RunLease(LeaseOf({ReversalFiles().Trial(seed)}), alone);
+    EXPECT_EQ(pack.History(static_cast<int64_t>(seed)), alone.History(0));
+  }
+}
+
+TEST(FileExamplesTest, AFileThatCannotBeHadNowMayBeHadLater) {
+  const Files others(Reversals(6, 3), Reversals(9, 4));  // not in memory
+  FileSession session(others);
+  session.SetAvailable(false);
+  RunLease(LeaseOf({others.Trial()}), session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_TEMPORARILY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("the server is away"));
+}
+
+TEST(FileExamplesTest, ContentsThatAreNotTheFilesFailTheTrial) {
+  const Files others(Reversals(6, 5), Reversals(9, 6));
+  v1::TrialSpecification trial = others.Trial();
+  std::string& contents =
+      *(*trial.mutable_task()->mutable_parameters())["contents"].mutable_string_value();
+  contents.replace(contents.find("\"input_symbols\":3"), 17, "\"input_symbols\":9");
+  FileSession session(others);
+  RunLease(LeaseOf({trial}), session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("does not hold what"));
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::training
