@@ -9,7 +9,7 @@ inline constexpr char kVersion[] = "0.1.0";
 
 // Version of the workers' API (proto/worker_service.proto): raised with every change that server
 // and worker must make together. The server refuses workers of another one.
-inline constexpr int kWorkerApiVersion = 2;
+inline constexpr int kWorkerApiVersion = 3;
 
 // Git revision of the checkout, with "-modified" behind it where files differed from it; empty
 // without git.

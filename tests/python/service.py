@@ -147,7 +147,7 @@ class Worker:
         self._connection.call(
             "WorkerService/RegisterWorker",
             worker_service_pb2.RegisterWorkerRequest(
-                worker=worker_service_pb2.WorkerDescription(worker_id=self._worker_id, max_pack_size=1, api_version=2)
+                worker=worker_service_pb2.WorkerDescription(worker_id=self._worker_id, max_pack_size=1, api_version=3)
             ),
             worker_service_pb2.RegisterWorkerResponse,
         )

@@ -134,8 +134,8 @@ class PackRun {
   void EmitAttentionOfInput(int64_t index, int32_t number);
   void EmitProjections(int64_t index);
   void Warn(Member& member, absl::string_view text);
-  // Of the unfinished members that have made this step, where it is one of a checkpoint or their
-  // last.
+  // Checkpoints the unfinished among the members that completed `step`, if a checkpoint is due by
+  // steps or by time, or their training ended.
   void CheckpointStep(int64_t step, const std::vector<int64_t>& members);
   void WriteCheckpoint(int64_t index);
   // Whether the member's checkpoint of its step is to have the optimizer's state.
@@ -155,6 +155,8 @@ class PackRun {
   Blueprint blueprint_;
   std::unique_ptr<PackModel> model_;
   StepRate rate_;
+  // When training started, or the members were last due for a checkpoint.
+  Clock::time_point checkpoint_time_;
   // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.
   double work_per_second_ = 0;
 };
