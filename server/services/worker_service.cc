@@ -128,15 +128,14 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
   return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
       "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
       [this](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
-        return ArtifactUpload::Start(core_.artifacts(), transfers_.pool, streams_,
-                                     caller.principal);
+        return ArtifactUpload::Start(core_.artifacts(), uploads_, streams_, caller.principal);
       });
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
     grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) {
   return calls_.Push<v1::DownloadArtifactResponse>(
-      transfers_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
+      downloads_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
       [this](const v1::DownloadArtifactRequest& asked,
              const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
         RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
