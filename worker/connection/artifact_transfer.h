@@ -3,6 +3,7 @@
 #define LENGTHWISE_WORKER_CONNECTION_ARTIFACT_TRANSFER_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,10 +17,10 @@ namespace lengthwise::worker {
 
 // Stores `bytes` as the artifact of `header` (whose size and checksum must be theirs). One try; the
 // errors are those of WorkerService.UploadArtifact, and DEADLINE_EXCEEDED for a transfer below
-// about 1 MiB/s. Blocks.
+// about 1 MiB/s. `progress` is called after each part that the connection took. Blocks.
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
-                            absl::string_view bytes);
+                            absl::string_view bytes, const std::function<void()>& progress);
 
 // Fetches an artifact of `size_bytes`. One try; the errors are those of
 // WorkerService.DownloadArtifact, and DATA_LOSS when what came has another size or checksum.
