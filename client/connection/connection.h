@@ -102,6 +102,8 @@ class Connection {
   absl::StatusOr<Model> DownloadModel(const std::string& trial,
                                       const std::function<absl::Status(absl::string_view)>& take);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
+  absl::StatusOr<v1::GetWantedWorkersResponse> GetWantedWorkers(
+      const v1::GetWantedWorkersRequest& request);
   // Waits for the backup, however long it takes, and returns its path on the server. `progress`
   // hears of each response.
   absl::StatusOr<std::string> BackUp(
