@@ -181,6 +181,12 @@ void CheckTraining(const v1::Training& training, Findings& findings) {
   }
   CheckAtLeast("training.report_every_steps", training.report_every_steps(), 1, findings);
   CheckAtLeast("training.checkpoint_every_steps", training.checkpoint_every_steps(), 0, findings);
+  if (!std::isfinite(training.checkpoint_every_seconds()) ||
+      training.checkpoint_every_seconds() < 0) {
+    findings.Add("training.checkpoint_every_seconds",
+                 absl::StrCat("got ", training.checkpoint_every_seconds(),
+                              ", expected a finite number of at least 0"));
+  }
   const std::vector<std::string> precisions = {"float32", "float64", "bfloat16"};
   if (!absl::c_linear_search(precisions, training.precision())) {
     findings.Add("training.precision",

@@ -31,7 +31,6 @@ training:
   clip_norm: 1
   schedule_seed: 0
   report_every_steps: 100
-  checkpoint_every_steps: 1000
   precision: float32
   stop_after_seconds: 0
   stop_at_accuracy: 0
@@ -43,6 +42,7 @@ evaluation:
 )yaml";
 constexpr int kMostDefaultIntervals = 8;
 constexpr int kDefaultProjectedSequences = 30;
+constexpr double kDefaultCheckpointSeconds = 600;
 
 v1::ExperimentSpecification MustParse(absl::string_view yaml) {
   Parsed parsed = Parse(v1::SpecificationText::YAML, yaml);
@@ -198,6 +198,11 @@ void FillDependent(v1::ExperimentSpecification& specification) {
   if (training.has_epochs() && training.epochs() <= kMostEpochs) {
     training.set_steps(training.epochs() * StepsPerEpoch(training));
     training.clear_epochs();
+  }
+  // A specification that sets either is complete: one that was resolved before checkpoints could go
+  // by time keeps its bytes, by which its trials are known.
+  if (!training.has_checkpoint_every_steps() && !training.has_checkpoint_every_seconds()) {
+    training.set_checkpoint_every_seconds(kDefaultCheckpointSeconds);
   }
   v1::Evaluation& evaluation = *specification.mutable_evaluation();
   FillIntervalLengths(evaluation);

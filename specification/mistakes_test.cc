@@ -414,6 +414,8 @@ const Mistake kMistakes[] = {
      "training.report_every_steps: got 0, expected an integer of at least 1"},
     {"NegativeCheckpointing", "training: {steps: 1, checkpoint_every_steps: -1}",
      "training.checkpoint_every_steps: got -1, expected an integer of at least 0"},
+    {"NegativeCheckpointTime", "training: {steps: 1, checkpoint_every_seconds: -1}",
+     "training.checkpoint_every_seconds: got -1, expected a finite number of at least 0"},
     {"UnknownPrecision", "training: {steps: 1, precision: float23}",
      "training.precision: unknown precision \"float23\"; did you mean \"float32\"?"},
     {"OtherHalfPrecision", "training: {steps: 1, precision: float16}",

@@ -196,11 +196,11 @@ TEST(ResolveTest, SetsEveryFieldOfATrial) {
           clip_norm: 1
           schedule_seed: 0
           report_every_steps: 100
-          checkpoint_every_steps: 1000
           precision: "float32"
           stop_after_seconds: 0
           stop_at_accuracy: 0
           examples: 0
+          checkpoint_every_seconds: 600
         }
         evaluation {
           lengths: [ 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60 ]

@@ -29,9 +29,11 @@
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "platform/version_text.h"
+#include "worker/connection/backoff.h"
 #include "worker/connection/channel.h"
 #include "worker/connection/connection.h"
 #include "worker/connection/data_cache.h"
+#include "worker/connection/lifetime.h"
 #include "worker/connection/spool.h"
 #include "worker/connection/worker_id.h"
 #include "worker/monitoring/endpoint.h"
@@ -58,6 +60,9 @@ struct Flags {
   Spool::Options spool = {.directory = DefaultSpoolDirectory()};
   DataCache::Options data = {.directory = DefaultDataCacheDirectory()};
   std::string exit_when_idle;
+  std::string drain_timeout = "5m";
+  // Empty: until $SLURM_JOB_END_TIME, or for ever.
+  std::string lifetime;
   bool exit_with_parent = false;
   // Empty: no metrics.
   std::string metrics_listen;
@@ -199,6 +204,20 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "Exit when there was nothing to do for so long; default: never")
       ->check(CheckDuration)
       ->type_name("DURATION");
+  app.add_option("--drain_timeout", flags.drain_timeout,
+                 "Longest time for storing checkpoints after SIGTERM, or when the lease is "
+                 "preempted. Set it a little below the time that is left until SIGKILL. Storing "
+                 "ends sooner when the server takes nothing for 10 s")
+      ->check(CheckDuration)
+      ->capture_default_str()
+      ->type_name("DURATION");
+  app.add_option("--lifetime", flags.lifetime,
+                 "Time until the machine is taken away. The worker stores checkpoints and exits "
+                 "--drain_timeout before, or when a tenth of the time is left where that is less, "
+                 "and takes no pack that could not reach a checkpoint; default: until "
+                 "$SLURM_JOB_END_TIME, or for ever")
+      ->check(CheckDuration)
+      ->type_name("DURATION");
   app.add_option("--metrics_listen", flags.metrics_listen,
                  "Address of the worker's own metrics for Prometheus; default: none, for the "
                  "server has them too")
@@ -264,6 +283,9 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
   if (!flags.exit_when_idle.empty()) {
     absl::ParseDuration(flags.exit_when_idle, &options.exit_when_idle);
   }
+  absl::ParseDuration(flags.drain_timeout, &options.session.drain_timeout);
+  const absl::Duration lifetime = Lifetime(flags.lifetime, std::getenv("SLURM_JOB_END_TIME"));
+  options.drain_at = After(lifetime - DrainReserve(lifetime, options.session.drain_timeout));
   const v1::Provenance provenance = (*runner)->provenance();
   platform::LogInfo(
       absl::StrCat("lengthwise_worker ", platform::kVersion, " on ", provenance.device(), ", ",

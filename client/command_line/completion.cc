@@ -83,6 +83,8 @@ ValueKind KindOf(const std::string& full_name, const OptionDescription& option) 
       {"lengthwise plot", {{"--trial", ValueKind::kFree}}},
       {"lengthwise analyze loss_ratios", {{"--reference", ValueKind::kNetwork}}},
       {"lengthwise backup", {{"name", ValueKind::kFree}}},
+      {"lengthwise workers up",
+       {{"sbatch_args", ValueKind::kFree}, {"--experiment", ValueKind::kExperiment}}},
       {"lengthwise auth revoke-token", {{"token", ValueKind::kFree}}},
       {"lengthwise auth create-token", {{"principal", ValueKind::kFree}}},
   };

@@ -31,6 +31,8 @@ void AddCancel(CLI::App& app, Program& program);
 void AddRetry(CLI::App& app, Program& program);
 void AddDelete(CLI::App& app, Program& program);
 void AddWorkers(CLI::App& app, Program& program);
+// `up` and `down` of `lengthwise workers`.
+void AddFleetCommands(CLI::App& workers, Program& program);
 void AddAuth(CLI::App& app, Program& program);
 void AddConfig(CLI::App& app, Program& program);
 void AddLogs(CLI::App& app, Program& program);

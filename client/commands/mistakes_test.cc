@@ -57,6 +57,12 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
        kUsage,
        "say what to do: create-token, list-tokens, revoke-token or whoami; see `lengthwise auth "
        "--help`"},
+      {{"workers", "up"},
+       kUsage,
+       "say which cluster: --slurm (Kubernetes needs no command: deploy/kubernetes)"},
+      {{"workers", "up", "--slurm", "--max", "0"},
+       kUsage,
+       "--max: Number less or equal to 0: 0; see `lengthwise workers up --help`"},
       {{"analyze"},
        kUsage,
        "say what to do: attention, attention_matrix, ground_truth, encodings, noise, humans, "

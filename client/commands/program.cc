@@ -208,8 +208,11 @@ int Execute(const std::vector<std::string>& arguments, Program& program) {
   }
   // CLI11 takes them from the back.
   std::vector<std::string> reversed;
-  for (auto argument = arguments.rbegin(); argument != arguments.rend(); ++argument) {
-    reversed.push_back(WithUnderscores(*argument));
+  // What stands behind "--" is another program's.
+  const auto others = std::find(arguments.begin(), arguments.end(), "--");
+  for (auto argument = arguments.end(); argument != arguments.begin();) {
+    const bool ours = --argument < others;
+    reversed.push_back(ours ? WithUnderscores(*argument) : *argument);
   }
   // `help COMMAND` is what others call `COMMAND --help`.
   if (reversed.back() == "help") {

@@ -1,6 +1,9 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -34,6 +37,45 @@ TEST_F(CommandsTest, StoppedWorkerIsNotLost) {
   EXPECT_THAT(out_, ContainsRegex("n07-cuda0 +busy .* 38.1 "));
   EXPECT_EQ(Run({"workers", "--output", "csv"}), kSuccess);
   EXPECT_THAT(out_, StartsWith("worker,alive,stopped,"));
+}
+
+// Slurm's programs are stand-ins that note how they were called; //tests/fleet:slurm_test has the
+// real ones.
+TEST_F(CommandsTest, WorkersUpSubmitsAJobForEachPackThatWaits) {
+  const std::string directory = testing::TempDir() + "/stand-ins";
+  std::filesystem::create_directories(directory);
+  const auto program = [&](const std::string& name, const std::string& script) {
+    std::ofstream(directory + "/" + name) << "#!/bin/sh\n" << script << "\n";
+    std::filesystem::permissions(directory + "/" + name, std::filesystem::perms::owner_all);
+  };
+  program("squeue", "echo '7|PENDING|Resources'");
+  program("sbatch", "echo \"$@\" >>" + directory +
+                        "/calls; for last; do :; done; cat \"$last\" >>" + directory +
+                        "/scripts; echo 8");
+  const std::string path = getenv("PATH");
+  setenv("PATH", (directory + ":" + path).c_str(), 1);
+  const std::vector<std::string> up = {
+      "workers",   "up",      "--slurm", "--once",           "--worker",    "/opt/worker",
+      "--log-dir", directory, "--",      "--mem-per-cpu=2G", "--gres=gpu:1"};
+  EXPECT_EQ(Run(up), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("0 packs wait; 0 busy, 0 idle workers\n"));
+  v1::GetWantedWorkersResponse wanted;
+  wanted.set_runnable_packs(4);
+  wanted.set_idle_workers(1);
+  server_.SetWantedWorkers(wanted);
+  EXPECT_EQ(Run(up), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("4 packs wait; 0 busy, 1 idle workers; 0 running, 1 pending jobs; "
+                              "submitted 8, 8\n"));
+  setenv("PATH", path.c_str(), 1);
+  std::ifstream calls(directory + "/calls");
+  std::string call;
+  std::getline(calls, call);
+  EXPECT_THAT(call, HasSubstr("--no-requeue"));
+  EXPECT_THAT(call, HasSubstr(" --mem-per-cpu=2G --gres=gpu:1 ")) << "as they were written";
+  std::ifstream scripts(directory + "/scripts");
+  const std::string script((std::istreambuf_iterator<char>(scripts)), {});
+  EXPECT_THAT(script, HasSubstr("'/opt/worker' --server '" + server_.address() + "'"));
+  EXPECT_THAT(script, HasSubstr("--max_pack_size 30")) << "a GPU is asked for";
 }
 
 TEST_F(CommandsTest, VersionNamesBuildWorkerAndLibTorch) {

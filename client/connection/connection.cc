@@ -557,6 +557,12 @@ absl::StatusOr<v1::ListWorkersResponse> Connection::ListWorkers() {
                      *this, options_.timeout);
 }
 
+absl::StatusOr<v1::GetWantedWorkersResponse> Connection::GetWantedWorkers(
+    const v1::GetWantedWorkersRequest& request) {
+  return Stubs::Call(*stubs_->fleet, &v1::FleetService::Stub::GetWantedWorkers, request, *this,
+                     options_.timeout);
+}
+
 absl::StatusOr<v1::CreateTokenResponse> Connection::CreateToken(
     const v1::CreateTokenRequest& request) {
   return Stubs::Call(*stubs_->access, &v1::AccessService::Stub::CreateToken, request, *this,

@@ -105,6 +105,8 @@ class Connection {
   // FAILED_PRECONDITION: the file changed; errors of platform/files.h where it cannot be read.
   absl::Status UploadData(const std::string& path, const std::string& sha256, int64_t bytes);
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers();
+  absl::StatusOr<v1::GetWantedWorkersResponse> GetWantedWorkers(
+      const v1::GetWantedWorkersRequest& request);
   // Waits for the backup, however long it takes, and returns its path on the server. `progress`
   // hears of each response.
   absl::StatusOr<std::string> BackUp(

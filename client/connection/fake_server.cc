@@ -160,6 +160,11 @@ void FakeServer::AddWorker(const v1::Worker& worker) {
   *workers_.add_workers() = worker;
 }
 
+void FakeServer::SetWantedWorkers(const v1::GetWantedWorkersResponse& wanted) {
+  MutexLock lock(mutex_);
+  wanted_ = wanted;
+}
+
 void FakeServer::SetStorage(const v1::Storage& storage) {
   MutexLock lock(mutex_);
   storage_ = storage;
@@ -402,6 +407,13 @@ grpc::Status FakeServer::ListWorkers(Context*, const v1::ListWorkersRequest*,
                                      v1::ListWorkersResponse* response) {
   MutexLock lock(mutex_);
   *response = workers_;
+  return grpc::Status::OK;
+}
+
+grpc::Status FakeServer::GetWantedWorkers(Context*, const v1::GetWantedWorkersRequest*,
+                                          v1::GetWantedWorkersResponse* response) {
+  MutexLock lock(mutex_);
+  *response = wanted_;
   return grpc::Status::OK;
 }
 

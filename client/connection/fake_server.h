@@ -47,6 +47,7 @@ class FakeServer : public v1::ExperimentService::Service,
   // Replaces the trial's specification.
   void SetSpecification(const std::string& trial, const v1::TrialSpecification& specification);
   void AddWorker(const v1::Worker& worker);
+  void SetWantedWorkers(const v1::GetWantedWorkersResponse& wanted);
   void SetStorage(const v1::Storage& storage);
   // Its times are seconds from now, at the moment when it is asked.
   void SetServer(const v1::Server& server);
@@ -104,6 +105,8 @@ class FakeServer : public v1::ExperimentService::Service,
                              grpc::ServerWriter<v1::DownloadModelResponse>* writer) override;
   grpc::Status ListWorkers(Context*, const v1::ListWorkersRequest* request,
                            v1::ListWorkersResponse* response) override;
+  grpc::Status GetWantedWorkers(Context*, const v1::GetWantedWorkersRequest* request,
+                                v1::GetWantedWorkersResponse* response) override;
 
   grpc::Status GetStorage(Context*, const v1::GetStorageRequest* request,
                           v1::Storage* response) override;
@@ -130,6 +133,7 @@ class FakeServer : public v1::ExperimentService::Service,
   };
   std::map<std::string, Model> models_ ABSL_GUARDED_BY(mutex_);
   v1::ListWorkersResponse workers_ ABSL_GUARDED_BY(mutex_);
+  v1::GetWantedWorkersResponse wanted_ ABSL_GUARDED_BY(mutex_);
   v1::Storage storage_ ABSL_GUARDED_BY(mutex_);
   v1::Server server_description_ ABSL_GUARDED_BY(mutex_);
   grpc::Status caller_status_ ABSL_GUARDED_BY(mutex_);

@@ -185,7 +185,7 @@ workers = dashboard(
                   query(f"sum by (worker) (rate(lengthwise_worker_evaluation_seconds_total{{{WORKER}}}{RATE}))",
                         "{{worker}}"), unit="percentunit"),
             graph("Making checkpoints", "Share of the time in which training stands still for them. Above 5 %, make fewer "
-                  "(training.checkpoint_every_steps).",
+                  "(training.checkpoint_every_seconds).",
                   query(f"sum by (worker) (rate(lengthwise_worker_checkpoint_seconds_total{{{WORKER}}}{RATE}))",
                         "{{worker}}"), unit="percentunit"),
         ]),

@@ -24,7 +24,8 @@ Specification = specification_pb2.ExperimentSpecification
 # Says neither what is trained nor how it is scored: how often something is recorded on the way, and seeds, which no two
 # implementations share.
 _IGNORED = {
-    "training.schedule_seed", "training.report_every_steps", "training.checkpoint_every_steps", "training.epochs",
+    "training.schedule_seed", "training.report_every_steps", "training.checkpoint_every_steps",
+    "training.checkpoint_every_seconds", "training.epochs",
     "evaluation.every_steps", "evaluation.interval_lengths", "evaluation.interval_sequences",
     "evaluation.attention_lengths", "evaluation.attention_inputs", "evaluation.attention_sequences",
     "evaluation.projection", "evaluation.sequence_scores", "evaluation.embedding_noise", "evaluation.seed",

@@ -55,6 +55,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.ExperimentService/UploadData", Access::kSubmit, kEveryCall},
 
     {"lengthwise.v1.FleetService/ListWorkers", Access::kRead, kRefusals},
+    {"lengthwise.v1.FleetService/GetWantedWorkers", Access::kRead, kRefusals},
 
     {"lengthwise.v1.WorkerService/RegisterWorker", Access::kWork, kEveryCall, "worker.worker_id"},
     {"lengthwise.v1.WorkerService/AcquireLease", Access::kWork, kRefusals},

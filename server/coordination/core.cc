@@ -161,6 +161,11 @@ Statistics Core::GetStatistics() {
   loop_.BetweenGroups([&] {
     const Scheduler& scheduler = engine_.ledger.scheduler();
     statistics.leases = scheduler.leases();
+    // As a CPU and a GPU train them by default.
+    for (const int32_t pack_size : {1, 30}) {
+      int64_t& wanted = statistics.wanted_workers[pack_size];
+      for (const auto& [shape, packs] : scheduler.Wanted(pack_size)) wanted += packs.packs;
+    }
     std::erase_if(statistics.workers, [&](const monitoring::WorkerSample& worker) {
       return !scheduler.IsAlive(worker.worker_id, clock_.steady());
     });

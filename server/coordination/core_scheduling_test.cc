@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -452,6 +453,69 @@ TEST_F(CoreSchedulingTest, ACancellationAndARetryAtOnceBothEnd) {
   ASSERT_TRUE(cancelled.ok());
   const v1::TrialCounts counts = coordinator_->reads().GetExperiment(experiment)->trials();
   EXPECT_EQ(counts.queued() + counts.cancelled(), 1000);
+}
+
+TEST(HeartbeatIntervalTest, GrowsWithTheFleetWithinThePromiseOfCancellations) {
+  const absl::Duration least = absl::Seconds(1);
+  EXPECT_EQ(Leases::HeartbeatInterval(least, 10), least);
+  EXPECT_EQ(Leases::HeartbeatInterval(least, 2'000), least);
+  EXPECT_EQ(Leases::HeartbeatInterval(least, 3'000), absl::Milliseconds(1500));
+  EXPECT_EQ(Leases::HeartbeatInterval(least, 1'000'000), absl::Milliseconds(1750));
+  EXPECT_EQ(Leases::HeartbeatInterval(absl::Seconds(5), 10), absl::Seconds(5))
+      << "what the operator asked for";
+}
+
+TEST_F(CoreSchedulingTest, HeartbeatsAreAnsweredWithTheIntervalOfTheFleet) {
+  coordinator_.options().heartbeat_interval = absl::Milliseconds(100);
+  Restart();
+  ASSERT_EQ(coordinator_.Register("w0"), absl::OkStatus());
+  const auto interval = [&] {
+    const auto response = coordinator_.Heartbeat("w0", {});
+    EXPECT_TRUE(response.ok()) << response.status();
+    return absl::Nanoseconds(response->heartbeat_interval().nanos());
+  };
+  EXPECT_EQ(interval(), absl::Milliseconds(100));
+  for (int i = 1; i < 400; ++i) {
+    ASSERT_EQ(coordinator_.Register(absl::StrCat("w", i)), absl::OkStatus());
+  }
+  EXPECT_EQ(interval(), absl::Milliseconds(200));
+}
+
+TEST_F(CoreSchedulingTest, WantedWorkersSayWhatWaitsAndWhatItNeeds) {
+  coordinator_.Create("sort", 2, 3);
+  v1::GetWantedWorkersRequest request;
+  request.set_max_pack_size(2);
+  auto wanted = coordinator_->reads().GetWantedWorkers(request);
+  ASSERT_TRUE(wanted.ok()) << wanted.status();
+  EXPECT_EQ(wanted->runnable_packs(), 4);
+  EXPECT_EQ(wanted->busy_workers() + wanted->idle_workers(), 0);
+  int64_t trials = 0;
+  std::vector<std::string> encodings;
+  for (const v1::WantedWorkers& row : wanted->wanted()) {
+    EXPECT_NE(row.shape(), "");
+    encodings.push_back(row.encoding());
+    trials += row.trials();
+  }
+  EXPECT_EQ(trials, 6);
+  EXPECT_THAT(encodings, ElementsAre("", "sines")) << "labels, which ResolveSimply gives one of";
+
+  ASSERT_EQ(coordinator_.Register("busy", 2), absl::OkStatus());
+  ASSERT_EQ(coordinator_.Register("idle", 2), absl::OkStatus());
+  coordinator_.Acquire("busy");
+  wanted = coordinator_->reads().GetWantedWorkers(request);
+  EXPECT_EQ(wanted->runnable_packs(), 3);
+  EXPECT_EQ(wanted->busy_workers(), 1);
+  EXPECT_EQ(wanted->idle_workers(), 1);
+  EXPECT_EQ(coordinator_->GetStatistics().wanted_workers,
+            (std::map<int32_t, int64_t>{{1, 4}, {30, 2}}));
+
+  request.set_experiment("experiments/other-1");
+  EXPECT_EQ(coordinator_->reads().GetWantedWorkers(request)->runnable_packs(), 0);
+  request.set_experiment("no name");
+  EXPECT_TRUE(absl::IsInvalidArgument(coordinator_->reads().GetWantedWorkers(request).status()));
+  request.clear_experiment();
+  request.set_max_pack_size(-1);
+  EXPECT_TRUE(absl::IsInvalidArgument(coordinator_->reads().GetWantedWorkers(request).status()));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/coordination/leases.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,19 @@ Leases::Leases(const Options& options, Ledger& ledger, ArtifactStore& artifacts,
       artifacts_(artifacts),
       fleet_(fleet),
       ids_(ids) {}
+
+absl::Duration Leases::HeartbeatInterval(absl::Duration least, int64_t workers) {
+  const absl::Duration bounded = absl::Seconds(1) * workers / kMostHeartbeatsPerSecond;
+  return std::max(least, std::min(bounded, kLongestHeartbeatInterval));
+}
+
+google::protobuf::Duration Leases::CurrentHeartbeatInterval() const {
+  const absl::Duration wanted =
+      HeartbeatInterval(options_.heartbeat_interval, ledger_.scheduler().registered());
+  // Short leases must not expire between two heartbeats.
+  return ToDuration(
+      std::max(options_.heartbeat_interval, std::min(wanted, options_.lease_duration / 4)));
+}
 
 absl::StatusOr<v1::RegisterWorkerResponse> Leases::Register(
     const v1::RegisterWorkerRequest& request, const std::string& caller) {
@@ -73,7 +87,7 @@ absl::StatusOr<v1::RegisterWorkerResponse> Leases::Register(
                                experiment);
   fleet_.Register(worker, caller, ledger_.Now(), ledger_.WallTime());
   v1::RegisterWorkerResponse response;
-  *response.mutable_heartbeat_interval() = ToDuration(options_.heartbeat_interval);
+  *response.mutable_heartbeat_interval() = CurrentHeartbeatInterval();
   *response.mutable_lease_duration() = ToDuration(options_.lease_duration);
   return response;
 }
@@ -241,6 +255,7 @@ absl::StatusOr<v1::HeartbeatResponse> Leases::Heartbeat(const v1::HeartbeatReque
                                     capacity.max_pack_size());
   }
   v1::HeartbeatResponse response;
+  *response.mutable_heartbeat_interval() = CurrentHeartbeatInterval();
   for (int i = 0; i < request.leases_size(); ++i) {
     v1::HeartbeatResponse::LeaseDirective& directive = *response.add_leases();
     directive.set_lease_id(request.leases(i).lease_id());

@@ -26,8 +26,16 @@ class Leases {
   struct Options {
     // What workers are told.
     absl::Duration lease_duration = absl::Seconds(30);
+    // Of a small fleet (HeartbeatInterval).
     absl::Duration heartbeat_interval = absl::Seconds(1);
   };
+
+  // How often each of `workers` reports: as often as `least` says, or less often where their
+  // heartbeats would otherwise be more than kMostHeartbeatsPerSecond, but never less often than
+  // kLongestHeartbeatInterval, by which a cancellation reaches a worker within 2 s.
+  static absl::Duration HeartbeatInterval(absl::Duration least, int64_t workers);
+  static constexpr int64_t kMostHeartbeatsPerSecond = 2'000;
+  static constexpr absl::Duration kLongestHeartbeatInterval = absl::Milliseconds(1750);
 
   // All must outlive it.
   Leases(const Options& options, Ledger& ledger, ArtifactStore& artifacts, Fleet& fleet,
@@ -47,6 +55,7 @@ class Leases {
                                                    const std::string& caller);
 
  private:
+  google::protobuf::Duration CurrentHeartbeatInterval() const;
   absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions, absl::string_view caller);
   // What was found of trials that are to be leased.
   enum class Found {

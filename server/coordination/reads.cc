@@ -128,6 +128,52 @@ v1::ListWorkersResponse Reads::ListWorkers() {
   return response;
 }
 
+absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
+    const v1::GetWantedWorkersRequest& request) {
+  constexpr int kMostRows = 1000;
+  if (request.max_pack_size() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_pack_size: got ", request.max_pack_size(),
+                     ", accepted is 0 (which stands for 1) and more"));
+  }
+  std::string experiment;
+  if (!request.experiment().empty()) {
+    ASSIGN_OR_RETURN(experiment, ParseExperimentName(request.experiment()));
+  }
+  v1::GetWantedWorkersResponse response;
+  absl::btree_map<std::string, WantedPacks> wanted;
+  loop_.BetweenGroups([&] {
+    const Scheduler& scheduler = ledger_.scheduler();
+    wanted = scheduler.Wanted(std::max(request.max_pack_size(), 1), experiment);
+    const int64_t live = scheduler.LiveWorkers(ledger_.Now());
+    response.set_idle_workers(scheduler.IdleWorkers(ledger_.Now()));
+    response.set_busy_workers(live - response.idle_workers());
+  });
+  std::vector<std::pair<std::string, WantedPacks>> rows(wanted.begin(), wanted.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.second.priority, a.second.packs) >
+           std::pair(b.second.priority, b.second.packs);
+  });
+  ASSIGN_OR_RETURN(const auto reader, storage_.Read());
+  for (const auto& [shape, packs] : rows) {
+    response.set_runnable_packs(response.runnable_packs() + packs.packs);
+    if (response.wanted_size() == kMostRows) continue;
+    v1::WantedWorkers& row = *response.add_wanted();
+    row.set_shape(shape);
+    row.set_priority(packs.priority);
+    row.set_trials(packs.trials);
+    row.set_packs(packs.packs);
+    ASSIGN_OR_RETURN(const auto pack, reader->FindPack(packs.pack));
+    if (!pack.has_value()) continue;  // its experiment was deleted just now
+    ASSIGN_OR_RETURN(const auto shared, ToSharedSpecification(*pack, reader->name()));
+    row.set_task(shared.task().label());
+    row.set_network(shared.network().label());
+    row.set_encoding(shared.encoding().label());
+    row.set_precision(shared.training().precision());
+  }
+  return response;
+}
+
 void Reads::Publish(const Effects& effects) {
   for (const std::string& experiment : effects.reshaped) summaries_.Forget(experiment);
   for (const auto& [experiment, trials] : effects.trials) summaries_.Update(experiment, trials);

@@ -46,6 +46,8 @@ class Reads {
   absl::StatusOr<v1::Trial> GetTrial(absl::string_view name);
   absl::StatusOr<v1::ListTrialsResponse> ListTrials(const v1::ListTrialsRequest& request);
   v1::ListWorkersResponse ListWorkers();
+  absl::StatusOr<v1::GetWantedWorkersResponse> GetWantedWorkers(
+      const v1::GetWantedWorkersRequest& request);
 
   // After a commit.
   void Publish(const Effects& effects);

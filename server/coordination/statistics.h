@@ -52,6 +52,8 @@ struct Statistics {
   std::vector<RunningTrial> running_trials;
   std::map<std::string, v1::TrialCounts> running_experiments;
   int64_t leases = 0;
+  // Workers that could lease a pack now, by the trials that each trains at once.
+  std::map<int32_t, int64_t> wanted_workers;
   int64_t lease_expiries = 0;
   v1::Histogram lease_trials;  // sizes of the leases that were granted
   DecisionCounts decided;

@@ -50,6 +50,7 @@ Statistics SomeStatistics() {
   statistics.running_trials = {SomeTrial("t1")};
   statistics.running_experiments["e-1"].set_failed(17);
   statistics.leases = 6;
+  statistics.wanted_workers = {{1, 60}, {30, 4}};
   statistics.lease_expiries = 7;
   statistics.lease_trials = monitoring::EmptyHistogram({2});
   monitoring::Observe(3, statistics.lease_trials);
@@ -90,6 +91,8 @@ TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
       {"lengthwise_trials", "gauge", "lengthwise_trials{state=\"succeeded\"} 3\n"},
       {"lengthwise_trials", "gauge", "lengthwise_trials{state=\"failed\"} 2\n"},
       {"lengthwise_trials", "gauge", "lengthwise_trials{state=\"cancelled\"} 1\n"},
+      {"lengthwise_wanted_workers", "gauge", "lengthwise_wanted_workers{pack_size=\"1\"} 60\n"},
+      {"lengthwise_wanted_workers", "gauge", "lengthwise_wanted_workers{pack_size=\"30\"} 4\n"},
       {"lengthwise_experiment_trials", "gauge",
        "lengthwise_experiment_trials{experiment=\"e-1\",state=\"failed\"} 17\n"},
       {"lengthwise_trial_info", "gauge",

@@ -78,6 +78,17 @@ MetricFamily Trials(const v1::TrialCounts& trials) {
   return family;
 }
 
+MetricFamily WantedWorkers(const std::map<int32_t, int64_t>& wanted) {
+  MetricFamily family =
+      MakeFamily("lengthwise_wanted_workers", MetricType::Gauge,
+                 "Packs that wait and could be leased now, each by a worker of its own, by the "
+                 "trials that a worker trains at once.");
+  for (const auto& [pack_size, workers] : wanted) {
+    AddValue({{"pack_size", std::to_string(pack_size)}}, static_cast<double>(workers), family);
+  }
+  return family;
+}
+
 MetricFamily Counts(const char* name, const char* help, const char* label,
                     const std::map<std::string, int64_t>& counts) {
   MetricFamily family = MakeFamily(name, MetricType::Counter, help);
@@ -97,7 +108,7 @@ void Append(std::vector<MetricFamily> more, std::vector<MetricFamily>& families)
 std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
   const DecisionCounts& decided = statistics.decided;
   std::vector<MetricFamily> families = {
-      Trials(statistics.trials),
+      Trials(statistics.trials), WantedWorkers(statistics.wanted_workers),
       Counts("lengthwise_decisions_total", "What the scheduler decided, by kind.", "decision",
              decided.decisions),
       Counts("lengthwise_trial_retries_total", "Trials that were queued again, by why.", "reason",

@@ -68,6 +68,12 @@ class FairQueue {
   // The trials of a pack that is here.
   const Trials& trials_of(const PackId& id) const { return packs_.at(id).trials; }
 
+  // Calls `visit` with every pack and its number of trials, in any order. O(packs).
+  template <typename Visit>
+  void ForEachPack(const Visit& visit) const {
+    for (const auto& [id, pack] : packs_) visit(id, static_cast<int64_t>(pack.trials.size()));
+  }
+
   bool Contains(const PackId& id) const { return packs_.contains(id); }
   // Packs of a higher priority; O(priorities).
   int64_t PacksAbove(int32_t priority) const;

@@ -452,9 +452,12 @@ Decisions Scheduler::Tick(absl::Time now) {
                         absl::FormatDuration(options_.lease_duration), " without a heartbeat"),
            decisions);
   }
-  for (auto worker = workers_.begin(); worker != workers_.end();) {
-    const bool forget = now - worker->second.last_seen > options_.worker_memory;
-    worker = forget ? workers_.erase(worker) : std::next(worker);
+  // Not at every tick: there are thousands of workers, and a tick follows every group of commands.
+  if (now >= next_sweep_) {
+    next_sweep_ = now + options_.worker_memory / 60;
+    absl::erase_if(workers_, [&](const auto& worker) {
+      return now - worker.second.last_seen > options_.worker_memory;
+    });
   }
   MatureDelayed(now);
   Preempt(now);

@@ -119,6 +119,16 @@ struct LeaseDirective {
   std::string preempted;
 };
 
+// Packs of one shape that could be leased now, to workers that train so many trials at once.
+struct WantedPacks {
+  // One of them, by its number.
+  int64_t pack = 0;
+  // The highest among them.
+  int32_t priority = 0;
+  int64_t trials = 0;
+  int64_t packs = 0;
+};
+
 // Not thread-safe. Time never goes backwards between calls.
 class Scheduler {
  public:
@@ -232,6 +242,14 @@ class Scheduler {
   int64_t running() const { return running_; }
   int64_t leases() const { return static_cast<int64_t>(leases_.size()); }
   int64_t LiveWorkers(absl::Time now) const;
+  // Of those, the workers without a live trial.
+  int64_t IdleWorkers(absl::Time now) const;
+  // Registered workers, lost ones among them until they are forgotten; O(1).
+  int64_t registered() const { return static_cast<int64_t>(workers_.size()); }
+  // Runnable packs by shape, as workers of `max_pack_size` (at least 1) would lease them; of one
+  // experiment, or of all where it is empty. O(packs).
+  absl::btree_map<std::string, WantedPacks> Wanted(int32_t max_pack_size,
+                                                   absl::string_view experiment = "") const;
   // True if the worker was heard of within a lease's duration.
   bool IsAlive(absl::string_view worker, absl::Time now) const;
   // The live trials of a worker's leases.
@@ -349,6 +367,8 @@ class Scheduler {
   absl::btree_set<std::tuple<int32_t, absl::Time, Token>> ranks_;
   int64_t preempted_ = 0;
   absl::Time last_tick_ = absl::InfinitePast();
+  // When workers that are silent for long are looked for again.
+  absl::Time next_sweep_ = absl::InfinitePast();
 };
 
 }  // namespace lengthwise::server

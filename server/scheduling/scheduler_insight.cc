@@ -18,6 +18,31 @@ int64_t Scheduler::LiveWorkers(absl::Time now) const {
   });
 }
 
+int64_t Scheduler::IdleWorkers(absl::Time now) const {
+  return std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
+    return now - worker.second.last_seen <= options_.lease_duration &&
+           !busy_.contains(worker.first);
+  });
+}
+
+absl::btree_map<std::string, WantedPacks> Scheduler::Wanted(int32_t max_pack_size,
+                                                            absl::string_view experiment) const {
+  absl::btree_map<std::string, WantedPacks> wanted;
+  queue_.ForEachPack([&](const PackId& id, int64_t trials) {
+    const PackTraits& traits = packs_.at(id.pack).traits;
+    if (!experiment.empty() && traits.experiment != experiment) return;
+    const auto [found, is_new] = wanted.try_emplace(traits.shape);
+    WantedPacks& shape = found->second;
+    shape.priority = is_new ? traits.priority : std::max(shape.priority, traits.priority);
+    // The smallest, so that the answer does not depend on the order.
+    shape.pack = is_new ? id.pack : std::min(shape.pack, id.pack);
+    const int64_t size = id.limit > 0 ? std::min(id.limit, max_pack_size) : max_pack_size;
+    shape.trials += trials;
+    shape.packs += (trials + size - 1) / size;
+  });
+  return wanted;
+}
+
 std::vector<TrialKey> Scheduler::TrialsOf(absl::string_view worker) const {
   std::vector<TrialKey> trials;
   for (const auto& [token, lease] : leases_) {

@@ -525,6 +525,61 @@ TEST_F(DedicatedWorkerTest, DoesNotCountAsFreeForOthers) {
   EXPECT_NE(Beat("general").preempted, "");
 }
 
+TEST_F(SchedulerTest, CountsWantedWorkersByPacksAndNotByTrials) {
+  for (TrialKey key = 1; key <= 65; ++key) Add(key, 1);
+  for (TrialKey key = 101; key <= 103; ++key) Add(key, 2, /*priority=*/4, /*step=*/100);
+  // The fixture has one shape for all packs.
+  const WantedPacks alone = scheduler_.Wanted(1).at("shape");
+  EXPECT_EQ(alone.packs, 68);
+  EXPECT_EQ(alone.trials, 68);
+  EXPECT_EQ(alone.priority, 4);
+  EXPECT_EQ(scheduler_.Wanted(30).at("shape").packs, 3 + 1);
+  scheduler_.Register("w", 30, now_);
+  Grant("w");
+  EXPECT_EQ(scheduler_.Wanted(30).at("shape").packs, 3) << "what runs is not wanted";
+}
+
+TEST_F(SchedulerTest, TrialsThatCannotRunNowWantNoWorker) {
+  Add(1, 1);
+  scheduler_.Register("w", 1, now_);
+  Grant("w");
+  Finish(1, v1::Outcome::FAILED_TEMPORARILY, "the disk is full");
+  EXPECT_TRUE(scheduler_.Wanted(1).empty()) << "it waits for its back-off";
+  After(absl::Minutes(10));
+  scheduler_.Tick(now_);
+  EXPECT_EQ(scheduler_.Wanted(1).at("shape").packs, 1);
+}
+
+TEST_F(SchedulerTest, PacksThatWereSplitWantMoreWorkers) {
+  for (TrialKey key = 1; key <= 8; ++key) Add(key, 1);
+  scheduler_.Register("w", 8, now_);
+  Grant("w");
+  for (TrialKey key = 1; key <= 8; ++key) Finish(key, v1::Outcome::OUT_OF_MEMORY);
+  EXPECT_EQ(scheduler_.Wanted(8).at("shape").packs, 2);
+}
+
+TEST_F(SchedulerTest, IdleWorkersAreAliveWithoutATrial) {
+  Add(1, 1);
+  scheduler_.Register("busy", 1, now_);
+  scheduler_.Register("idle", 1, now_);
+  Grant("busy");
+  EXPECT_EQ(scheduler_.IdleWorkers(now_), 1);
+  EXPECT_EQ(scheduler_.LiveWorkers(now_), 2);
+  After(absl::Minutes(1));
+  EXPECT_EQ(scheduler_.IdleWorkers(now_), 0);
+}
+
+TEST_F(SchedulerTest, SilentWorkersAreForgottenAfterAnHour) {
+  scheduler_.Register("w", 1, now_);
+  scheduler_.Tick(now_);
+  After(absl::Minutes(59));
+  scheduler_.Tick(now_);
+  EXPECT_TRUE(scheduler_.IsRegistered("w"));
+  After(absl::Minutes(3));
+  scheduler_.Tick(now_);
+  EXPECT_FALSE(scheduler_.IsRegistered("w"));
+}
+
 TEST_F(SchedulerTest, StoppedWorkerIsNotAlive) {
   scheduler_.Register("w", 1, now_);
   EXPECT_TRUE(scheduler_.IsAlive("w", now_));

@@ -15,4 +15,14 @@ grpc::ServerUnaryReactor* FleetService::ListWorkers(grpc::CallbackServerContext*
                       });
 }
 
+grpc::ServerUnaryReactor* FleetService::GetWantedWorkers(grpc::CallbackServerContext* context,
+                                                         const v1::GetWantedWorkersRequest* request,
+                                                         v1::GetWantedWorkersResponse* response) {
+  return calls_.Serve(Work::kLookup, "lengthwise.v1.FleetService/GetWantedWorkers", context,
+                      request, response,
+                      [this](const v1::GetWantedWorkersRequest& asked, const Caller&) {
+                        return reads_.GetWantedWorkers(asked);
+                      });
+}
+
 }  // namespace lengthwise::server

@@ -17,6 +17,10 @@ class FleetService final : public v1::FleetService::CallbackService {
                                         const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override;
 
+  grpc::ServerUnaryReactor* GetWantedWorkers(grpc::CallbackServerContext* context,
+                                             const v1::GetWantedWorkersRequest* request,
+                                             v1::GetWantedWorkersResponse* response) override;
+
  private:
   Reads& reads_;
   Calls& calls_;

@@ -65,9 +65,11 @@ class RpcServer {
     int lookup_threads = 2;
     int reader_threads = 2;
     // Threads that read models and attention maps for people, and make backups. Of workers'
-    // checkpoints: their own, so that no viewer holds up what must become durable.
+    // checkpoints: their own in each direction, so that neither a viewer nor a worker that resumes
+    // holds up what must become durable.
     int transfer_threads = 8;
     int worker_transfer_threads = 8;
+    int worker_upload_threads = 8;
     // The stream of a client that takes nothing of an answer for this long ends with
     // DEADLINE_EXCEEDED.
     absl::Duration transfer_patience = absl::Minutes(1);
@@ -103,6 +105,7 @@ class RpcServer {
   WorkPool readers_;
   TransferThreads transfers_;
   TransferThreads worker_transfers_;
+  WorkPool worker_uploads_;
   Calls calls_;
   ExperimentService experiments_;
   WorkerService workers_;

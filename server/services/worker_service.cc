@@ -134,14 +134,14 @@ grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifac
               RETURN_IF_ERROR(CheckArtifactHeader(header));
               return core_.artifacts().Write(header, by);
             },
-            transfers_.pool, streams_);
+            uploads_, streams_);
       });
 }
 
 grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
     grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) {
   return calls_.Push<v1::DownloadArtifactResponse>(
-      transfers_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
+      downloads_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
       [this](const v1::DownloadArtifactRequest& asked,
              const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
         RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));

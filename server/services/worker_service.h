@@ -13,10 +13,12 @@ namespace lengthwise::server {
 
 class WorkerService final : public v1::WorkerService::CallbackService {
  public:
-  // `transfers` carries artifacts, of workers alone: whatever people ask for, checkpoints come in.
-  // All outlive the service.
-  WorkerService(Core& core, TransferThreads& transfers, OpenStreams& streams, Calls& calls)
-      : core_(core), transfers_(transfers), streams_(streams), calls_(calls) {}
+  // `downloads` and `uploads` carry checkpoints, each in one direction and of workers alone: a
+  // checkpoint is stored although people download models, and although all workers of a resumed
+  // fleet fetch theirs. All outlive the service.
+  WorkerService(Core& core, TransferThreads& downloads, WorkPool& uploads, OpenStreams& streams,
+                Calls& calls)
+      : core_(core), downloads_(downloads), uploads_(uploads), streams_(streams), calls_(calls) {}
 
   grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
                                            const v1::RegisterWorkerRequest* request,
@@ -41,7 +43,8 @@ class WorkerService final : public v1::WorkerService::CallbackService {
   static constexpr int64_t kMaxWorkersOfAPrincipal = 20'000;
 
   Core& core_;
-  TransferThreads& transfers_;
+  TransferThreads& downloads_;
+  WorkPool& uploads_;
   OpenStreams& streams_;
   Calls& calls_;
   RegisteredWorkers registered_{kMaxWorkersOfAPrincipal};

@@ -34,9 +34,9 @@ std::string SomeBytes(int64_t size) {
 
 class WorkerServiceTest : public ::testing::Test {
  protected:
-  WorkerServiceTest() {
+  explicit WorkerServiceTest(RpcServer::Options options = {}) {
     EXPECT_EQ(server_.AddExperiment("grid", 1) + "/trials/t0", kTrial);
-    server_.Serve();
+    server_.Serve(std::move(options));
     stub_ = v1::WorkerService::NewStub(server_.Connect());
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
   }
@@ -254,6 +254,23 @@ TEST_F(WorkerServiceTest, AStoppingServerEndsEventStreamsAndUploads) {
   EXPECT_EQ(server_.FinishedArtifacts(), 0);
   // The thread that wrote lets go of its file after the call has ended.
   EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
+}
+
+// As if readers of checkpoints had taken all threads for good.
+class WithoutDownloadThreadsTest : public WorkerServiceTest {
+ protected:
+  WithoutDownloadThreadsTest() : WorkerServiceTest(Options()) {}
+  static RpcServer::Options Options() {
+    RpcServer::Options options;
+    options.worker_transfer_threads = 0;
+    return options;
+  }
+};
+
+TEST_F(WithoutDownloadThreadsTest, UploadsNeedNoThreadOfDownloads) {
+  const std::string bytes = SomeBytes(1000);
+  const grpc::Status status = Upload({Header(bytes), Data(bytes)});
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 TEST_F(WorkerServiceTest, AnArtifactComesBackAsItWasSent) {

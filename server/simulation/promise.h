@@ -4,6 +4,7 @@
 #ifndef LENGTHWISE_SERVER_SIMULATION_PROMISE_H_
 #define LENGTHWISE_SERVER_SIMULATION_PROMISE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -27,6 +28,11 @@ class Promise {
   const std::string& broken() const { return broken_; }
   void Break(std::string what);
 
+  // Checks that look at all trials are made at every commit and lease of a small fleet; of a large
+  // one at every so many, or it could not be simulated. Checks of the trials that changed are
+  // always made.
+  void SetFleet(int64_t workers) { full_check_every_ = std::max<int64_t>(1, workers / 50); }
+
   // These trials, by experiment, are in another state since the commit before.
   void CheckCommit(const MemoryData& data,
                    const absl::btree_map<std::string, absl::btree_set<int64_t>>& trials,
@@ -40,9 +46,10 @@ class Promise {
     std::set<std::string> owners;
     std::map<std::string, int64_t> running;  // trials by owner
   };
-  static Choice ChoiceOf(const MemoryData& data, absl::Time now);
+  // Absent where a large fleet's lease is not checked against it.
+  std::optional<Choice> ChoiceOf(const MemoryData& data, absl::Time now);
   // A worker was answered so; `choice` is from before.
-  void CheckLease(const MemoryData& data, const Choice& choice,
+  void CheckLease(const MemoryData& data, const std::optional<Choice>& choice,
                   const v1::AcquireLeaseResponse& response);
 
   // Events were taken, or refused; `before` is the trial before, absent for one that is gone.
@@ -80,6 +87,8 @@ class Promise {
   // A trial that succeeded has the history of an undisturbed run.
   void CheckHistory(const MemoryData& data, const TrialRecord& trial);
   void CheckExperiment(const MemoryData& data, const std::string& id);
+  // Whether the lease goes to whom it should, by `choice`.
+  void CheckChoice(const MemoryData& data, const Choice& choice, const v1::Lease& lease);
 
   std::string broken_;
   std::map<int64_t, Known> known_;
@@ -88,6 +97,9 @@ class Promise {
   std::set<std::string> deleted_;                                    // or may be
   std::map<std::string, int64_t> passed_over_;                       // by owner
   int64_t last_token_ = 0;
+  int64_t full_check_every_ = 1;
+  int64_t commits_ = 0;
+  int64_t leases_ = 0;
   int64_t successes_ = 0;
   int64_t preemptions_ = 0;
   int64_t splits_ = 0;

@@ -1,5 +1,5 @@
 // Simulations by the seed, for as long as one likes:
-//   simulate [--seeds=N] [--first_seed=N] [--events=N]
+//   simulate [--seeds=N] [--first_seed=N] [--events=N] [--workers=N] [--storms]
 // Prints what happened in each and the first promise that was broken, with its seed, and then exits
 // with 1.
 #include <cstdint>
@@ -16,10 +16,14 @@ int main(int argc, char** argv) {
   uint64_t first_seed = 1;
   uint64_t seeds = 10;
   int64_t events = 1'000'000;
+  int workers = 0;
+  bool storms = false;
   CLI::App app("Simulates servers, workers and users, and checks what the server promises");
   app.add_option("--first_seed", first_seed)->capture_default_str();
   app.add_option("--seeds", seeds, "How many")->capture_default_str();
   app.add_option("--events", events, "Of each")->capture_default_str();
+  app.add_option("--workers", workers, "Of each; 0: 3 to 8, by the seed")->capture_default_str();
+  app.add_flag("--storms", storms, "A third of the workers stops at once, again and again");
   CLI11_PARSE(app, argc, argv);
   char directory[] = "/tmp/lengthwise_simulation_XXXXXX";
   if (mkdtemp(directory) == nullptr) {
@@ -29,10 +33,12 @@ int main(int argc, char** argv) {
   int64_t all = 0;
   std::string broken;
   for (uint64_t seed = first_seed; seed < first_seed + seeds && broken.empty(); ++seed) {
-    lengthwise::server::Simulation simulation({.seed = seed,
-                                               .workers = 3 + static_cast<int>(seed % 6),
-                                               .events = events,
-                                               .directory = absl::StrCat(directory, "/", seed)});
+    lengthwise::server::Simulation simulation(
+        {.seed = seed,
+         .workers = workers > 0 ? workers : 3 + static_cast<int>(seed % 6),
+         .storms = storms,
+         .events = events,
+         .directory = absl::StrCat(directory, "/", seed)});
     broken = simulation.Run();
     all += simulation.events();
     std::cout << "seed " << seed << ": " << simulation.Summary() << std::endl;

@@ -72,10 +72,22 @@ bool SimulatedWorker::MeetsItsEnd() {
   }
   const bool left = leaving_ && !lease_.has_value();
   if (!killed && !left) return false;
+  End();
+  return true;
+}
+
+void SimulatedWorker::End() {
   ++life_;
   DropLease();
   timeline_.After(timeline_.Between(100, 20'000), [this] { Start(); });
-  return true;
+}
+
+void SimulatedWorker::EndWallTime() {
+  leaving_ = true;
+  Drain("the worker was asked to stop");
+  timeline_.After(timeline_.Between(1'000, 30'000), [this, life = life_] {
+    if (life == life_) End();
+  });
 }
 
 void SimulatedWorker::Beat() {
@@ -88,9 +100,20 @@ void SimulatedWorker::Beat() {
     const bool asking = timeline_.now() - asked_ < kAnswerTimeout;
     if (!lease_.has_value() && !leaving_ && !asking) Ask();
   }
-  timeline_.After(timeline_.Between(900, 1100), [this, life = life_] {
+  const int64_t interval = absl::ToInt64Milliseconds(heartbeat_interval_);
+  timeline_.After(timeline_.Between(9 * interval / 10, 11 * interval / 10), [this, life = life_] {
     if (life == life_) Beat();
   });
+}
+
+void SimulatedWorker::SetHeartbeatInterval(const google::protobuf::Duration& interval) {
+  heartbeat_interval_ = absl::Seconds(interval.seconds()) + absl::Nanoseconds(interval.nanos());
+  // Or a cancellation would not be here within two seconds.
+  if (heartbeat_interval_ < absl::Milliseconds(100) ||
+      heartbeat_interval_ > absl::Milliseconds(1750)) {
+    server_.promise().Break(
+        absl::StrCat("workers are to report every ", absl::FormatDuration(heartbeat_interval_)));
+  }
 }
 
 void SimulatedWorker::Intrude() {
@@ -144,6 +167,7 @@ void SimulatedWorker::Register() {
       [this, request](Engine& engine) { return engine.leases.Register(request, principal_); },
       [this](const auto& response) {
         registered_ = response.ok();
+        if (registered_) SetHeartbeatInterval(response->heartbeat_interval());
         if (registered_ && !lease_.has_value()) Ask();
       });
 }
@@ -152,7 +176,7 @@ void SimulatedWorker::Ask() {
   asked_ = timeline_.now();
   Call<v1::AcquireLeaseResponse>(
       [this, id = id_](Engine& engine) {
-        const Promise::Choice choice = Promise::ChoiceOf(server_.data(), timeline_.now());
+        const auto choice = server_.promise().ChoiceOf(server_.data(), timeline_.now());
         const auto response = engine.leases.Acquire(id, principal_);
         if (response.ok()) server_.promise().CheckLease(server_.data(), choice, *response);
         return response;
@@ -201,7 +225,9 @@ void SimulatedWorker::Heartbeat() {
       [this, request](Engine& engine) { return engine.leases.Heartbeat(request, principal_); },
       [this](const absl::StatusOr<v1::HeartbeatResponse>& response) {
         if (absl::IsNotFound(response.status())) registered_ = false;
-        if (response.ok()) Apply(*response);
+        if (!response.ok()) return;
+        SetHeartbeatInterval(response->heartbeat_interval());
+        Apply(*response);
       });
 }
 

@@ -22,6 +22,9 @@ class SimulatedWorker {
   SimulatedWorker(int number, Timeline& timeline, const Weather& weather, Network& network,
                   SimulatedServer& server);
 
+  // The machine is taken away: the worker drains, and is killed where it takes its time.
+  void EndWallTime();
+
  private:
   struct RunningTrial {
     v1::LeasedTrial leased;
@@ -36,7 +39,10 @@ class SimulatedWorker {
 
   void Start();
   void Beat();
+  void SetHeartbeatInterval(const google::protobuf::Duration& interval);
   void Work();
+  // The process ends; another starts in its place.
+  void End();
   // Whether the process ends at this beat.
   bool MeetsItsEnd();
   // Sends a command through the network; what it returns comes back through it, unless another
@@ -76,6 +82,7 @@ class SimulatedWorker {
   std::string id_;
   bool registered_ = false;
   bool leaving_ = false;
+  absl::Duration heartbeat_interval_ = absl::Seconds(1);
   absl::Time cut_off_until_ = absl::InfinitePast();
   absl::Time asked_ = absl::InfinitePast();
   std::optional<v1::Lease> lease_;

@@ -1,5 +1,6 @@
 #include "server/simulation/simulation.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace lengthwise::server {
 namespace {
 
 constexpr int64_t kMostUnended = 40;
+// Workers to which that, and the size of an experiment, belong; more workers get more.
+constexpr int64_t kUsualWorkers = 50;
 constexpr size_t kMostExperiments = 10;
 // Simulated: trials of a hundred steps end long before.
 constexpr absl::Duration kLongestEvening = absl::Hours(2);
@@ -25,6 +28,7 @@ Simulation::Simulation(const Options& options)
     return;
   }
   artifacts_ = *std::move(artifacts);
+  promise_.SetFleet(options.workers);
   server_ = std::make_unique<SimulatedServer>(timeline_, weather_, *artifacts_, options.directory,
                                               promise_);
   for (int i = 0; i < options.workers; ++i) {
@@ -32,6 +36,18 @@ Simulation::Simulation(const Options& options)
         std::make_unique<SimulatedWorker>(i, timeline_, weather_, network_, *server_));
   }
   Act();
+  if (options.storms) Storm();
+}
+
+void Simulation::Storm() {
+  timeline_.After(timeline_.Between(60'000, 120'000), [this] {
+    if (!users_act_) return;
+    ++storms_;
+    for (const auto& worker : workers_) {
+      if (timeline_.Chance(3)) worker->EndWallTime();
+    }
+    Storm();
+  });
 }
 
 std::string Simulation::Run() {
@@ -54,12 +70,12 @@ std::string Simulation::Run() {
 }
 
 std::string Simulation::Summary() const {
-  return absl::StrCat(timeline_.events(), " events, ", submissions_, " submissions, ",
-                      promise_.successes(), " successes, ", promise_.retries(), " retries, ",
-                      promise_.preemptions(), " preemptions, ", promise_.splits(), " splits, ",
-                      promise_.expiries(), " expiries, ", server_->deaths(),
-                      " deaths of the server, ", server_->failed_commits(), " failed commits, ",
-                      server_->damages(), " damaged checkpoints");
+  return absl::StrCat(
+      timeline_.events(), " events, ", submissions_, " submissions, ", promise_.successes(),
+      " successes, ", promise_.retries(), " retries, ", promise_.preemptions(), " preemptions, ",
+      promise_.splits(), " splits, ", promise_.expiries(), " expiries, ", server_->deaths(),
+      " deaths of the server, ", server_->failed_commits(), " failed commits, ", server_->damages(),
+      " damaged checkpoints", options_.storms ? absl::StrCat(", ", storms_, " storms") : "");
 }
 
 int64_t Simulation::Unended() const {
@@ -96,7 +112,8 @@ void Simulation::Act() {
   timeline_.After(timeline_.Between(50, 1500), [this] { Act(); });
   if (timeline_.Chance(20)) Damage();
   const std::string id = AnyExperiment();
-  if (Unended() < kMostUnended && (id.empty() || timeline_.Chance(2))) return Submit();
+  const int64_t scale = std::max<int64_t>(1, options_.workers / kUsualWorkers);
+  if (Unended() < kMostUnended * scale && (id.empty() || timeline_.Chance(2))) return Submit();
   if (id.empty()) return;
   switch (timeline_.Below(12)) {
     case 0:
@@ -121,7 +138,8 @@ void Simulation::Submit() {
   ++submissions_;
   Submission submission;
   const std::string name(1, static_cast<char>('a' + timeline_.Below(4)));
-  submission.grid = MakeGrid(timeline_, name, 1 + timeline_.Below(3), 6);
+  const int64_t scale = std::max<int64_t>(1, options_.workers / kUsualWorkers);
+  submission.grid = MakeGrid(timeline_, name, 1 + timeline_.Below(3), 6 * scale);
   ExperimentRecord& record = submission.experiment;
   record.name = name;
   record.owner = AnyUser();

@@ -24,6 +24,9 @@ class Simulation {
   struct Options {
     uint64_t seed = 1;
     int workers = 6;
+    // Wall times end together, as of jobs that a cluster started at once: every minute or two a
+    // third of the workers is asked to stop, and killed soon after where it has not.
+    bool storms = false;
     // Events to play before the weather clears and the users go home; then until every trial has
     // ended.
     int64_t events = 100'000;
@@ -42,10 +45,12 @@ class Simulation {
   const Promise& promise() const { return promise_; }
   int64_t server_deaths() const { return server_->deaths(); }
   int64_t damages() const { return server_->damages(); }
+  int64_t storms() const { return storms_; }
   int64_t failed_commits() const { return server_->failed_commits(); }
 
  private:
   void Act();
+  void Storm();
   void Submit();
   void Extend(const std::string& id);
   void Cancel(const std::string& id);
@@ -74,6 +79,7 @@ class Simulation {
   bool users_act_ = true;
   int64_t requests_ = 0;
   int64_t submissions_ = 0;
+  int64_t storms_ = 0;
 };
 
 }  // namespace lengthwise::server

@@ -48,6 +48,16 @@ TEST(SimulationTest, MillionsOfEventsKeepThePromise) {
   EXPECT_GT(damages, 50);
 }
 
+TEST(SimulationTest, LargeFleetWithWallTimeStormsKeepsThePromise) {
+  Simulation::Options options = OptionsOf(7, 2'000'000);
+  options.workers = 1000;
+  options.storms = true;
+  Simulation simulation(options);
+  ASSERT_EQ(simulation.Run(), "");
+  EXPECT_GE(simulation.storms(), 2);
+  EXPECT_GT(simulation.promise().successes(), 1000);
+}
+
 TEST(SimulationTest, ASeedReplaysExactly) {
   Simulation first(OptionsOf(99, 20'000));
   ASSERT_EQ(first.Run(), "");

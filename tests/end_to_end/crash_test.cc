@@ -20,6 +20,7 @@
 #include "proto/experiment_service.grpc.pb.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/example_set.h"
+#include "tests/end_to_end/measured_history.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {
@@ -73,61 +74,6 @@ evaluation:
   interval_sequences: 20
   attention_lengths: [2]
 )";
-
-// Everything measured of an experiment, by trial id, without what a disturbance may change (times,
-// attempts, positions): bytes that are equal exactly when the measurements are.
-struct History {
-  std::map<std::string, std::string> loss_curves;
-  std::map<std::string, std::string> accuracies;
-  std::map<std::string, std::string> attention_maps;
-  std::map<std::string, std::string> answer_errors;
-  // SHA-256 of the last checkpoint: weights and optimizer state, bit for bit.
-  std::map<std::string, std::string> final_checkpoints;
-  bool operator==(const History&) const = default;
-};
-
-std::string TrialId(const std::string& name) { return name.substr(name.rfind('/') + 1); }
-
-// The history as a watcher has it who forgets, at every resumption, what lay behind the checkpoint.
-History Fold(const std::vector<v1::Event>& events) {
-  std::map<std::string, std::vector<v1::Event>> by_trial;
-  for (const v1::Event& event : events) {
-    std::vector<v1::Event>& kept = by_trial[TrialId(event.trial())];
-    if (event.has_state_change()) {
-      if (event.state_change().to() != v1::RUNNING) continue;
-      // What came after the checkpoint of that step, comes again; with no checkpoint, all does.
-      const int64_t step = event.state_change().resumed_from_step();
-      size_t keep = 0;
-      for (size_t i = 0; i < kept.size(); ++i) {
-        if (kept[i].has_checkpoint() && kept[i].step() == step) keep = i + 1;
-      }
-      kept.resize(keep);
-    } else if (!event.has_log_line()) {
-      kept.push_back(event);
-    }
-  }
-  History history;
-  for (const auto& [trial, kept] : by_trial) {
-    v1::TrainingPoints points;
-    for (const v1::Event& event : kept) {
-      if (event.has_training_points()) points.MergeFrom(event.training_points());
-      if (event.has_length_accuracies()) {
-        v1::LengthAccuracies measured = event.length_accuracies();
-        measured.clear_training_seconds();
-        history.accuracies[trial] += std::to_string(event.step()) + measured.SerializeAsString();
-      }
-      if (event.has_attention_map()) {
-        history.attention_maps[trial] += event.attention_map().SerializeAsString();
-      }
-      if (event.has_answer_errors()) {
-        history.answer_errors[trial] += event.answer_errors().SerializeAsString();
-      }
-      if (event.has_checkpoint()) history.final_checkpoints[trial] = event.checkpoint().sha256();
-    }
-    history.loss_curves[trial] = points.SerializeAsString();
-  }
-  return history;
-}
 
 // The whole history as a late joiner reads it.
 std::vector<v1::Event> ReadAll(Server& server, const std::string& experiment) {

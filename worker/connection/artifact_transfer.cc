@@ -23,7 +23,7 @@ absl::Duration TransferTimeout(int64_t bytes) {
 
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
-                            absl::string_view bytes) {
+                            absl::string_view bytes, const std::function<void()>& progress) {
   CallGroup::Call call(calls, TransferTimeout(static_cast<int64_t>(bytes.size())));
   v1::UploadArtifactResponse response;
   const std::unique_ptr<grpc::ClientWriterInterface<v1::UploadArtifactRequest>> writer =
@@ -35,6 +35,7 @@ absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& c
   for (size_t offset = 0; writable && offset < bytes.size(); offset += kChunkBytes) {
     request.set_data(std::string(bytes.substr(offset, kChunkBytes)));
     writable = writer->Write(request);
+    if (writable) progress();
   }
   if (writable) writer->WritesDone();
   return ToStatus(writer->Finish());

@@ -17,10 +17,10 @@ namespace lengthwise::worker {
 
 // Stores `bytes` as the artifact of `header` (whose size and checksum must be theirs). One try; the
 // errors are those of WorkerService.UploadArtifact, and DEADLINE_EXCEEDED for a transfer below
-// about 1 MiB/s. Blocks.
+// about 1 MiB/s. `progress` is called after each part that the connection took. Blocks.
 absl::Status UploadArtifact(v1::WorkerService::StubInterface& stub, CallGroup& calls,
                             const v1::UploadArtifactRequest::Header& header,
-                            absl::string_view bytes);
+                            absl::string_view bytes, const std::function<void()>& progress);
 
 // Hands the bytes of an artifact of `size_bytes` to `take`, in their order; an error of it ends the
 // transfer and is returned. Otherwise as DownloadArtifact: an error, DATA_LOSS too, may come when

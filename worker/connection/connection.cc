@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,6 +64,8 @@ absl::Status Connection::Run() {
                                                      .capacities = &capacities_});
     presence = presence_.get();
   }
+  std::thread timer;
+  if (options_.drain_at != kNever) timer = std::thread([this] { DrainInTime(); });
   Backoff backoff(options_.backoff);
   absl::Status result;
   TimePoint idle_end = After(options_.exit_when_idle);
@@ -72,7 +75,12 @@ absl::Status Connection::Run() {
       if (!draining()) result = std::move(status);
       break;
     }
-    absl::Duration wait = options_.acquire_wait;
+    const absl::Duration time = TimeForLeases();
+    if (time <= absl::ZeroDuration()) {
+      platform::LogInfo("too little of the lifetime remains for another lease");
+      break;
+    }
+    absl::Duration wait = std::min(options_.acquire_wait, time);
     if (idle_end != kNever) {
       wait = std::clamp(absl::FromChrono(idle_end - std::chrono::steady_clock::now()),
                         absl::ZeroDuration(), wait);
@@ -108,16 +116,39 @@ absl::Status Connection::Run() {
       if (std::chrono::steady_clock::now() >= idle_end) break;
     }
   }
-  if (result.ok() && !draining()) platform::LogInfo("no lease for long enough: exiting");
+  if (result.ok() && std::chrono::steady_clock::now() >= idle_end) {
+    platform::LogInfo("no lease for long enough: exiting");
+  }
   std::unique_ptr<Presence> ended;
   {
     MutexLock lock(mutex_);
     ended = std::move(presence_);
+    ended_ = true;
+    changed_.NotifyAll();
   }
+  if (timer.joinable()) timer.join();
   // Outside of the lock: it joins a thread. As briefly as a lease is given back to a server that
   // may be away.
   if (result.ok()) ended->SayGoodbye(std::min(options_.rpc_timeout, absl::Seconds(2)));
   return result;
+}
+
+absl::Duration Connection::TimeForLeases() {
+  if (options_.drain_at == kNever) return absl::InfiniteDuration();
+  return absl::FromChrono(options_.drain_at - std::chrono::steady_clock::now()) -
+         std::max(options_.shortest_run, 2 * longest_start_);
+}
+
+void Connection::DrainInTime() {
+  {
+    MutexLock lock(mutex_);
+    while (!ended_ && std::chrono::steady_clock::now() < options_.drain_at) {
+      changed_.WaitUntil(mutex_, options_.drain_at);
+    }
+    if (ended_ || draining_) return;
+  }
+  platform::LogInfo("the lifetime is nearly over: storing checkpoints");
+  Drain();
 }
 
 void Connection::Drain() {
@@ -166,6 +197,7 @@ absl::Status Connection::RunLease(v1::Lease lease) {
     if (draining_) session.Drain();
   }
   absl::Status status = runner_.Run(session.lease(), session);
+  longest_start_ = std::max(longest_start_, session.time_to_first_step());
   const bool sent = session.Flush();
   LENGTHWISE_FAILPOINT("connection.lease.flushed");
   session.StopSending();

@@ -24,9 +24,9 @@
 
 namespace lengthwise::worker {
 
-// Threads: Run's caller acquires leases and runs packs; the presence's thread registers and sends
-// heartbeats; while a lease is held, its sender's two threads send events (see presence.h and
-// event_sender.h). Drain may be called on any.
+// Threads: Run's caller acquires leases and runs packs; one waits for drain_at, where that is set;
+// the presence's thread registers and sends heartbeats; while a lease is held, its sender's two
+// threads send events (see presence.h and event_sender.h). Drain may be called on any.
 class Connection {
  public:
   struct Options {
@@ -49,6 +49,11 @@ class Connection {
     Backoff::Options backoff;
     // Run returns when there was no lease for so long.
     absl::Duration exit_when_idle = absl::InfiniteDuration();
+    // When the worker begins to drain by itself, because its machine is lent until soon after.
+    TimePoint drain_at = kNever;
+    // No lease is asked for when less remains until drain_at than this, or than twice the longest
+    // time that an earlier lease took to its first step: it could not get anywhere.
+    absl::Duration shortest_run = absl::Seconds(30);
     // Its `sender.backoff` and `capacities` are replaced, by `backoff` and the connection's own.
     // Its `measurements` are told by heartbeats, too.
     LeaseSession::Options session;
@@ -58,8 +63,9 @@ class Connection {
   Connection(const Options& options, PackRunner& runner);
   ~Connection();
 
-  // Works until drained or idle: OK. A final refusal of the server (another API version, an invalid
-  // id, at the first registration a token that it does not take) is returned. Called once.
+  // Works until drained, idle, or too close to drain_at for another lease: OK. A final refusal of
+  // the server (another API version, an invalid id, at the first registration a token that it does
+  // not take) is returned. Called once.
   absl::Status Run();
 
   // Asks a running pack for its checkpoints, gives its lease back and lets Run return, within
@@ -77,6 +83,10 @@ class Connection {
   absl::Status RunLease(v1::Lease lease);
   // Tries for `patience`; a lease that nobody renews ends by itself, too.
   void ReleaseLease(const v1::Lease& lease, const std::string& reason, absl::Duration patience);
+  // Until no lease may be asked for; infinite without drain_at.
+  absl::Duration TimeForLeases();
+  // Drains at drain_at, unless Run returns before.
+  void DrainInTime();
   // Waits, or less when draining.
   void Wait(absl::Duration duration);
   bool draining();
@@ -92,6 +102,9 @@ class Connection {
   platform::ConditionVariable changed_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of the leases so far, from a lease to its first step.
+  absl::Duration longest_start_;  // Run's thread
   // Exists while Run runs.
   std::unique_ptr<Presence> presence_ ABSL_GUARDED_BY(mutex_);
 };

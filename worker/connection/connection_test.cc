@@ -307,5 +307,16 @@ TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
   server_.With([](State& state) { EXPECT_EQ(EventsOf(state, "a"), 1); });
 }
 
+TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
+  // With the interval of the registration the second heartbeat would come tomorrow.
+  server_.With([](State& state) {
+    state.heartbeat_interval = absl::Hours(24);
+    state.next_heartbeat_interval = absl::Milliseconds(1);
+  });
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.heartbeats.size() > 3; }));
+  EXPECT_TRUE(Stop().ok());
+}
+
 }  // namespace
 }  // namespace lengthwise::worker

@@ -1,8 +1,13 @@
 // A worker that is asked to stop.
+#include <chrono>
+#include <string>
+#include <thread>
+
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
+#include "worker/connection/backoff.h"
 #include "worker/connection/connection_fixture.h"
 
 namespace lengthwise::worker {
@@ -79,6 +84,94 @@ TEST_F(DrainTest, DrainEndsAlthoughTheServerIsGone) {
   connection_->Drain();
   stopped.Notify();
   EXPECT_TRUE(Join().ok());
+}
+
+// Takes a MiB every 150 ms: twice as long in all as the server may stand still.
+TEST_F(DrainTest, SlowUploadIsStoredBeyondTheStallLimit) {
+  options_.session.drain_stall = absl::Seconds(2);
+  server_.With([](State& state) { state.upload_pause = absl::Milliseconds(150); });
+  OfferLease(LeaseOf({"a"}));
+  const std::string bytes(size_t{32} << 20, 'x');
+  absl::Notification started;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    started.Notify();
+    EXPECT_EQ(AwaitDirective(session, 0), Directive::kDrain);
+    session.EmitCheckpoint(0, 1, bytes);
+    return absl::OkStatus();
+  });
+  started.WaitForNotification();
+  EXPECT_TRUE(Stop().ok());
+  server_.With([&](State& state) {
+    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex(bytes)));
+    EXPECT_EQ(EventsOf(state, "a"), 1);
+  });
+}
+
+TEST_F(DrainTest, DrainTimeoutEndsASlowUpload) {
+  options_.session.drain_timeout = absl::Milliseconds(200);
+  server_.With([](State& state) { state.upload_pause = absl::Milliseconds(50); });
+  OfferLease(LeaseOf({"a"}));
+  const std::string bytes(size_t{32} << 20, 'x');
+  absl::Notification started;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    started.Notify();
+    EXPECT_EQ(AwaitDirective(session, 0), Directive::kDrain);
+    session.EmitCheckpoint(0, 1, bytes);
+    return absl::OkStatus();
+  });
+  started.WaitForNotification();
+  EXPECT_TRUE(Stop().ok());
+  server_.With([&](State& state) {
+    EXPECT_FALSE(state.artifacts.contains(platform::Sha256Hex(bytes)));
+    EXPECT_THAT(state.releases, SizeIs(1));
+  });
+}
+
+TEST_F(DrainTest, LifetimeDrainsTheLeaseAndEndsTheWorker) {
+  options_.drain_at = After(absl::Seconds(3));
+  options_.shortest_run = absl::Milliseconds(1);
+  OfferLease(LeaseOf({"a"}, "lease-1"));
+  OfferLease(LeaseOf({"b"}, "lease-2"));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    EXPECT_EQ(AwaitDirective(session, 0), Directive::kDrain);
+    session.EmitCheckpoint(0, 1, "bytes");
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(Join().ok());
+  server_.With([](State& state) {
+    EXPECT_EQ(EventsOf(state, "a"), 1);
+    EXPECT_EQ(EventsOf(state, "b"), 0);
+    EXPECT_THAT(state.releases, SizeIs(1));
+    EXPECT_TRUE(state.heartbeats.back().stopping());
+  });
+}
+
+TEST_F(DrainTest, NoLeaseIsTakenThatCannotReachACheckpoint) {
+  options_.drain_at = After(absl::Seconds(20));
+  options_.shortest_run = absl::Seconds(30);
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_TRUE(Join().ok());
+  server_.With([](State& state) { EXPECT_EQ(state.acquires, 0); });
+}
+
+// The first lease takes 3 s to its first step, so another would need 6 s, and fewer are left.
+TEST_F(DrainTest, SlowStartsAreRememberedForTheLastLease) {
+  options_.drain_at = After(absl::Seconds(8));
+  options_.shortest_run = absl::ZeroDuration();
+  OfferLease(LeaseOf({"a"}, "lease-1"));
+  OfferLease(LeaseOf({"b"}, "lease-2"));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    session.CountStep({});
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(Join().ok());
+  server_.With([](State& state) {
+    EXPECT_EQ(EventsOf(state, "a"), 1);
+    EXPECT_EQ(state.acquires, 1);
+  });
 }
 
 TEST_F(DrainTest, DrainWhileWaitingForALeaseEndsAtOnce) {

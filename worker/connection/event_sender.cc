@@ -142,7 +142,8 @@ void EventSender::Upload(const Outbox::Upload& upload) {
   header.set_size_bytes(static_cast<int64_t>(upload.bytes->size()));
   header.set_step(upload.step);
   LENGTHWISE_FAILPOINT("sender.upload.before");
-  const absl::Status status = UploadArtifact(stub_, calls_, header, *upload.bytes);
+  const absl::Status status =
+      UploadArtifact(stub_, calls_, header, *upload.bytes, [this] { outbox_.NoteProgress(); });
   if (stopping()) return;
   LENGTHWISE_FAILPOINT("sender.upload.after");
   if (status.ok()) {

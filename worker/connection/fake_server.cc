@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "google/protobuf/util/time_util.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
@@ -58,6 +59,11 @@ class FakeServer::Service final : public v1::WorkerService::Service {
     if (grpc::Status failure = Pop(state.heartbeat_failures); !failure.ok()) return failure;
     if (!state.is_registered) return {grpc::StatusCode::NOT_FOUND, "not registered"};
     state.heartbeats.push_back(*request);
+    if (state.next_heartbeat_interval > absl::ZeroDuration()) {
+      *response->mutable_heartbeat_interval() =
+          google::protobuf::util::TimeUtil::MillisecondsToDuration(
+              absl::ToInt64Milliseconds(state.next_heartbeat_interval));
+    }
     for (const v1::HeldLease& held : request->leases()) {
       auto& directive = *response->add_leases();
       directive.set_lease_id(held.lease_id());
@@ -128,7 +134,13 @@ class FakeServer::Service final : public v1::WorkerService::Service {
     }
     const v1::UploadArtifactRequest::Header header = request.header();
     std::string bytes;
+    absl::Duration pause;
+    {
+      MutexLock lock(server_.mutex_);
+      pause = server_.state_.upload_pause;
+    }
     while (reader->Read(&request)) {
+      absl::SleepFor(pause);
       if (request.data().size() > 1 << 20) {
         return {grpc::StatusCode::INVALID_ARGUMENT, "a chunk of more than 1 MiB"};
       }

@@ -62,8 +62,10 @@ class FakeServer {
     std::deque<grpc::Status> download_failures;  // and downloads
     std::deque<grpc::Status> registration_failures;
     bool damages_downloads = false;
+    absl::Duration upload_pause;  // before each message of an upload is taken
     bool is_registered = false;
     absl::Duration heartbeat_interval = absl::Milliseconds(10);
+    absl::Duration next_heartbeat_interval;  // in answers to heartbeats; zero: none is said
   };
 
   FakeServer();

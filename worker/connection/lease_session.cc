@@ -1,6 +1,7 @@
 #include "worker/connection/lease_session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -104,6 +105,9 @@ PackSession::Directive LeaseSession::GetDirective(int64_t trial) {
 }
 
 void LeaseSession::CountStep(const StepTime& step) {
+  if (nanoseconds_to_first_step_.load(std::memory_order_relaxed) == 0) {
+    nanoseconds_to_first_step_ = (std::chrono::steady_clock::now() - start_).count();
+  }
   if (options_.measurements != nullptr) options_.measurements->CountStep(step);
 }
 
@@ -186,8 +190,13 @@ std::string LeaseSession::preemption() {
 
 void LeaseSession::Drain() {
   LENGTHWISE_FAILPOINT("session.drain");
+  TimePoint end;
+  {
+    platform::MutexLock lock(mutex_);
+    drain_end_ = end = std::min(drain_end_, After(options_.drain_timeout));
+  }
   draining_.store(true, std::memory_order_release);
-  outbox_.SetPatience(After(options_.drain_timeout));
+  outbox_.SetPatience(end, options_.drain_stall);
 }
 
 void LeaseSession::Abandon() {
@@ -196,9 +205,14 @@ void LeaseSession::Abandon() {
 }
 
 bool LeaseSession::Flush() {
-  // The time that the runner took to drain does not count.
   if (draining_.load(std::memory_order_acquire)) {
-    outbox_.SetPatience(After(options_.drain_timeout));
+    TimePoint end;
+    {
+      platform::MutexLock lock(mutex_);
+      end = drain_end_;
+    }
+    // The runner's last step was no stall of the server's.
+    outbox_.SetPatience(end, options_.drain_stall);
   }
   return outbox_.Flush();
 }

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
+#include "worker/connection/backoff.h"
 #include "worker/connection/call_group.h"
 #include "worker/connection/data_cache.h"
 #include "worker/connection/event_sender.h"
@@ -30,8 +31,11 @@ class LeaseSession final : public PackSession {
   struct Options {
     Outbox::Options outbox;
     EventSender::Options sender;
-    // While draining: how long the runner may wait for room, and Flush for acknowledgements.
-    absl::Duration drain_timeout = absl::Seconds(10);
+    // Longest that a drain takes: what the server has not acknowledged by then is given up.
+    absl::Duration drain_timeout = absl::Minutes(5);
+    // A drain ends sooner, once the server has taken nothing for this long. A checkpoint that is
+    // being uploaded counts as taken part by part.
+    absl::Duration drain_stall = absl::Seconds(10);
     // Where the runner's times are counted; outlives the session. Null: nowhere.
     Measurements* measurements = nullptr;
     // Where it is kept that the pack did not fit the device's memory; outlives the session. Null:
@@ -68,7 +72,8 @@ class LeaseSession final : public PackSession {
   void AddMeasurements(v1::WorkerMeasurements& measurements);
   void Apply(const v1::HeartbeatResponse& response);
 
-  // The runner is told to drain, and nobody waits longer than the drain's timeout from now.
+  // Tells the runner to drain. Nobody waits for the server longer than drain_timeout from now, or
+  // drain_stall from its last progress.
   void Drain();
   // Why the server wants the lease back; empty: it does not. The session drains then, the worker
   // goes on.
@@ -77,8 +82,13 @@ class LeaseSession final : public PackSession {
   void Abandon();
   bool lost() const { return outbox_.closed(); }
 
+  // From the lease to the end of its first step; zero before that.
+  absl::Duration time_to_first_step() const {
+    return absl::Nanoseconds(nanoseconds_to_first_step_.load());
+  }
+
   // After the run: waits until everything is acknowledged, without end while not draining; false
-  // when the lease was lost or the drain's timeout passed.
+  // when the lease was lost or the drain ended before.
   bool Flush();
   // Ends sending.
   void StopSending();
@@ -101,10 +111,13 @@ class LeaseSession final : public PackSession {
   v1::WorkerService::StubInterface& stub_;
   Outbox outbox_;
   CallGroup calls_;  // downloads
+  const TimePoint start_ = After(absl::ZeroDuration());
   std::atomic<bool> draining_ = false;
+  std::atomic<int64_t> nanoseconds_to_first_step_ = 0;
   platform::Mutex mutex_;
   std::vector<Progress> progress_ ABSL_GUARDED_BY(mutex_);
   std::string preemption_ ABSL_GUARDED_BY(mutex_);
+  TimePoint drain_end_ ABSL_GUARDED_BY(mutex_) = kNever;
   EventSender sender_;  // last: stops first
 };
 

@@ -183,6 +183,7 @@ void Outbox::UploadStored(const Upload& upload, const v1::Checkpoint& checkpoint
   Item& item = trials_[upload.trial].items[*place];
   *item.event.mutable_checkpoint() = checkpoint;
   FreeArtifact(item);
+  NoteProgressLocked();
   changed_.NotifyAll();
 }
 
@@ -219,6 +220,7 @@ void Outbox::Acknowledge(const v1::StreamEventsResponse& response) {
   // Never beyond what was sent: a server cannot have stored it.
   const int64_t last_sent = trial.acknowledged + static_cast<int64_t>(trial.sent);
   LENGTHWISE_FAILPOINT("outbox.acknowledge.before");
+  NoteProgressLocked();
   DropAcknowledged(trial, std::min(response.acknowledged_sequence(), last_sent));
   switch (response.refusal()) {
     case v1::StreamEventsResponse::STALE_LEASE:
@@ -307,10 +309,22 @@ void Outbox::Close() {
   CloseLocked();
 }
 
-void Outbox::SetPatience(TimePoint time) {
+void Outbox::SetPatience(TimePoint end, absl::Duration stall) {
   MutexLock lock(mutex_);
-  patience_ = time;
+  patience_end_ = end;
+  stall_ = stall;
+  NoteProgressLocked();
   changed_.NotifyAll();
+}
+
+void Outbox::NoteProgress() {
+  MutexLock lock(mutex_);
+  NoteProgressLocked();
+}
+
+void Outbox::NoteProgressLocked() {
+  // Whoever waits until the time before looks again.
+  patience_ = std::min(patience_end_, After(stall_));
 }
 
 bool Outbox::Flush() {

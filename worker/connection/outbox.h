@@ -90,8 +90,11 @@ class Outbox {
   // Drops what waits of a trial, or of all, for good; wakes everyone who waits.
   void CloseTrial(int64_t trial);
   void Close();
-  // From `time` on nobody waits any more: who still does, or begins to, finds the box closed.
-  void SetPatience(TimePoint time);
+  // Closes the box at `end`, or once it made no progress for `stall` (counted from now), for
+  // whoever waits then. Progress is an acknowledgement, a stored artifact, or NoteProgress.
+  void SetPatience(TimePoint end, absl::Duration stall = absl::InfiniteDuration());
+  // The server took a part of an upload.
+  void NoteProgress();
 
   // Waits until nothing is left to send or acknowledge; false when the box was closed instead.
   bool Flush();
@@ -159,6 +162,7 @@ class Outbox {
   void Free(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes an event of a checkpoint.
   void FreeArtifact(Item& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteProgressLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for a change, or closes the box when patience is over.
   void Wait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Drops the items of a trial from one on.
@@ -195,7 +199,10 @@ class Outbox {
   int64_t freed_ ABSL_GUARDED_BY(mutex_) = 0;          // how often there was room again
   size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;            // the trial that is served next
   bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
+  // When waiting ends: at the earlier of patience_end_ and stall_ after the last progress.
   TimePoint patience_ ABSL_GUARDED_BY(mutex_) = kNever;
+  TimePoint patience_end_ ABSL_GUARDED_BY(mutex_) = kNever;
+  absl::Duration stall_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
 };
 
 }  // namespace lengthwise::worker

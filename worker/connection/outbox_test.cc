@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -269,6 +270,25 @@ TEST(Outbox, PatienceEndsWaiting) {
   outbox.Put(0, LogEvent(std::string(900, 'y')));
   EXPECT_TRUE(outbox.closed());
   EXPECT_FALSE(outbox.Flush());
+}
+
+TEST(Outbox, ProgressPutsOffTheStallButNotTheEnd) {
+  using std::chrono::steady_clock;
+  Outbox outbox(LeaseOf(1), {});
+  outbox.Put(0, LogEvent("x"));
+  const auto start = steady_clock::now();
+  outbox.SetPatience(start + std::chrono::seconds(3), absl::Milliseconds(1500));
+  std::atomic<bool> ended = false;
+  std::thread uploading([&] {
+    while (!ended) {
+      outbox.NoteProgress();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  });
+  EXPECT_FALSE(outbox.Flush());
+  EXPECT_GE(steady_clock::now() - start, std::chrono::seconds(3));
+  ended = true;
+  uploading.join();
 }
 
 }  // namespace

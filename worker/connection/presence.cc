@@ -158,13 +158,16 @@ absl::Status Presence::Register() {
     RETURN_IF_ERROR(SendHeartbeat());
   }
   platform::LogInfo(absl::StrCat("registered as ", description_.worker_id()));
-  const absl::Duration interval =
-      absl::Milliseconds(TimeUtil::DurationToMilliseconds(response.heartbeat_interval()));
   MutexLock lock(mutex_);
   registered_ = was_registered_ = true;
-  if (interval > absl::ZeroDuration()) heartbeat_interval_ = interval;
+  SetHeartbeatInterval(response.heartbeat_interval());
   changed_.NotifyAll();
   return absl::OkStatus();
+}
+
+void Presence::SetHeartbeatInterval(const google::protobuf::Duration& interval) {
+  const auto asked = absl::Milliseconds(TimeUtil::DurationToMilliseconds(interval));
+  if (asked > absl::ZeroDuration()) heartbeat_interval_ = asked;
 }
 
 absl::Status Presence::SendHeartbeat() {
@@ -188,6 +191,7 @@ absl::Status Presence::SendHeartbeat() {
   if (options_.capacities != nullptr) options_.capacities->Told(request);
   // The session may be another by now; it takes only what is about its lease.
   MutexLock lock(mutex_);
+  SetHeartbeatInterval(response.heartbeat_interval());
   if (session_ != nullptr) session_->Apply(response);
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "google/protobuf/duration.pb.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/backoff.h"
@@ -66,6 +67,9 @@ class Presence {
   void Run();
   absl::Status Register();
   absl::Status SendHeartbeat();
+  // As the server asks for now; an absent duration changes nothing.
+  void SetHeartbeatInterval(const google::protobuf::Duration& interval)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the thread.
   void Stop();
   void Wait(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -82,6 +82,9 @@ void CheckTraining(const v1::Training& training, Problems& problems) {
           problems);
   Require(training.checkpoint_every_steps() >= 0, "training.checkpoint_every_steps",
           "must be at least 0", problems);
+  Require(training.checkpoint_every_seconds() >= 0 &&
+              std::isfinite(training.checkpoint_every_seconds()),
+          "training.checkpoint_every_seconds", "must be a number of at least 0", problems);
   Require(training.precision() == "float32" || training.precision() == "float64" ||
               training.precision() == "bfloat16",
           "training.precision", "must be \"float32\", \"float64\" or \"bfloat16\"", problems);

@@ -201,6 +201,7 @@ std::vector<int64_t> PackRun::InTraining() const {
 Directive PackRun::Train() {
   const v1::Training& training = blueprint_.training;
   rate_ = StepRate(Clock::now());
+  checkpoint_time_ = Clock::now();
   while (true) {
     if (const Directive directive = Listen(); directive != Directive::kContinue) return directive;
     std::vector<int64_t> trained = InTraining();
@@ -399,7 +400,10 @@ bool PackRun::NeedsOptimizerState(const Member& member) const {
 }
 
 void PackRun::CheckpointStep(int64_t step, const std::vector<int64_t>& members) {
-  const bool due = IsDue(step, blueprint_.training.checkpoint_every_steps());
+  const double every_seconds = blueprint_.training.checkpoint_every_seconds();
+  const bool due = IsDue(step, blueprint_.training.checkpoint_every_steps()) ||
+                   (every_seconds > 0 && SecondsSince(checkpoint_time_) >= every_seconds);
+  if (due) checkpoint_time_ = Clock::now();
   for (const int64_t index : members) {
     if (member(index).finished) continue;
     if (due || HasEndedTraining(member(index))) WriteCheckpoint(index);

@@ -113,7 +113,7 @@ class PackRun {
   bool IsWanted(MemberRange range, PackSession::Directive& directive);
   void Conclude(int64_t index, PackEvaluation::Final result);
   // Checkpoints each unfinished member of `members`, which completed `step`, if a checkpoint is due
-  // or its training has ended.
+  // by steps or by time, or its training has ended.
   void CheckpointStep(int64_t step, const std::vector<int64_t>& members);
   void WriteCheckpoint(int64_t index);
   // Whether the member's checkpoint of its step is to have the optimizer's state.
@@ -135,6 +135,8 @@ class PackRun {
   std::unique_ptr<PackModel> model_;
   std::optional<PackEvaluation> evaluation_;  // once the model is built
   StepRate rate_;
+  // When training started, or the members were last due for a checkpoint.
+  Clock::time_point checkpoint_time_;
   // Work (pace.h) that the pack gets done in a second, by its training; 0 where unknown.
   double work_per_second_ = 0;
 };

@@ -115,6 +115,42 @@ std::vector<std::string> HistoryWithoutCheckpoints(RecordingSession& session) {
   return history;
 }
 
+// With a time that is over at every step, so the checkpoints' places do not depend on the clock.
+TEST(PackRunnerStopTest, CheckpointsByTimeChangeNothingAndAreResumed) {
+  v1::TrialSpecification trial = TinyTrial(1);
+  RecordingSession undisturbed;
+  RunLease(LeaseOf({trial}), undisturbed);
+  trial.mutable_training()->clear_checkpoint_every_steps();
+  trial.mutable_training()->set_checkpoint_every_seconds(1e-9);
+  RecordingSession timed;
+  RunLease(LeaseOf({trial}), timed);
+  int64_t checkpoints = 0;
+  for (const v1::Event& event : timed.events(0)) checkpoints += event.has_checkpoint() ? 1 : 0;
+  EXPECT_EQ(checkpoints, trial.training().steps());
+  EXPECT_EQ(HistoryWithoutCheckpoints(timed), HistoryWithoutCheckpoints(undisturbed));
+
+  for (const int64_t lost_at : {int64_t{3}, timed.asked() / 2, timed.asked() - 2}) {
+    v1::Lease lease = LeaseOf({trial});
+    RecordingSession session;
+    session.directive = [=](int64_t, int64_t asked) {
+      return asked >= lost_at ? Directive::kLost : Directive::kContinue;
+    };
+    RunLease(lease, session);
+    session.directive = nullptr;
+    session.Rewind(lease);
+    EXPECT_GT(lease.trials(0).checkpoint_step(), 0);
+    RunLease(lease, session);
+    EXPECT_EQ(HistoryWithoutCheckpoints(session), HistoryWithoutCheckpoints(undisturbed));
+  }
+
+  trial.mutable_training()->set_checkpoint_every_seconds(3600);
+  RecordingSession rarely;
+  RunLease(LeaseOf({trial}), rarely);
+  checkpoints = 0;
+  for (const v1::Event& event : rarely.events(0)) checkpoints += event.has_checkpoint() ? 1 : 0;
+  EXPECT_EQ(checkpoints, 1) << "at the end alone";
+}
+
 TEST(PackRunnerStopTest, AnEvaluationThatADrainInterruptsIsMadeAfterTheResume) {
   v1::TrialSpecification evaluated_last = TinyTrial(1);
   evaluated_last.mutable_training()->set_steps(30);

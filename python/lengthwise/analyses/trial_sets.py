@@ -127,6 +127,7 @@ def training_of(specification: specification_pb2.TrialSpecification, with_networ
     # No model depends on how often something was written down.
     trained.training.ClearField("report_every_steps")
     trained.training.ClearField("checkpoint_every_steps")
+    trained.training.ClearField("checkpoint_every_seconds")
     return trained.SerializeToString(deterministic=True)
 
 

@@ -1,0 +1,298 @@
+// `lengthwise workers up` and `down`: workers on a cluster that lends machines.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "client/commands/commands.h"
+#include "client/connection/names.h"
+#include "client/embedded/private_service.h"
+#include "client/fleet/fleet_plan.h"
+#include "client/fleet/slurm.h"
+#include "client/terminal/interrupt.h"
+
+namespace lengthwise::client {
+namespace {
+
+struct FleetOptions {
+  bool slurm = false;
+  std::string job_name = "lengthwise-worker";
+  std::string log_dir;
+  // Of `up`.
+  FleetPlanner::Options plan;
+  int32_t pack_size = 0;  // 0: by what sbatch is asked for
+  std::string experiment;
+  std::string idle = "60s";
+  std::string interval = "3s";
+  std::string worker_program;
+  std::string worker_token_file;
+  bool once = false;
+  std::vector<std::string> sbatch_arguments;
+  // Of `down`.
+  bool no_wait = false;
+};
+
+// On a file system that the nodes share, as homes mostly are.
+std::string DefaultLogDirectory() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') return absl::StrCat(state, "/lengthwise/workers");
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home == nullptr ? "." : home, "/.local/state/lengthwise/workers");
+}
+
+bool AsksForGpu(const std::vector<std::string>& arguments) {
+  return std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
+    return absl::StrContains(argument, "gpu") || absl::StartsWith(argument, "-G");
+  });
+}
+
+// A validator of CLI11: what is wrong, or nothing.
+std::string CheckDuration(const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return "";
+  return absl::StrCat("\"", text, "\" is not a positive duration, such as 30s or 2m");
+}
+
+absl::Status CheckCluster(const FleetOptions& options) {
+  if (options.slurm) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "say which cluster: --slurm (Kubernetes needs no command: deploy/kubernetes)");
+}
+
+// Sleeps, or less when interrupted.
+void Sleep(absl::Duration duration, const InterruptGuard& interrupts) {
+  const absl::Time end = absl::Now() + duration;
+  while (interrupts.count() == 0 && absl::Now() < end) {
+    absl::SleepFor(std::min(end - absl::Now(), absl::Milliseconds(100)));
+  }
+}
+
+class SlurmFleet {
+ public:
+  SlurmFleet(Program& program, Connection& connection, const FleetOptions& options, SlurmJob job)
+      : program_(program),
+        connection_(connection),
+        options_(options),
+        slurm_(options.job_name, options.log_dir),
+        planner_(options.plan),
+        job_(std::move(job)) {}
+
+  // Looks once and submits what is missing.
+  absl::Status Round() {
+    v1::GetWantedWorkersRequest request;
+    request.set_max_pack_size(job_.max_pack_size);
+    request.set_experiment(job_.experiment);
+    const auto wanted = connection_.GetWantedWorkers(request);
+    if (!wanted.ok()) return wanted.status();
+    if (wanted->runnable_packs() <= wanted->idle_workers()) {
+      // The cluster need not be asked. Idle workers exit by themselves.
+      Say(Describe(*wanted));
+      return absl::OkStatus();
+    }
+    auto jobs = slurm_.ListJobs();
+    if (!jobs.ok()) return jobs.status();
+    const auto workers = connection_.ListWorkers();
+    if (!workers.ok()) return workers.status();
+    FleetView view{.jobs = *std::move(jobs),
+                   .runnable_packs = wanted->runnable_packs(),
+                   .idle_workers = wanted->idle_workers()};
+    for (const v1::Worker& worker : workers->workers()) {
+      const auto job = JobOfWorker(worker.worker_id());
+      if (!job.has_value()) continue;
+      view.registered.insert(*job);
+      if (worker.alive()) view.alive.insert(*job);
+    }
+    Submit(*wanted, planner_.Next(view, absl::Now()));
+    return absl::OkStatus();
+  }
+
+  // Says it with the time, if it is not what was said last.
+  void Say(const std::string& text) {
+    if (text == said_) return;
+    said_ = text;
+    program_.out() << absl::FormatTime("%H:%M:%S", absl::Now(), absl::LocalTimeZone()) << "  "
+                   << text << std::endl;
+  }
+
+ private:
+  static std::string Describe(const v1::GetWantedWorkersResponse& wanted) {
+    return absl::StrCat(wanted.runnable_packs(),
+                        wanted.runnable_packs() == 1 ? " pack waits; " : " packs wait; ",
+                        wanted.busy_workers(), " busy, ", wanted.idle_workers(), " idle workers");
+  }
+
+  void Submit(const v1::GetWantedWorkersResponse& wanted, const FleetPlanner::Plan& plan) {
+    std::string text = absl::StrCat(Describe(wanted), "; ", plan.running, " running, ",
+                                    plan.pending, " pending jobs");
+    std::vector<int64_t> submitted;
+    while (static_cast<int64_t>(submitted.size()) < plan.submit) {
+      const auto job = slurm_.Submit(JobScript(job_), options_.sbatch_arguments);
+      if (!job.ok()) {
+        planner_.Refused(job.status().message(), absl::Now());
+        absl::StrAppend(&text, "; not submitted: ", job.status().message());
+        break;
+      }
+      submitted.push_back(*job);
+    }
+    if (!submitted.empty()) absl::StrAppend(&text, "; submitted ", absl::StrJoin(submitted, ", "));
+    if (!plan.held_back.empty()) absl::StrAppend(&text, "; nothing submitted: ", plan.held_back);
+    if (plan.failed_job > 0) {
+      const std::string last = slurm_.LastLine(plan.failed_job);
+      absl::StrAppend(&text, last.empty() ? "; it wrote nothing to " : ": \"", last,
+                      last.empty() ? options_.log_dir : "\"", "; tries again after ",
+                      absl::FormatDuration(options_.plan.pause));
+    }
+    Say(text);
+  }
+
+  Program& program_;
+  Connection& connection_;
+  const FleetOptions& options_;
+  const Slurm slurm_;
+  FleetPlanner planner_;
+  const SlurmJob job_;
+  std::string said_;
+};
+
+absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
+  if (absl::Status status = CheckCluster(options); !status.ok()) return status;
+  const auto connection = program.Connect();
+  if (!connection.ok()) return connection.status();
+  SlurmJob job{.worker_program = options.worker_program,
+               .channel = (*connection)->channel_options(),
+               .max_pack_size = options.pack_size,
+               .idle = options.idle};
+  if (job.worker_program.empty()) {
+    const auto found = FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY");
+    if (!found.ok()) return found.status();
+    job.worker_program = std::filesystem::absolute(*found).string();
+  }
+  if (job.max_pack_size == 0) job.max_pack_size = AsksForGpu(options.sbatch_arguments) ? 30 : 1;
+  if (!options.experiment.empty()) {
+    const auto experiment = FindExperiment(**connection, options.experiment);
+    if (!experiment.ok()) return experiment.status();
+    job.experiment = experiment->name();
+  }
+  // Jobs do not start in this directory.
+  for (std::string* path : {&job.channel.token_file, &job.channel.tls_ca,
+                            &job.channel.tls_certificate, &job.channel.tls_key}) {
+    if (!path->empty() && *path != "system") *path = std::filesystem::absolute(*path).string();
+  }
+  if (!options.worker_token_file.empty()) {
+    job.channel.token_file = std::filesystem::absolute(options.worker_token_file).string();
+  }
+  absl::Duration interval;
+  absl::ParseDuration(options.interval, &interval);
+  SlurmFleet fleet(program, **connection, options, std::move(job));
+  const InterruptGuard interrupts;
+  // What is wrong from the start ends the program; what goes wrong later passes.
+  absl::Status status = fleet.Round();
+  if (!status.ok()) return status;
+  while (!options.once) {
+    Sleep(interval, interrupts);
+    if (interrupts.count() > 0) break;
+    if (status = fleet.Round(); !status.ok()) fleet.Say(std::string(status.message()));
+  }
+  if (!options.once) {
+    program.out() << "Stopped. Jobs go on until their workers are idle for " << options.idle
+                  << "; `lengthwise workers down --slurm` drains them now.\n";
+  }
+  return kSuccess;
+}
+
+absl::StatusOr<int> Down(Program& program, const FleetOptions& options) {
+  if (absl::Status status = CheckCluster(options); !status.ok()) return status;
+  const Slurm slurm(options.job_name, options.log_dir);
+  const InterruptGuard interrupts;
+  if (absl::Status status = slurm.Drain(); !status.ok()) return status;
+  int64_t before = -1;
+  while (true) {
+    const auto jobs = slurm.ListJobs();
+    if (!jobs.ok()) return jobs.status();
+    const int64_t left = std::count_if(jobs->begin(), jobs->end(), [](const FleetJob& job) {
+      return job.state == FleetJob::State::kPending || job.state == FleetJob::State::kRunning;
+    });
+    if (left != before) {
+      program.out() << (left == 0   ? "No job is left."
+                        : left == 1 ? "1 job stores its checkpoints."
+                                    : absl::StrCat(left, " jobs store their checkpoints."))
+                    << std::endl;
+    }
+    if (left == 0 || options.no_wait) return kSuccess;
+    before = left;
+    Sleep(absl::Seconds(1), interrupts);
+    if (interrupts.count() > 0) return kInterrupted;
+  }
+}
+
+}  // namespace
+
+void AddFleetCommands(CLI::App& workers, Program& program) {
+  const auto options = std::make_shared<FleetOptions>();
+  options->log_dir = DefaultLogDirectory();
+  const auto add_common = [&options](CLI::App* command) {
+    command->add_flag("--slurm", options->slurm, "On the Slurm cluster of this login node");
+    command
+        ->add_option("--job_name", options->job_name,
+                     "Name of the jobs, by which they are found again; default lengthwise-worker")
+        ->type_name("NAME");
+  };
+  CLI::App* up = program.AddCommand(
+      workers, "up", "Starts workers on a cluster while packs wait, until interrupted", "",
+      "lengthwise workers up --slurm --max 8 -- --partition=gpu --gres=gpu:1 --time=12:00:00\n"
+      "lengthwise workers up --slurm --once -- --cpus-per-task=8    # one look, for cron",
+      [&program, options] { return Up(program, *options); });
+  add_common(up);
+  const CLI::Validator positive = CLI::Validator(CLI::PositiveNumber).description("");
+  up->add_option("--max", options->plan.max_jobs, "Jobs that run or wait at once; default 10")
+      ->check(positive)
+      ->type_name("N");
+  up->add_option("--backlog", options->plan.backlog,
+                 "Jobs that wait in the cluster's queue at once; default 4")
+      ->check(positive)
+      ->type_name("N");
+  up->add_option("--pack_size", options->pack_size,
+                 "Trials that each worker trains at once; default 30 where SBATCH_ARGS ask for a "
+                 "GPU, else 1")
+      ->check(positive)
+      ->type_name("N");
+  up->add_option("--experiment", options->experiment,
+                 "Experiment whose trials alone the workers train; default: all")
+      ->type_name("NAME");
+  up->add_option("--idle", options->idle,
+                 "A worker exits after this long without a pack; default 60s")
+      ->check(CLI::Validator(CheckDuration, ""))
+      ->type_name("TIME");
+  up->add_option("--interval", options->interval,
+                 "Time between two looks at the server; default 3s")
+      ->check(CLI::Validator(CheckDuration, ""))
+      ->type_name("TIME");
+  up->add_option("--worker", options->worker_program,
+                 "Path of lengthwise_worker on the nodes; default: the one beside this program")
+      ->type_name("PATH");
+  up->add_option("--worker_token_file", options->worker_token_file,
+                 "File with the workers' token on the nodes; default: --token_file")
+      ->type_name("PATH");
+  up->add_option("--log_dir", options->log_dir,
+                 "Directory for the jobs' logs, which the nodes must reach; default "
+                 "~/.local/state/lengthwise/workers")
+      ->type_name("DIR");
+  up->add_flag("--once", options->once, "Look once, submit what is missing and exit");
+  up->add_option("sbatch_args", options->sbatch_arguments,
+                 "Behind --: what sbatch is told of each job, such as --time, --partition, --gres")
+      ->type_name("");
+  program.AddServerOption(up);
+
+  CLI::App* down = program.AddCommand(
+      workers, "down", "Drains the workers that `up` started, and cancels jobs that wait", "",
+      "lengthwise workers down --slurm", [&program, options] { return Down(program, *options); });
+  add_common(down);
+  down->add_flag("--no_wait", options->no_wait, "Exit before the workers have stored checkpoints");
+}
+
+}  // namespace lengthwise::client

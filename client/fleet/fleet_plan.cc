@@ -1,0 +1,88 @@
+#include "client/fleet/fleet_plan.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::client {
+
+bool IsHopeless(absl::string_view reason) {
+  constexpr std::array<absl::string_view, 8> kReasons = {
+      "BadConstraints",    "PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit",
+      "AccountNotAllowed", "InvalidAccount",  "InvalidQOS",         "JobHeldUser"};
+  return std::any_of(kReasons.begin(), kReasons.end(), [reason](absl::string_view hopeless) {
+    return absl::StrContains(reason, hopeless);
+  });
+}
+
+void FleetPlanner::CountFailedStarts(const FleetView& view, absl::Time now) {
+  std::set<int64_t> running;
+  std::set<int64_t> listed;
+  const auto failed = [&](int64_t id) {
+    if (!view.registered.contains(id)) failed_.try_emplace(id, now);
+  };
+  for (const FleetJob& job : view.jobs) {
+    listed.insert(job.id);
+    if (job.state == FleetJob::State::kRunning) running.insert(job.id);
+    if (job.state == FleetJob::State::kEnded) failed(job.id);
+  }
+  // A cluster may forget a job before the next look.
+  for (const int64_t id : running_) {
+    if (!listed.contains(id)) failed(id);
+  }
+  running_ = std::move(running);
+  // A worker that reached the server proves that those submitted before it could have.
+  const int64_t newest_success = view.registered.empty() ? 0 : *view.registered.rbegin();
+  std::erase_if(failed_, [&](const auto& entry) {
+    return entry.first <= newest_success || now - entry.second >= options_.pause;
+  });
+}
+
+void FleetPlanner::Refused(absl::string_view reason, absl::Time now) {
+  refusal_ = std::string(reason);
+  refused_ = now;
+}
+
+FleetPlanner::Plan FleetPlanner::Next(const FleetView& view, absl::Time now) {
+  CountFailedStarts(view, now);
+  Plan plan;
+  int64_t starting = 0;
+  std::string hopeless;
+  for (const FleetJob& job : view.jobs) {
+    if (job.state == FleetJob::State::kPending) {
+      ++plan.pending;
+      if (IsHopeless(job.reason)) {
+        hopeless = absl::StrCat("no node can run job ", job.id, " (", job.reason, ")");
+      }
+    } else if (job.state == FleetJob::State::kRunning) {
+      ++plan.running;
+      if (!view.alive.contains(job.id)) ++starting;
+    }
+  }
+  // Idle workers and those that are on their way take the first packs.
+  const int64_t wanted = view.runnable_packs - view.idle_workers - plan.pending - starting;
+  if (wanted <= 0) return plan;
+  if (!hopeless.empty()) {
+    plan.held_back = hopeless;
+  } else if (now - refused_ < options_.pause) {
+    plan.held_back = absl::StrCat("the cluster refuses the job: ", refusal_);
+  } else if (static_cast<int>(failed_.size()) >= options_.failed_starts) {
+    plan.failed_job = failed_.rbegin()->first;
+    plan.held_back =
+        absl::StrCat(failed_.size(),
+                     " jobs in a row ended before their workers reached the server, the last is ",
+                     plan.failed_job);
+  } else if (plan.pending >= options_.backlog) {
+    plan.held_back = absl::StrCat(plan.pending, " jobs wait in the cluster's queue (--backlog)");
+  } else if (plan.pending + plan.running >= options_.max_jobs) {
+    plan.held_back = absl::StrCat(plan.pending + plan.running, " jobs run or wait (--max)");
+  } else {
+    plan.submit = std::min(
+        {wanted, options_.backlog - plan.pending, options_.max_jobs - plan.pending - plan.running});
+  }
+  return plan;
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,111 @@
+#include "client/fleet/fleet_plan.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+using State = FleetJob::State;
+
+class FleetPlannerTest : public testing::Test {
+ protected:
+  FleetPlanner::Plan Next() { return planner_.Next(view_, now_); }
+
+  FleetPlanner planner_{{.max_jobs = 5, .backlog = 3}};
+  FleetView view_;
+  absl::Time now_ = absl::FromUnixSeconds(1'000'000);
+};
+
+TEST_F(FleetPlannerTest, SubmitsAJobForEachPackUpToTheBacklog) {
+  EXPECT_EQ(Next().submit, 0);
+  view_.runnable_packs = 2;
+  EXPECT_EQ(Next().submit, 2);
+  view_.runnable_packs = 100;
+  EXPECT_EQ(Next().submit, 3) << "the backlog";
+}
+
+TEST_F(FleetPlannerTest, JobsAndIdleWorkersTakeTheFirstPacks) {
+  view_.runnable_packs = 4;
+  view_.idle_workers = 1;
+  view_.jobs = {{.id = 1, .state = State::kPending}, {.id = 2, .state = State::kRunning}};
+  EXPECT_EQ(Next().submit, 1) << "job 2 has not reached the server yet";
+  view_.alive = view_.registered = {2};
+  EXPECT_EQ(Next().submit, 2) << "job 2 works";
+}
+
+TEST_F(FleetPlannerTest, NeverPassesTheMaximum) {
+  view_.runnable_packs = 100;
+  for (int64_t id = 1; id <= 4; ++id) {
+    view_.jobs.push_back({.id = id, .state = State::kRunning});
+    view_.alive.insert(id);
+    view_.registered.insert(id);
+  }
+  EXPECT_EQ(Next().submit, 1);
+  view_.jobs.push_back({.id = 5, .state = State::kPending});
+  EXPECT_EQ(Next().submit, 0);
+  EXPECT_THAT(Next().held_back, HasSubstr("--max"));
+}
+
+TEST_F(FleetPlannerTest, PausesAfterStartsThatFailedInARow) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kEnded});
+  EXPECT_EQ(Next().submit, 0);
+  EXPECT_EQ(Next().failed_job, 3);
+  EXPECT_THAT(Next().held_back, HasSubstr("3 jobs in a row"));
+  // The cluster forgets them sooner than the planner.
+  view_.jobs.clear();
+  now_ += absl::Minutes(4);
+  EXPECT_EQ(Next().submit, 0);
+  now_ += absl::Minutes(2);
+  EXPECT_EQ(Next().submit, 3);
+}
+
+TEST_F(FleetPlannerTest, AWorkerThatReachesTheServerEndsThePause) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kEnded});
+  EXPECT_EQ(Next().submit, 0);
+  view_.jobs.push_back({.id = 4, .state = State::kRunning});
+  view_.registered = view_.alive = {4};
+  EXPECT_EQ(Next().submit, 3);
+}
+
+TEST_F(FleetPlannerTest, JobsThatWereCancelledOrWorkedAreNoFailures) {
+  view_.runnable_packs = 10;
+  view_.jobs = {{.id = 1, .state = State::kCancelled},
+                {.id = 2, .state = State::kCancelled},
+                {.id = 3, .state = State::kCancelled},
+                {.id = 4, .state = State::kEnded}};
+  view_.registered = {4};
+  EXPECT_EQ(Next().submit, 3);
+}
+
+TEST_F(FleetPlannerTest, JobsThatVanishBetweenTwoLooksCount) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kRunning});
+  EXPECT_EQ(Next().submit, 2);
+  view_.jobs.clear();
+  EXPECT_EQ(Next().submit, 0);
+}
+
+TEST_F(FleetPlannerTest, NothingIsSubmittedBehindAJobThatNoNodeCanRun) {
+  view_.runnable_packs = 10;
+  view_.jobs = {{.id = 7, .state = State::kPending, .reason = "PartitionConfig"}};
+  EXPECT_EQ(Next().submit, 0);
+  EXPECT_THAT(Next().held_back, HasSubstr("no node can run job 7 (PartitionConfig)"));
+  view_.jobs[0].reason = "Resources";
+  EXPECT_EQ(Next().submit, 2);
+}
+
+TEST_F(FleetPlannerTest, ARefusalPauses) {
+  view_.runnable_packs = 10;
+  planner_.Refused("Requested node configuration is not available", now_);
+  EXPECT_EQ(Next().submit, 0);
+  EXPECT_THAT(Next().held_back, HasSubstr("Requested node configuration is not available"));
+  now_ += absl::Minutes(5);
+  EXPECT_EQ(Next().submit, 3);
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,215 @@
+#include "client/fleet/slurm.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "platform/child_process.h"
+#include "platform/files.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr absl::string_view kWorkerPrefix = "slurm-";
+// A controller that is busy answers late.
+constexpr absl::Duration kPatience = absl::Minutes(1);
+
+// Before the worker's command line. Slurm before 23.02 does not say when a job ends, but squeue
+// does.
+constexpr absl::string_view kScriptBegin = R"sh(#!/bin/sh
+# Written by `lengthwise workers up --slurm`.
+end=$SLURM_JOB_END_TIME
+[ -n "$end" ] || end=$(date -d "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%e)" +%s 2>/dev/null)
+if [ -n "$end" ]; then
+  left=$((end - $(date +%s)))
+  lifetime="--lifetime $((left - left * (SLURM_JOB_ID % 10) / 50))s"
+fi
+export LENGTHWISE_CONFIG=
+exec srun --ntasks=1 ${SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK} )sh";
+
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+// A file that is gone with the object.
+class ScratchFile {
+ public:
+  static absl::StatusOr<ScratchFile> Create(absl::string_view text) {
+    std::string path =
+        absl::StrCat(std::filesystem::temp_directory_path().string(), "/lengthwise_slurm_XXXXXX");
+    const int descriptor = mkstemp(path.data());
+    if (descriptor < 0) return platform::FileError(errno, "make", path);
+    close(descriptor);
+    ScratchFile file(path);
+    std::ofstream(path) << text;
+    return file;
+  }
+  ScratchFile(ScratchFile&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  ~ScratchFile() {
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+  const std::string& path() const { return path_; }
+  std::string Read() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+ private:
+  explicit ScratchFile(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+// What the program wrote, where it succeeded.
+absl::StatusOr<std::string> Run(std::vector<std::string> arguments) {
+  absl::StatusOr<ScratchFile> output = ScratchFile::Create("");
+  if (!output.ok()) return output.status();
+  const std::string program = arguments[0];
+  auto process = platform::ChildProcess::Start(
+      {.arguments = std::move(arguments), .output_file = output->path()});
+  if (absl::IsNotFound(process.status())) {
+    return absl::NotFoundError(absl::StrCat("there is no program ", program,
+                                            " in PATH; run this where Slurm's commands work"));
+  }
+  if (!process.ok()) return process.status();
+  const auto exit = (*process)->WaitFor(kPatience);
+  std::string text = output->Read();
+  if (!exit.has_value()) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(program, " did not end within ", absl::FormatDuration(kPatience)));
+  }
+  if (!exit->ok()) {
+    const std::string said(absl::StripAsciiWhitespace(text));
+    return absl::FailedPreconditionError(
+        absl::StrCat(program, " ", said.empty() ? exit->ToString() : absl::StrCat("says: ", said)));
+  }
+  return text;
+}
+
+FleetJob::State StateOf(absl::string_view state) {
+  // Requeued jobs wait again.
+  for (const absl::string_view pending :
+       {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD"}) {
+    if (state == pending) return FleetJob::State::kPending;
+  }
+  for (const absl::string_view running : {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED",
+                                          "SIGNALING", "STAGE_OUT", "STOPPED", "RESIZING"}) {
+    if (state == running) return FleetJob::State::kRunning;
+  }
+  // Preemption and the wall time end workers that worked, or that could have.
+  for (const absl::string_view cancelled : {"CANCELLED", "PREEMPTED", "REVOKED"}) {
+    if (state == cancelled) return FleetJob::State::kCancelled;
+  }
+  return FleetJob::State::kEnded;
+}
+
+}  // namespace
+
+std::string JobScript(const SlurmJob& job) {
+  std::vector<std::string> arguments = {
+      Quoted(job.worker_program),
+      "--server",
+      Quoted(job.channel.server),
+      "--worker_id",
+      absl::StrCat("\"", kWorkerPrefix, "$SLURM_JOB_ID-${SLURM_RESTART_COUNT:-0}\""),
+      "--max_pack_size",
+      absl::StrCat(job.max_pack_size),
+      "--exit_when_idle",
+      Quoted(job.idle)};
+  const auto add = [&arguments](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    arguments.emplace_back(option);
+    arguments.push_back(Quoted(value));
+  };
+  add("--token_file", job.channel.token_file);
+  add("--tls_ca", job.channel.tls_ca);
+  add("--tls_certificate", job.channel.tls_certificate);
+  add("--tls_key", job.channel.tls_key);
+  add("--tls_server_name", job.channel.tls_server_name);
+  add("--experiment", job.experiment);
+  return absl::StrCat(kScriptBegin, absl::StrJoin(arguments, " "),
+                      " $lifetime $LENGTHWISE_WORKER_FLAGS\n");
+}
+
+std::optional<int64_t> JobOfWorker(absl::string_view worker_id) {
+  int64_t job = 0;
+  if (!absl::ConsumePrefix(&worker_id, kWorkerPrefix)) return std::nullopt;
+  if (!absl::SimpleAtoi(worker_id.substr(0, worker_id.find('-')), &job)) return std::nullopt;
+  return job;
+}
+
+absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output) {
+  std::vector<FleetJob> jobs;
+  for (const absl::string_view line : absl::StrSplit(squeue_output, '\n', absl::SkipWhitespace())) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, '|');
+    FleetJob& job = jobs.emplace_back();
+    if (fields.size() != 3 || !absl::SimpleAtoi(fields[0], &job.id)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("squeue wrote \"", line, "\"; expected JOB|STATE|REASON"));
+    }
+    job.state = StateOf(fields[1]);
+    job.reason = std::string(fields[2]);
+  }
+  return jobs;
+}
+
+absl::StatusOr<std::vector<FleetJob>> Slurm::ListJobs() const {
+  const auto output = Run(
+      {"squeue", "--me", "--name", job_name_, "--states=all", "--noheader", "--format=%i|%T|%r"});
+  if (!output.ok()) return output.status();
+  return ParseJobs(*output);
+}
+
+absl::StatusOr<int64_t> Slurm::Submit(const std::string& script,
+                                      const std::vector<std::string>& arguments) const {
+  if (absl::Status status = platform::CreateDirectories(log_directory_); !status.ok())
+    return status;
+  const auto file = ScratchFile::Create(script);
+  if (!file.ok()) return file.status();
+  std::vector<std::string> command = {
+      "sbatch",       "--parsable",         "--job-name", job_name_,
+      "--no-requeue", "--open-mode=append", "--output",   absl::StrCat(log_directory_, "/%j.log")};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  command.push_back(file->path());
+  const auto output = Run(std::move(command));
+  if (!output.ok()) return output.status();
+  // "JOB", or "JOB;CLUSTER", behind warnings.
+  int64_t job = 0;
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(absl::StripAsciiWhitespace(*output), '\n');
+  const absl::string_view number = lines.back().substr(0, lines.back().find(';'));
+  if (!absl::SimpleAtoi(number, &job)) {
+    return absl::InternalError(
+        absl::StrCat("sbatch wrote \"", lines.back(), "\", no job's number"));
+  }
+  return job;
+}
+
+absl::Status Slurm::Drain() const {
+  const auto pending = Run({"scancel", "--me", "--name", job_name_, "--state", "PENDING"});
+  if (!pending.ok()) return pending.status();
+  // To the steps, and not to the script.
+  return Run({"scancel", "--me", "--name", job_name_, "--state", "RUNNING", "--signal", "TERM"})
+      .status();
+}
+
+std::string Slurm::LastLine(int64_t job) const {
+  std::ifstream file(absl::StrCat(log_directory_, "/", job, ".log"));
+  std::string last;
+  for (std::string line; std::getline(file, line);) {
+    if (!absl::StripAsciiWhitespace(line).empty()) last = line;
+  }
+  return last;
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,109 @@
+// Against stand-ins for Slurm's programs; //tests/fleet:slurm_test has the real ones.
+#include "client/fleet/slurm.h"
+
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using State = FleetJob::State;
+
+TEST(SlurmTest, UnderstandsSqueue) {
+  const auto jobs = ParseJobs(
+      "41|RUNNING|None\n42|PENDING|Resources\n43|FAILED|NonZeroExitCode\n44|CANCELLED|None\n"
+      "45|COMPLETED|None\n");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 5u);
+  const std::vector<State> states = {(*jobs)[0].state, (*jobs)[1].state, (*jobs)[2].state,
+                                     (*jobs)[3].state, (*jobs)[4].state};
+  EXPECT_THAT(states, ElementsAre(State::kRunning, State::kPending, State::kEnded,
+                                  State::kCancelled, State::kEnded));
+  EXPECT_EQ((*jobs)[1].id, 42);
+  EXPECT_EQ((*jobs)[1].reason, "Resources");
+  EXPECT_TRUE(ParseJobs("")->empty());
+  EXPECT_FALSE(ParseJobs("slurm_load_jobs error").ok());
+}
+
+TEST(SlurmTest, WorkerIdsNameTheirJobs) {
+  EXPECT_EQ(JobOfWorker("slurm-17-0"), 17);
+  EXPECT_EQ(JobOfWorker("slurm-17-2"), 17);
+  EXPECT_EQ(JobOfWorker("n07-cuda0-4711"), std::nullopt);
+  EXPECT_EQ(JobOfWorker("slurm-x"), std::nullopt);
+}
+
+// The script runs with stand-ins for srun, squeue and date; the worker's arguments are what srun
+// was given.
+class JobScriptTest : public testing::Test {
+ protected:
+  JobScriptTest()
+      : directory_(absl::StrCat(testing::TempDir(), "/",
+                                testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    Program("srun", "echo \"$@\" >\"$RESULT\"");
+    Program("squeue", "echo 2026-11-23T10:00:00");
+  }
+
+  void Program(const std::string& name, const std::string& script) {
+    const std::string path = absl::StrCat(directory_, "/", name);
+    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
+    chmod(path.c_str(), 0700);
+  }
+
+  std::string Run(const std::string& script, const std::string& environment) {
+    std::ofstream(directory_ + "/job.sh") << script;
+    const std::string result = directory_ + "/result";
+    EXPECT_EQ(std::system(absl::StrCat("PATH=", directory_, ":$PATH RESULT=", result, " ",
+                                       environment, " sh ", directory_, "/job.sh")
+                              .c_str()),
+              0);
+    std::ifstream file(result);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+  const std::string directory_;
+};
+
+TEST_F(JobScriptTest, GivesTheWorkerItsServerAndAStaggeredLifetime) {
+  const std::string script =
+      JobScript({.worker_program = "/opt/it's here/lengthwise_worker",
+                 .channel = {.server = "head:7070", .token_file = "/home/ada/w.token"},
+                 .max_pack_size = 30});
+  const std::string now = "$(($(date +%s) + 1000))";
+  const std::string first = Run(script, absl::StrCat("SLURM_JOB_ID=40 SLURM_JOB_END_TIME=", now));
+  EXPECT_THAT(first, HasSubstr("/opt/it's here/lengthwise_worker --server head:7070 --worker_id "
+                               "slurm-40-0 --max_pack_size 30 --exit_when_idle 60s --token_file "
+                               "/home/ada/w.token --lifetime "));
+  // A second may pass between the two calls of date.
+  EXPECT_THAT(first, testing::AnyOf(HasSubstr("--lifetime 1000s"), HasSubstr("--lifetime 999s")));
+  const std::string second =
+      Run(script, absl::StrCat("SLURM_JOB_ID=45 SLURM_RESTART_COUNT=2 SLURM_CPUS_PER_TASK=4 ",
+                               "LENGTHWISE_WORKER_FLAGS='--threads 2' SLURM_JOB_END_TIME=", now));
+  EXPECT_THAT(second, HasSubstr("--cpus-per-task=4"));
+  EXPECT_THAT(second, HasSubstr("slurm-45-2"));
+  EXPECT_THAT(second, testing::AnyOf(HasSubstr("--lifetime 900s"), HasSubstr("--lifetime 899s"),
+                                     HasSubstr("--lifetime 900s")));
+  EXPECT_THAT(second, HasSubstr("--threads 2"));
+}
+
+TEST_F(JobScriptTest, AsksSqueueForTheEndWhereSlurmDoesNotSay) {
+  const std::string script = JobScript({.worker_program = "w", .channel = {.server = "head:7070"}});
+  EXPECT_THAT(Run(script, "SLURM_JOB_ID=40"), HasSubstr("--lifetime "));
+  Program("squeue", "echo N/A");
+  EXPECT_THAT(Run(script, "SLURM_JOB_ID=40"), Not(HasSubstr("--lifetime")));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,22 @@
+// How long a worker's machine is lent to it, and when it begins to leave.
+#ifndef LENGTHWISE_WORKER_CONNECTION_LIFETIME_H_
+#define LENGTHWISE_WORKER_CONNECTION_LIFETIME_H_
+
+#include <string>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace lengthwise::worker {
+
+// `flag`, a duration, or where it is empty the time until `slurm_job_end`: $SLURM_JOB_END_TIME in
+// seconds since 1970, null where it is not set. Infinite where neither says a time.
+absl::Duration Lifetime(const std::string& flag, const char* slurm_job_end,
+                        absl::Time now = absl::Now());
+
+// How long before its end a lifetime is over for training: a whole drain, but no more than a tenth.
+absl::Duration DrainReserve(absl::Duration lifetime, absl::Duration drain_timeout);
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_CONNECTION_LIFETIME_H_
