@@ -104,8 +104,10 @@ class Runner:
         ready = self.directory / f"ready{len(self.background)}"
         log = self.directory / f"background{len(self.background)}.log"
         if command.startswith("lengthwise_server"):
-            listen, metrics = (re.search(rf" --{flag} (\S+)", command) for flag in ("listen", "metrics_listen"))
-            served = listen[1] if listen else "127.0.0.1:7070", metrics[1] if metrics else "127.0.0.1:9464"
+            served = [
+                given[1].replace("0.0.0.0", "127.0.0.1") if (given := re.search(rf" --{flag} (\S+)", command)) else default
+                for flag, default in {"listen": "127.0.0.1:7070", "metrics_listen": "127.0.0.1:9464"}.items()
+            ]
             command = re.sub(r" --(metrics_)?listen \S+", "", command)
             command += f" --listen 127.0.0.1:0 --metrics_listen 127.0.0.1:0 --ready_file {ready}"
         if command.startswith("prometheus"):
