@@ -43,6 +43,9 @@ def main() -> int:
         if event.get("aborted", {}).get("reason") == "USER_INTERRUPTED":  # while it ran
             interrupted += 1
             continue
+        if event.get("aborted"):
+            failed.append(f"{label}: not run ({event['aborted'].get('reason', 'unknown')})")
+            continue
         result = event["testResult"]
         outputs = {output["name"]: output.get("uri", "") for output in result.get("testActionOutput", [])}
         cases = failures = 0

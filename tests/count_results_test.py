@@ -48,6 +48,10 @@ class CountResultsTest(unittest.TestCase):
         ]
         self.assertEqual(self.count(*events), (0, "1 passed, 0 failed, 1 skipped"))
 
+    def test_aborted_tests_fail(self) -> None:
+        aborted = {"id": {"testResult": {"label": "//:a"}}, "aborted": {"reason": "INTERNAL"}}
+        self.assertEqual(self.count(result("//:b", "PASSED", self.xml), aborted), (1, "1 passed, 1 failed"))
+
     def test_targets_that_were_not_built_fail(self) -> None:
         broken = {"id": {"targetCompleted": {"label": "//:broken"}}, "completed": {}}
         self.assertEqual(self.count(result("//:a", "PASSED", self.xml), broken), (1, "1 passed, 1 failed"))

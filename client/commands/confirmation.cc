@@ -14,8 +14,7 @@ namespace {
 constexpr int kTickMilliseconds = 100;
 
 // The line without its end; empty at the end of the input and after Ctrl-C.
-std::string ReadLine() {
-  const InterruptGuard interrupts;
+std::string ReadLine(const InterruptGuard& interrupts) {
   std::string line;
   while (interrupts.count() == 0) {
     pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
@@ -40,8 +39,10 @@ absl::Status Confirm(Program& program, const std::string& deed, const std::strin
         absl::StrCat("this ", deed, "; there is no terminal to ask at: `", command, "` does it"));
   }
   program.out().flush();
+  const InterruptGuard interrupts;  // before the question: Ctrl-C may be the answer at once
   program.err() << "This " << deed << ". Go on? [y/N] " << std::flush;
-  const std::string answer = absl::AsciiStrToLower(absl::StripAsciiWhitespace(ReadLine()));
+  const std::string answer =
+      absl::AsciiStrToLower(absl::StripAsciiWhitespace(ReadLine(interrupts)));
   if (answer == "y" || answer == "yes") return absl::OkStatus();
   return absl::CancelledError("nothing was done");
 }

@@ -78,6 +78,18 @@ TEST_F(CommandsTest, WorkersUpSubmitsAJobForEachPackThatWaits) {
   EXPECT_THAT(script, HasSubstr("--max_pack_size 30")) << "a GPU is asked for";
 }
 
+TEST_F(CommandsTest, StorageShowsTheSizesOfTheServersDisk) {
+  v1::Storage storage;
+  storage.set_database_bytes(5 << 20);
+  storage.set_artifact_bytes(int64_t{7} << 30);
+  storage.set_artifacts(4950);
+  storage.set_free_bytes(int64_t{100} << 30);
+  server_.SetStorage(storage);
+  EXPECT_EQ(Run({"storage"}), kSuccess);
+  EXPECT_THAT(out_, testing::AllOf(HasSubstr("5.0 MiB"), HasSubstr("7.0 GiB in 4,950"),
+                                   HasSubstr("100.0 GiB")));
+}
+
 TEST_F(CommandsTest, VersionNamesBuildWorkerAndLibTorch) {
   const std::string worker =
       File("worker", "#!/bin/sh\necho 'lengthwise_worker 1 (a)'; echo LibTorch 2; echo no GPU\n");

@@ -1,4 +1,5 @@
 """`python -m lengthwise`."""
+import contextlib
 import os
 import signal
 import sys
@@ -24,6 +25,13 @@ for _signal in _SIGNALS:
 try:
     from lengthwise.command_line import main
 
-    sys.exit(main())
+    code = main()
 except KeyboardInterrupt:
-    sys.exit(130)
+    code = 130
+if code == 130:
+    # At once: threads of gRPC that still run would print tracebacks while the interpreter ends.
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
+sys.exit(code)

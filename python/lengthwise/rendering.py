@@ -48,7 +48,7 @@ def format_exact(value: float) -> str:
     if not math.isfinite(value):
         return str(value)
     # repr() has the fewest digits.
-    digits = Decimal(repr(value)).normalize()
+    digits = Decimal(repr(float(value))).normalize()
     mantissa, _, exponent = f"{digits:e}".partition("e")
     scientific = f"{mantissa}e{int(exponent):+03d}"
     fixed = f"{value:.0f}" if float(value).is_integer() else f"{digits:f}"

@@ -115,6 +115,9 @@ absl::Time CommandLoop::NextDeadline() {
 
 void CommandLoop::Run() {
   bool last = false;
+  // What an earlier process left to delete; the rest of it follows whenever nothing else is to be
+  // done.
+  cleans_up_ = ledger_.store().CleanUp().value_or(false);
   while (!last) {
     const std::vector<Command> group = TakeGroup(last);
     ProcessGroup(group);

@@ -137,17 +137,20 @@ void Core::Publish(CommittedGroup group) {
   event_log_.Publish(effects);
   for (std::function<void()>& action : effects.actions) backups_.Delete(std::move(action));
   for (const std::string& id : effects.deleted) DeleteArtifacts(id);
+  for (const std::string& id : std::exchange(refused_, {})) DeleteArtifacts(id);
 }
 
 void Core::DeleteArtifacts(const std::string& experiment) {
   backups_.Delete([this, experiment] {
     if (!artifact_store_->DeleteSome(experiment).value_or(false)) return;
-    // Other commands come between. What a server that stops refuses, the next start does.
-    loop_.PostCommand({.apply = [this, experiment]() -> CommandLoop::Answer {
-                         DeleteArtifacts(experiment);
-                         return nullptr;
-                       },
-                       .fail = [](const absl::Status&) {}});
+    // Other commands come between. What a failing store refuses, the next commit takes up; what a
+    // server that stops refuses, the next start.
+    loop_.PostCommand(
+        {.apply = [this, experiment]() -> CommandLoop::Answer {
+           return [this, experiment] { DeleteArtifacts(experiment); };
+         },
+         .fail = [this, experiment](const absl::Status&) { refused_.push_back(experiment); },
+         .ends_group = true});
   });
 }
 

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -97,6 +99,8 @@ class Core {
   RunningTrials running_trials_;
   Engine engine_;
   LeaseWaiters waiters_;
+  // Deleted experiments of which files are left, after a failure. Of the loop's thread alone.
+  std::vector<std::string> refused_;
   CommandLoop loop_;
   EventLog event_log_;
   Artifacts artifacts_;

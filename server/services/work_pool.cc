@@ -24,8 +24,8 @@ void WorkPool::Submit(std::function<void()> task, std::function<void()> too_late
   {
     platform::MutexLock lock(mutex_);
     tasks_.push_back({std::move(task), std::move(too_late), submitted});
+    changed_.NotifyOne();  // under the lock: once the task has run, the pool may be gone
   }
-  changed_.NotifyOne();
 }
 
 void WorkPool::Run() {

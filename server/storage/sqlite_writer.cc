@@ -291,13 +291,18 @@ absl::Status SqliteWriter::DeleteRows(int64_t experiment) {
               experiment, kMostDeletedRows)
           .Run();
   if (!status.ok() || connection_.TotalChanges() > before) return status;
-  status = connection_.Query("DELETE FROM packs WHERE experiment = ?1", experiment).Run();
-  if (!status.ok()) return status;
+  status = connection_
+               .Query(
+                   "DELETE FROM packs WHERE key IN (SELECT key FROM packs WHERE experiment = ?1 "
+                   "LIMIT ?2)",
+                   experiment, kMostDeletedRows)
+               .Run();
+  if (!status.ok() || connection_.TotalChanges() > before) return status;
   return connection_.Query("DELETE FROM experiments WHERE key = ?1", experiment).Run();
 }
 
 absl::StatusOr<bool> SqliteWriter::CleanUp() {
-  if (!std::exchange(may_have_rows_, false)) return GiveBackSpace();
+  if (!may_have_rows_) return GiveBackSpace();
   int64_t experiment = 0;
   {
     SqliteStatement query = connection_.Query(
@@ -305,7 +310,10 @@ absl::StatusOr<bool> SqliteWriter::CleanUp() {
     if (query.Step()) experiment = query.Int(0);
     if (!query.status().ok()) return query.status();
   }
-  if (experiment == 0) return GiveBackSpace();
+  if (experiment == 0) {
+    may_have_rows_ = false;
+    return GiveBackSpace();
+  }
   // No row refers to what is deleted, and to find that out SQLite would read all trials once for
   // each pack. Within a transaction this has no effect.
   absl::Status status = connection_.Execute("PRAGMA foreign_keys = OFF");
@@ -318,8 +326,11 @@ absl::StatusOr<bool> SqliteWriter::CleanUp() {
   }
   const absl::Status checked_again = connection_.Execute("PRAGMA foreign_keys = ON");
   if (status.ok()) status = checked_again;
-  if (!status.ok()) return status;
-  may_have_rows_ = true;
+  if (!status.ok()) {
+    // A full disk passes, and then the rows go; what is damaged stays so.
+    may_have_rows_ = !absl::IsDataLoss(status);
+    return status;
+  }
   may_have_space_ = true;
   return true;
 }

@@ -104,7 +104,11 @@ class Runner:
         ready = self.directory / f"ready{len(self.background)}"
         log = self.directory / f"background{len(self.background)}.log"
         if command.startswith("lengthwise_server"):
-            command = re.sub(r" --listen \S+", "", command)
+            served = [
+                given[1].replace("0.0.0.0", "127.0.0.1") if (given := re.search(rf" --{flag} (\S+)", command)) else default
+                for flag, default in {"listen": "127.0.0.1:7070", "metrics_listen": "127.0.0.1:9464"}.items()
+            ]
+            command = re.sub(r" --(metrics_)?listen \S+", "", command)
             command += f" --listen 127.0.0.1:0 --metrics_listen 127.0.0.1:0 --ready_file {ready}"
         if command.startswith("prometheus"):
             command = re.sub(r"(--web.listen-address=)\S+", r"\g<1>127.0.0.1:0", command)
@@ -119,8 +123,8 @@ class Runner:
         deadline = time.time() + SECONDS
         while process.poll() is None and time.time() < deadline:
             if ready.exists():
-                self.addresses["127.0.0.1:7070"], self.addresses["127.0.0.1:9464"] = ready.read_text().split()[:2]
-                self.environment["LENGTHWISE_SERVER"] = self.addresses["127.0.0.1:7070"]
+                self.addresses.update(zip(served, ready.read_text().split()))
+                self.environment["LENGTHWISE_SERVER"] = self.addresses[served[0]]
                 return
             said = log.read_text()
             if "Server is ready to receive web requests" in said:

@@ -1,7 +1,10 @@
 #include "tests/faults/history.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
+#include "proto/length_accuracies.h"
 #include "tests/faults/scripted_trial.h"
 
 namespace lengthwise::faults {
@@ -16,12 +19,17 @@ std::string AccuraciesText(int64_t step, v1::LengthAccuracies accuracies) {
 
 Measurements Scripted(const v1::TrialSpecification& specification) {
   Measurements expected;
+  const auto recorded = [&](const ScriptedTrial& trial, bool final) {
+    v1::LengthAccuracies accuracies = trial.Evaluate(final);
+    SetMeanAccuracies(specification.evaluation().seen_up_to(), accuracies);  // as the server does
+    return AccuraciesText(trial.step(), std::move(accuracies));
+  };
   v1::TrainingPoints points;
   ScriptedTrial trial(specification);
   while (trial.step() < trial.steps()) {
     trial.Advance(points);
     if (trial.IsEvaluationDue()) {
-      expected.accuracies.push_back(AccuraciesText(trial.step(), trial.Evaluate(false)));
+      expected.accuracies.push_back(recorded(trial, false));
     }
     if (trial.IsCheckpointDue()) {
       expected.checkpoints[trial.step()] = platform::Sha256Hex(trial.Checkpoint());
@@ -33,7 +41,7 @@ Measurements Scripted(const v1::TrialSpecification& specification) {
     expected.accuracies.clear();
     expected.checkpoints.erase(expected.checkpoints.begin(), std::prev(expected.checkpoints.end()));
   }
-  expected.accuracies.push_back(AccuraciesText(trial.step(), trial.Evaluate(true)));
+  expected.accuracies.push_back(recorded(trial, true));
   expected.curve = points.SerializeAsString();
   return expected;
 }

@@ -16,7 +16,7 @@ from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
 from lengthwise.events import AttentionMap, Projection
 from lengthwise.plots import catalogue, drawing, numbers, style
-from lengthwise.plots.data import PlottedExperiment
+from lengthwise.plots.data import PlottedExperiment, set_mean_accuracies
 from lengthwise.plots.picture import Axis, HeatMap, Panel, Picture, Reference, Series
 from lengthwise.plots.series_style import numbered_style
 from lengthwise.settings import Settings
@@ -481,6 +481,22 @@ class AccuracyOverTimeTest(FigureCase):
         for one in experiment.all_evaluations:
             one.accuracies.ClearField("unseen_accuracy")
         self.assertIn("seen_up_to", self.message("accuracy_over_time", experiment))
+
+
+class MeanAccuraciesTest(unittest.TestCase):
+    """Servers before 0.2.0 send none."""
+
+    def test_are_set_where_a_server_sends_none(self):
+        measured = event_pb2.LengthAccuracies(lengths=[1, 2, 3, 4], accuracies=[1, 0.5, 0.2, 0.1])
+        set_mean_accuracies(2, measured)
+        self.assertAlmostEqual(measured.seen_accuracy, 0.75)
+        self.assertAlmostEqual(measured.unseen_accuracy, 0.15)
+
+    def test_are_left_as_a_server_sends_them(self):
+        measured = event_pb2.LengthAccuracies(lengths=[1, 2], accuracies=[1, 1], seen_accuracy=0.25)
+        set_mean_accuracies(1, measured)
+        self.assertEqual(measured.seen_accuracy, 0.25)
+        self.assertFalse(measured.HasField("unseen_accuracy"))
 
 
 class LengthSweepTest(FigureCase):

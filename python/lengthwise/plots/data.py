@@ -1,6 +1,7 @@
 """From the server to what figures are made of: few calls, each made when a figure first needs its answer."""
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -28,6 +29,19 @@ T = TypeVar("T")
 
 # Of a loss curve: what a wide picture shows. The server averages the points between.
 LOSS_POINTS = 1000
+
+
+def set_mean_accuracies(seen_up_to: int, measured: event_pb2.LengthAccuracies) -> None:
+    """Sets the means of an evaluation that has none: servers before 0.2.0 do not compute them."""
+    if measured.HasField("seen_accuracy") or measured.HasField("unseen_accuracy"):
+        return
+    by_length = list(zip(measured.lengths, measured.accuracies))
+    seen = [accuracy for length, accuracy in by_length if length <= seen_up_to]
+    unseen = [accuracy for length, accuracy in by_length if length > seen_up_to]
+    if seen:
+        measured.seen_accuracy = math.fsum(seen) / len(seen)
+    if unseen:
+        measured.unseen_accuracy = math.fsum(unseen) / len(unseen)
 
 
 @dataclass(frozen=True)
@@ -94,7 +108,11 @@ class PlottedExperiment:
     def _query_evaluations(self, intervals: bool) -> list[Evaluation]:
         if self.connection is None:
             return []
-        return queries.length_accuracies(self.connection, self.query_name, self._trial_names(), intervals)
+        evaluations = queries.length_accuracies(self.connection, self.query_name, self._trial_names(), intervals)
+        seen_up_to = {trial.name: trial.specification.evaluation.seen_up_to for trial in self.trials}
+        for one in evaluations:
+            set_mean_accuracies(seen_up_to[one.trial], one.accuracies)
+        return evaluations
 
     def loss_curves(self) -> list[LossCurve]:
         """Of at most LOSS_POINTS points each."""
