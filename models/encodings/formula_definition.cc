@@ -130,6 +130,7 @@ std::string FormulaParameterMistake(const FormulaParameter& parameter) {
                         kMaxName, " letters, digits and \"_\", first a letter");
   }
   std::vector<std::string> taken = FormulaFunctions();
+  taken.emplace_back("pi");
   for (const FormulaPlace* place : {&LogitsPlace(), &EmbeddingPlace(), &AnglePlace()}) {
     taken.insert(taken.end(), place->arguments.begin(), place->arguments.end());
   }

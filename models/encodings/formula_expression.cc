@@ -39,14 +39,11 @@ using Functions = absl::Span<const Function>;
 constexpr Functions kComparisons = Functions(kWords).subspan(0, 6);
 constexpr Functions kSums = Functions(kWords).subspan(6, 2);
 constexpr Functions kProducts = Functions(kWords).subspan(8, 2);
-constexpr Functions kPowers = Functions(kWords).subspan(10, 1);
 constexpr Functions kFunctions = Functions(kWords).subspan(11);
 
 const Function* FindFunction(absl::string_view name) {
-  for (const Function& function : kFunctions) {
-    if (function.name == name) return &function;
-  }
-  return nullptr;
+  const auto found = absl::c_find_if(kFunctions, [&](const Function& f) { return f.name == name; });
+  return found == kFunctions.end() ? nullptr : &*found;
 }
 
 class Parser {
@@ -57,9 +54,8 @@ class Parser {
 
   std::variant<FormulaNodes, FormulaMistake> Parse() {
     if (text_.size() > kMaxFormulaBytes) {
-      return FormulaMistake{
-          kMaxFormulaBytes + 1,
-          absl::StrCat("got ", text_.size(), " characters, expected at most ", kMaxFormulaBytes)};
+      Fail(kMaxFormulaBytes,
+           absl::StrCat("got ", text_.size(), " characters, expected at most ", kMaxFormulaBytes));
     }
     Expression();
     SkipSpace();
@@ -109,7 +105,7 @@ class Parser {
       return Add(FormulaOp::kNegate, {operand}, column);
     }
     const size_t base = Atom();
-    if (Accept(kPowers) == nullptr) return base;
+    if (!Accept("^")) return base;
     const size_t column = place_;
     if (!Deeper()) return 0;
     const size_t exponent = Factor();
@@ -161,13 +157,14 @@ class Parser {
     for (size_t i = 0; i < parameters_.size(); ++i) {
       if (parameters_[i].name == name) return Parameter(i, start);
     }
+    if (FindFunction(name) != nullptr) {
+      return Fail(start, absl::StrCat("\"", name, "\" is a function; write ", name, "(...)"));
+    }
     std::vector<std::string> names(arguments_.begin(), arguments_.end());
     names.emplace_back("pi");
     for (const FormulaName& parameter : parameters_) names.push_back(parameter.name);
-    const std::string hint = FindFunction(name) != nullptr
-                                 ? absl::StrCat("; write ", name, "(...) for the function")
-                                 : catalogue::Suggestion(name, names);
-    return Fail(start, absl::StrCat("unknown name \"", name, "\"", hint));
+    return Fail(start,
+                absl::StrCat("unknown name \"", name, "\"", catalogue::Suggestion(name, names)));
   }
 
   size_t Parameter(size_t index, size_t start) {
@@ -197,10 +194,8 @@ class Parser {
   size_t Call(absl::string_view name, size_t start) {
     const Function* const found = FindFunction(name);
     if (found == nullptr) {
-      std::vector<std::string> names;
-      for (const Function& function : kFunctions) names.emplace_back(function.name);
       return Fail(start, absl::StrCat("unknown function \"", name, "\"",
-                                      catalogue::Suggestion(name, names)));
+                                      catalogue::Suggestion(name, FormulaFunctions())));
     }
     std::vector<size_t> operands = {Expression()};
     while (Accept(",")) operands.push_back(Expression());
@@ -289,7 +284,7 @@ std::variant<FormulaNodes, FormulaMistake> ParseFormula(absl::string_view text,
 }
 
 std::vector<std::string> FormulaFunctions() {
-  std::vector<std::string> names = {"pi"};
+  std::vector<std::string> names;
   for (const Function& function : kFunctions) names.emplace_back(function.name);
   return names;
 }

@@ -92,7 +92,7 @@ std::variant<FormulaNodes, FormulaMistake> ParseFormula(absl::string_view text,
                                                         absl::Span<const std::string> arguments,
                                                         absl::Span<const FormulaName> parameters);
 
-// The names of functions and constants, which nothing else can have.
+// The names of all functions.
 std::vector<std::string> FormulaFunctions();
 
 // "log1p", "/": how a formula writes it.

@@ -89,8 +89,7 @@ TEST(FormulaExpressionTest, MistakesHaveAColumnAndASuggestion) {
   EXPECT_EQ(MistakeOf("q k"), "column 3: unexpected \"k\"; expected an operator or the end");
   EXPECT_EQ(MistakeOf("(q"), "column 3: expected \")\", got the end");
   EXPECT_EQ(MistakeOf("max(q)"), "column 1: \"max\" takes 2 values, got 1");
-  EXPECT_EQ(MistakeOf("abs + 1"),
-            "column 1: unknown name \"abs\"; write abs(...) for the function");
+  EXPECT_EQ(MistakeOf("abs + 1"), "column 1: \"abs\" is a function; write abs(...)");
   EXPECT_EQ(MistakeOf("1 + b"), "column 5: unknown name \"b\"; accepted: H, a, h, k, n, pi, q, t");
   EXPECT_EQ(MistakeOf("t + 1"), "column 1: \"t\" is a table; write t[x] for one of its numbers");
   EXPECT_EQ(MistakeOf("t[a]"),
