@@ -372,8 +372,9 @@ class Formula : public Encoding {
   int64_t RowsAtOnce(int64_t members, int64_t tokens) const override {
     // Rotations are of all rows at once.
     if (!logits_ || angle_) return tokens;
-    // Doubles of one value, what follows of it, and what they become.
-    return std::clamp<int64_t>(kMaxElements / (members * tokens * 5 * heads_), 1, tokens);
+    // Every node's value exists until the last is computed: doubles, and what they become.
+    const auto numbers = 2 * static_cast<int64_t>(logits_->nodes().size()) + 1;
+    return std::clamp<int64_t>(kMaxElements / (members * tokens * numbers * heads_), 1, tokens);
   }
 
   bool SameInEveryBlock() const override {

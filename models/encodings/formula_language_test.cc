@@ -231,5 +231,13 @@ TEST(FormulaValuesTest, ALargeDomainIsCheckedWithinItsOperations) {
   EXPECT_EQ(Problems("logits", "h * q * k * n + 1", "", domain), "");
 }
 
+TEST(FormulaValuesTest, ACheckEndsWithItsOperations) {
+  FormulaDomain domain = kDomain;
+  domain.heads = 1000;
+  domain.operations = 5 * 800;  // five nodes for 800 heads
+  EXPECT_NE(Problems("logits", "1 / (h - 700)", "", domain), "");
+  EXPECT_EQ(Problems("logits", "1 / (h - 900)", "", domain), "");
+}
+
 }  // namespace
 }  // namespace lengthwise::models

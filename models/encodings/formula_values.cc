@@ -102,11 +102,11 @@ bool IsOfDifferences(const FormulaNodes& nodes) {
   return !is_position(nodes.size() - 1);
 }
 
-// Checks one expression at points until one is not finite.
+// Checks one expression at points until one is not finite or `operations` nodes were computed.
 class Check {
  public:
   Check(const FormulaDefinition& definition, const FormulaNodes& nodes, const FormulaPlace& place,
-        const FormulaDomain& domain, absl::string_view path,
+        const FormulaDomain& domain, int64_t operations, absl::string_view path,
         std::vector<catalogue::Problem>& problems)
       : nodes_(nodes),
         place_(place),
@@ -121,16 +121,19 @@ class Check {
         layers_(UsesParameter(nodes, definition.parameters, FormulaParameter::Per::kLayer)
                     ? std::max<int64_t>(1, domain.layers)
                     : 1),
-        most_(std::max<int64_t>(
-            16, domain.operations / (static_cast<int64_t>(nodes.size()) * heads_ * layers_))) {}
+        left_(operations),
+        most_(operations / (static_cast<int64_t>(nodes.size()) * heads_ * layers_)) {}
 
-  // How many points may be looked at.
+  // How many points may be looked at, each for all heads and layers.
   int64_t most() const { return most_; }
 
-  // For all heads and layers; `arguments` without h. False after the first problem.
+  // For all heads and layers; `arguments` without h. False after the first problem, and where no
+  // operations are left.
   bool At(std::vector<double> arguments) {
     for (int64_t layer = 0; layer < layers_; ++layer) {
       for (int64_t head = 0; head < heads_; ++head) {
+        left_ -= static_cast<int64_t>(nodes_.size());
+        if (left_ < 0) return false;
         if (place_.arguments.size() == 5) arguments[2] = static_cast<double>(head);
         evaluator_.At(arguments, static_cast<size_t>(head), static_cast<size_t>(layer));
         const std::string mistake = evaluator_.NotFinite();
@@ -158,6 +161,7 @@ class Check {
   FormulaEvaluator evaluator_;
   const int64_t heads_;
   const int64_t layers_;
+  int64_t left_;
   const int64_t most_;
 };
 
@@ -167,10 +171,11 @@ void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& do
   const auto last_of = [&](double n) {
     return domain.max_position > 0 ? domain.max_position - 1 : static_cast<int64_t>(n) - 1;
   };
-  // Every length at its corners, before some lengths at every point.
   std::vector<double> lengths = {static_cast<double>(longest)};
+  int64_t most = check.most();
+  // Half of the points are every length at its corners, the others some lengths at every point.
   if (UsesArgument(nodes, 4) && domain.shortest > 0) {
-    for (const double n : Spread(domain.shortest, longest, check.most() / 8)) {
+    for (const double n : Spread(domain.shortest, longest, most / 8)) {
       const auto last = static_cast<double>(last_of(n));
       for (const double q : {0.0, last}) {
         for (const double k : {0.0, last}) {
@@ -179,8 +184,9 @@ void CheckLogits(Check check, const FormulaNodes& nodes, const FormulaDomain& do
       }
     }
     lengths = Spread(domain.shortest, longest, 16);
+    most /= 2;
   }
-  const auto most = check.most() / static_cast<int64_t>(lengths.size());
+  most /= static_cast<int64_t>(lengths.size());
   for (const double n : lengths) {
     const int64_t last = last_of(n);
     if (IsOfDifferences(nodes)) {
@@ -367,8 +373,10 @@ std::string FormulaEvaluator::NotFinite() const {
 void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain& domain,
                         absl::string_view path, std::vector<catalogue::Problem>& problems) {
   if (domain.longest < 1) return;  // a problem of its own
+  const int places = definition.logits.has_value() + definition.embedding.has_value() +
+                     definition.angle.has_value();
   const auto check = [&](const FormulaNodes& nodes, const FormulaPlace& place) {
-    return Check(definition, nodes, place, domain, path, problems);
+    return Check(definition, nodes, place, domain, domain.operations / places, path, problems);
   };
   if (definition.logits) {
     CheckLogits(check(*definition.logits, LogitsPlace()), *definition.logits, domain);

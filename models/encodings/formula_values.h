@@ -59,13 +59,13 @@ struct FormulaDomain {
   int64_t longest = 1;
   // Randomized positions are below this; 0 where positions are those of the tokens.
   int64_t max_position = 0;
-  // Nodes of expressions that a check may compute.
+  // Nodes of expressions that a check computes at most.
   int64_t operations = 0;
 };
 
 // Appends a problem for each expression that is not finite, or whose gradient is not, somewhere in
-// its domain, named by its arguments. Where there are more points than domain.operations allow, a
-// spread of them with both ends is looked at.
+// its domain, named by its arguments. Where domain.operations do not reach for all points, a spread
+// of them with both ends is looked at.
 void CheckFormulaValues(const FormulaDefinition& definition, const FormulaDomain& domain,
                         absl::string_view path, std::vector<catalogue::Problem>& problems);
 
