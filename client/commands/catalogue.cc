@@ -169,9 +169,10 @@ void PrintOne(Program& program, const Listed& listed) {
   }
   for (const catalogue::ParameterEntry& parameter : listed.entry->parameters) {
     const std::string limits = Limits(parameter);
+    const std::string value = catalogue::FormatValue(parameter.default_value);
     program.out() << "  " << palette(Paint::kBold, parameter.name) << " ("
                   << TypeName(parameter.default_value) << ", default "
-                  << catalogue::FormatValue(parameter.default_value)
+                  << (value.empty() ? "empty" : value)
                   << (limits.empty() ? "" : absl::StrCat(", ", limits)) << ")\n      "
                   << Wrap(parameter.documentation, width, 6) << "\n";
   }
@@ -232,7 +233,7 @@ void AddEncodings(CLI::App& app, Program& program) {
       ->type_name("N");
   command
       ->add_option("--length", drawing->tokens,
-                   "Tokens of the drawing, at most 512; default: training.lengths.max")
+                   "Tokens of the drawing, 1 to 512; default: training.lengths.max")
       ->needs(draw)
       ->type_name("N");
 }

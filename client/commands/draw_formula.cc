@@ -1,5 +1,6 @@
 #include "client/commands/draw_formula.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,8 @@ namespace {
 
 // More tokens are neither seen in a terminal nor quick to open in a browser.
 constexpr int64_t kMaxTokens = 512;
+// Of a task without lengths.
+constexpr int64_t kTokens = 20;
 
 // Sizes of the first network that takes encodings.
 models::EncodingContext ContextOf(const v1::ExperimentSpecification& specification) {
@@ -95,11 +98,14 @@ absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing
   ASSIGN_OR_RETURN(const auto resolved, ResolveFile(drawing.specification, text));
   const v1::ExperimentSpecification& specification = resolved.grid.specification;
   const models::EncodingContext context = ContextOf(specification);
-  const int64_t tokens =
-      drawing.tokens > 0 ? drawing.tokens : specification.training().lengths().max();
-  if (tokens > kMaxTokens) {
+  // Puzzles have no lengths.
+  const int64_t longest = specification.training().lengths().max();
+  const int64_t tokens = drawing.tokens != 0 ? drawing.tokens
+                         : longest > 0       ? std::min(longest, kMaxTokens)
+                                             : kTokens;
+  if (tokens < 1 || tokens > kMaxTokens) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--length: got ", tokens, ", a picture has at most ", kMaxTokens, " tokens"));
+        absl::StrCat("--length: got ", tokens, ", a picture has 1 to ", kMaxTokens, " tokens"));
   }
   if (drawing.head < 1 || drawing.head > context.heads) {
     return absl::InvalidArgumentError(

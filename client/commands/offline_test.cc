@@ -90,6 +90,55 @@ TEST_F(CommandsTest, SamplesOfTextAreReadable) {
   EXPECT_THAT(err_, HasSubstr("operands have 1 to 101 digits with index hints"));
 }
 
+TEST_F(CommandsTest, FormulasAreExplainedOnOnePage) {
+  ASSERT_EQ(Run({"encodings", "formula"}), kSuccess);
+  EXPECT_THAT(out_, AllOf(HasSubstr("logits (string, default empty)\n"),
+                          HasSubstr("functions   abs cos exp floor"), HasSubstr("where(condition"),
+                          HasSubstr("Parameters (at most 16)")));
+}
+
+TEST_F(CommandsTest, FormulasAreDrawnInTheTerminalAndAsAFile) {
+  const std::string path =
+      File("formula.yaml",
+           "name: e\n"
+           "tasks: bucket_sort\n"
+           "networks: {name: encoder, blocks: 1, heads: 2, d_model: 16}\n"
+           "encodings:\n"
+           "  - sin_cos\n"
+           "  - {name: formula, label: my_bias, logits: \"-a * abs(q - k) - h\","
+           " a: 2}\n"
+           "learning_rates: 0.001\n"
+           "training: {steps: 10, lengths: 1..3}\n"
+           "evaluation: {lengths: 4}\n");
+  const std::string first = "my_bias logits, head 1 of 2, -4  ░▒▓█ 0; rows q, columns k\n";
+  ASSERT_EQ(Run({"encodings", "--draw", path}), kSuccess) << err_;
+  EXPECT_EQ(out_, first +
+                      "┌──────┐\n"
+                      "│██▒▒  │\n"
+                      "│▒▒██▒▒│\n"
+                      "│  ▒▒██│\n"
+                      "└──────┘\n");
+  ASSERT_EQ(Run({"encodings", "--draw", path, "--head", "2", "--length", "2"}), kSuccess) << err_;
+  EXPECT_THAT(out_, HasSubstr("my_bias logits, head 2 of 2, -3  ░▒▓█ -1;"));
+
+  const std::string svg = testing::TempDir() + "/formula.svg";
+  ASSERT_EQ(Run({"encodings", "--draw", path, "-o", svg}), kSuccess) << err_;
+  EXPECT_EQ(out_, "wrote " + svg + "\n");
+  std::stringstream drawn;
+  drawn << std::ifstream(svg).rdbuf();
+  EXPECT_THAT(drawn.str(), AllOf(HasSubstr("my_bias logits, head 1 of 2</text>"),
+                                 HasSubstr("my_bias logits, head 2 of 2</text>")));
+
+  EXPECT_EQ(Run({"encodings", "--draw", path, "--head", "3"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("--head: got 3, the network has heads 1 to 2"));
+  for (const std::string length : {"-1", "513"}) {
+    EXPECT_EQ(Run({"encodings", "--draw", path, "--length", length}), kUsage);
+    EXPECT_THAT(err_, HasSubstr("--length: got " + length + ", a picture has 1 to 512 tokens"));
+  }
+  EXPECT_EQ(Run({"encodings", "--draw", File("plain.yaml", kSpecification)}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("plain.yaml has no encoding `formula`"));
+}
+
 TEST_F(CommandsTest, SamplesOfNumbersSayHowLikelyTrainingHadThem) {
   ASSERT_EQ(Run({"sample", "cumulative_sum", "--length", "2", "--scale", "3"}), kSuccess);
   // Equation (12) with the factor it lacks, at c = 3.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 
 namespace lengthwise::client {
 namespace {
@@ -35,12 +36,12 @@ std::string RenderGrid(const NumberGrid& grid, int width, const Palette& palette
   const bool is_square = 2 * grid.columns <= room;
   const int64_t down = is_square ? 1 : 2 * across;
   const int characters = is_square ? 2 : 1;
-  std::string legend;
+  std::string legend;  // its numbers are 0 instead of -0
   for (const char* shade : kShades) legend += shade;
-  std::string text =
-      absl::StrCat(palette(Paint::kBold, grid.title), ", ", absl::StrFormat("%.4g ", *smallest),
-                   legend, absl::StrFormat(" %.4g", *largest), "; rows ", grid.row_name,
-                   ", columns ", grid.column_name, "\n");
+  std::string text = absl::StrCat(palette(Paint::kBold, grid.title), ", ",
+                                  absl::StrFormat("%.4g ", *smallest + 0.0), legend,
+                                  absl::StrFormat(" %.4g", *largest + 0.0), "; rows ",
+                                  grid.row_name, ", columns ", grid.column_name, "\n");
   const auto frame = [&](const char* left, const char* right) {
     text += left;
     for (int64_t c = 0; c < (grid.columns + across - 1) / across * characters; ++c) text += "─";
@@ -80,7 +81,9 @@ std::string GridsAsSvg(const std::vector<NumberGrid>& grids) {
     const NumberGrid& grid = grids[static_cast<size_t>(i)];
     const int64_t left = kGap + i % kPerRow * (kSide + kGap);
     const int64_t top = 2 * kGap + i / kPerRow * (kSide + 2 * kGap);
-    absl::StrAppendFormat(&svg, "<text x=\"%d\" y=\"%d\">%s</text>\n", left, top - 6, grid.title);
+    // A title has the user's label.
+    absl::StrAppendFormat(&svg, "<text x=\"%d\" y=\"%d\">%s</text>\n", left, top - 6,
+                          absl::StrReplaceAll(grid.title, {{"&", "&amp;"}, {"<", "&lt;"}}));
     const double width = static_cast<double>(kSide) / static_cast<double>(grid.columns);
     const double height = static_cast<double>(kSide) / static_cast<double>(grid.rows);
     for (int64_t row = 0; row < grid.rows; ++row) {

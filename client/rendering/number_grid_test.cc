@@ -27,6 +27,12 @@ TEST(NumberGridTest, LargerNumbersAreDarker) {
             "└────┘\n");
 }
 
+TEST(NumberGridTest, NegativeZeroIsShownAsZero) {
+  NumberGrid grid = Grid(1, 2);
+  grid.values = {-1, -0.0};
+  EXPECT_THAT(RenderGrid(grid, 80, Palette(false)), HasSubstr("t, -1  ░▒▓█ 0; "));
+}
+
 TEST(NumberGridTest, ManyNumbersShareACharacter) {
   const std::string text = RenderGrid(Grid(300, 300), 62, Palette(false));
   // 300 columns in 60 characters, and 300 rows in 30 lines, a title and a frame.
@@ -42,6 +48,12 @@ TEST(NumberGridTest, AnSvgHasASquareForEachNumber) {
   EXPECT_EQ(squares, 6U);
   EXPECT_THAT(svg, HasSubstr("#ff0000"));  // the largest
   EXPECT_THAT(svg, HasSubstr("#ffffff"));  // 0
+}
+
+TEST(NumberGridTest, AnSvgEscapesItsTitles) {
+  NumberGrid grid = Grid(1, 1);
+  grid.title = "a<b & c";
+  EXPECT_THAT(GridsAsSvg({grid}), HasSubstr(">a&lt;b &amp; c</text>"));
 }
 
 }  // namespace
