@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
@@ -22,7 +24,7 @@ constexpr char kSpecification[] = R"yaml(
 name: tiny
 tasks: reverse_string
 networks: {name: encoder, blocks: 2, heads: 2, d_model: 16}
-encodings: {name: relative, randomized: true, max_position: 64}
+encodings: ENCODING
 learning_rates: 0.003
 seeds: 0
 training: {steps: 30, batch_size: 8, lengths: 1..6, report_every_steps: 10}
@@ -33,15 +35,33 @@ evaluation:
   projection: {lengths: [6, 9], sequences: 4}
 )yaml";
 
-class AfterwardsTest : public testing::Test {
+struct Encoding {
+  const char* name;
+  const char* specification;
+};
+
+constexpr Encoding kEncodings[] = {
+    {"built_in", "{name: relative, randomized: true, max_position: 64}"},
+    {"formula",
+     "{name: formula, randomized: true, max_position: 64, label: mine, "
+     "logits: '-softplus(a) * log1p(b * abs(q - k)) / (h + 1)', angle: 'g * p * 100^(-2 * i / d)', "
+     "a: {per: head, initial: 1}, b: {per: layer, initial: [0.5, 2]}, g: {initial: 1, fixed: "
+     "true}}"}};
+
+std::string NameOf(const testing::TestParamInfo<Encoding>& encoding) { return encoding.param.name; }
+
+class AfterwardsTest : public testing::TestWithParam<Encoding> {
  protected:
   AfterwardsTest()
-      : directory_(testing::TempDir() + "/" +
-                   testing::UnitTest::GetInstance()->current_test_info()->name()),
+      : directory_(absl::StrCat(
+            testing::TempDir(), "/",
+            absl::StrReplaceAll(testing::UnitTest::GetInstance()->current_test_info()->name(),
+                                {{"/", "_"}}))),
         server_(directory_, absl::Seconds(10)) {
     server_.Start();
     worker_ = StartWorker(server_, directory_);
-    experiment_ = Submit(server_, kSpecification);
+    experiment_ = Submit(
+        server_, absl::StrReplaceAll(kSpecification, {{"ENCODING", GetParam().specification}}));
     Watcher(server_, experiment_).WatchUntil([](const v1::Event&) { return false; });
   }
 
@@ -102,7 +122,7 @@ class AfterwardsTest : public testing::Test {
   int calls_ = 0;
 };
 
-TEST_F(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
+TEST_P(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
   const std::vector<v1::Trial> trials = EndedTrials(experiment_);
   ASSERT_EQ(trials.size(), 1u);
   const std::string evaluated = Evaluate(trials[0].name(), {});
@@ -134,7 +154,7 @@ TEST_F(AfterwardsTest, AStoredModelScoresAsItDidAfterItsTraining) {
   EXPECT_THAT(FinalAccuracies(third).begin()->second.lengths(), ElementsAre(20));
 }
 
-TEST_F(AfterwardsTest, AnExtensionTrainsOnlyWhatIsNew) {
+TEST_P(AfterwardsTest, AnExtensionTrainsOnlyWhatIsNew) {
   const auto before = FinalAccuracies(experiment_);
   const std::vector<v1::Trial> old = EndedTrials(experiment_);
   EXPECT_THAT(Client({"extend", "tiny", "--seeds", "0..2"}), HasSubstr("Added 2 trials to tiny-1"));
@@ -153,7 +173,7 @@ TEST_F(AfterwardsTest, AnExtensionTrainsOnlyWhatIsNew) {
   EXPECT_EQ(after.at(before.begin()->first).losses(0), before.begin()->second.losses(0));
 }
 
-TEST_F(AfterwardsTest, ASummaryIsTheMeanOfTheTrials) {
+TEST_P(AfterwardsTest, ASummaryIsTheMeanOfTheTrials) {
   Client({"extend", "tiny", "--seeds", "1..2", "--watch"});
   v1::SummarizeExperimentRequest request;
   request.set_name(experiment_);
@@ -182,7 +202,7 @@ TEST_F(AfterwardsTest, ASummaryIsTheMeanOfTheTrials) {
   EXPECT_GT(cell.training_seconds().mean(), 0);
 }
 
-TEST_F(AfterwardsTest, AttentionIsShownForRecordedAndForGivenInputs) {
+TEST_P(AfterwardsTest, AttentionIsShownForRecordedAndForGivenInputs) {
   const nlohmann::json recorded =
       nlohmann::json::parse(Client({"attention", "tiny/0", "--output=json"}));
   ASSERT_EQ(recorded["maps"].size(), 1u);
@@ -201,7 +221,7 @@ TEST_F(AfterwardsTest, AttentionIsShownForRecordedAndForGivenInputs) {
   EXPECT_EQ(given["maps"][0]["probabilities"], map["probabilities"]);
 }
 
-TEST_F(AfterwardsTest, ProjectionsAreRecordedForEveryLength) {
+TEST_P(AfterwardsTest, ProjectionsAreRecordedForEveryLength) {
   v1::QueryProjectionsRequest request;
   request.set_name(EndedTrials(experiment_)[0].name());
   grpc::ClientContext context;
@@ -216,6 +236,8 @@ TEST_F(AfterwardsTest, ProjectionsAreRecordedForEveryLength) {
   EXPECT_TRUE(reader->Finish().ok());
   EXPECT_THAT(lengths, ElementsAre(6, 9));
 }
+
+INSTANTIATE_TEST_SUITE_P(Encodings, AfterwardsTest, testing::ValuesIn(kEncodings), NameOf);
 
 }  // namespace
 }  // namespace lengthwise::end_to_end
