@@ -3,6 +3,7 @@
 // history of a run that nothing disturbed.
 //
 // Figures are printed, not asserted: deadlines are those of a machine with much else to do.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -229,6 +230,24 @@ TEST_F(SlurmTest, NothingIsSubmittedThatNoNodeCanRun) {
   EXPECT_EQ(result.code, 0) << result.output;
   EXPECT_THAT(result.output, HasSubstr("not submitted: sbatch says: "));
   EXPECT_THAT(result.output, HasSubstr("Requested node configuration is not available"));
+  EXPECT_TRUE(NoJobIsLeft());
+}
+
+// Slurm takes a job that asks for more time than the partition gives, and never runs it.
+TEST_F(SlurmTest, AJobThatWaitsForEverHoldsTheOthersBack) {
+  Submit(server_, kSpecification);
+  const auto up = StartUp({"--backlog", "1", "--", "--time=2:00:00"});
+  ASSERT_TRUE(Await([&] {
+    return Contents(directory_ + "/up.log").find("no node can run job") != std::string::npos;
+  }));
+  EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("(PartitionTimeLimit)"));
+  up->Signal(SIGINT);
+  EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
+  const std::string left = cluster_->JobsLeft(JobName());
+  EXPECT_EQ(std::count(left.begin(), left.end(), '\n'), 1) << left;
+  const end_to_end::Result down = end_to_end::RunProgram(
+      Workers("down", {}), directory_ + "/down.log", cluster_->environment());
+  EXPECT_EQ(down.code, 0) << down.output;
   EXPECT_TRUE(NoJobIsLeft());
 }
 
