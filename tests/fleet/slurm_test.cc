@@ -240,7 +240,7 @@ TEST_F(SlurmTest, AJobThatWaitsForEverHoldsTheOthersBack) {
   ASSERT_TRUE(Await([&] {
     return Contents(directory_ + "/up.log").find("no node can run job") != std::string::npos;
   }));
-  EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("(PartitionTimeLimit)"));
+  EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("(Partition"));
   up->Signal(SIGINT);
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
   const std::string left = cluster_->JobsLeft(JobName());
@@ -270,7 +270,7 @@ TEST_F(SlurmTest, StartsThatFailPauseTheFleetWithTheirReason) {
     return Contents(directory_ + "/up.log").find("jobs in a row ended") != std::string::npos;
   }));
   EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("cannot open shared object file"));
-  EXPECT_TRUE(NoJobIsLeft());
+  EXPECT_TRUE(Await([&] { return NoJobIsLeft(); }));
   up->Signal(SIGINT);
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 }
