@@ -66,10 +66,14 @@ class SlurmTest : public testing::Test {
     delete missing_;
   }
 
-  SlurmTest()
-      : directory_(absl::StrCat(testing::TempDir(), "/",
-                                testing::UnitTest::GetInstance()->current_test_info()->name())),
-        server_(directory_ + "/server", absl::Seconds(60)) {}
+  SlurmTest() : directory_(EmptyDirectory()), server_(directory_ + "/server", absl::Seconds(60)) {}
+
+  static std::string EmptyDirectory() {
+    std::string directory = absl::StrCat(
+        testing::TempDir(), "/", testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(directory);
+    return directory;
+  }
 
   void SetUp() override {
     if (missing_ != nullptr && absl::IsUnavailable(*missing_)) {
