@@ -2,6 +2,7 @@
 // workers, a checkpoint that is stored beside slow downloads, and a drain over a slow link.
 // README.md beside this says what each figure means.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,10 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
+#include <cerrno>
 #include <cstdio>
-#include <deque>
-#include <functional>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -29,6 +29,7 @@
 #include "benchmarks/service/server_process.h"
 #include "benchmarks/service/worker_stub.h"
 #include "grpcpp/create_channel.h"
+#include "grpcpp/create_channel_posix.h"
 #include "platform/descriptors.h"
 #include "platform/grpc_lifetime.h"
 #include "platform/mutex.h"
@@ -44,7 +45,7 @@ namespace {
 struct Flags {
   std::string server;
   int workers = 10'000;
-  int connections = 4'800;
+  int connections = 6'500;
   int seconds = 20;
   int uploads = 50;
   int checkpoint_mb = 47;
@@ -54,7 +55,37 @@ void Must(const grpc::Status& status, const std::string& what) {
   if (!status.ok()) Fail(what + ": " + status.error_message());
 }
 
+sockaddr_in Loopback(uint32_t host, int port) {
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + host);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  return address;
+}
+
+// Of "127.0.0.1:PORT".
+int PortOf(const std::string& address) {
+  int port = 0;
+  if (!absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port)) Fail("no port: " + address);
+  return port;
+}
+
 // --- Heartbeats ---------------------------------------------------------------------------------
+
+// A connection from an address of its own, as of a machine of its own: the server gives one address
+// half of all connections.
+std::shared_ptr<grpc::Channel> ConnectFrom(uint32_t host, const std::string& server) {
+  const int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+  const sockaddr_in from = Loopback(host, 0);
+  const sockaddr_in to = Loopback(0, PortOf(server));
+  if (descriptor < 0 ||
+      bind(descriptor, reinterpret_cast<const sockaddr*>(&from), sizeof(from)) != 0 ||
+      connect(descriptor, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) != 0) {
+    Fail(absl::StrCat("cannot connect: ", std::strerror(errno)));
+  }
+  fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  return grpc::CreateInsecureChannelFromFd(server, descriptor);
+}
 
 // One worker without a lease, on one of the connections.
 struct IdleWorker {
@@ -69,17 +100,15 @@ struct IdleWorker {
 void MeasureHeartbeats(const Flags& flags) {
   ServerProcess server(flags.server);
   std::vector<std::unique_ptr<v1::WorkerService::Stub>> stubs;
-  for (int i = 0; i < flags.connections; ++i) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    stubs.push_back(v1::WorkerService::NewStub(grpc::CreateCustomChannel(
-        server.address(), grpc::InsecureChannelCredentials(), arguments)));
-  }
   std::vector<std::unique_ptr<IdleWorker>> workers;
   absl::Duration interval;
   for (int i = 0; i < flags.workers; ++i) {
+    if (i < flags.connections) {
+      stubs.push_back(
+          v1::WorkerService::NewStub(ConnectFrom(static_cast<uint32_t>(i) + 1, server.address())));
+    }
     auto worker = std::make_unique<IdleWorker>();
-    worker->stub = stubs[static_cast<size_t>(i % flags.connections)].get();
+    worker->stub = stubs[static_cast<size_t>(i) % stubs.size()].get();
     v1::RegisterWorkerRequest registration;
     registration.mutable_worker()->set_worker_id(absl::StrCat("fleet-", i));
     registration.mutable_worker()->set_max_pack_size(1);
@@ -136,8 +165,9 @@ void MeasureHeartbeats(const Flags& flags) {
       "heartbeats of %d workers on %d connections, every %.2f s: %.0f /s; %.2f cores of the "
       "server, "
       "%.0f us each; 99th percentile %.1f ms, %lld late\n",
-      flags.workers, flags.connections, absl::ToDoubleSeconds(interval), count / seconds, cores,
-      1e6 * cores * seconds / count, 1e3 * p99, static_cast<long long>(late.load()));
+      flags.workers, static_cast<int>(stubs.size()), absl::ToDoubleSeconds(interval),
+      count / seconds, cores, 1e6 * cores * seconds / count, 1e3 * p99,
+      static_cast<long long>(late.load()));
 }
 
 // --- A checkpoint beside slow downloads ---------------------------------------------------------
@@ -230,11 +260,9 @@ void MeasureUploads(const Flags& flags) {
 class SlowLink {
  public:
   SlowLink(const std::string& server, int64_t rate) : rate_(rate) {
-    int port = 0;
-    if (!absl::SimpleAtoi(server.substr(server.rfind(':') + 1), &port)) Fail("no port: " + server);
-    server_ = Loopback(port);
+    server_ = Loopback(0, PortOf(server));
     listener_ = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in any = Loopback(0);
+    sockaddr_in any = Loopback(0, 0);
     socklen_t size = sizeof(any);
     if (bind(listener_, reinterpret_cast<sockaddr*>(&any), size) != 0 ||
         listen(listener_, 16) != 0) {
@@ -252,14 +280,6 @@ class SlowLink {
   const std::string& address() const { return address_; }
 
  private:
-  static sockaddr_in Loopback(int port) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    return address;
-  }
-
   void Run() {
     std::vector<std::thread> connections;
     while (!stopping_) {
@@ -377,7 +397,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 20'000))
       ->capture_default_str();
   app.add_option("--connections", flags.connections,
-                 "Of these workers; one address may have a quarter of the server's descriptors")
+                 "Of these workers; the server takes three descriptors for each")
       ->check(CLI::Range(1, 20'000))
       ->capture_default_str();
   app.add_option("--seconds", flags.seconds, "Of heartbeats")

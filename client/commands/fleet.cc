@@ -129,15 +129,18 @@ class SlurmFleet {
   void Submit(const v1::GetWantedWorkersResponse& wanted, const FleetPlanner::Plan& plan) {
     std::string text = absl::StrCat(Describe(wanted), "; ", plan.running, " running, ",
                                     plan.pending, " pending jobs");
+    const std::string script = JobScript(job_);
+    absl::Status refusal;
+    if (plan.submit > 0) refusal = slurm_.Check(script, options_.sbatch_arguments);
     std::vector<int64_t> submitted;
-    while (static_cast<int64_t>(submitted.size()) < plan.submit) {
-      const auto job = slurm_.Submit(JobScript(job_), options_.sbatch_arguments);
-      if (!job.ok()) {
-        planner_.Refused(job.status().message(), absl::Now());
-        absl::StrAppend(&text, "; not submitted: ", job.status().message());
-        break;
-      }
-      submitted.push_back(*job);
+    while (refusal.ok() && static_cast<int64_t>(submitted.size()) < plan.submit) {
+      const auto job = slurm_.Submit(script, options_.sbatch_arguments);
+      if (job.ok()) submitted.push_back(*job);
+      refusal = job.status();
+    }
+    if (!refusal.ok()) {
+      planner_.Refused(refusal.message(), absl::Now());
+      absl::StrAppend(&text, "; not submitted: ", refusal.message());
     }
     if (!submitted.empty()) absl::StrAppend(&text, "; submitted ", absl::StrJoin(submitted, ", "));
     if (!plan.held_back.empty()) absl::StrAppend(&text, "; nothing submitted: ", plan.held_back);

@@ -48,21 +48,24 @@ void FleetPlanner::Refused(absl::string_view reason, absl::Time now) {
 FleetPlanner::Plan FleetPlanner::Next(const FleetView& view, absl::Time now) {
   CountFailedStarts(view, now);
   Plan plan;
-  int64_t starting = 0;
+  // Running or waiting jobs that will take packs.
+  int64_t coming = 0;
   std::string hopeless;
   for (const FleetJob& job : view.jobs) {
     if (job.state == FleetJob::State::kPending) {
       ++plan.pending;
       if (IsHopeless(job.reason)) {
         hopeless = absl::StrCat("no node can run job ", job.id, " (", job.reason, ")");
+      } else {
+        ++coming;
       }
     } else if (job.state == FleetJob::State::kRunning) {
       ++plan.running;
-      if (!view.alive.contains(job.id)) ++starting;
+      if (!view.alive.contains(job.id)) ++coming;
     }
   }
   // Idle workers and those that are on their way take the first packs.
-  const int64_t wanted = view.runnable_packs - view.idle_workers - plan.pending - starting;
+  const int64_t wanted = view.runnable_packs - view.idle_workers - coming;
   if (wanted <= 0) return plan;
   if (!hopeless.empty()) {
     plan.held_back = hopeless;

@@ -94,6 +94,9 @@ TEST_F(FleetPlannerTest, NothingIsSubmittedBehindAJobThatNoNodeCanRun) {
   view_.jobs = {{.id = 7, .state = State::kPending, .reason = "PartitionConfig"}};
   EXPECT_EQ(Next().submit, 0);
   EXPECT_THAT(Next().held_back, HasSubstr("no node can run job 7 (PartitionConfig)"));
+  view_.runnable_packs = 1;
+  EXPECT_THAT(Next().held_back, HasSubstr("no node can run job 7")) << "it takes no pack";
+  view_.runnable_packs = 10;
   view_.jobs[0].reason = "Resources";
   EXPECT_EQ(Next().submit, 2);
 }

@@ -170,10 +170,8 @@ absl::StatusOr<std::vector<FleetJob>> Slurm::ListJobs() const {
   return ParseJobs(*output);
 }
 
-absl::StatusOr<int64_t> Slurm::Submit(const std::string& script,
-                                      const std::vector<std::string>& arguments) const {
-  if (absl::Status status = platform::CreateDirectories(log_directory_); !status.ok())
-    return status;
+absl::StatusOr<std::string> Slurm::Sbatch(const std::string& script,
+                                          std::vector<std::string> arguments) const {
   const auto file = ScratchFile::Create(script);
   if (!file.ok()) return file.status();
   std::vector<std::string> command = {
@@ -181,7 +179,26 @@ absl::StatusOr<int64_t> Slurm::Submit(const std::string& script,
       "--no-requeue", "--open-mode=append", "--output",   absl::StrCat(log_directory_, "/%j.log")};
   command.insert(command.end(), arguments.begin(), arguments.end());
   command.push_back(file->path());
-  const auto output = Run(std::move(command));
+  return Run(std::move(command));
+}
+
+absl::Status Slurm::Check(const std::string& script,
+                          const std::vector<std::string>& arguments) const {
+  std::vector<std::string> test = {"--test-only"};
+  test.insert(test.end(), arguments.begin(), arguments.end());
+  const absl::Status status = Sbatch(script, std::move(test)).status();
+  // Other reasons may pass: nodes that are busy, or down.
+  if (absl::StrContains(status.message(), "Requested node configuration is not available")) {
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> Slurm::Submit(const std::string& script,
+                                      const std::vector<std::string>& arguments) const {
+  if (absl::Status status = platform::CreateDirectories(log_directory_); !status.ok())
+    return status;
+  const auto output = Sbatch(script, arguments);
   if (!output.ok()) return output.status();
   // "JOB", or "JOB;CLUSTER", behind warnings.
   int64_t job = 0;
@@ -207,6 +224,7 @@ std::string Slurm::LastLine(int64_t job) const {
   std::ifstream file(absl::StrCat(log_directory_, "/", job, ".log"));
   std::string last;
   for (std::string line; std::getline(file, line);) {
+    if (absl::StartsWith(line, "srun:") || absl::StartsWith(line, "slurmstepd")) continue;
     if (!absl::StripAsciiWhitespace(line).empty()) last = line;
   }
   return last;

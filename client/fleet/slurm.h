@@ -47,15 +47,22 @@ class Slurm {
 
   // With those that ended lately.
   absl::StatusOr<std::vector<FleetJob>> ListJobs() const;
+  // FAILED_PRECONDITION where no node could ever run the job. sbatch itself takes some of these and
+  // lets them wait for ever.
+  absl::Status Check(const std::string& script, const std::vector<std::string>& arguments) const;
   // The job's number. `arguments` are sbatch's.
   absl::StatusOr<int64_t> Submit(const std::string& script,
                                  const std::vector<std::string>& arguments) const;
   // Cancels what waits, and asks the workers of what runs to drain.
   absl::Status Drain() const;
-  // The last line that a job wrote; empty where there is none.
+  // The last line that a job's own program wrote, and not Slurm; empty where there is none.
   std::string LastLine(int64_t job) const;
 
  private:
+  // What sbatch says to the script with these and our own arguments.
+  absl::StatusOr<std::string> Sbatch(const std::string& script,
+                                     std::vector<std::string> arguments) const;
+
   const std::string job_name_;
   const std::string log_directory_;
 };

@@ -43,6 +43,16 @@ TEST(SlurmTest, WorkerIdsNameTheirJobs) {
   EXPECT_EQ(JobOfWorker("slurm-x"), std::nullopt);
 }
 
+TEST(SlurmTest, TheLastLineOfALogIsTheWorkers) {
+  const std::string directory = testing::TempDir() + "/logs";
+  std::filesystem::create_directories(directory);
+  std::ofstream(directory + "/7.log") << "one\nlibtorch.so: cannot open shared object file\n\n"
+                                      << "srun: error: n2: task 0: Exited with exit code 1\n";
+  const Slurm slurm("fleet", directory);
+  EXPECT_EQ(slurm.LastLine(7), "libtorch.so: cannot open shared object file");
+  EXPECT_EQ(slurm.LastLine(8), "");
+}
+
 // The script runs with stand-ins for srun, squeue and date; the worker's arguments are what srun
 // was given.
 class JobScriptTest : public testing::Test {

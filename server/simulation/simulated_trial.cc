@@ -39,7 +39,7 @@ specification::Grid MakeGrid(Timeline& timeline, const std::string& name, int64_
                                training.checkpoint_every_steps() > 0 ? ", kept" : "");
     const int64_t trials = 1 + timeline.Below(most);
     for (int64_t i = 0; i < trials; ++i) {
-      grid.trials.push_back(MoreOf(timeline, shared, static_cast<uint64_t>(100 * pack + i)));
+      grid.trials.push_back(MoreOf(timeline, shared, grid.trials.size()));
     }
   }
   return grid;

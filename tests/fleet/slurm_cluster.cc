@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
@@ -79,7 +80,9 @@ absl::StatusOr<std::unique_ptr<SlurmCluster>> SlurmCluster::Start() {
       {"LD_LIBRARY_PATH", libraries},
       {"PATH", absl::StrCat(root, "/usr/bin:", root, "/usr/sbin:", path == nullptr ? "" : path)}};
   if (absl::Status status = cluster->Launch(); !status.ok()) {
-    return absl::InternalError(absl::StrCat(status.message(), "\n", cluster->Logs()));
+    std::cout << cluster->Logs();
+    return absl::UnavailableError(
+        absl::StrCat("Debian's Slurm does not start here: ", status.message()));
   }
   return cluster;
 }

@@ -3,7 +3,7 @@
 # folder, and nothing is installed.
 #
 #   slurm_cluster.sh unpack ROOT          downloads the packages (apt-get) and unpacks them; exits 1
-#                                         and says why where they cannot be had
+#                                         and says why where they cannot be had, or do not run here
 #   slurm_cluster.sh configure ROOT DIR PORT1 PORT2 PORT3
 #                                         writes DIR/slurm.conf and munge's key; no daemon is started
 #
@@ -19,6 +19,11 @@ case "$1" in
     (cd "$root/debs" && apt-get download -qq "${packages[@]}" >../download.log 2>&1) ||
       { echo "Debian's Slurm packages cannot be downloaded: $(tail -n 1 "$root/download.log")"; exit 1; }
     for package in "$root"/debs/*.deb; do dpkg -x "$package" "$root"; done
+    libraries=$(echo "$root"/usr/lib/*/slurm-wlm)
+    for program in slurmctld-wlm slurmd-wlm munged; do
+      said=$(LD_LIBRARY_PATH=$(dirname "$libraries"):$libraries "$root/usr/sbin/$program" -V 2>&1) ||
+        { echo "$program of Debian's packages does not run here: $said"; exit 1; }
+    done
     ;;
   configure)
     root=$2 dir=$3

@@ -3,6 +3,7 @@
 // history of a run that nothing disturbed.
 //
 // Figures are printed, not asserted: deadlines are those of a machine with much else to do.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -65,10 +66,14 @@ class SlurmTest : public testing::Test {
     delete missing_;
   }
 
-  SlurmTest()
-      : directory_(absl::StrCat(testing::TempDir(), "/",
-                                testing::UnitTest::GetInstance()->current_test_info()->name())),
-        server_(directory_ + "/server", absl::Seconds(60)) {}
+  SlurmTest() : directory_(EmptyDirectory()), server_(directory_ + "/server", absl::Seconds(60)) {}
+
+  static std::string EmptyDirectory() {
+    std::string directory = absl::StrCat(
+        testing::TempDir(), "/", testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(directory);
+    return directory;
+  }
 
   void SetUp() override {
     if (missing_ != nullptr && absl::IsUnavailable(*missing_)) {
@@ -232,6 +237,24 @@ TEST_F(SlurmTest, NothingIsSubmittedThatNoNodeCanRun) {
   EXPECT_TRUE(NoJobIsLeft());
 }
 
+// Slurm takes a job that asks for more time than the partition gives, and never runs it.
+TEST_F(SlurmTest, AJobThatWaitsForEverHoldsTheOthersBack) {
+  Submit(server_, kSpecification);
+  const auto up = StartUp({"--backlog", "1", "--", "--time=2:00:00"});
+  ASSERT_TRUE(Await([&] {
+    return Contents(directory_ + "/up.log").find("no node can run job") != std::string::npos;
+  }));
+  EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("(Partition"));
+  up->Signal(SIGINT);
+  EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
+  const std::string left = cluster_->JobsLeft(JobName());
+  EXPECT_EQ(std::count(left.begin(), left.end(), '\n'), 1) << left;
+  const end_to_end::Result down = end_to_end::RunProgram(
+      Workers("down", {}), directory_ + "/down.log", cluster_->environment());
+  EXPECT_EQ(down.code, 0) << down.output;
+  EXPECT_TRUE(NoJobIsLeft());
+}
+
 TEST_F(SlurmTest, NothingIsSubmittedWhileNothingWaits) {
   const end_to_end::Result result =
       end_to_end::RunProgram(Up({"--once"}), directory_ + "/once.log", cluster_->environment());
@@ -251,7 +274,7 @@ TEST_F(SlurmTest, StartsThatFailPauseTheFleetWithTheirReason) {
     return Contents(directory_ + "/up.log").find("jobs in a row ended") != std::string::npos;
   }));
   EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("cannot open shared object file"));
-  EXPECT_TRUE(NoJobIsLeft());
+  EXPECT_TRUE(Await([&] { return NoJobIsLeft(); }));
   up->Signal(SIGINT);
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
 }

@@ -43,8 +43,9 @@ class Recorder(unittest.TextTestResult):
 
 
 def main() -> int:
-    sys.path.insert(0, str(pathlib.Path(__file__).parent))
-    names = [pathlib.Path(path).stem for path in sys.argv[1:]]
+    modules = [pathlib.Path(path) for path in sys.argv[1:]]
+    sys.path[:0] = [str(pathlib.Path(__file__).parent), *{str(module.parent) for module in modules}]
+    names = [module.stem for module in modules]
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
     result = unittest.TextTestRunner(verbosity=2, resultclass=Recorder).run(suite)
     if path := os.environ.get("XML_OUTPUT_FILE"):

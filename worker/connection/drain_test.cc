@@ -155,14 +155,17 @@ TEST_F(DrainTest, NoLeaseIsTakenThatCannotReachACheckpoint) {
   server_.With([](State& state) { EXPECT_EQ(state.acquires, 0); });
 }
 
-// The first lease takes 3 s to its first step, so another would need 6 s, and fewer are left.
+// The first lease takes half of the time that is left to its first step, so another would need all
+// of the rest and more.
 TEST_F(DrainTest, SlowStartsAreRememberedForTheLastLease) {
-  options_.drain_at = After(absl::Seconds(8));
+  const TimePoint end = After(absl::Seconds(4));
+  options_.drain_at = end;
   options_.shortest_run = absl::ZeroDuration();
   OfferLease(LeaseOf({"a"}, "lease-1"));
   OfferLease(LeaseOf({"b"}, "lease-2"));
   StartWorker([&](const v1::Lease&, PackSession& session) {
-    std::this_thread::sleep_for(std::chrono::seconds(3));
+    const TimePoint now = std::chrono::steady_clock::now();
+    std::this_thread::sleep_until(now + (end - now) / 2);
     session.CountStep({});
     session.Emit(0, Completed());
     return absl::OkStatus();

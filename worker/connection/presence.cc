@@ -105,13 +105,11 @@ void Presence::Run() {
   while (true) {
     bool registered;
     bool was_registered;
-    absl::Duration interval;
     {
       MutexLock lock(mutex_);
       if (stopping_ || !refusal_.ok()) return;
       registered = registered_;
       was_registered = was_registered_;
-      interval = heartbeat_interval_;
     }
     absl::Status status = registered ? SendHeartbeat() : Register();
     if (!status.ok() && options_.explain) {
@@ -125,7 +123,7 @@ void Presence::Run() {
       reachability_.Succeeded();
       backoff.Reset();
       // A heartbeat follows a registration at once: leases may be close to their end.
-      if (registered) Wait(interval);
+      if (registered) Wait(heartbeat_interval());
     } else if (registered && status.code() == absl::StatusCode::kNotFound) {
       RegistrationLost();
     } else if (!registered && (IsFinal(status) || (!was_registered && IsAboutAccess(status)))) {
@@ -163,6 +161,11 @@ absl::Status Presence::Register() {
   SetHeartbeatInterval(response.heartbeat_interval());
   changed_.NotifyAll();
   return absl::OkStatus();
+}
+
+absl::Duration Presence::heartbeat_interval() {
+  MutexLock lock(mutex_);
+  return heartbeat_interval_;
 }
 
 void Presence::SetHeartbeatInterval(const google::protobuf::Duration& interval) {

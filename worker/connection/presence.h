@@ -67,7 +67,9 @@ class Presence {
   void Run();
   absl::Status Register();
   absl::Status SendHeartbeat();
-  // As the server asks for now; an absent duration changes nothing.
+  // As the newest answer asks for.
+  absl::Duration heartbeat_interval() ABSL_LOCKS_EXCLUDED(mutex_);
+  // An absent duration changes nothing.
   void SetHeartbeatInterval(const google::protobuf::Duration& interval)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Ends the thread.

@@ -1,0 +1,94 @@
+"""The manifests of deploy/kubernetes: they fit Kubernetes' schema, and a worker stores its checkpoint before it is killed.
+
+The schema has neither KEDA's ScaledJob nor Prometheus' ServiceMonitor. The pod of the ScaledJob is held against it as the
+pod of a Job.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import unittest
+from typing import Any
+
+_DIRECTORY = pathlib.Path("deploy/kubernetes")
+# Of other projects than Kubernetes.
+_FOREIGN = {"ServiceMonitor", "Kustomization"}
+
+
+def read_manifests() -> dict[str, dict[str, Any]]:
+    """Every manifest by its path below deploy/kubernetes."""
+    import yaml
+
+    paths = sorted(_DIRECTORY.glob("*/*.yaml"))
+    return {str(path.relative_to(_DIRECTORY)): yaml.safe_load(path.read_text()) for path in paths}
+
+
+def seconds(duration: str) -> int:
+    """Of "90s" or "5m"."""
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600}[duration[-1]]
+
+
+def worker_pods(manifests: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The pods that run workers, by their manifest's path."""
+    pods = {}
+    for name, manifest in manifests.items():
+        if manifest["kind"] == "Job":
+            pods[name] = manifest["spec"]["template"]
+        elif manifest["kind"] == "ScaledJob":
+            pods[name] = manifest["spec"]["jobTargetRef"]["template"]
+    return pods
+
+
+class KubernetesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.manifests = read_manifests()
+
+    def test_manifests_fit_the_schema(self) -> None:
+        try:
+            import kubernetes_validate
+        except ImportError:
+            self.skipTest("kubernetes-validate is not installed; tests/run.sh installs it")
+        version = kubernetes_validate.latest_version()
+        kinds = set()
+        for name, manifest in self.manifests.items():
+            if manifest["kind"] in _FOREIGN:
+                continue
+            kinds.add(manifest["kind"])
+            if manifest["kind"] == "ScaledJob":
+                manifest = {
+                    "apiVersion": "batch/v1",
+                    "kind": "Job",
+                    "metadata": manifest["metadata"],
+                    "spec": manifest["spec"]["jobTargetRef"],
+                }
+            with self.subTest(name):
+                kubernetes_validate.validate(manifest, version, strict=True)
+        self.assertEqual(kinds, {"StatefulSet", "Service", "PodDisruptionBudget", "Job", "ScaledJob"})
+        print(f"valid for Kubernetes {version}")
+
+    def test_kustomizations_name_files_that_are_there(self) -> None:
+        for name, manifest in self.manifests.items():
+            if manifest["kind"] == "Kustomization":
+                for resource in manifest["resources"]:
+                    self.assertTrue((_DIRECTORY / name).parent.joinpath(resource).exists(), f"{name}: {resource}")
+
+    def test_workers_may_drain_before_they_are_killed(self) -> None:
+        for name, pod in worker_pods(self.manifests).items():
+            arguments = dict(argument.lstrip("-").split("=", 1) for argument in pod["spec"]["containers"][0]["args"])
+            self.assertGreater(pod["spec"]["terminationGracePeriodSeconds"], seconds(arguments["drain_timeout"]), name)
+            # A worker that ended because nothing waits would be started again.
+            self.assertEqual(pod["spec"]["restartPolicy"], "Never", name)
+
+    def test_both_kinds_of_workers_are_the_same(self) -> None:
+        pods = worker_pods(self.manifests)
+        self.assertEqual(set(pods), {"workers/job.yaml", "autoscaled_workers/scaled_job.yaml"})
+        self.assertEqual(pods["workers/job.yaml"], pods["autoscaled_workers/scaled_job.yaml"])
+
+    def test_nothing_scales_a_deployment(self) -> None:
+        # To scale down, it would kill any pod, also one that trains.
+        kinds = {manifest["kind"] for manifest in self.manifests.values()}
+        self.assertFalse(kinds & {"Deployment", "HorizontalPodAutoscaler", "ScaledObject"})
+
+
+if __name__ == "__main__":
+    unittest.main()
