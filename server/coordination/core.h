@@ -88,6 +88,10 @@ class Core {
   void Publish(CommittedGroup group);
   // Deletes the artifacts of a deleted experiment, in parts.
   void DeleteArtifacts(const std::string& experiment);
+  // Calls DeleteArtifacts between other commands. The next commit takes up what a failing store
+  // refuses, and the next start what a server that stops refuses. From any thread before the loop
+  // starts, then on the loop's thread.
+  void PostDeletion(const std::string& experiment);
   void CommitFailed();
 
   const CoreOptions options_;
