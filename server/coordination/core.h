@@ -70,6 +70,8 @@ class Core {
   Experiments& experiments() { return engine_.experiments; }
   Leases& leases() { return engine_.leases; }
   EventIntake& intake() { return engine_.events; }
+  // On any thread.
+  const LeaseIds& lease_ids() const { return engine_.lease_ids; }
   // On callers' threads.
   EventLog& event_log() { return event_log_; }
   Artifacts& artifacts() { return artifacts_; }
