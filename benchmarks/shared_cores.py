@@ -8,7 +8,7 @@ Workers take turns: each scenario has workers of its own, and all but one scenar
 and its reference see the same minutes. Printed are training steps per second, medians of the rounds, and the ratios that
 have bars:
 
-  idle       default worker over one whose threads always spin (OMP_WAIT_POLICY=ACTIVE, or the program --before);  0.95
+  idle       default worker over one whose threads always spin (OMP_WAIT_POLICY=ACTIVE, or that of --before);  0.95
   busy       default worker over one with --threads 1, beside one busy loop a CPU, and beside ten;                 0.8
   two        two default workers together over one alone;                                                          0.9
 
@@ -41,6 +41,20 @@ LOAD_TIMEOUT = 60
 
 
 @dataclasses.dataclass(frozen=True)
+class Programs:
+    """The programs of one build: a worker needs a server of its own release."""
+
+    worker: pathlib.Path = BIN / "worker/lengthwise_worker"
+    server: pathlib.Path = BIN / "server/lengthwise_server"
+    client: pathlib.Path = BIN / "client/lengthwise"
+
+    @classmethod
+    def of(cls, directory: pathlib.Path) -> Programs:
+        """The installed programs of a folder."""
+        return cls(directory / "lengthwise_worker", directory / "lengthwise_server", directory / "lengthwise")
+
+
+@dataclasses.dataclass(frozen=True)
 class Scenario:
     """Workers that train at the same time, beside busy loops."""
 
@@ -48,7 +62,7 @@ class Scenario:
     workers: int = 1
     busy_loops: int = 0
     flags: tuple[str, ...] = ()
-    program: pathlib.Path = BIN / "worker/lengthwise_worker"
+    programs: Programs = Programs()
     environment: tuple[tuple[str, str], ...] = ()
 
 
@@ -72,7 +86,7 @@ class Worker:
 
     def __init__(self, scenario: Scenario, number: int, server: str, directory: pathlib.Path) -> None:
         self.log = directory / f"worker-{number}.log"
-        command = [str(scenario.program), "--server", server, "--device", "cpu", "--worker_id", f"worker-{number}",
+        command = [str(scenario.programs.worker), "--server", server, "--device", "cpu", "--worker_id", f"worker-{number}",
                    "--metrics_listen", "127.0.0.1:0", "--exit_with_parent", *scenario.flags]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
@@ -130,21 +144,18 @@ def take_turn(scenario: Scenario, workers: list[Worker], settle: float, seconds:
     return rate
 
 
-def measure(scenarios: list[Scenario], rounds: int, settle: float, seconds: float) -> dict[str, list[float]]:
-    """For each scenario its rates, one a round."""
-    rates: dict[str, list[float]] = {scenario.name: [] for scenario in scenarios}
-    with contextlib.ExitStack() as stack:
-        directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        os.environ["LENGTHWISE_CONFIG"] = ""
-        ready = directory / "ready"
-        with (directory / "server.log").open("w") as log:
-            server = subprocess.Popen(
-                [BIN / "server/lengthwise_server", "--data_dir", directory / "data", "--listen", "127.0.0.1:0",
-                 "--metrics_listen", "127.0.0.1:0", "--ready_file", ready, "--exit_with_parent",
-                 # Workers are silent while they are stopped.
-                 "--lease_duration", "1h"], stdout=log, stderr=log)
-        stack.callback(server.wait)
-        stack.callback(server.terminate)
+@contextlib.contextmanager
+def serve(programs: Programs, directory: pathlib.Path) -> Iterator[str]:
+    """Starts a server with the endless quickstart; gives its address."""
+    directory.mkdir()
+    ready = directory / "ready"
+    with (directory / "server.log").open("w") as log:
+        server = subprocess.Popen(
+            [programs.server, "--data_dir", directory / "data", "--listen", "127.0.0.1:0", "--metrics_listen",
+             "127.0.0.1:0", "--ready_file", ready, "--exit_with_parent",
+             # Workers are silent while they are stopped.
+             "--lease_duration", "1h"], stdout=log, stderr=log)
+    try:
         deadline = time.monotonic() + START_TIMEOUT
         while not ready.exists() or not ready.read_text().endswith("\n"):
             if server.poll() is not None or time.monotonic() > deadline:
@@ -152,13 +163,29 @@ def measure(scenarios: list[Scenario], rounds: int, settle: float, seconds: floa
             time.sleep(0.05)
         address = ready.read_text().splitlines()[0]
         (directory / "endless.yaml").write_text(endless_quickstart())
-        subprocess.run([BIN / "client/lengthwise", "submit", directory / "endless.yaml", "--server", address],
+        subprocess.run([programs.client, "submit", directory / "endless.yaml", "--server", address],
                        check=True, stdout=subprocess.DEVNULL)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def measure(scenarios: list[Scenario], rounds: int, settle: float, seconds: float) -> dict[str, list[float]]:
+    """For each scenario its rates, one a round."""
+    rates: dict[str, list[float]] = {scenario.name: [] for scenario in scenarios}
+    with contextlib.ExitStack() as stack:
+        directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        os.environ["LENGTHWISE_CONFIG"] = ""
+        addresses: dict[Programs, str] = {}
         workers: dict[str, list[Worker]] = {}
         for scenario in scenarios:
             workers[scenario.name] = []
+            if scenario.programs not in addresses:
+                place = directory / f"server-{len(addresses)}"
+                addresses[scenario.programs] = stack.enter_context(serve(scenario.programs, place))
             for _ in range(scenario.workers):
-                worker = Worker(scenario, sum(map(len, workers.values())), address, directory)
+                worker = Worker(scenario, sum(map(len, workers.values())), addresses[scenario.programs], directory)
                 stack.callback(worker.end)
                 workers[scenario.name].append(worker)
                 worker.wait_until_it_trains()
@@ -174,8 +201,10 @@ def measure(scenarios: list[Scenario], rounds: int, settle: float, seconds: floa
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", type=pathlib.Path, help="worker program that the default worker is compared with on "
-                        "idle cores; default: the same program with OMP_WAIT_POLICY=ACTIVE")
+    parser.add_argument("--before", type=pathlib.Path, help="folder of another build's installed programs, whose worker "
+                        "the default one is compared with on idle cores; default: the same worker with "
+                        "OMP_WAIT_POLICY=ACTIVE")
+    parser.add_argument("--programs", type=pathlib.Path, help="folder of installed programs; default: bazel-bin")
     parser.add_argument("--rounds", type=int, default=3, help="default %(default)s")
     parser.add_argument("--settle", type=float, default=12, help="seconds before a turn is measured; default %(default)s")
     parser.add_argument("--seconds", type=float, default=4, help="of a turn that are measured; default %(default)s")
@@ -183,7 +212,7 @@ def main() -> int:
     options = parser.parse_args()
     cpus = len(os.sched_getaffinity(0))
     single = ("--threads", "1")
-    before = (Scenario("idle, before", program=options.before) if options.before
+    before = (Scenario("idle, before", programs=Programs.of(options.before)) if options.before
               else Scenario("idle, always spinning", environment=(("OMP_WAIT_POLICY", "ACTIVE"),)))
     scenarios = [
         before,
@@ -197,6 +226,10 @@ def main() -> int:
     print(f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%MZ}, {cpus} CPUs, load {os.getloadavg()[0]:.1f}")
     if options.short:
         options.rounds, options.settle, options.seconds = 1, 0.5, 0.5
+    if options.programs:
+        installed = Programs.of(options.programs)
+        scenarios = [dataclasses.replace(one, programs=installed) if one.programs == Programs() else one
+                     for one in scenarios]
     rates = measure(scenarios, options.rounds, options.settle, options.seconds)
     print()
     for name, values in rates.items():

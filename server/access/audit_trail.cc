@@ -91,17 +91,8 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
     std::optional<AuditRecord> admitted = trail_.Take(call_);
     // Its request could not be read: it did not come to the gate.
     if (!admitted.has_value()) return;
-    AuditRecord& record = *admitted;
-    if (!trail_.log_.with_anonymous() && !record.caller.principal.empty() &&
-        record.caller.token_id.empty()) {
-      return;
-    }
-    record.time = trail_.now_();
-    record.method = std::string(rule_.method);
-    record.made = std::move(made_);
-    record.outcome = std::move(outcome);
-    if (!record.outcome.ok() && !trail_.MayRecordFailure(record)) return;
-    trail_.log_.Record(std::move(record));
+    admitted->made = std::move(made_);
+    trail_.Write(*std::move(admitted), rule_.method, std::move(outcome));
   }
 
   AuditTrail& trail_;
@@ -141,6 +132,19 @@ void AuditTrail::Admit(const grpc::CallbackServerContext& context, absl::string_
   open_.insert_or_assign(&context, std::move(record));
 }
 
+void AuditTrail::Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
+                        std::string resource, const absl::Status& reason) {
+  AuditRecord record;
+  {
+    platform::MutexLock lock(mutex_);
+    const auto found = open_.find(&context);
+    if (found == open_.end()) return;
+    record = found->second;
+  }
+  record.resource = std::move(resource);
+  Write(std::move(record), method, reason);
+}
+
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> AuditTrail::Interceptor() {
   return std::make_unique<Factory>(*this);
 }
@@ -152,6 +156,18 @@ std::optional<AuditRecord> AuditTrail::Take(CallId call) {
   AuditRecord record = std::move(found->second);
   open_.erase(found);
   return record;
+}
+
+void AuditTrail::Write(AuditRecord record, absl::string_view method, absl::Status outcome) {
+  if (!log_.with_anonymous() && !record.caller.principal.empty() &&
+      record.caller.token_id.empty()) {
+    return;
+  }
+  record.time = now_();
+  record.method = std::string(method);
+  record.outcome = std::move(outcome);
+  if (!record.outcome.ok() && !MayRecordFailure(record)) return;
+  log_.Record(std::move(record));
 }
 
 bool AuditTrail::MayRecordFailure(AuditRecord& record) {

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -44,6 +45,11 @@ class AuditTrail {
              absl::string_view method, const Caller* caller,
              const google::protobuf::Message* request);
 
+  // For what is refused within a call that goes on, such as one message of a stream: a line of its
+  // own, while the call is open.
+  void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
+              std::string resource, const absl::Status& reason);
+
   // For the server's builder.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> Interceptor();
 
@@ -60,6 +66,8 @@ class AuditTrail {
 
   // What Admit told of a call; absent where it was not called, or this was before.
   std::optional<AuditRecord> Take(CallId call);
+  // Writes the line of a call, or leaves it out.
+  void Write(AuditRecord record, absl::string_view method, absl::Status outcome);
   // Takes one from the budget. False: the line is left out.
   bool MayRecordFailure(AuditRecord& record);
 

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -70,6 +71,14 @@ class Gate {
   // For methods whose requests are a stream, too.
   absl::StatusOr<Admission> AdmitStream(const grpc::CallbackServerContext& context,
                                         absl::string_view method);
+
+  // Puts what was refused within an admitted call, which goes on, into the audit log.
+  void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
+              std::string resource, const absl::Status& reason) const {
+    if (options_.audit != nullptr) {
+      options_.audit->Refuse(context, method, std::move(resource), reason);
+    }
+  }
 
   // Whether a caller that was admitted still would be: for streams, which stay open.
   // UNAUTHENTICATED: its token was revoked or has expired; it had none, and the server asks for one

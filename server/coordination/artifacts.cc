@@ -31,10 +31,7 @@ absl::Status ForWorker(const absl::Status& status) {
 
 absl::StatusOr<TrialPath> Artifacts::CheckLease(absl::string_view name, absl::string_view lease_id,
                                                 int64_t token, absl::string_view caller) {
-  if (!lease_ids_.Fits(lease_id, token, caller)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
-  }
+  RETURN_IF_ERROR(lease_ids_.Check(lease_id, token, caller));
   ASSIGN_OR_RETURN(const auto reader, storage_.Read());
   ASSIGN_OR_RETURN(const TrialRecord trial, FindTrial(*reader, name));
   if (trial.token != token || trial.state != v1::RUNNING) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/failpoint.h"
+#include "platform/log.h"
 
 namespace lengthwise::server {
 namespace {
@@ -86,7 +87,8 @@ void CommandLoop::AcquireLease(v1::AcquireLeaseRequest request, std::string call
 
 std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
   const absl::Time now = clock_.steady();
-  const absl::Time deadline = broken_ ? now + kRetryStore : cleans_up_ ? now : NextDeadline();
+  const absl::Time deadline =
+      broken_ ? now + kRetryStore : std::min(now + clean_up_after_, NextDeadline());
   std::vector<Command> group;
   platform::MutexLock lock(queue_mutex_);
   while (queue_.empty() && !stopping_) {
@@ -115,18 +117,26 @@ absl::Time CommandLoop::NextDeadline() {
 
 void CommandLoop::Run() {
   bool last = false;
-  // What an earlier process left to delete; the rest of it follows whenever nothing else is to be
-  // done.
-  cleans_up_ = ledger_.store().CleanUp().value_or(false);
   while (!last) {
     const std::vector<Command> group = TakeGroup(last);
     ProcessGroup(group);
-    // While nothing else is to be done, so that a command waits for one step at most.
-    if (group.empty() || !cleans_up_) {
-      cleans_up_ = !broken_ && ledger_.store().CleanUp().value_or(false);
-    }
+    // Known work waits until the queue is empty, so that a command waits for one step at most.
+    if (!broken_ && (group.empty() || clean_up_after_ > absl::ZeroDuration())) CleanUp();
   }
   waiters_.RefuseAll(Stopping());
+}
+
+void CommandLoop::CleanUp() {
+  const absl::StatusOr<bool> more = ledger_.store().CleanUp();
+  if (more.ok()) {
+    clean_up_after_ = *more ? absl::ZeroDuration() : absl::InfiniteDuration();
+    return;
+  }
+  if (clean_up_after_ != kRetryStore) {
+    platform::LogWarning(absl::StrCat(
+        "cannot clean up the database, and tries again every second: ", more.status().message()));
+  }
+  clean_up_after_ = kRetryStore;
 }
 
 void CommandLoop::ProcessGroup(const std::vector<Command>& group) {

@@ -125,6 +125,7 @@ class CommandLoop {
   void Run();
   std::vector<Command> TakeGroup(bool& last);
   void ProcessGroup(const std::vector<Command>& group);
+  void CleanUp();
   absl::Time NextDeadline();
 
   const Options options_;
@@ -136,8 +137,9 @@ class CommandLoop {
 
   // Of the thread.
   bool broken_ = false;
-  // The store may have more to clean up.
-  bool cleans_up_ = false;
+  // How long the loop waits for commands before it cleans the store up: not at all while there is
+  // more to do, and for ever when there is nothing.
+  absl::Duration clean_up_after_ = absl::ZeroDuration();
 
   platform::Mutex queue_mutex_;
   platform::ConditionVariable queue_changed_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "monitoring/histogram.h"
+#include "platform/log.h"
 #include "platform/process_usage.h"
 #include "platform/status_macros.h"
 #include "server/coordination/retention.h"
@@ -80,8 +81,10 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
   RETURN_IF_ERROR(core->engine_.ledger.Rebuild());
   {
     ASSIGN_OR_RETURN(const auto reader, core->storage_->Read());
-    RETURN_IF_ERROR(DeleteLeftArtifacts(*reader, *core->artifact_store_));
-    core->artifact_store_->DeleteUnusedUploads();
+    ASSIGN_OR_RETURN(const std::vector<std::string> deleted,
+                     DeleteLeftArtifacts(*reader, *core->artifact_store_));
+    for (const std::string& id : deleted) core->PostDeletion(id);
+      core->artifact_store_->DeleteUnusedUploads();
   }
   core->loop_.Start();
   return core;
@@ -142,16 +145,23 @@ void Core::Publish(CommittedGroup group) {
 
 void Core::DeleteArtifacts(const std::string& experiment) {
   backups_.Delete([this, experiment] {
-    if (!artifact_store_->DeleteSome(experiment).value_or(false)) return;
-    // Other commands come between. What a failing store refuses, the next commit takes up; what a
-    // server that stops refuses, the next start.
-    loop_.PostCommand(
-        {.apply = [this, experiment]() -> CommandLoop::Answer {
-           return [this, experiment] { DeleteArtifacts(experiment); };
-         },
-         .fail = [this, experiment](const absl::Status&) { refused_.push_back(experiment); },
-         .ends_group = true});
+    const absl::StatusOr<bool> more = artifact_store_->DeleteSome(experiment);
+    if (!more.ok()) {
+      platform::LogWarning(absl::StrCat("cannot delete the artifacts of ", experiment,
+                                        " before the next start: ", more.status().message()));
+    } else if (*more) {
+      PostDeletion(experiment);
+    }
   });
+}
+
+void Core::PostDeletion(const std::string& experiment) {
+  loop_.PostCommand(
+      {.apply = [this, experiment]() -> CommandLoop::Answer {
+         return [this, experiment] { DeleteArtifacts(experiment); };
+       },
+       .fail = [this, experiment](const absl::Status&) { refused_.push_back(experiment); },
+       .ends_group = true});
 }
 
 Statistics Core::GetStatistics() {

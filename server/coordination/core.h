@@ -70,6 +70,8 @@ class Core {
   Experiments& experiments() { return engine_.experiments; }
   Leases& leases() { return engine_.leases; }
   EventIntake& intake() { return engine_.events; }
+  // On any thread.
+  const LeaseIds& lease_ids() const { return engine_.lease_ids; }
   // On callers' threads.
   EventLog& event_log() { return event_log_; }
   Artifacts& artifacts() { return artifacts_; }
@@ -88,6 +90,10 @@ class Core {
   void Publish(CommittedGroup group);
   // Deletes the artifacts of a deleted experiment, in parts.
   void DeleteArtifacts(const std::string& experiment);
+  // Calls DeleteArtifacts between other commands. The next commit takes up what a failing store
+  // refuses, and the next start what a server that stops refuses. From any thread before the loop
+  // starts, then on the loop's thread.
+  void PostDeletion(const std::string& experiment);
   void CommitFailed();
 
   const CoreOptions options_;

@@ -310,6 +310,7 @@ TEST_F(CoreBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
     copy.Close();
     copy.options().restore_from.clear();
     ASSERT_EQ(copy.Open(), absl::OkStatus());
+    copy->loop().Flush();
     EXPECT_FALSE(std::filesystem::exists(left));
     EXPECT_TRUE(std::filesystem::exists(left + "0/trial"));
   }

@@ -2,6 +2,9 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <iterator>
+#include <latch>
 #include <set>
 #include <string>
 #include <thread>
@@ -18,6 +21,8 @@
 #include "server/coordination/event_checks.h"
 #include "server/coordination/housekeeping_fixture.h"
 #include "server/coordination/test_coordinator.h"
+#include "server/storage/sqlite_connection.h"
+#include "server/storage/sqlite_storage.h"
 
 namespace lengthwise::server {
 namespace {
@@ -187,9 +192,80 @@ TEST_F(CoreHousekeepingTest, WhatADeletedExperimentLeftIsDeletedAtTheNextStart) 
   }
   coordinator_.Close();
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  coordinator_->loop().Flush();
   EXPECT_FALSE(std::filesystem::exists(artifacts + "sort-1"));
   EXPECT_TRUE(std::filesystem::exists(artifacts + "sort-2/trial"));
   EXPECT_TRUE(std::filesystem::exists(artifacts + "other-1/trial"));
+}
+
+TEST_F(CoreHousekeepingTest, FilesOfADeletedExperimentGoInPartsOnceItServes) {
+  const std::string artifacts = coordinator_.data_dir() + "/artifacts/sort-1";
+  const std::string experiment = Create("weights");
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  coordinator_.Close();
+  for (int i = 0; i < 120; ++i) {
+    std::filesystem::create_directories(absl::StrCat(artifacts, "/trial", i));
+  }
+  const auto trials = [&] {
+    return std::distance(std::filesystem::directory_iterator(artifacts),
+                         std::filesystem::directory_iterator());
+  };
+  // The loop's thread waits at the clock.
+  std::latch may_serve(1);
+  const auto clock = [&may_serve, opening = std::this_thread::get_id()] {
+    if (std::this_thread::get_id() != opening) may_serve.wait();
+    return absl::FromUnixSeconds(1'700'000'000);
+  };
+  const auto core = Core::Open(coordinator_.options(), {.resolve = ResolveSimply,
+                                                        .clock = {.steady = clock, .wall = clock}});
+  ASSERT_TRUE(core.ok()) << core.status();
+  EXPECT_EQ(trials(), 120) << "deleted before the server serves";
+  std::promise<int64_t> left;
+  (*core)->loop().PostCommand({.apply = [&]() -> CommandLoop::Answer {
+                                 left.set_value(trials());
+                                 return nullptr;
+                               },
+                               .fail = [&](const absl::Status&) { left.set_value(-1); }});
+  may_serve.count_down();
+  EXPECT_EQ(left.get_future().get(), 70) << "a command waits for one part";
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (std::filesystem::exists(artifacts) && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_FALSE(std::filesystem::exists(artifacts));
+}
+
+TEST_F(CoreHousekeepingTest, AnIdleServerGoesOnWithADeletionAfterAStart) {
+  Create("weights", 20);
+  ASSERT_TRUE(coordinator_.Cancel("experiments/sort-1").ok());
+  coordinator_.Close();
+  const std::string database = coordinator_.data_dir() + "/lengthwise.db";
+  {  // a server that dies right after the deletion's commit
+    const auto storage = OpenSqliteStorage(database);
+    ASSERT_TRUE(storage.ok()) << storage.status();
+    StorageWriter& writer = (*storage)->writer();
+    ASSERT_EQ(writer.Begin(), absl::OkStatus());
+    const auto experiment = writer.FindExperiment("sort-1");
+    ASSERT_EQ(writer.DeleteExperiment((*experiment)->key), absl::OkStatus());
+    ASSERT_EQ(writer.Commit(), absl::OkStatus());
+  }
+  const auto connection = SqliteConnection::Open(database, /*read_only=*/true);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  const auto rows = [&] {
+    SqliteStatement query =
+        (*connection)
+            ->Query(
+                "SELECT (SELECT count(*) FROM experiments) + (SELECT count(*) FROM trials) + "
+                "(SELECT count(*) FROM packs) + (SELECT count(*) FROM events)");
+    return query.Step() ? query.Int(0) : -1;
+  };
+  ASSERT_GT(rows(), 20);
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  // No command comes, and the clock stands still.
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (rows() > 0 && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(rows(), 0);
 }
 
 // A server that dies after the commit of a trial's end deletes nothing: its files are put back.

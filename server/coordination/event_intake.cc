@@ -33,9 +33,8 @@ absl::StatusOr<v1::StreamEventsResponse> EventIntake::Store(const v1::StreamEven
   const absl::StatusOr<TrialPath> path = ParseTrialName(first.trial());
   if (!path.ok()) return refuse(v1::StreamEventsResponse::INVALID, path.status().message());
   const Token token = request.fencing_token();
-  if (!lease_ids_.Fits(request.lease_id(), token, caller)) {
-    return refuse(v1::StreamEventsResponse::STALE_LEASE,
-                  absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
+  if (absl::Status status = lease_ids_.Check(request.lease_id(), token, caller); !status.ok()) {
+    return refuse(v1::StreamEventsResponse::STALE_LEASE, status.message());
   }
 
   ASSIGN_OR_RETURN(std::optional<TrialRecord> found,

@@ -27,4 +27,10 @@ bool LeaseIds::Fits(absl::string_view id, Token token, absl::string_view princip
   return id.size() == made.size() && CRYPTO_memcmp(id.data(), made.data(), made.size()) == 0;
 }
 
+absl::Status LeaseIds::Check(absl::string_view id, Token token, absl::string_view principal) const {
+  if (Fits(id, token, principal)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("lease ", token, " is not the caller's, or not by this id"));
+}
+
 }  // namespace lengthwise::server

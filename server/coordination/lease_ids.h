@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/scheduling/scheduler.h"
 #include "server/storage/records.h"
@@ -23,6 +24,8 @@ class LeaseIds {
   std::string Make(Token token, absl::string_view principal) const;
   // True if `id` is that of the principal's lease.
   bool Fits(absl::string_view id, Token token, absl::string_view principal) const;
+  // PERMISSION_DENIED, with a reason, unless it fits.
+  absl::Status Check(absl::string_view id, Token token, absl::string_view principal) const;
 
  private:
   const LeaseKey key_;

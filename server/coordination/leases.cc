@@ -277,10 +277,7 @@ absl::StatusOr<v1::HeartbeatResponse> Leases::Heartbeat(const v1::HeartbeatReque
 absl::StatusOr<v1::ReleaseLeaseResponse> Leases::Release(const v1::ReleaseLeaseRequest& request,
                                                          const std::string& caller) {
   LENGTHWISE_FAILPOINT("engine.lease.release");
-  if (!ids_.Fits(request.lease_id(), request.fencing_token(), caller)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("lease ", request.fencing_token(), " is not the caller's, or not by this id"));
-  }
+  RETURN_IF_ERROR(ids_.Check(request.lease_id(), request.fencing_token(), caller));
   RETURN_IF_ERROR(ledger_.Record(ledger_.scheduler().Release(
       request.worker_id(), request.fencing_token(), request.reason(), ledger_.Now())));
   return v1::ReleaseLeaseResponse();

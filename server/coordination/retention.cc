@@ -84,7 +84,9 @@ absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifac
                     CheckpointsThatStay(pack.value_or(PackRecord()), trial->state));
 }
 
-absl::Status DeleteLeftArtifacts(StorageReader& reader, ArtifactStore& artifacts) {
+absl::StatusOr<std::vector<std::string>> DeleteLeftArtifacts(StorageReader& reader,
+                                                             ArtifactStore& artifacts) {
+  std::vector<std::string> deleted;
   ASSIGN_OR_RETURN(const std::vector<std::string> ids, artifacts.ListExperiments());
   for (const std::string& id : ids) {
     // What this database never knew, as when it was moved away and made anew, is not touched.
@@ -93,11 +95,10 @@ absl::Status DeleteLeftArtifacts(StorageReader& reader, ArtifactStore& artifacts
       RETURN_IF_ERROR(DeleteLeftOf(reader, artifacts, *experiment));
       continue;
     }
-    const absl::StatusOr<bool> deleted = reader.WasDeleted(id);
-    if (!deleted.ok()) return deleted.status();
-    if (*deleted) LogFailure(artifacts.DeleteExperiment(id));
+    ASSIGN_OR_RETURN(const bool was_deleted, reader.WasDeleted(id));
+    if (was_deleted) deleted.push_back(id);
   }
-  return absl::OkStatus();
+  return deleted;
 }
 
 }  // namespace lengthwise::server

@@ -25,10 +25,12 @@ absl::StatusOr<std::vector<std::string>> NewestCheckpoints(StorageReader& reader
 // of one that has not ended, or not any more: what it uploads is not known yet.
 absl::Status DeleteWhatDoesNotStay(StorageReader& reader, ArtifactStore& artifacts, int64_t trial);
 
-// Deletes what is left of experiments that were deleted, and checkpoints that did not stay of
-// trials that have ended: a server that died between a commit and what follows it leaves them.
-// What the store does not know is not touched. A file that cannot be deleted is logged and stays.
-absl::Status DeleteLeftArtifacts(StorageReader& reader, ArtifactStore& artifacts);
+// A server that died between a commit and what follows it leaves artifacts. Deletes the checkpoints
+// of ended trials that should not stay, and returns the ids of deleted experiments that still have
+// artifacts: the caller deletes those in parts. Keeps what the store does not know. Logs a file
+// that cannot be deleted, and keeps it.
+absl::StatusOr<std::vector<std::string>> DeleteLeftArtifacts(StorageReader& reader,
+                                                             ArtifactStore& artifacts);
 
 }  // namespace lengthwise::server
 

@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "proto/access_service.pb.h"
 #include "proto/experiment_service.pb.h"
+#include "proto/worker_service.pb.h"
 #include "server/access/audit_log.h"
 #include "server/access/authorization.h"
 #include "server/access/token_store.h"
@@ -292,6 +293,28 @@ TEST_F(EveryRpcTest, TheAuditLogNamesWhatACallHasMade) {
   const nlohmann::json& created = lines["lengthwise.v1.ExperimentService/CreateExperiment"].at(0);
   EXPECT_THAT(created["made"].get<std::string>(), testing::StartsWith("experiments/"));
   EXPECT_EQ(created["request_id"], "again\x1b[2J");
+}
+
+// The stream that brings them goes on, and ends with OK.
+TEST_F(EveryRpcTest, EventsOfALeaseOfAnotherAreInTheAuditLog) {
+  const std::string trial = test_.AddExperiment("grid", 1) + "/trials/t0";
+  v1::StreamEventsRequest request;
+  request.set_lease_id("lease-1-" + std::string(32, '0'));
+  request.set_fencing_token(1);
+  v1::Event& event = *request.add_events();
+  event.set_trial(trial);
+  event.set_attempt(1);
+  event.set_sequence(1);
+  event.mutable_outcome()->set_kind(v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_EQ(Call("lengthwise.v1.WorkerService/StreamEvents", Token(v1::WORKER, "mallory"),
+                 request.SerializeAsString()),
+            grpc::StatusCode::OK);
+  const auto lines = AuditLines()["lengthwise.v1.WorkerService/StreamEvents"];
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["principal"], "mallory");
+  EXPECT_EQ(lines[0]["outcome"], "PERMISSION_DENIED");
+  EXPECT_EQ(lines[0]["resource"], trial);
+  EXPECT_THAT(lines[0]["peer"].get<std::string>(), testing::StartsWith("127.0.0.1:"));
 }
 
 TEST_F(EveryRpcTest, AFloodOfRefusalsDoesNotFillTheAuditLog) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "platform/status_macros.h"
 #include "proto/printable_message.h"
@@ -106,12 +107,21 @@ grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContex
 
 grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>*
 WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
+  constexpr absl::string_view kMethod = "lengthwise.v1.WorkerService/StreamEvents";
   return calls_.Open<grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
-      "lengthwise.v1.WorkerService/StreamEvents", context, nullptr,
-      [this](const Caller& caller) -> absl::StatusOr<EventStream*> {
+      kMethod, context, nullptr,
+      [this, context, kMethod](const Caller& caller) -> absl::StatusOr<EventStream*> {
         return EventStream::Start(
-            [this](v1::StreamEventsRequest asked, std::string by,
-                   Done<v1::StreamEventsResponse> done) {
+            [this, context, kMethod](v1::StreamEventsRequest asked, std::string by,
+                                     Done<v1::StreamEventsResponse> done) {
+              // The answer refuses another's lease, and the stream goes on.
+              if (!asked.events().empty()) {
+                const absl::Status status =
+                    core_.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
+                if (!status.ok()) {
+                  calls_.Refuse(*context, kMethod, asked.events(0).trial(), status);
+                }
+              }
               const int64_t bytes = static_cast<int64_t>(asked.ByteSizeLong());
               core_.loop().Post<v1::StreamEventsResponse>(
                   [this, asked = std::move(asked), by = std::move(by)] {

@@ -354,9 +354,9 @@ absl::StatusOr<bool> SqliteWriter::GiveBackSpace() {
   absl::Status status = Begin();
   if (status.ok()) status = connection_.Execute("PRAGMA incremental_vacuum(256)");
   if (status.ok()) status = Commit();
+  may_have_space_ = !absl::IsDataLoss(status);  // as in CleanUp
   if (!status.ok()) return status;
   gave_space_back_ = true;
-  may_have_space_ = true;
   return true;
 }
 

@@ -7,18 +7,25 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
+#include <iterator>
+#include <latch>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/bulk_files.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "server/coordination/test_coordinator.h"
+#include "server/storage/sqlite_connection.h"
 #include "server/storage/sqlite_storage.h"
 #include "tests/faults/unreliable_disk.h"
 
@@ -532,6 +539,120 @@ TEST(FullDiskTest, NothingStoredIsDamagedAndWorkGoesOnWhenThereIsSpaceAgain) {
     ASSERT_EQ(coordinator.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator->reads().GetExperiment(experiment)->trials().succeeded(), 1);
   }
+}
+
+constexpr absl::Duration kPatience = absl::Minutes(1);
+
+// Rows of experiments and what they have.
+int64_t CountRows(const std::string& database) {
+  const auto connection = server::SqliteConnection::Open(database, /*read_only=*/true);
+  if (!connection.ok()) return -1;
+  server::SqliteStatement query =
+      (*connection)
+          ->Query(
+              "SELECT (SELECT count(*) FROM experiments) + (SELECT count(*) FROM trials) + "
+              "(SELECT count(*) FROM packs) + (SELECT count(*) FROM events)");
+  return query.Step() ? query.Int(0) : -1;
+}
+
+TEST(FullDiskTest, AnIdleServerGoesOnWithADeletionWhenThereIsSpaceAgain) {
+  UnreliableDisk disk(NewDirectory());
+  TestCoordinator coordinator(disk.directory() + "/data");
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  coordinator.Create("sort", 1, 20);
+  ASSERT_TRUE(coordinator.Cancel("experiments/sort-1").ok());
+  coordinator.Close();
+  const std::string database = disk.directory() + "/data/lengthwise.db";
+  const int64_t rows = CountRows(database);
+  ASSERT_GT(rows, 20);
+
+  // By the machine's clock.
+  const auto core = server::Core::Open(coordinator.options(), {.resolve = server::ResolveSimply});
+  ASSERT_TRUE(core.ok()) << core.status();
+  std::promise<absl::Status> deleted;
+  (*core)->loop().Post<v1::DeleteExperimentResponse>(
+      [&] {
+        v1::DeleteExperimentRequest request;
+        request.set_name("experiments/sort-1");
+        return (*core)->experiments().Delete(request);
+      },
+      [&](const absl::StatusOr<v1::DeleteExperimentResponse>& response) {
+        // From the commit on, before anything else is deleted.
+        disk.FailWrites(ENOSPC);
+        deleted.set_value(response.status());
+      });
+  ASSERT_EQ(deleted.get_future().get(), absl::OkStatus());
+  (*core)->loop().Flush();  // behind the first part, which fails
+  EXPECT_EQ(CountRows(database), rows);
+
+  disk.FailWrites(0);
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (CountRows(database) > 0 && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(CountRows(database), 0);
+}
+
+TEST(FullDiskTest, FilesOfADeletedExperimentGoWhenThereIsSpaceAgain) {
+  UnreliableDisk disk(NewDirectory());
+  TestCoordinator coordinator(disk.directory() + "/data");
+  ASSERT_EQ(coordinator.Open(), absl::OkStatus());
+  coordinator.Create("sort", 1, 1);
+  ASSERT_TRUE(coordinator.Cancel("experiments/sort-1").ok());
+  const std::string other = coordinator.Create("other", 1, 1) + "/trials/lr0-seed0";
+  const std::string artifacts = disk.directory() + "/data/artifacts/sort-1";
+  for (int i = 0; i < 120; ++i) {
+    std::filesystem::create_directories(absl::StrCat(artifacts, "/trial", i));
+  }
+
+  // Queued together: the deletion, whose commit is the last one to reach the disk, and a command in
+  // whose group the second part of the files is.
+  server::Core& core = *coordinator;
+  std::latch queued(1);
+  const auto group_of_its_own = [&](std::function<void()> apply) {
+    core.loop().PostCommand({.apply = [apply]() -> server::CommandLoop::Answer {
+                               apply();
+                               return nullptr;
+                             },
+                             .fail = [](const absl::Status&) {},
+                             .ends_group = true});
+  };
+  group_of_its_own([&] { queued.wait(); });
+  core.loop().Post<v1::DeleteExperimentResponse>(
+      [&] {
+        v1::DeleteExperimentRequest request;
+        request.set_name("experiments/sort-1");
+        return core.experiments().Delete(request);
+      },
+      [&](const absl::StatusOr<v1::DeleteExperimentResponse>& response) {
+        EXPECT_EQ(response.status(), absl::OkStatus());
+        disk.FailWrites(ENOSPC);
+      });
+  group_of_its_own([] {});
+  std::promise<absl::Status> cancelled;
+  int64_t left = 0;
+  core.loop().Post<v1::Trial>(
+      [&] {
+        v1::CancelTrialRequest request;
+        request.set_name(other);
+        return core.experiments().CancelTrial(request, "ada");
+      },
+      [&](const absl::StatusOr<v1::Trial>& trial) {
+        left = std::distance(std::filesystem::directory_iterator(artifacts),
+                             std::filesystem::directory_iterator());
+        cancelled.set_value(trial.status());
+      });
+  queued.count_down();
+  EXPECT_EQ(cancelled.get_future().get().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(left, 70) << "the first part is gone, the second was refused";
+
+  disk.FailWrites(0);
+  EXPECT_TRUE(coordinator.CancelTrial(other).ok());
+  const absl::Time deadline = absl::Now() + kPatience;
+  while (std::filesystem::exists(artifacts) && absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_FALSE(std::filesystem::exists(artifacts));
 }
 
 }  // namespace

@@ -121,8 +121,12 @@ class Connection:
     def read(self, timeout: float) -> bool:
         """Takes what has come; waits for something at most `timeout` seconds. False when nothing came."""
         pending = isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0
-        if not pending and not select.select([self.socket], [], [], timeout)[0]:
-            return False
+        if not pending:
+            # Not select(), which takes no descriptor above 1,023.
+            waiting = select.poll()
+            waiting.register(self.socket, select.POLLIN)
+            if not waiting.poll(1000 * timeout):
+                return False
         try:
             received = self.socket.recv(1 << 18)
         except OSError:
@@ -232,7 +236,7 @@ class Probe:
                             stream = 1
                         self.call(kept, stream)
                         stream += 2
-                except OSError as error:
+                except (OSError, ValueError) as error:
                     self.failures.append(f"{'new' if fresh else 'kept'} connection: {error}")
                     if not fresh:
                         kept = None
