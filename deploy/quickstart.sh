@@ -19,7 +19,7 @@ bazel build //client:lengthwise //server:lengthwise_server //worker:lengthwise_w
 built=$SECONDS
 printf 'took %s s\n' "$((built - installed))"
 
-step "3/3 training and evaluating: lengthwise run experiments/quickstart.yaml (half a minute on two cores)"
+step "3/3 training and evaluating: lengthwise run experiments/quickstart.yaml (about 40 s on two idle cores)"
 bazel-bin/client/lengthwise run experiments/quickstart.yaml "$@"
 printf '\ninstall %s s, build %s s, experiment %s s\n' "$((installed - started))" "$((built - installed))" \
   "$((SECONDS - built))"

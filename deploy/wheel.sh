@@ -58,6 +58,7 @@ install -m 755 "${programs[@]}" "$root/bin/"
 strip "$root"/bin/*
 find experiments -name '*.yaml' -exec cp --parents -t "$root/share/lengthwise" {} +
 install -D -m 644 LICENSE "$work/python/LICENSE"
+{ cat NOTICE && deploy/notices.sh "${programs[@]}"; } >"$work/python/NOTICE"
 
 # What PyTorch brings stays PyTorch's; Python environments have it beside this package.
 beside='$ORIGIN/../../..'
@@ -95,4 +96,8 @@ rm -f "$target/lengthwise-$version-"*.whl
 auditwheel repair --plat "$PLATFORM" --only-plat "${excluded[@]}" --wheel-dir "$target" "$work"/built/*.whl \
   2>"$work/log" || { cat "$work/log" >&2; fail "auditwheel could not copy the libraries"; }
 wheel=$(echo "$target/lengthwise-$version-"*.whl)
+# auditwheel puts a hash into each library's name: libgrpc-1a2b3c4d.so.29.0.0.
+while read -r library; do
+  grep -qF "$library.so" "$work/python/NOTICE" || fail "the wheel carries $library, whose license deploy/notices.sh does not print"
+done < <("$python" -m zipfile --list "$wheel" | sed -nE 's#^lengthwise\.libs/(.*)-[0-9a-f]{8}\.so.*#\1#p')
 say "$wheel: $(($(stat -c %s "$wheel") / 1000000)) MB"

@@ -5,7 +5,7 @@
 namespace lengthwise::platform {
 
 // Semantic version of the programs.
-inline constexpr char kVersion[] = "0.1.0";
+inline constexpr char kVersion[] = "0.2.0";
 
 // Version of the workers' API (proto/worker_service.proto): raised with every change that server
 // and worker must make together. The server refuses workers of another one.

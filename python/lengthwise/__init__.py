@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lengthwise.local_run import run
     from lengthwise.trial import Trial
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AttentionMap",

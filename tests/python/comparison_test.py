@@ -1,8 +1,11 @@
 """Comparisons with published tables: cells, layout, and how protocols differ."""
+import argparse
+import importlib
 import io
 import json
 import math
 import re
+import shlex
 import unittest
 
 import service
@@ -12,6 +15,7 @@ from lengthwise._proto import event_pb2, experiment_service_pb2, specification_p
 from lengthwise.comparison import Comparison, ComparisonCell, Measurement, SeedStatistic, aggregate
 from lengthwise.connection import Connection
 from lengthwise.errors import UsageError
+from lengthwise.plots import FIGURES
 from lengthwise.published import PublishedColumn, PublishedRow, PublishedTable, PublishedValue, Quantity, Statistic
 from lengthwise.rendering import Palette
 from lengthwise.settings import Settings
@@ -996,6 +1000,33 @@ class PapersTablesTest(ResolvedTest):
                         for axis in ("tasks", "networks", "encodings"):
                             trials *= len(getattr(specification, axis))
                         self.assertEqual(trials, int(row[2].rpartition("x")[2].replace(",", "")))
+
+
+class PapersPageTest(unittest.TestCase):
+    """The commands of docs/papers.md, whose experiments take too long for a test."""
+
+    def test_commands_name_what_exists(self):
+        files = [path for path in SPECIFICATIONS.glob("**/*.yaml") if path.parent.name != "quick"]
+        experiments = {re.search(r"^name: (\S+)", path.read_text(), re.M)[1] for path in files} | {"NAME"}
+        page = (service.ROOT / "docs" / "papers.md").read_text()
+        commands = re.findall(r"`lengthwise ([a-z]+ [^`]+)`", page)
+        self.assertGreater(len(commands), 70)
+        for name, *words in map(shlex.split, commands):
+            with self.subTest(command=" ".join([name, *words])):
+                if name == "validate":
+                    self.assertIn(service.ROOT / words[0], files)
+                    continue
+                if name == "results" and "--compare" not in words:
+                    self.assertLessEqual(set(words), experiments)
+                    continue
+                parser = argparse.ArgumentParser(exit_on_error=False)
+                importlib.import_module(f"lengthwise.commands.{name}").add_arguments(parser)
+                given = vars(parser.parse_args(words))
+                self.assertLessEqual({given["experiment"]} if name == "results" else set(given["experiments"]), experiments)
+                if name == "plot":
+                    self.assertIn(given["figure"], FIGURES)
+                if given.get("compare"):
+                    published.find(given["compare"])
 
 
 class PapersProtocolTest(ResolvedTest):

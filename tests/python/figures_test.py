@@ -919,6 +919,11 @@ class LayoutTest(unittest.TestCase):
                 down = min(box.y1, one.y1) - max(box.y0, one.y0)
                 self.assertFalse(across > 0.5 and down > 0.5, f"{name} lies over {other}")
 
+    def test_number_keeps_its_per_cent_sign(self):
+        text = "ground truth (even: 37.5 %), 5 % more"
+        width = drawing.text_width("ground truth (even: 37.5", 8)
+        self.assertEqual(drawing.wrap(text, width, 8), ["ground truth (even:", "37.5 %), 5 % more"])
+
     def test_nothing_lies_over_anything_or_outside(self):
         for panels, columns in [(1, 1), (4, 2), (15, 4)]:
             with self.subTest(panels=panels):

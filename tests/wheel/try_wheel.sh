@@ -109,6 +109,10 @@ PYTHON
   for file in share/man/man1/lengthwise-run.1 share/bash-completion/completions/lengthwise; do
     [ -s "$root/home/ada/lengthwise/$file" ] || fail "no $file"
   done
+  for text in "===== libgrpc" "GNU LESSER GENERAL PUBLIC LICENSE"; do
+    as_user sh -c 'grep -q "$1" lengthwise/lib/python3*/site-packages/lengthwise-*.dist-info/licenses/NOTICE' sh "$text" ||
+      fail "the wheel's NOTICE lacks $text"
+  done
   libraries=$(as_user sh -c 'ldd lengthwise/lib/python3*/site-packages/lengthwise/_programs/bin/lengthwise_worker')
   ! grep "not found" <<<"$libraries" || fail "the worker lacks libraries"
   # PyTorch's own: two OpenMPs would wait for each other's threads, and two LibTorches are two sets of kernels.

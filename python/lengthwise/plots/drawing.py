@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Union
@@ -58,9 +59,9 @@ def text_width(text: str, points: float) -> float:
 
 
 def wrap(text: str, width: float, points: float) -> list[str]:
-    """Lines of at most `width` inches, broken at spaces."""
+    """Lines of at most `width` inches, broken at spaces, but not between a number and its per cent sign."""
     lines: list[str] = []
-    for word in text.split():
+    for word in re.findall(r"\S+(?: %\S*)?", text):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and text_width(longer, points) <= width:
             lines[-1] = longer
