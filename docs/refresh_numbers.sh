@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Runs what README.md and python/examples/README.md print the numbers of, and writes what it prints here into them. Their
-# tests (//tests/documentation/..., //tests/python/...) fail on a processor of this kind when the numbers have changed.
+# Runs what README.md, docs/your_own_data.md and python/examples/README.md print the numbers of, and writes what it prints
+# here into them. Their tests (//tests/documentation/..., //tests/python/...) fail on a processor of this kind when the numbers have changed.
 #
 #   docs/refresh_numbers.sh        with the Python of tests/run.sh, or LENGTHWISE_TEST_PYTHON
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bazel build //client:lengthwise //server:lengthwise_server //worker:lengthwise_worker
 programs=$PWD/bazel-bin
-tests/documentation/run_documented.py README.md --rewrite --lengthwise "$programs/client/lengthwise" \
-  --lengthwise_server "$programs/server/lengthwise_server" --lengthwise_worker "$programs/worker/lengthwise_worker"
+for document in README.md docs/your_own_data.md; do
+  tests/documentation/run_documented.py "$document" --rewrite --lengthwise "$programs/client/lengthwise" \
+    --lengthwise_server "$programs/server/lengthwise_server" --lengthwise_worker "$programs/worker/lengthwise_worker"
+done
 REWRITE=1 CLIENT=$programs/client/lengthwise SERVER=$programs/server/lengthwise_server \
   WORKER=$programs/worker/lengthwise_worker \
   "${LENGTHWISE_TEST_PYTHON:-$HOME/.cache/lengthwise/test-tools/bin/python}" -B tests/python/run_modules.py \
   tests/python/examples_test.py
-git --no-pager diff --stat README.md python/examples/README.md
+git --no-pager diff --stat README.md docs python/examples/README.md

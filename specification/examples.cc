@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
+#include "specification/text.h"
+#include "specification/training_data.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"
 #include "tasks/task.h"
@@ -41,6 +43,24 @@ void CheckTraining(const v1::Training& training, const std::string& file, const 
                  "not of a file's examples, of which every step draws; leave it out and set "
                  "training.steps");
   }
+}
+
+// Of a language model; returns the tokens of the longest sequence.
+int64_t CheckFileText(const v1::ExperimentSpecification& specification, const std::string& file,
+                      const Contents& contents, Findings& findings) {
+  CheckTextEvaluation(specification.evaluation(), findings);
+  const v1::Training& training = specification.training();
+  if (!training.has_packing()) return 0;  // not all tasks are text, a problem of its own
+  // With the end token.
+  const int64_t longest_training = contents.training.longest + 1;
+  if (const int64_t tokens = training.packing().tokens(); tokens < longest_training) {
+    findings.Add("training.packing.tokens",
+                 absl::StrCat("got ", tokens, ", expected at least ", longest_training,
+                              ", the tokens of the longest training example of ", file));
+  }
+  return JoinsExamples(training.packing())
+             ? std::max<int64_t>(training.packing().tokens(), contents.test.longest + 1)
+             : std::max(longest_training, contents.test.longest + 1);
 }
 
 void CheckInputs(const v1::Evaluation& evaluation, const std::string& file,
@@ -96,6 +116,7 @@ int64_t CheckExamples(const v1::ExperimentSpecification& specification, const st
                         : absl::StrCat("is of no file: set `", file, "`, or leave it out"));
   }
   const bool numbers = contents->form == Form::kNumbers;
+  const bool is_text = entry.kind == tasks::TaskKind::kText;
   if (numbers != (entry.kind == tasks::TaskKind::kRegression)) {
     findings.Add(path + ".name", absl::StrCat(train, " has ", numbers ? "numbers" : "symbols",
                                               ", \"", entry.name, "\" is for others"));
@@ -116,9 +137,10 @@ int64_t CheckExamples(const v1::ExperimentSpecification& specification, const st
                 findings);
     CheckTested("evaluation.projection.lengths", projection.lengths(), tested, *contents, findings);
   }
+  const int64_t longest = std::max(contents->training.longest, contents->test.longest);
+  if (is_text) return CheckFileText(specification, train, *contents, findings);
   CheckInputs(evaluation, train, *contents, findings);
   // Two tokens are the shortest sequence; only a limit is wanted.
-  const int64_t longest = std::max(contents->training.longest, contents->test.longest);
   return numbers && contents->same_length ? longest / 2 : longest;
 }
 

@@ -27,17 +27,6 @@ void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTa
   }
 }
 
-// What evaluation does for other kinds of task alone.
-void RefuseOtherEvaluations(const v1::Evaluation& evaluation, Findings& findings) {
-  constexpr char kNotOfText[] = "not of text tasks; leave it out";
-  if (evaluation.has_projection()) findings.Add("evaluation.projection", kNotOfText);
-  if (evaluation.attention_inputs_size() > 0) {
-    findings.Add("evaluation.attention_inputs", kNotOfText);
-  }
-  if (evaluation.embedding_noise_size() > 0) findings.Add("evaluation.embedding_noise", kNotOfText);
-  if (evaluation.training_examples() > 0) findings.Add("evaluation.training_examples", kNotOfText);
-}
-
 // A model could not write an end that is no token, and would stop at padding that is the end.
 absl::Status CheckVocabulary(const tasks::TextTask& task) {
   const int32_t tokens = task.vocabulary(), end = task.end_token(), padding = task.padding_token();
@@ -70,6 +59,16 @@ void CheckPacking(const v1::Training& training, Findings& findings) {
   }
 }
 
+void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings) {
+  constexpr char kNotOfText[] = "not of text tasks; leave it out";
+  if (evaluation.has_projection()) findings.Add("evaluation.projection", kNotOfText);
+  if (evaluation.attention_inputs_size() > 0) {
+    findings.Add("evaluation.attention_inputs", kNotOfText);
+  }
+  if (evaluation.embedding_noise_size() > 0) findings.Add("evaluation.embedding_noise", kNotOfText);
+  if (evaluation.training_examples() > 0) findings.Add("evaluation.training_examples", kNotOfText);
+}
+
 int64_t CheckText(const v1::ExperimentSpecification& specification, const std::string& path,
                   const tasks::TextTask& task, Findings& findings) {
   // A parameter that fits no size is wrong itself.
@@ -89,7 +88,7 @@ int64_t CheckText(const v1::ExperimentSpecification& specification, const std::s
   CheckSizes("evaluation.lengths", evaluation.lengths(), task, findings);
   CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), task, findings);
   CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), task, findings);
-  RefuseOtherEvaluations(evaluation, findings);
+  CheckTextEvaluation(evaluation, findings);
   if (!findings.empty()) return 0;
 
   const v1::Packing& packing = training.packing();

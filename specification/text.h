@@ -17,6 +17,9 @@ void FillPacking(v1::Packing& packing);
 // The limits of a filled training.packing with the rest of the training.
 void CheckPacking(const v1::Training& training, Findings& findings);
 
+// Refuses what evaluation does for other kinds of task alone.
+void CheckTextEvaluation(const v1::Evaluation& evaluation, Findings& findings);
+
 // The sizes and the rest of the specification with a task whose problems have the field `path`;
 // returns the tokens of the longest sequence, or 0 where something is wrong.
 int64_t CheckText(const v1::ExperimentSpecification& specification, const std::string& path,

@@ -89,7 +89,8 @@ absl::Span<const TaskEntry* const> TaskEntries() {
 absl::Span<const TaskEntry* const> EveryTaskEntry() {
   static const auto& entries = *[] {
     auto* all = new std::vector<const TaskEntry*>(AllTasks());
-    all->insert(all->end(), {&examples::Examples(), &examples::ExamplesNumbers()});
+    all->insert(all->end(),
+                {&examples::Examples(), &examples::ExamplesNumbers(), &examples::ExamplesText()});
     return all;
   }();
   return entries;

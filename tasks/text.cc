@@ -3,12 +3,8 @@
 namespace lengthwise::tasks {
 namespace {
 
-int64_t DrawSize(const TextData& data, random::Stream& stream) {
-  return stream.Between(data.smallest_size, data.largest_size);
-}
-
 TextExample Draw(const TextTask& task, const TextData& data, random::Stream stream) {
-  const int64_t size = DrawSize(data, stream);
+  const int64_t size = task.DrawSize(data.smallest_size, data.largest_size, stream);
   return task.Sample(size, /*augmented=*/true, stream);
 }
 
@@ -34,7 +30,8 @@ TextExample EpochExamples::At(int64_t place) {
 size_t EpochExamples::LengthAt(int64_t place) {
   if (!task_.has_fixed_lengths()) return At(place).tokens.size();
   random::Stream stream = StreamOf(data_, NumberAt(place));
-  return static_cast<size_t>(task_.LongestExample(DrawSize(data_, stream)));
+  return static_cast<size_t>(
+      task_.LongestExample(task_.DrawSize(data_.smallest_size, data_.largest_size, stream)));
 }
 
 uint64_t EpochExamples::NumberAt(int64_t place) {

@@ -36,7 +36,8 @@ struct AnswerComparison {
   bool has_right_digits = false;
   // Places of wrong or missing digits, 0 for the least significant one; ascending.
   std::vector<int32_t> wrong_digits;
-  // Whether there is a carry into the first of wrong_digits; absent where none is wrong.
+  // Whether there is a carry into the first of wrong_digits; absent where none is wrong, and where
+  // the task knows no carries.
   std::optional<bool> first_wrong_has_carry;
   // Of sums, by place: how many places below the carry into it arose; 0 without a carry. Right
   // answers have it, too.
@@ -57,6 +58,11 @@ class TextTask : public Task {
   // what is generalized over: the number of digits of an operand.
   virtual absl::Status Check(int64_t size) const = 0;
 
+  // INVALID_ARGUMENT where no training examples have sizes from `smallest` to `largest`.
+  virtual absl::Status CheckTraining(int64_t smallest, int64_t largest) const {
+    return Check(largest);
+  }
+
   // Tokens of the longest example of `size` without augmentation.
   virtual int64_t LongestExample(int64_t size) const = 0;
 
@@ -66,9 +72,20 @@ class TextTask : public Task {
   // Whether training examples are augmented, which makes them longer.
   virtual bool augments() const { return false; }
 
-  // Draws one example; those of one size have prompts of one length. `augmented` is for training:
-  // what the task's parameters add to it then.
+  // Draws the size of a training example, both ends included.
+  virtual int64_t DrawSize(int64_t smallest, int64_t largest, random::Stream& stream) const {
+    return stream.Between(smallest, largest);
+  }
+
+  // Draws one example. `augmented` is for training: what the task's parameters add to it then.
   virtual TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const = 0;
+
+  // Of `asked` questions of an evaluation, how many there are of `size`.
+  virtual int64_t Questions(int64_t size, int64_t asked) const { return asked; }
+  // The question of this number, whose stream is given.
+  virtual TextExample Question(int64_t size, int64_t number, random::Stream& stream) const {
+    return Sample(size, /*augmented=*/false, stream);
+  }
 
   // Compares what a model wrote after the prompt of `example`, up to and with its first end token
   // or as far as it came.
@@ -81,7 +98,7 @@ class TextTask : public Task {
 // Where a training example's numbers come from.
 struct TextData {
   uint64_t seed = 0;
-  // Sizes are uniform, both ends included.
+  // Of TextTask::DrawSize.
   int64_t smallest_size = 1;
   int64_t largest_size = 1;
   // Number of different examples, below 2^32; 0: a new one every time. A set is its seed and size:

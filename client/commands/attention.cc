@@ -13,6 +13,7 @@
 #include "client/rendering/numbers.h"
 #include "platform/status_macros.h"
 #include "tasks/catalogue.h"
+#include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
 namespace {
@@ -57,7 +58,12 @@ absl::StatusOr<std::vector<v1::AttentionMap>> MapsOfInput(Program& program, Conn
   *evaluation.add_attention_inputs() = input;
   // The maps are wanted, not the scores: of those the least that there is.
   const bool has_lengths = task == nullptr || task->kind == tasks::TaskKind::kTransduction;
-  evaluation.add_lengths(has_lengths ? input.tokens_size() : 1);
+  const auto& evaluated = trial.specification().evaluation().lengths();
+  if (task != nullptr && tasks::examples::IsExamples(task->name) && !evaluated.empty()) {
+    evaluation.add_lengths(evaluated.Get(0));  // a file need not have examples of others
+  } else {
+    evaluation.add_lengths(has_lengths ? input.tokens_size() : 1);
+  }
   evaluation.set_sequences(1);
   ASSIGN_OR_RETURN(auto created, connection.EvaluateTrial(request));
   ASSIGN_OR_RETURN(const auto ended, TrainOrWatch(program, connection, created.experiment(),

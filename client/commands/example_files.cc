@@ -1,11 +1,14 @@
 #include "client/commands/example_files.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
+#include "models/networks/catalogue.h"
 #include "specification/component_parameters.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/contents.h"
@@ -27,8 +30,28 @@ File FileOf(const std::string& specification_path, const std::string& name) {
   return {.path = (directory / name).string(), .name = name};
 }
 
+// Whether a network continues text, and learns nothing else.
+bool AreLanguageModels(const v1::ExperimentSpecification& specification) {
+  return std::any_of(
+      specification.networks().begin(), specification.networks().end(),
+      [](const v1::Component& network) {
+        const auto entries = models::NetworkEntries();
+        return std::any_of(entries.begin(), entries.end(), [&](const models::NetworkEntry* entry) {
+          return entry->name == network.name() &&
+                 entry->task_kinds == std::vector<tasks::TaskKind>{tasks::TaskKind::kText};
+        });
+      });
+}
+
 void Set(v1::Component& component, const std::string& name, const std::string& value) {
   (*component.mutable_parameters())[name].set_string_value(value);
+}
+
+// The task keeps its label.
+void Become(const tasks::TaskEntry& entry, v1::Component& task) {
+  if (task.name() == entry.name) return;
+  if (task.label().empty()) task.set_label(task.name());
+  task.set_name(entry.name);
 }
 
 // Completes the task of a file; returns its examples, or null where it cannot be read, which is
@@ -46,11 +69,15 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
   if (!wrong.empty() || parameters.String("train").empty()) return nullptr;
   const File train = FileOf(specification_path, parameters.String("train"));
   const File test = FileOf(specification_path, parameters.String("test"));
+  const bool is_text =
+      entry.kind == tasks::TaskKind::kText || AreLanguageModels(parsed.specification);
   tasks::examples::Options options = tasks::examples::OptionsOf(parameters);
   options.as_numbers = entry.kind == tasks::TaskKind::kRegression;
+  options.any_target_length |= is_text;
   tasks::examples::Problems problems;
   auto loaded = tasks::examples::Load(train, test, options, problems);
   if (!loaded.ok()) {
+    if (is_text) Become(tasks::examples::ExamplesText(), task);
     parsed.unread.push_back(field + ".train");
     if (problems.all == 0) {
       parsed.problems.push_back({field, std::string(loaded.status().message())});
@@ -76,9 +103,15 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
   add(train, "train_sha256", loaded->train_sha256, loaded->train_bytes);
   if (!test.path.empty()) add(test, "test_sha256", loaded->test_sha256, loaded->test_bytes);
   Set(task, "contents", tasks::examples::ToText(tasks::examples::ContentsOf(*loaded)));
-  if (loaded->set->form == tasks::examples::Form::kNumbers && !options.as_numbers) {
-    if (task.label().empty()) task.set_label(task.name());
-    task.set_name(tasks::examples::ExamplesNumbers().name);
+  const bool has_numbers = loaded->set->form == tasks::examples::Form::kNumbers;
+  if (is_text && !loaded->set->mask.empty()) {
+    parsed.problems.push_back({field,
+                               "has lines with a mask; a language model's answers count "
+                               "whole: leave the mask out"});
+  }
+  if (has_numbers || is_text) {
+    Become(has_numbers ? tasks::examples::ExamplesNumbers() : tasks::examples::ExamplesText(),
+           task);
   }
   attached.warnings.insert(attached.warnings.end(), loaded->warnings.begin(),
                            loaded->warnings.end());
@@ -92,9 +125,38 @@ void FillLengths(const tasks::examples::ExampleSet& set,
   v1::LengthRange& lengths = *specification.mutable_training()->mutable_lengths();
   if (!lengths.has_min()) lengths.set_min(set.training.begin()->first);
   if (!lengths.has_max()) lengths.set_max(set.training.rbegin()->first);
+  if (AreLanguageModels(specification)) {
+    v1::Packing& packing = *specification.mutable_training()->mutable_packing();
+    int64_t longest = 0;
+    for (const auto& [length, group] : set.training) longest = std::max(longest, group.longest);
+    if (!packing.has_tokens()) packing.set_tokens(static_cast<int32_t>(longest + 1));
+  }
   v1::Evaluation& evaluation = *specification.mutable_evaluation();
   if (evaluation.lengths_size() > 0 || set.test.size() > kMostDefaultLengths) return;
   for (const auto& [length, group] : set.test) evaluation.add_lengths(length);
+}
+
+// Epochs, which others are refused for want of training.examples.
+void RefuseEpochs(const tasks::examples::ExampleSet& set, specification::Parsed& parsed) {
+  const v1::Training& training = parsed.specification.training();
+  if (!training.has_epochs()) return;
+  std::string advice = "set training.steps";
+  if (training.epochs() > 0 && training.batch_size() > 0 &&
+      !AreLanguageModels(parsed.specification)) {
+    int64_t examples = 0;
+    for (const auto& [length, group] : set.training) {
+      const bool trained = length >= training.lengths().min() && length <= training.lengths().max();
+      if (trained) examples += static_cast<int64_t>(group.examples.size());
+    }
+    const double steps = std::ceil(static_cast<double>(training.epochs()) *
+                                   static_cast<double>(examples) / training.batch_size());
+    absl::StrAppend(&advice, ", ", static_cast<int64_t>(std::min(steps, 1e15)),
+                    " for as many examples as ", training.epochs(), " epochs have");
+  }
+  parsed.problems.push_back(
+      {"training.epochs",
+       absl::StrCat("a step draws from the task's file with replacement: ", advice)});
+  parsed.unread.insert(parsed.unread.end(), {"training.epochs", "training.steps"});
 }
 
 }  // namespace
@@ -110,8 +172,15 @@ AttachedExamples AttachExamples(const std::string& specification_path,
     attached.sets.back() =
         Attach(specification_path, absl::StrCat("tasks[", i, "]"), task, parsed, attached);
   }
-  if (attached.sets.size() == 1 && attached.sets[0] != nullptr) {
+  if (attached.sets.size() != 1 || !tasks::examples::IsExamples(specification.tasks(0).name())) {
+    return attached;
+  }
+  if (attached.sets[0] != nullptr) {
     FillLengths(*attached.sets[0], specification);
+    RefuseEpochs(*attached.sets[0], parsed);
+  } else {
+    // The file would say.
+    parsed.unread.push_back("evaluation.lengths");
   }
   return attached;
 }

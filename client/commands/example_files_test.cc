@@ -49,7 +49,7 @@ TEST_F(ExampleFilesTest, ValidateNamesEveryBadLine) {
   EXPECT_THAT(err_, AllOf(HasSubstr("my_train.jsonl:4: column 11: not JSON"),
                           HasSubstr("my_train.jsonl:3: target has 2 symbols, expected 1, as the "
                                     "input"),
-                          Not(HasSubstr("tasks[0].train"))));
+                          Not(HasSubstr("tasks[0].train")), Not(HasSubstr("evaluation"))));
 }
 
 TEST_F(ExampleFilesTest, ValidateWarnsOfTestExamplesThatAreTrainedOn) {
@@ -84,6 +84,19 @@ TEST_F(ExampleFilesTest, MistakesInTheTaskAreNamed) {
   EXPECT_THAT(err_, HasSubstr("training.examples: not of a file's examples"));
 }
 
+TEST_F(ExampleFilesTest, EpochsAreToldInSteps) {
+  Specification(kFiles);
+  const std::string path =
+      File("epochs.yaml", std::string("name: mine\ntasks: {name: examples") + kFiles +
+                              "}\nencodings: sin_cos\nlearning_rates: 0.001\n"
+                              "training: {epochs: 10, batch_size: 4}\n");
+  EXPECT_EQ(Run({"validate", path}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("training.epochs: a step draws from the task's file with "
+                                    "replacement: set training.steps, 5 for as many examples as "
+                                    "10 epochs have"),
+                          Not(HasSubstr("training.examples")), Not(HasSubstr("training.steps:"))));
+}
+
 TEST_F(ExampleFilesTest, NumbersNeedANetworkThatLearnsThem) {
   std::string path = Specification(kFiles);
   File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
@@ -94,6 +107,32 @@ TEST_F(ExampleFilesTest, NumbersNeedANetworkThatLearnsThem) {
   File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
   EXPECT_EQ(Run({"validate", path}), 0) << err_;
+}
+
+TEST_F(ExampleFilesTest, LanguageModelsContinueText) {
+  const std::string path = Specification(kFiles);
+  File("my_train.jsonl", "{\"input\": \"12+7=\", \"target\": \"19\", \"length\": 2}\n");
+  File("my_test.jsonl", "{\"input\": \"9+1=\", \"target\": \"2\", \"length\": 1}\n");
+  const std::string specification = File(
+      "text.yaml", std::string("name: mine\ntasks: {name: examples") + kFiles +
+                       "}\nnetworks: {name: causal_decoder, blocks: 1, heads: 2, d_model: 16}\n"
+                       "encodings: rope\nlearning_rates: 0.001\ntraining: {steps: 10}\n");
+  EXPECT_EQ(Run({"validate", specification}), 2);
+  EXPECT_THAT(err_, AllOf(HasSubstr("my_test.jsonl:1: input has the symbol \"9\""),
+                          Not(HasSubstr("networks"))));
+
+  File("my_test.jsonl", "{\"input\": \"2+7=\", \"target\": \"9\", \"length\": 1}\n");
+  ASSERT_EQ(Run({"sample", specification, "--output", "csv"}), 0) << err_;
+  EXPECT_EQ(out_,
+            "task,part,length,input,target,reads,answers\n"
+            "my_task,train,2,12+7=,19,1 2 0 3 5,1 4 6\n"
+            "my_task,test,1,2+7=,9,2 0 3 5,4 6\n");
+  ASSERT_EQ(Run({"validate", specification, "--resolved"}), 0) << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("examples_text"), HasSubstr("\"tokens\": 8")));
+
+  File("my_train.jsonl", "{\"input\": \"12+7=\", \"target\": \"19\", \"mask\": [1, 0]}\n");
+  EXPECT_EQ(Run({"validate", specification}), 2);
+  EXPECT_THAT(err_, HasSubstr("leave the mask out"));
 }
 
 TEST_F(ExampleFilesTest, ResolvedSpecificationsAreSpecifications) {

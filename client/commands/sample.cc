@@ -18,6 +18,7 @@
 #include "random/stream.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/entries.h"
+#include "tasks/examples/file_text.h"
 #include "tasks/numeric/relational_query.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
@@ -176,7 +177,8 @@ std::vector<const tasks::examples::Example*> Spread(const tasks::examples::Part&
 }
 
 // Examples of the files that a specification names, as people write them and as a network reads
-// them: an empty token stands for each value that it is to answer.
+// them: an empty token stands for each value that it is to answer; a language model answers with an
+// end token, too.
 absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) {
   ASSIGN_OR_RETURN(const auto text, ReadSpecification(options.task));
   ASSIGN_OR_RETURN(const auto resolved, ResolveFile(options.task, text));
@@ -194,11 +196,21 @@ absl::StatusOr<int> SampleFiles(Program& program, const SampleOptions& options) 
     any = true;
     const tasks::examples::ExampleSet& set = *resolved.examples.sets[t];
     const std::string& label = resolved.grid.specification.tasks(static_cast<int>(t)).label();
+    std::optional<tasks::examples::FileText> text;
+    if (resolved.grid.specification.tasks(static_cast<int>(t)).name() ==
+        tasks::examples::ExamplesText().name) {
+      text.emplace(resolved.examples.sets[t]);
+    }
     const bool in_place = set.form == tasks::examples::Form::kNumbers && set.same_length;
     for (const bool test : {false, true}) {
       for (const auto* example : Spread(test ? set.test : set.training, options.count)) {
         std::vector<std::string> reads, answers;
-        for (uint32_t i = 0; i < example->inputs + example->targets; ++i) {
+        if (text.has_value()) {
+          const tasks::TextExample tokens = text->TextOf(*example);
+          for (const int32_t token : tokens.Prompt()) reads.push_back(absl::StrCat(token));
+          for (const int32_t token : tokens.Answer()) answers.push_back(absl::StrCat(token));
+        }
+        for (uint32_t i = 0; !text.has_value() && i < example->inputs + example->targets; ++i) {
           const size_t place = example->first + i;
           const std::string value = set.form == tasks::examples::Form::kNumbers
                                         ? absl::StrFormat("%.4g", set.numbers[place])

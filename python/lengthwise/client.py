@@ -9,7 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lengthwise import names, settings
+import grpc
+
+from lengthwise import example_files, names, settings
 from lengthwise._proto import experiment_service_pb2, specification_pb2
 from lengthwise.connection import Connection
 from lengthwise.errors import LengthwiseError
@@ -108,6 +110,9 @@ class Client:
         """Submits a specification: the path of a file (YAML, JSON or text format), the name of an installed one
         ("quickstart"), or a dictionary like one.
 
+        Files of examples that its tasks name are checked by the program `lengthwise` and uploaded where the server does
+        not have them. A dictionary's are in the current directory.
+
         With the same `request_id` the call may be repeated: it returns what the first one created. All mistakes of a
         specification are in the `violations` of the error.
         """
@@ -126,6 +131,7 @@ class Client:
         *,
         validate_only: bool,
     ) -> experiment_service_pb2.CreateExperimentResponse:
+        path = None
         if isinstance(specification, Mapping):
             # YAML, which JSON is, too: with the conveniences of specifications.
             text = json.dumps(specification).encode()
@@ -142,16 +148,35 @@ class Client:
         # As the command line does, where no token says who it is.
         if not owner and not self._connection.settings.token_file:
             owner = os.environ.get("USER", "")
-        return self._connection.call(
-            "ExperimentService/CreateExperiment",
-            experiment_service_pb2.CreateExperimentRequest(
-                request_id=request_id,
-                validate_only=validate_only,
-                specification_text=specification_pb2.SpecificationText(format=form, text=text),
-                owner=owner,
-            ),
-            experiment_service_pb2.CreateExperimentResponse,
+        request = experiment_service_pb2.CreateExperimentRequest(
+            request_id=request_id,
+            validate_only=validate_only,
+            specification_text=specification_pb2.SpecificationText(format=form, text=text),
+            owner=owner,
         )
+
+        def create() -> experiment_service_pb2.CreateExperimentResponse:
+            return self._connection.call(
+                "ExperimentService/CreateExperiment", request, experiment_service_pb2.CreateExperimentResponse
+            )
+
+        try:
+            return create()
+        except LengthwiseError as error:
+            if not example_files.names_files(error):
+                raise
+        resolved, files = example_files.resolve(text, path)
+        request.specification_text.format = specification_pb2.SpecificationText.JSON
+        request.specification_text.text = resolved
+        try:
+            return create()
+        except LengthwiseError as error:
+            missing = [file for file in files if file.sha256 in str(error)]
+            if error.code != grpc.StatusCode.FAILED_PRECONDITION or not missing:
+                raise
+        for file in missing:
+            example_files.upload(self._connection, file)
+        return create()
 
     def experiment(self, name: str) -> Experiment:
         """By its name ("quickstart-3", "experiments/quickstart-3") or its beginning; or a specification's newest."""

@@ -127,6 +127,30 @@ class Connection:
                     raise failure from None
                 time.sleep(failure.retry_delay)
 
+    def send(
+        self, method: str, requests: Callable[[], Iterator[Message]], response: type[ResponseT]
+    ) -> ResponseT:
+        """One answer to many messages, which are made again where the call is repeated."""
+
+        def serialize(message: Message) -> bytes:
+            return message.SerializeToString()
+
+        stub = self._channel.stream_unary(
+            f"/lengthwise.v1.{method}",
+            request_serializer=serialize,
+            response_deserializer=_reader(response),
+        )
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                answer: ResponseT = stub(requests(), metadata=self._metadata())
+                return answer
+            except grpc.RpcError as error:
+                failure = errors.from_rpc(error, self.settings.server)
+                if failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
+                    raise failure from None
+                time.sleep(failure.retry_delay)
+
     def open(
         self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None
     ) -> Stream[ResponseT]:

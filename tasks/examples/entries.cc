@@ -85,8 +85,24 @@ const TaskEntry& ExamplesNumbers() {
   return entry;
 }
 
+const TaskEntry& ExamplesText() {
+  static const auto& entry = *[] {
+    auto* made = new TaskEntry{
+        {.name = "examples_text",
+         .title = "Examples (text)",
+         .documentation = "What `examples` becomes for causal_decoder, which reads the input and "
+                          "continues it with the target: {\"input\": \"12+7=\", \"target\": "
+                          "\"19\"}. Targets have any length.",
+         .parameters = FileParameters()},
+        TaskKind::kText};
+    made->accuracy_title = "exact match";
+    return made;
+  }();
+  return entry;
+}
+
 bool IsExamples(absl::string_view name) {
-  return name == Examples().name || name == ExamplesNumbers().name;
+  return name == Examples().name || name == ExamplesNumbers().name || name == ExamplesText().name;
 }
 
 }  // namespace lengthwise::tasks::examples

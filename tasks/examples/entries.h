@@ -10,10 +10,12 @@
 
 namespace lengthwise::tasks::examples {
 
-// `examples`: symbols in, symbols out. `examples_numbers`: numbers in, numbers out. Neither can be
-// created of its parameters alone: TaskEntry::create is null.
+// `examples`: symbols in, symbols out. `examples_numbers`: numbers in, numbers out.
+// `examples_text`: symbols that a causal language model continues. None can be created of its
+// parameters alone: TaskEntry::create is null.
 const TaskEntry& Examples();
 const TaskEntry& ExamplesNumbers();
+const TaskEntry& ExamplesText();
 
 // Whether a task's name is that of a file of examples.
 bool IsExamples(absl::string_view name);

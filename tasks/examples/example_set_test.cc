@@ -1,8 +1,11 @@
 #include "tasks/examples/example_set.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -180,6 +183,18 @@ TEST_F(ExampleSetTest, AnEndlessLineIsNamedAndSkipped) {
   const std::string message = Refusal(endless + "\n{\"input\": [1]}\n");
   EXPECT_THAT(message, HasSubstr("my_train.jsonl:1: has more than 4194304 bytes"));
   EXPECT_THAT(message, HasSubstr("my_train.jsonl:2: has no \"target\""));
+}
+
+// What comes out of a pipe is written while it is read.
+TEST_F(ExampleSetTest, AFileThatChangesWhileItIsReadIsRefused) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/growing.jsonl");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path) << kTest; });
+  Problems problems;
+  const auto loaded = Load({path, "growing.jsonl"}, {}, {}, problems);
+  writer.join();
+  EXPECT_EQ(loaded.status().message(),
+            "growing.jsonl: changed while it was read; try again when it is written");
 }
 
 TEST_F(ExampleSetTest, AFileWithAKnownHashMustHaveIt) {

@@ -1,5 +1,6 @@
 #include "tasks/examples/line.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -104,9 +105,10 @@ class Handler {
  private:
   static constexpr int64_t kMostWhole = int64_t{1} << 31;
 
+  // Up to what was read last and what was expected, which the column says more briefly.
   static std::string Reason(absl::string_view text) {
     constexpr size_t kMostReason = 120;
-    return platform::PrintableLine(text.substr(0, kMostReason));
+    return platform::PrintableLine(text.substr(0, std::min(text.find(';'), kMostReason)));
   }
 
   size_t Index() const { return static_cast<size_t>(*field_); }

@@ -35,6 +35,34 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.worker.run_all(), 4)
         return experiment.refresh()
 
+    def test_submits_a_task_that_is_a_file_of_examples(self):
+        os.environ["LENGTHWISE_CLIENT_BINARY"] = str(pathlib.Path(service.CLIENT).resolve())
+        self.addCleanup(os.environ.pop, "LENGTHWISE_CLIENT_BINARY", None)
+        directory = service.new_directory()
+        inputs = [[i % 3, i // 3 % 3, i // 9 % 3, i // 27] for i in range(81)]
+        lines = [{"input": symbols, "target": symbols[::-1]} for symbols in inputs]
+        (directory / "mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        specification = {
+            "name": "mine",
+            "tasks": {"name": "examples", "label": "swapped", "train": "mine.jsonl", "held_out": 0.2},
+            "encodings": "sin_cos",
+            "learning_rates": 0.001,
+            "training": {"steps": 10},
+        }
+        path = directory / "mine.json"
+        path.write_text(json.dumps(specification))
+        self.assertEqual(len(self.client.validate(path)), 1)
+        for _ in range(2):  # the second time nothing is uploaded
+            experiment = self.client.submit(path)
+            self.assertEqual(experiment.counts.queued, 1)
+            self.assertEqual(experiment.specification["tasks"][0]["label"], "swapped")
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(directory)
+        self.client.submit(specification).cancel()
+        (directory / "mine.jsonl").write_text('{"input": [1], "target": [1]}\n{"input": ')
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "mine.jsonl:2: column 11: not JSON"):
+            self.client.submit(path)
+
     def test_submits_a_dictionary_or_a_file_and_finds_it_again(self):
         by_dictionary = self.client.submit(service.specification("both"), owner="ada")
         path = service.new_directory() / "both.yaml"

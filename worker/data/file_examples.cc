@@ -22,8 +22,8 @@ using tasks::examples::LengthGroup;
 using tasks::examples::Part;
 
 // What decides a set: two trials with equal ones share it.
-std::string SetKey(const catalogue::Parameters& parameters, bool as_numbers) {
-  std::string key = as_numbers ? "numbers" : "";
+std::string SetKey(const catalogue::Parameters& parameters, tasks::TaskKind kind) {
+  std::string key = absl::StrCat(static_cast<int>(kind));
   for (const auto& [name, value] : parameters.values()) {
     absl::StrAppend(&key, "\n", name, "=", catalogue::FormatValue(value));
   }
@@ -44,8 +44,8 @@ Newest& NewestSet() {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
-    const catalogue::Parameters& parameters, bool as_numbers, const FetchFile& fetch) {
-  const std::string key = SetKey(parameters, as_numbers);
+    const catalogue::Parameters& parameters, tasks::TaskKind kind, const FetchFile& fetch) {
+  const std::string key = SetKey(parameters, kind);
   {
     const platform::MutexLock lock(NewestSet().mutex);
     if (NewestSet().key == key) return NewestSet().set;
@@ -64,7 +64,8 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
   RETURN_IF_ERROR(bring("train", contents.train_bytes, train));
   RETURN_IF_ERROR(bring("test", contents.test_bytes, test));
   tasks::examples::Options options = tasks::examples::OptionsOf(parameters);
-  options.as_numbers = as_numbers && contents.form == Form::kNumbers;
+  options.as_numbers = kind == tasks::TaskKind::kRegression && contents.form == Form::kNumbers;
+  options.any_target_length |= kind == tasks::TaskKind::kText;
   tasks::examples::Problems problems;
   ASSIGN_OR_RETURN(const tasks::examples::Loaded loaded,
                    tasks::examples::Load(train, test, options, problems));

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "catalogue/entry.h"
 #include "tasks/examples/example_set.h"
+#include "tasks/task.h"
 #include "worker/data/examples.h"
 
 namespace lengthwise::worker::data {
@@ -26,9 +27,9 @@ using FetchFile =
 // Loads the files that the parameters of a task (tasks/examples/entries.h) name. The newest set
 // stays in memory, so that the next trial of an experiment need not read it again. Thread-safe.
 // INVALID_ARGUMENT: the parameters, or the files, are not what the specification says they are;
-// errors of `fetch`.
+// errors of `fetch`. `kind` is that of the task's entry.
 absl::StatusOr<std::shared_ptr<const tasks::examples::ExampleSet>> LoadExamples(
-    const catalogue::Parameters& parameters, bool as_numbers, const FetchFile& fetch);
+    const catalogue::Parameters& parameters, tasks::TaskKind kind, const FetchFile& fetch);
 
 // A step has examples of one length, each example of training.lengths equally likely, and of one
 // shape, for all members of a pack the same; a member's data seed draws them, with replacement.

@@ -154,7 +154,7 @@ std::vector<TextPass> TextExamples::TrainingPasses(uint64_t data_seed, int64_t s
 tasks::TextExample TextExamples::Question(uint64_t seed, int64_t n, int64_t number) const {
   random::Stream stream(seed, random::Purpose::kEvaluationSamples, static_cast<uint64_t>(n),
                         static_cast<uint32_t>(number));
-  return task_->Sample(n, /*augmented=*/false, stream);
+  return task_->Question(n, number, stream);
 }
 
 TextPiece TextExamples::AnswerPiece(const tasks::TextExample& example) const {

@@ -77,6 +77,9 @@ class TextExamples : public ExampleSource {
 
   int64_t InputTokens(int64_t n) const override { return task_->LongestExample(n); }
   int64_t SequenceTokens(int64_t n) const override { return tasks::LongestContinued(*task_, n); }
+  int64_t EvaluationSequences(int64_t n, int64_t asked) const override {
+    return task_->Questions(n, asked);
+  }
   int64_t LongestTraining(const v1::Training& training) const override;
   double ExamplesOfStep(const v1::Training& training) const override;
   // Always INVALID_ARGUMENT.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -79,13 +80,30 @@ std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::Answer(
     const models::ParameterSet& parameters, int64_t size,
     absl::Span<const tasks::TextExample> questions, const std::function<bool()>& keep_going) const {
   const c10::NoGradGuard no_gradients;
-  const at::Device device = Sample(parameters).device();
-  const at::Tensor positions = Positions(size, device);
+  const at::Tensor positions = Positions(size, Sample(parameters).device());
+  std::map<size_t, std::vector<size_t>> by_prompt;
+  for (size_t i = 0; i < questions.size(); ++i) by_prompt[questions[i].prompt].push_back(i);
+  std::vector<std::vector<int32_t>> answers(questions.size());
+  for (const auto& [prompt, places] : by_prompt) {
+    std::vector<const tasks::TextExample*> together;
+    for (const size_t place : places) together.push_back(&questions[place]);
+    auto some = AnswerTogether(parameters, positions, together, keep_going);
+    if (!some.has_value()) return std::nullopt;
+    for (size_t i = 0; i < places.size(); ++i) answers[places[i]] = std::move((*some)[i]);
+  }
+  return answers;
+}
+
+std::optional<std::vector<std::vector<int32_t>>> LanguageEvaluator::AnswerTogether(
+    const models::ParameterSet& parameters, const at::Tensor& positions,
+    absl::Span<const tasks::TextExample* const> questions,
+    const std::function<bool()>& keep_going) const {
+  const at::Device device = positions.device();
   const auto count = static_cast<int64_t>(questions.size());
-  const auto prompt = static_cast<int64_t>(questions.empty() ? 0 : questions[0].prompt);
+  const auto prompt = static_cast<int64_t>(questions[0]->prompt);
   std::vector<int64_t> next;
-  for (const tasks::TextExample& question : questions) {
-    next.insert(next.end(), question.Prompt().begin(), question.Prompt().end());
+  for (const tasks::TextExample* question : questions) {
+    next.insert(next.end(), question->Prompt().begin(), question->Prompt().end());
   }
   std::vector<std::vector<int32_t>> answers(questions.size());
   size_t unfinished = questions.size();
@@ -152,6 +170,7 @@ std::optional<LengthScore> LanguageEvaluator::Score(const models::ParameterSet& 
   std::vector<float> each_loss;
   double loss = 0;
   int64_t tokens = 0;
+  questions = text_.EvaluationSequences(size, questions);
   for (int64_t first = 0; first < questions; first += chunk) {
     std::vector<tasks::TextExample> asked;
     for (int64_t i = first; i < std::min(first + chunk, questions); ++i) {

@@ -47,7 +47,8 @@ class LanguageEvaluator {
                                    const ScoreOptions& options = {}) const;
 
   // What the model writes after each prompt, up to and with its first end token or as far as there
-  // is room; nothing where `keep_going` said no. The prompts are of questions of `size`.
+  // is room; nothing where `keep_going` said no. The prompts are of questions of `size`; those of
+  // one length are answered together.
   std::optional<std::vector<std::vector<int32_t>>> Answer(
       const models::ParameterSet& parameters, int64_t size,
       absl::Span<const tasks::TextExample> questions,
@@ -59,6 +60,11 @@ class LanguageEvaluator {
                                     int64_t sequence) const;
 
  private:
+  // Answers questions whose prompts have one length.
+  std::optional<std::vector<std::vector<int32_t>>> AnswerTogether(
+      const models::ParameterSet& parameters, const at::Tensor& positions,
+      absl::Span<const tasks::TextExample* const> questions,
+      const std::function<bool()>& keep_going) const;
   // int64 [1, S, T]
   at::Tensor Positions(int64_t size, at::Device device) const;
   // Of the right answers' tokens: the sum over all of them. Where `each` is given, it gets the mean

@@ -165,6 +165,21 @@ TEST_F(LanguageEvaluatorTest, AnAnswerIsWhatTheWholeTextIsContinuedWithTokenByTo
   }
 }
 
+TEST_F(LanguageEvaluatorTest, PromptsOfDifferentLengthsAreAnsweredAsAlone) {
+  std::vector<tasks::TextExample> questions;
+  for (int64_t i = 0; i < 9; ++i) {
+    questions.push_back(text_->Question(kSeed, kDigits - i % 3, i));
+  }
+  const Answers answers =
+      Evaluator(*model_).Answer(Parameters(), kDigits, questions, kGoOn).value();
+  ASSERT_EQ(answers.size(), questions.size());
+  for (size_t i = 0; i < questions.size(); ++i) {
+    EXPECT_EQ(answers[i],
+              Evaluator(*model_).Answer(Parameters(), kDigits, {questions[i]}, kGoOn).value()[0])
+        << i;
+  }
+}
+
 TEST_F(LanguageEvaluatorTest, ChunksChangeNothing) {
   const LengthScore whole = Evaluator(*model_).Score(Parameters(), kDigits, 30, kGoOn).value();
   const LengthScore parts =

@@ -14,6 +14,7 @@
 #include "specification/training_data.h"
 #include "tasks/catalogue.h"
 #include "tasks/examples/entries.h"
+#include "tasks/examples/file_text.h"
 #include "tasks/task.h"
 
 namespace lengthwise::worker::training {
@@ -139,8 +140,9 @@ void CheckSizes(absl::string_view field, const Sizes& sizes, const tasks::TextTa
 void CheckText(const data::TextExamples& text, const v1::Training& training,
                const v1::Evaluation& evaluation, Problems& problems) {
   const int64_t tokens = training.packing().tokens();
-  CheckSizes("training.lengths", std::vector<int32_t>{training.lengths().max()}, text.task(),
-             problems);
+  const v1::LengthRange& lengths = training.lengths();
+  const absl::Status trained = text.task().CheckTraining(lengths.min(), lengths.max());
+  Require(trained.ok(), "training.lengths", trained.message(), problems);
   CheckSizes("evaluation.lengths", evaluation.lengths(), text.task(), problems);
   CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), text.task(), problems);
   CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), text.task(), problems);
@@ -247,12 +249,19 @@ absl::StatusOr<Blueprint> MakeBlueprint(const v1::TrialSpecification& specificat
   if (!tasks::examples::IsExamples(task.entry->name)) {
     created = task.entry->create(task.choice.parameters);
   }
+  std::shared_ptr<const tasks::examples::ExampleSet> set;
   if (created == nullptr) {
     Require(fetch != nullptr, "task", "is a file of examples, which nobody brings", problems);
     if (!problems.empty()) return Refuse(problems);
-    ASSIGN_OR_RETURN(const auto set,
-                     data::LoadExamples(task.choice.parameters,
-                                        task.entry->kind == tasks::TaskKind::kRegression, fetch));
+    ASSIGN_OR_RETURN(set, data::LoadExamples(task.choice.parameters, task.entry->kind, fetch));
+    if (task.entry->kind == tasks::TaskKind::kText) {
+      Require(set->mask.empty(), "task", "has masks, and answers of text count whole", problems);
+      Require(set->form != tasks::examples::Form::kNumbers, "task", "has numbers", problems);
+      if (!problems.empty()) return Refuse(problems);
+      created = std::make_unique<tasks::examples::FileText>(set);
+    }
+  }
+  if (created == nullptr) {
     auto examples = std::make_unique<data::FileExamples>(set);
     CheckFileExamples(*examples, blueprint.training, blueprint.evaluation, problems);
     if (!problems.empty()) return Refuse(problems);

@@ -83,17 +83,22 @@ class Files {
     return found->second;
   }
 
-  v1::TrialSpecification Trial(uint64_t seed = 0) const {
-    v1::TrialSpecification trial = TinyTrial(seed);
+  v1::TrialSpecification Trial(uint64_t seed = 0) const { return Of("examples", TinyTrial(seed)); }
+  // For a causal language model.
+  v1::TrialSpecification TextTrial(uint64_t seed = 0) const {
+    return Of("examples_text", TinyTextTrial(seed));
+  }
+
+ private:
+  v1::TrialSpecification Of(const std::string& task, v1::TrialSpecification trial) const {
     *trial.mutable_task() = {};
-    trial.mutable_task()->set_name("examples");
+    trial.mutable_task()->set_name(task);
     for (const auto& [name, value] : parameters_) {
       (*trial.mutable_task()->mutable_parameters())[name].set_string_value(value);
     }
     return trial;
   }
 
- private:
   std::map<std::string, std::string> paths_;
   std::map<std::string, std::string> parameters_;
   std::shared_ptr<const tasks::examples::ExampleSet> set_;
@@ -228,11 +233,12 @@ TEST(FileExamplesTest, ATrialTrainsAndIsEvaluated) {
   EXPECT_THAT(Outline(session.events(0)), IsSupersetOf({"evaluation 15", "checkpoint 20"}));
 }
 
-TEST(FileExamplesTest, AResumedTrialIsTheUndisturbedOne) {
+void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
   FileSession whole(ReversalFiles());
-  RunLease(LeaseOf({ReversalFiles().Trial()}), whole);
+  RunLease(LeaseOf({trial}), whole);
+  ASSERT_EQ(whole.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << whole.OutcomeOf(0).reason();
   FileSession session(ReversalFiles());
-  v1::Lease lease = LeaseOf({ReversalFiles().Trial()});
+  v1::Lease lease = LeaseOf({trial});
   // The worker is lost in the middle, and the server goes on from the last checkpoint.
   session.directive = [](int64_t, int64_t asked) {
     return asked > 24 ? PackSession::Directive::kLost : PackSession::Directive::kContinue;
@@ -246,14 +252,52 @@ TEST(FileExamplesTest, AResumedTrialIsTheUndisturbedOne) {
   EXPECT_EQ(session.checkpoints(0).rbegin()->second, whole.checkpoints(0).rbegin()->second);
 }
 
-TEST(FileExamplesTest, APackMatchesItsMembers) {
+TEST(FileExamplesTest, AResumedTrialIsTheUndisturbedOne) {
+  ExpectResumeChangesNothing(ReversalFiles().Trial());
+}
+
+TEST(FileExamplesTest, AResumedLanguageModelIsTheUndisturbedOne) {
+  ExpectResumeChangesNothing(ReversalFiles().TextTrial());
+}
+
+void ExpectPackMatchesItsMembers(const std::vector<v1::TrialSpecification>& trials) {
   FileSession pack(ReversalFiles());
-  RunLease(LeaseOf({ReversalFiles().Trial(0), ReversalFiles().Trial(1)}), pack);
-  for (const uint64_t seed : {0, 1}) {
+  RunLease(LeaseOf(trials), pack);
+  for (size_t i = 0; i < trials.size(); ++i) {
     FileSession alone(ReversalFiles());
-    RunLease(LeaseOf({ReversalFiles().Trial(seed)}), alone);
-    EXPECT_EQ(pack.History(static_cast<int64_t>(seed)), alone.History(0));
+    RunLease(LeaseOf({trials[i]}), alone);
+    EXPECT_EQ(pack.History(static_cast<int64_t>(i)), alone.History(0));
   }
+}
+
+TEST(FileExamplesTest, APackMatchesItsMembers) {
+  ExpectPackMatchesItsMembers({ReversalFiles().Trial(0), ReversalFiles().Trial(1)});
+  ExpectPackMatchesItsMembers({ReversalFiles().TextTrial(0), ReversalFiles().TextTrial(1)});
+}
+
+TEST(FileExamplesTest, ALanguageModelContinuesInputsWithTargets) {
+  FileSession session(ReversalFiles());
+  RunLease(LeaseOf({ReversalFiles().TextTrial()}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  EXPECT_THAT(Outline(session.events(0)), IsSupersetOf({"final 40", "errors 40", "attention 40"}));
+  for (const v1::Event& event : session.events(0)) {
+    // Of two inputs, two targets and the end.
+    if (event.has_attention_map()) {
+      EXPECT_EQ(event.attention_map().tokens_size(), 5);
+    }
+    if (!event.has_answer_errors()) continue;
+    EXPECT_EQ(event.answer_errors().answers(), 16);
+    EXPECT_LE(event.answer_errors().wrong_by_place_size(), event.answer_errors().length());
+  }
+}
+
+TEST(FileExamplesTest, ALanguageModelIsRefusedMasks) {
+  const Files files("{\"input\": [2, 0], \"target\": [1], \"mask\": [0]}\n",
+                    "{\"input\": [1, 1], \"target\": [1]}\n");
+  FileSession session(files);
+  RunLease(LeaseOf({files.TextTrial()}), session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::FAILED_PERMANENTLY);
+  EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("has masks"));
 }
 
 TEST(FileExamplesTest, AFileThatCannotBeHadNowMayBeHadLater) {

@@ -64,7 +64,7 @@ def _picture(experiments: Sequence[PlottedExperiment], options: Options, of_plac
             def shares(some: Sequence[event_pb2.AnswerErrors]) -> dict[float, float]:
                 if of_places:
                     return _shares(_sum([one.wrong_by_place for one in some]), 0, sum(one.answers for one in some))
-                wrong = sum(one.first_wrong_with_carry + one.first_wrong_without_carry for one in some)
+                wrong = sum(sum(one.answers_by_wrong_digits[1:]) for one in some)
                 return _shares(_sum([one.answers_by_wrong_digits for one in some]), 1, wrong)
 
             pooled = shares(found)

@@ -1,0 +1,65 @@
+"""Specifications whose tasks are files of examples: checked by the program `lengthwise`, which reads such files."""
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lengthwise._proto import experiment_service_pb2
+from lengthwise.connection import Connection
+from lengthwise.errors import LengthwiseError, UsageError
+from lengthwise.private_service import find_program
+
+_PART_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ExampleFile:
+    """A file that was checked when its bytes had this hash."""
+
+    path: Path
+    sha256: str
+
+
+def names_files(error: LengthwiseError) -> bool:
+    """Whether a server refuses a specification since it knows nothing of the files that it names."""
+    return any("nothing is known of the file" in violation.description for violation in error.violations)
+
+
+def resolve(text: bytes, path: Path | None) -> tuple[bytes, list[ExampleFile]]:
+    """The specification as JSON with what its files hold, and these files, which are beside `path` or, without it, here."""
+    done = subprocess.run(
+        [find_program("lengthwise", "client", "LENGTHWISE_CLIENT_BINARY"), "validate", str(path or "-"), "--resolved"],
+        input=None if path else text,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise UsageError(done.stderr.decode(errors="replace").strip().removeprefix("lengthwise: "))
+    tasks: list[dict[str, Any]] = [task.get("parameters", {}) for task in json.loads(done.stdout)["tasks"]]
+    directory = path.parent if path else Path()
+    files = {
+        task[f"{name}_sha256"]: directory / task[name]
+        for task in tasks
+        for name in ("train", "test")
+        if task.get(f"{name}_sha256")
+    }
+    return done.stdout, [ExampleFile(file, sha256) for sha256, file in files.items()]
+
+
+def upload(connection: Connection, file: ExampleFile) -> None:
+    """Nothing is stored where the file changed since it was checked."""
+
+    def requests() -> Iterator[experiment_service_pb2.UploadDataRequest]:
+        with file.path.open("rb") as opened:
+            header = experiment_service_pb2.UploadDataRequest.Header(
+                sha256=file.sha256, size_bytes=file.path.stat().st_size
+            )
+            yield experiment_service_pb2.UploadDataRequest(header=header)
+            while part := opened.read(_PART_BYTES):
+                yield experiment_service_pb2.UploadDataRequest(data=part)
+
+    connection.send("ExperimentService/UploadData", requests, experiment_service_pb2.UploadDataResponse)

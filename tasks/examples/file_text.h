@@ -1,0 +1,66 @@
+// Examples of a user's file as text for a causal language model, which reads an input and continues
+// it with the target and an end token. No LibTorch, no gRPC.
+#ifndef LENGTHWISE_TASKS_EXAMPLES_FILE_TEXT_H_
+#define LENGTHWISE_TASKS_EXAMPLES_FILE_TEXT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "random/stream.h"
+#include "tasks/examples/example_set.h"
+#include "tasks/text.h"
+
+namespace lengthwise::tasks::examples {
+
+// Inputs and targets share one vocabulary: the symbols of both in the order of their bytes, or the
+// integers up to the largest; then the end token and padding. The size is the examples' length.
+class FileText : public TextTask {
+ public:
+  // `set` has symbols and no mask.
+  explicit FileText(std::shared_ptr<const ExampleSet> set);
+
+  int32_t vocabulary() const override { return symbols_ + 2; }
+  int32_t end_token() const override { return symbols_; }
+  int32_t padding_token() const override { return symbols_ + 1; }
+
+  // INVALID_ARGUMENT for a size without test examples.
+  absl::Status Check(int64_t size) const override;
+  absl::Status CheckTraining(int64_t smallest, int64_t largest) const override;
+  // Of all examples up to `size`, since a longer example may have a smaller size.
+  int64_t LongestExample(int64_t size) const override;
+  // Each training example of the sizes is equally likely.
+  int64_t DrawSize(int64_t smallest, int64_t largest, random::Stream& stream) const override;
+  // A training example.
+  TextExample Sample(int64_t size, bool augmented, random::Stream& stream) const override;
+  // Test examples come in an order that is the same for all trials.
+  int64_t Questions(int64_t size, int64_t asked) const override;
+  TextExample Question(int64_t size, int64_t number, random::Stream& stream) const override;
+
+  // The answer is right as a whole. Places count from the target's last symbol.
+  AnswerComparison Compare(const TextExample& example,
+                           absl::Span<const int32_t> given) const override;
+  std::string Format(absl::Span<const int32_t> tokens) const override;
+
+  TextExample TextOf(const Example& example) const;
+
+ private:
+  // Training examples of all sizes up to `size`.
+  int64_t TrainingUpTo(int64_t size) const;
+
+  const std::shared_ptr<const ExampleSet> set_;
+  int32_t symbols_ = 0;
+  // Of text: the shared vocabulary, and the places there of the input's and the target's symbols.
+  std::vector<std::string> vocabulary_;
+  std::vector<int32_t> inputs_, targets_;
+  // By size: tokens of the longest example, and training examples, up to it.
+  std::map<int32_t, int64_t> longest_, training_;
+};
+
+}  // namespace lengthwise::tasks::examples
+
+#endif  // LENGTHWISE_TASKS_EXAMPLES_FILE_TEXT_H_
