@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Core>> Core::Open(const CoreOptions& options,
     ASSIGN_OR_RETURN(const std::vector<std::string> deleted,
                      DeleteLeftArtifacts(*reader, *core->artifact_store_));
     for (const std::string& id : deleted) core->PostDeletion(id);
-      core->artifact_store_->DeleteUnusedUploads();
+    core->artifact_store_->DeleteUnusedUploads();
   }
   core->loop_.Start();
   return core;
