@@ -10,14 +10,15 @@
 # missed an event or the server took more than 300 MB for watchers; so does this.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-throughput=() watchers=() benchmark=() fleet=() events=6000000
+throughput=() watchers=() benchmark=() fleet=() simulated=(--workers=10000 --events=6000000)
 case "${1:-}" in
   "") ;;
   --short)
     throughput=(--points 200000 --trials 2000 --submissions 20)
     watchers=(--watchers 200 --channels 10 --silent 20 --seconds 5 --events 40000)
     benchmark=(--benchmark_min_time=0.1)
-    fleet=(--workers 1000 --connections 200 --seconds 5 --uploads 10 --checkpoint_mb 4) events=600000
+    fleet=(--workers 1000 --connections 200 --seconds 5 --uploads 10 --checkpoint_mb 4)
+    simulated=(--workers=1000 --events=600000)
     ;;
   *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0" >&2; exit 2 ;;
 esac
@@ -31,7 +32,7 @@ echo "$(date -u +%Y-%m-%dT%H:%MZ), $(nproc) cores, $(sed -n 's/^model name[^:]*:
 measure bazel-bin/benchmarks/service/throughput --server_program "$server" "${throughput[@]}"
 measure bazel-bin/benchmarks/service/watchers --server_program "$server" "${watchers[@]}"
 measure bazel-bin/benchmarks/service/fleet --server_program "$server" "${fleet[@]}"
-measure bazel-bin/server/simulation/simulate --workers=10000 --storms --seeds=1 --events="$events"
+measure bazel-bin/server/simulation/simulate --storms --seeds=1 "${simulated[@]}"
 measure bazel-bin/server/scheduling/scheduler_benchmark "${benchmark[@]}"
 awk '
   # The number before or behind some words.
@@ -61,7 +62,7 @@ awk '
     Row("cores of the server for heartbeats of 10,000 workers", cores, "below 1")
     Row("the same heartbeats, 99th percentile, ms", beat, "below 100")
     Row("checkpoint of 47 MB drained over 2 MB/s, seconds (MB stored: " stored ")", drain, "below 40")
-    Row("every promise, 10,000 simulated workers with wall-time storms", storms ? storms : "missing", "kept")
+    Row("every promise, simulated workers with wall-time storms", storms ? storms : "missing", "kept")
     Row("server memory with the watchers, some of which never read, MB", memory, "below 300")
   }' "$log"
 [ ${#throughput[@]} -eq 0 ] || exit 0
