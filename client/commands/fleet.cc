@@ -251,18 +251,17 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
       "lengthwise workers up --slurm --once -- --cpus-per-task=8    # one look, for cron",
       [&program, options] { return Up(program, *options); });
   add_common(up);
-  const CLI::Validator positive = CLI::Validator(CLI::PositiveNumber).description("");
   up->add_option("--max", options->plan.max_jobs, "Jobs that run or wait at once; default 10")
-      ->check(positive)
+      ->check(CLI::PositiveNumber)
       ->type_name("N");
   up->add_option("--backlog", options->plan.backlog,
                  "Jobs that wait in the cluster's queue at once; default 4")
-      ->check(positive)
+      ->check(CLI::PositiveNumber)
       ->type_name("N");
   up->add_option("--pack_size", options->pack_size,
                  "Trials that each worker trains at once; default 30 where SBATCH_ARGS ask for a "
                  "GPU, else 1")
-      ->check(positive)
+      ->check(CLI::PositiveNumber)
       ->type_name("N");
   up->add_option("--experiment", options->experiment,
                  "Experiment whose trials alone the workers train; default: all")

@@ -62,7 +62,7 @@ TEST_F(MistakesTest, OfWordsAndOptions) {
        "say which cluster: --slurm (Kubernetes needs no command: deploy/kubernetes)"},
       {{"workers", "up", "--slurm", "--max", "0"},
        kUsage,
-       "--max: Number less or equal to 0: 0; see `lengthwise workers up --help`"},
+       "--max: got \"0\", expected a number above 0; see `lengthwise workers up --help`"},
       {{"analyze"},
        kUsage,
        "say what to do: attention, attention_matrix, ground_truth, encodings, noise, humans, "

@@ -71,6 +71,12 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
   ~Observer() override { trail_.Take(call_); }
 
   void Intercept(InterceptorBatchMethods* methods) override {
+    // A stream's first message, which the gate does not see.
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_MESSAGE) &&
+        !rule_.resource.empty() && resource_.empty()) {
+      const auto* message = static_cast<const Message*>(methods->GetRecvMessage());
+      if (message != nullptr) resource_ = TextOf(*message, rule_.resource);
+    }
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_MESSAGE) &&
         !rule_.made.empty()) {
       // gRPC hands out the message of a generated class as a void*; all of them derive from
@@ -91,6 +97,7 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
     std::optional<AuditRecord> admitted = trail_.Take(call_);
     // Its request could not be read: it did not come to the gate.
     if (!admitted.has_value()) return;
+    if (admitted->resource.empty()) admitted->resource = std::move(resource_);
     admitted->made = std::move(made_);
     trail_.Write(*std::move(admitted), rule_.method, std::move(outcome));
   }
@@ -98,6 +105,7 @@ class AuditTrail::Observer final : public grpc::experimental::Interceptor {
   AuditTrail& trail_;
   const Rule& rule_;
   grpc::ServerContextBase* const call_;
+  std::string resource_;
   std::string made_;
 };
 

@@ -52,7 +52,7 @@ constexpr Rule kRules[] = {
     {"lengthwise.v1.ExperimentService/QueryProjections", Access::kRead, kRefusals},
     {"lengthwise.v1.ExperimentService/QueryAnalyses", Access::kRead, kRefusals},
     {"lengthwise.v1.ExperimentService/DownloadModel", Access::kRead, kRefusals},
-    {"lengthwise.v1.ExperimentService/UploadData", Access::kSubmit, kEveryCall},
+    {"lengthwise.v1.ExperimentService/UploadData", Access::kSubmit, kEveryCall, "header.sha256"},
 
     {"lengthwise.v1.FleetService/ListWorkers", Access::kRead, kRefusals},
     {"lengthwise.v1.FleetService/GetWantedWorkers", Access::kRead, kRefusals},

@@ -102,7 +102,7 @@ TEST(Authorization, EveryRpcThatMayChangeSomethingIsInTheAuditLog) {
 TEST(Authorization, EveryRoleMayDoWhatTheApiSaysOfIt) {
   const std::set<std::string> changing = {"CreateExperiment", "ExtendExperiment", "EvaluateTrial",
                                           "CancelExperiment", "CancelTrial",      "RetryTrials",
-                                          "DeleteExperiment"};
+                                          "DeleteExperiment", "UploadData"};
   for (const std::string& method : EveryMethod()) {
     const auto may = [&](v1::Role role) { return MayCall(With(role), method).ok(); };
     const std::string name = method.substr(method.find('/') + 1);

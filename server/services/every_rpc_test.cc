@@ -317,6 +317,21 @@ TEST_F(EveryRpcTest, EventsOfALeaseOfAnotherAreInTheAuditLog) {
   EXPECT_THAT(lines[0]["peer"].get<std::string>(), testing::StartsWith("127.0.0.1:"));
 }
 
+TEST_F(EveryRpcTest, AnUploadIsInTheAuditLogByItsHash) {
+  v1::UploadDataRequest request;
+  request.mutable_header()->set_sha256(std::string(64, 'a'));
+  request.mutable_header()->set_size_bytes(1);
+  // The data that the header promises does not come.
+  EXPECT_EQ(Call("lengthwise.v1.ExperimentService/UploadData", Token(v1::SUBMITTER, "grace"),
+                 request.SerializeAsString()),
+            grpc::StatusCode::DATA_LOSS);
+  const auto lines = AuditLines()["lengthwise.v1.ExperimentService/UploadData"];
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0]["principal"], "grace");
+  EXPECT_EQ(lines[0]["outcome"], "DATA_LOSS");
+  EXPECT_EQ(lines[0]["resource"], std::string(64, 'a'));
+}
+
 TEST_F(EveryRpcTest, AFloodOfRefusalsDoesNotFillTheAuditLog) {
   for (int call = 0; call < 400; ++call) {
     Call("lengthwise.v1.AccessService/GetCaller", std::nullopt);
