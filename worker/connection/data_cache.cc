@@ -18,6 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr char kSuffix[] = ".jsonl";
 
+// Longer than any download takes.
+constexpr std::chrono::hours kOldTemporaryFile(24);
+
 bool HasHash(const std::string& path, absl::string_view sha256) {
   platform::Sha256 hash;
   const absl::Status read = platform::ReadFileInChunks(path, [&](absl::string_view chunk) {
@@ -40,9 +43,10 @@ absl::StatusOr<std::string> DataCache::Get(absl::string_view sha256, const Fetch
     fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
     return path;
   }
-  RETURN_IF_ERROR(platform::CreateDirectories(options_.directory));
   std::error_code ignored;
-  fs::permissions(options_.directory, fs::perms::owner_all, ignored);
+  const bool is_new = !fs::exists(options_.directory, ignored);
+  RETURN_IF_ERROR(platform::CreateDirectories(options_.directory));
+  if (is_new) fs::permissions(options_.directory, fs::perms::owner_all, ignored);
   ASSIGN_OR_RETURN(const auto file, platform::AtomicFile::Create(path));
   platform::Sha256 hash;
   RETURN_IF_ERROR(fetch([&](absl::string_view chunk) {
@@ -72,6 +76,10 @@ void DataCache::Shrink(const std::string& kept) const {
     std::error_code gone;  // deleted by another worker since it was listed
     const auto size = static_cast<int64_t>(entry->file_size(gone));
     const auto used = entry->last_write_time(gone);
+    if (!gone && entry->path().extension() == platform::kTemporarySuffix &&
+        used < fs::file_time_type::clock::now() - kOldTemporaryFile) {
+      platform::DeleteFile(entry->path().string()).IgnoreError();  // of a worker that was killed
+    }
     if (gone || entry->path().extension() != kSuffix) continue;
     bytes += size;
     if (entry->path() != kept) files.push_back({used, size, entry->path()});

@@ -81,10 +81,22 @@ absl::StatusOr<std::string> LeaseSession::FetchData(int64_t trial, absl::string_
   std::string path;
   const absl::Status status =
       Fetch(trial, sha256, "the examples", [&](const v1::DownloadArtifactRequest& request) {
+        absl::Status download, taken;
         absl::StatusOr<std::string> got = options_.data->Get(sha256, [&](const auto& take) {
-          return DownloadArtifactInChunks(stub_, calls_, request, bytes, take);
+          download = DownloadArtifactInChunks(
+              stub_, calls_, request, bytes,
+              [&](absl::string_view chunk) { return taken = take(chunk); });
+          return download;
         });
-        if (got.ok()) path = *std::move(got);
+        if (got.ok()) {
+          path = *std::move(got);
+          return absl::OkStatus();
+        }
+        // A disk's refusal must not read as the server's, which ends the lease or is retried.
+        if (download.ok() || !taken.ok()) {
+          return absl::FailedPreconditionError(
+              absl::StrCat("cannot keep a file of examples: ", got.status().message()));
+        }
         return got.status();
       });
   if (!status.ok()) return status;
