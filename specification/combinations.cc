@@ -21,6 +21,9 @@ namespace {
 // What all checks of encodings at sample positions may take together: under a second.
 constexpr int64_t kMostOperations = int64_t{1} << 26;
 
+// Their lengths are read by the server for each task anew.
+constexpr int kMostFilesOfExamples = 64;
+
 // Fewest and most tokens of a sequence, input and output; 0 where there is none.
 struct SequenceRange {
   int64_t shortest = 0;
@@ -187,6 +190,7 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
                          Findings& findings) {
   SequenceRange range;
   const Choice* first = nullptr;
+  int files_of_examples = 0;
   for (size_t t = 0; t < tasks.size(); ++t) {
     if (!tasks[t]) continue;
     const tasks::TaskEntry& entry = *catalogues.tasks[tasks[t]->index];
@@ -198,6 +202,12 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
       continue;
     }
     if (tasks::examples::IsExamples(entry.name)) {
+      if (++files_of_examples > kMostFilesOfExamples) {
+        findings.Add("tasks", absl::StrCat("more than ", kMostFilesOfExamples,
+                                           " tasks with files of examples; give each a "
+                                           "specification"));
+        break;
+      }
       range.longest =
           std::max(range.longest, CheckExamples(specification, absl::StrCat("tasks[", t, "]"),
                                                 entry, tasks[t]->parameters, findings));

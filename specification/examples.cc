@@ -152,10 +152,10 @@ std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specificati
       const auto found = task.parameters().find(parameter);
       return found == task.parameters().end() ? "" : found->second.string_value();
     };
-    const absl::StatusOr<Contents> contents = tasks::examples::ParseContents(text("contents"));
-    if (!contents.ok()) continue;  // of a specification that was never resolved
-    for (const DataFile& file : {DataFile{text("train_sha256"), contents->train_bytes},
-                                 DataFile{text("test_sha256"), contents->test_bytes}}) {
+    const auto bytes = tasks::examples::ParseFileBytes(text("contents"));
+    if (!bytes.ok()) continue;  // of a specification that was never resolved
+    for (const DataFile& file : {DataFile{text("train_sha256"), bytes->train},
+                                 DataFile{text("test_sha256"), bytes->test}}) {
       const bool known = std::find(files.begin(), files.end(), file) != files.end();
       if (!file.sha256.empty() && !known) files.push_back(file);
     }

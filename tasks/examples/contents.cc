@@ -16,6 +16,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+absl::Status Refused() {
+  return absl::InvalidArgumentError("is filled in by `lengthwise`; leave it out");
+}
+
+// -1 for what is none: the library would cut it.
+int64_t WholeNumber(const nlohmann::json& json) {
+  return json.is_number_integer() ? json.get<int64_t>() : -1;
+}
+
+FileBytes BytesIn(const nlohmann::json& json) {
+  return {.train = WholeNumber(json.at("train_bytes")), .test = WholeNumber(json.at("test_bytes"))};
+}
+
+bool IsOfFiles(const FileBytes& bytes) {
+  return bytes.train >= 0 && bytes.train <= kMostFileBytes && bytes.test >= 0 &&
+         bytes.test <= kMostFileBytes;
+}
+
 constexpr std::array<const char*, 4> kForms = {"symbols", "characters", "words", "numbers"};
 
 Contents::OfPart OfPartOf(const Part& part) {
@@ -71,8 +89,8 @@ Json PartJson(const Contents::OfPart& part) {
 }
 
 bool ParsePart(const nlohmann::json& json, Contents::OfPart& part) {
-  part.examples = json.at("examples").get<int64_t>();
-  part.longest = json.at("longest").get<int64_t>();
+  part.examples = WholeNumber(json.at("examples"));
+  part.longest = WholeNumber(json.at("longest"));
   return ParseLengths(json.at("lengths").get<std::string>(), part.lengths) && part.longest >= 2 &&
          part.longest <= 2 * kMostLength;
 }
@@ -103,9 +121,17 @@ std::string ToText(const Contents& contents) {
       .dump();
 }
 
+absl::StatusOr<FileBytes> ParseFileBytes(absl::string_view text) {
+  try {
+    const FileBytes bytes = BytesIn(nlohmann::json::parse(text.begin(), text.end()));
+    if (IsOfFiles(bytes)) return bytes;
+  } catch (const nlohmann::json::exception&) {
+  }
+  return Refused();
+}
+
 absl::StatusOr<Contents> ParseContents(absl::string_view text) {
-  const absl::Status refused =
-      absl::InvalidArgumentError("is filled in by `lengthwise`; leave it out");
+  const absl::Status refused = Refused();
   // The library throws for what is not there or of another type; nothing of it leaves here.
   try {
     const auto json = nlohmann::json::parse(text.begin(), text.end());
@@ -113,22 +139,23 @@ absl::StatusOr<Contents> ParseContents(absl::string_view text) {
     const auto form = std::find(kForms.begin(), kForms.end(), json.at("form").get<std::string>());
     if (form == kForms.end()) return refused;
     contents.form = static_cast<Form>(form - kForms.begin());
-    contents.input_symbols = json.at("input_symbols").get<int32_t>();
-    contents.target_symbols = json.at("target_symbols").get<int32_t>();
+    const int64_t input_symbols = WholeNumber(json.at("input_symbols"));
+    const int64_t target_symbols = WholeNumber(json.at("target_symbols"));
     contents.same_length = json.at("same_length").get<bool>();
-    contents.train_bytes = json.at("train_bytes").get<int64_t>();
-    contents.test_bytes = json.at("test_bytes").get<int64_t>();
+    const FileBytes bytes = BytesIn(json);
+    contents.train_bytes = bytes.train;
+    contents.test_bytes = bytes.test;
     if (!ParsePart(json.at("training"), contents.training) ||
         !ParsePart(json.at("test"), contents.test)) {
       return refused;
     }
     const bool numbers = contents.form == Form::kNumbers;
-    for (const int32_t symbols : {contents.input_symbols, contents.target_symbols}) {
+    for (const int64_t symbols : {input_symbols, target_symbols}) {
       if (symbols < (numbers ? 0 : 1) || symbols > kMostSymbols) return refused;
     }
-    for (const int64_t bytes : {contents.train_bytes, contents.test_bytes}) {
-      if (bytes < 0 || bytes > kMostFileBytes) return refused;
-    }
+    contents.input_symbols = static_cast<int32_t>(input_symbols);
+    contents.target_symbols = static_cast<int32_t>(target_symbols);
+    if (!IsOfFiles(bytes)) return refused;
     return contents;
   } catch (const nlohmann::json::exception&) {
     return refused;

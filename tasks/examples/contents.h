@@ -42,6 +42,13 @@ std::string ToText(const Contents& contents);
 // INVALID_ARGUMENT for what ToText does not write.
 absl::StatusOr<Contents> ParseContents(absl::string_view text);
 
+struct FileBytes {
+  int64_t train = 0;
+  int64_t test = 0;  // 0 without a test file
+};
+// These of it alone, without the lengths. The same errors.
+absl::StatusOr<FileBytes> ParseFileBytes(absl::string_view text);
+
 // Tokens of a sequence of the network: the input, and an empty token for each value of the target
 // but where numbers answer in place.
 int64_t SequenceTokens(Form form, bool same_length, int64_t inputs, int64_t targets);

@@ -42,17 +42,6 @@ class Fingerprint {
   uint64_t hash_ = 0xcbf29ce484222325;
 };
 
-uint64_t FingerprintOf(const LineValues& input) {
-  Fingerprint print;
-  if (input.is_text) {
-    print.Add(input.text);
-  } else {
-    print.Add({reinterpret_cast<const char*>(input.numbers.data()),
-               input.numbers.size() * sizeof(double)});
-  }
-  return print.value();
-}
-
 // Calls `take` with the symbols of a text: its words, or its characters.
 template <typename Take>
 void ForEachSymbol(absl::string_view text, bool words, const Take& take) {
@@ -66,6 +55,25 @@ void ForEachSymbol(absl::string_view text, bool words, const Take& take) {
     take(text.substr(start, end - start));
     start = end;
   }
+}
+
+// The same for inputs of the same symbols.
+uint64_t FingerprintOf(const LineValues& input, bool words) {
+  Fingerprint print;
+  if (!input.is_text) {
+    print.Add({reinterpret_cast<const char*>(input.numbers.data()),
+               input.numbers.size() * sizeof(double)});
+  } else if (words) {
+    bool first = true;
+    ForEachSymbol(input.text, words, [&](absl::string_view word) {
+      if (!first) print.Add(" ");
+      first = false;
+      print.Add(word);
+    });
+  } else {
+    print.Add(input.text);
+  }
+  return print.value();
 }
 
 // Symbols of text in the order in which they come, until all are known.
@@ -241,7 +249,8 @@ void Loader::Take(const Source& source, int64_t number, absl::string_view text, 
     return;
   }
   is_text_ = line_.input.is_text;
-  ReadExample read = {.example = {}, .line = number, .fingerprint = FingerprintOf(line_.input)};
+  ReadExample read = {
+      .example = {}, .line = number, .fingerprint = FingerprintOf(line_.input, options_.words)};
   const size_t symbols = set_.symbols.size(), numbers = set_.numbers.size();
   const auto drop = [&] {
     if (is_numbers_) {

@@ -147,8 +147,8 @@ void CheckText(const data::TextExamples& text, const v1::Training& training,
   CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), text.task(), problems);
   CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), text.task(), problems);
   if (!problems.empty()) return;
-  Require(tokens >= text.task().LongestExample(training.lengths().max()), "training.packing.tokens",
-          "must be at least those of the longest example", problems);
+  Require(tokens >= text.task().LongestTrainingExample(training.lengths().max()),
+          "training.packing.tokens", "must be at least those of the longest example", problems);
   Require(evaluation.projection().lengths().empty(), "evaluation.projection", "is not of text",
           problems);
   Require(evaluation.embedding_noise().empty(), "evaluation.embedding_noise", "is not of text",
