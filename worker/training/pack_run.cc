@@ -60,11 +60,20 @@ PackRun::End PackRun::Run() {
   return End::kComplete;
 }
 
+absl::StatusOr<std::string> PackRun::FetchData(absl::string_view sha256, int64_t bytes) {
+  // In the name of a trial that goes on: the others have the same files.
+  for (const Member& member : members_) {
+    if (session_.GetDirective(member.trial) == Directive::kCancelled) continue;
+    absl::StatusOr<std::string> path = session_.FetchData(member.trial, sha256, bytes);
+    if (path.ok() || session_.GetDirective(member.trial) != Directive::kCancelled) return path;
+  }
+  return absl::CancelledError("all trials of the pack were cancelled");
+}
+
 bool PackRun::Build() {
-  auto blueprint = MakeBlueprint(members_.front().leased->specification(),
-                                 [this](absl::string_view sha256, int64_t bytes) {
-                                   return session_.FetchData(members_.front().trial, sha256, bytes);
-                                 });
+  auto blueprint = MakeBlueprint(
+      members_.front().leased->specification(),
+      [this](absl::string_view sha256, int64_t bytes) { return FetchData(sha256, bytes); });
   if (!blueprint.ok()) {
     // A file of examples that could not be had now may be had by the next attempt.
     FailUnfinished(absl::IsInvalidArgument(blueprint.status()) ? v1::Outcome::FAILED_PERMANENTLY

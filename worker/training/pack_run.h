@@ -94,6 +94,7 @@ class PackRun {
   std::vector<int64_t> InTraining() const;
   Member& member(int64_t index) { return members_[static_cast<size_t>(index)]; }
 
+  absl::StatusOr<std::string> FetchData(absl::string_view sha256, int64_t bytes);
   bool Build();
   void Resume(int64_t index);
   PackSession::Directive Train();
