@@ -192,6 +192,7 @@ v1::AttentionMap Evaluator::Capture(const models::ParameterSet& parameters,
 std::vector<at::Tensor> Evaluator::CaptureActivations(const models::ParameterSet& parameters,
                                                       int64_t length, int64_t sequences) const {
   const c10::NoGradGuard no_gradients;
+  sequences = examples_.EvaluationSequences(length, sequences);
   const int64_t members = parameters.members();
   const at::Device device = Sample(parameters).device();
   const int64_t chunk = Chunk(parameters, examples_.SequenceTokens(length));

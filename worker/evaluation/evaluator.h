@@ -82,8 +82,8 @@ class Evaluator {
                                     const data::GivenSequence& given) const;
 
   // Activations of the set's first member at the input tokens of the first `sequences` evaluation
-  // sequences of `length`: for each of models::Capture::depths a tensor [sequences,
-  // InputTokens(length), d] on the CPU.
+  // sequences of `length`, or of all where there are fewer: for each of models::Capture::depths a
+  // tensor [sequences, InputTokens(length), d] on the CPU.
   std::vector<at::Tensor> CaptureActivations(const models::ParameterSet& parameters, int64_t length,
                                              int64_t sequences) const;
 

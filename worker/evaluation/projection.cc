@@ -56,7 +56,7 @@ std::vector<v1::Projection> ProjectActivations(const Evaluator& evaluator,
     v1::Projection projection;
     projection.set_fitted_length(static_cast<int32_t>(fitted_length));
     projection.set_length(length);
-    projection.set_sequences(static_cast<int32_t>(sequences));
+    projection.set_sequences(static_cast<int32_t>(activations[0].size(0)));
     projection.set_tokens(static_cast<int32_t>(activations[0].size(1)));
     projection.set_depths(static_cast<int32_t>(activations.size()));
     for (size_t depth = 0; depth < activations.size(); ++depth) {
