@@ -15,6 +15,7 @@
 #include "ATen/ops/full.h"
 #include "ATen/ops/maximum.h"
 #include "ATen/ops/minimum.h"
+#include "ATen/ops/nan_to_num.h"
 #include "ATen/ops/pow.h"
 #include "ATen/ops/softplus.h"
 #include "ATen/ops/tensor.h"
@@ -304,7 +305,7 @@ class Expression {
                                             table.options().requires_grad(false).dtype(at::kDouble))
                                  : place.tensor;
     const auto last = static_cast<double>(declared_[node.index].size - 1);
-    return {.tensor = Look(index.floor().clamp(0, last).to(at::kLong), table)};
+    return {.tensor = Look(index.floor().nan_to_num(0).clamp(0, last).to(at::kLong), table)};
   }
 
   const FormulaNodes nodes_;

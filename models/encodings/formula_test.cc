@@ -195,6 +195,14 @@ TEST(FormulaTest, ABranchThatIsNotTakenGivesNoGradient) {
   }
 }
 
+TEST(FormulaTest, APlaceThatIsNoNumberLooksUpNothing) {
+  Subject subject("formula", FormulaOf("logits", "where(q > k, t[log(q - k)], 0)", "t = 1, 2, 3"),
+                  false, at::kDouble);
+  const Subject::Result result = subject.At(Positions());
+  EXPECT_TRUE(at::isfinite(result.logits).all().item<bool>());
+  EXPECT_TRUE(at::isfinite(result.gradients).all().item<bool>());
+}
+
 TEST(FormulaTest, APackIsItsMembers) {
   Subject pack("formula", Everything(), false, at::kDouble, /*members=*/2);
   const at::Tensor positions =
