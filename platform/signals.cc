@@ -57,6 +57,8 @@ void TerminationSignals::Run() {
       continue;
     }
     MutexLock lock(mutex_);
+    // Clusters repeat SIGTERM, which must not cut short what the first one began.
+    if (first_ == SIGTERM && signal == SIGTERM) continue;
     if (first_ != 0) _exit(128 + signal);
     first_ = signal;
     if (handler_) {

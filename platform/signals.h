@@ -1,5 +1,5 @@
 // SIGTERM and SIGINT as a request: the first asks the program to end well, the second ends it at
-// once.
+// once, unless both are SIGTERM: supervisors repeat it, and have SIGKILL.
 #ifndef LENGTHWISE_PLATFORM_SIGNALS_H_
 #define LENGTHWISE_PLATFORM_SIGNALS_H_
 
@@ -25,7 +25,7 @@ class TerminationSignals {
   // `handler` is called once, with the first signal's number: on the signals' thread, or at once on
   // the caller's when the signal has come already. It must not block. A null handler takes the one
   // before away; when this returns, that is not running. A second signal ends the process with
-  // _exit(128 + signal), whether there is a handler or not.
+  // _exit(128 + signal), whether there is a handler or not; a SIGTERM after a SIGTERM does nothing.
   void OnFirst(std::function<void(int)> handler);
 
  private:

@@ -45,6 +45,23 @@ TEST(TerminationSignals, FirstSignalReachesTheHandlerAndTheProgramGoesOn) {
   EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
+TEST(TerminationSignals, SIGTERMAfterSIGTERMChangesNothing) {
+  const int status = StatusOfChild([] {
+    TerminationSignals signals;
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGTERM);
+    std::promise<void> called;
+    signals.OnFirst([&](int) { called.set_value(); });
+    called.get_future().wait();
+    for (int i = 0; i < 3; ++i) kill(getpid(), SIGTERM);
+    // The signals' thread takes them, in their order, before this one.
+    kill(getpid(), SIGINT);
+    pause();  // until then
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGINT);
+}
+
 TEST(TerminationSignals, SecondSignalEndsTheProcessAtOnce) {
   for (const int second : {SIGTERM, SIGINT}) {
     const int status = StatusOfChild([second] {

@@ -15,8 +15,8 @@ namespace lengthwise::server {
 using OpenCore = std::function<absl::StatusOr<std::unique_ptr<Core>>(const CoreOptions&)>;
 
 // Serves until SIGTERM or SIGINT, then ends streams with UNAVAILABLE, lets calls end for up to two
-// seconds and returns. A second signal ends the process at once. To be called before there are
-// other threads: signals are blocked in all.
+// seconds and returns. A second signal ends the process at once, unless both are SIGTERM. To be
+// called before there are other threads: signals are blocked in all.
 //
 // Errors: what `open` returns; FAILED_PRECONDITION when an address cannot be bound, a certificate
 // cannot be used, other machines reach a server that has no tokens, others than its user could
