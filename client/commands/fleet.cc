@@ -135,7 +135,10 @@ class SlurmFleet {
     std::vector<int64_t> submitted;
     while (refusal.ok() && static_cast<int64_t>(submitted.size()) < plan.submit) {
       const auto job = slurm_.Submit(script, options_.sbatch_arguments);
-      if (job.ok()) submitted.push_back(*job);
+      if (job.ok()) {
+        submitted.push_back(*job);
+        planner_.Submitted(*job);
+      }
       refusal = job.status();
     }
     if (!refusal.ok()) {
@@ -213,7 +216,7 @@ absl::StatusOr<int> Down(Program& program, const FleetOptions& options) {
   const Slurm slurm(options.job_name, options.log_dir);
   const InterruptGuard interrupts;
   if (absl::Status status = slurm.Drain(); !status.ok()) return status;
-  int64_t before = -1;
+  int64_t before = -1, looks = 0;
   while (true) {
     const auto jobs = slurm.ListJobs();
     if (!jobs.ok()) return jobs.status();
@@ -230,6 +233,8 @@ absl::StatusOr<int> Down(Program& program, const FleetOptions& options) {
     before = left;
     Sleep(absl::Seconds(1), interrupts);
     if (interrupts.count() > 0) return kInterrupted;
+    // A job that was just starting had no step yet that the first signal could reach.
+    if (++looks % 10 == 0) slurm.Drain().IgnoreError();
   }
 }
 

@@ -18,21 +18,26 @@ bool IsHopeless(absl::string_view reason) {
 }
 
 void FleetPlanner::CountFailedStarts(const FleetView& view, absl::Time now) {
-  std::set<int64_t> running;
+  // After a long time without a look the server may have forgotten workers that came and went.
+  if (now - looked_ > options_.pause) unproven_.clear();
+  looked_ = now;
+  std::set<int64_t> unproven;
   std::set<int64_t> listed;
   const auto failed = [&](int64_t id) {
     if (!view.registered.contains(id)) failed_.try_emplace(id, now);
   };
   for (const FleetJob& job : view.jobs) {
     listed.insert(job.id);
-    if (job.state == FleetJob::State::kRunning) running.insert(job.id);
+    if (job.state == FleetJob::State::kRunning && !view.registered.contains(job.id)) {
+      unproven.insert(job.id);
+    }
     if (job.state == FleetJob::State::kEnded) failed(job.id);
   }
   // A cluster may forget a job before the next look.
-  for (const int64_t id : running_) {
+  for (const int64_t id : unproven_) {
     if (!listed.contains(id)) failed(id);
   }
-  running_ = std::move(running);
+  unproven_ = std::move(unproven);
   // A worker that reached the server proves that those submitted before it could have.
   const int64_t newest_success = view.registered.empty() ? 0 : *view.registered.rbegin();
   std::erase_if(failed_, [&](const auto& entry) {

@@ -67,6 +67,8 @@ class FleetPlanner {
   explicit FleetPlanner(const Options& options) : options_(options) {}
 
   Plan Next(const FleetView& view, absl::Time now);
+  // A job was submitted after a look.
+  void Submitted(int64_t job) { unproven_.insert(job); }
   // The cluster refused a job, for a reason that the next one would meet, too.
   void Refused(absl::string_view reason, absl::Time now);
 
@@ -77,7 +79,9 @@ class FleetPlanner {
   // Jobs that ended before their worker reached the server, since the last one that did, and when
   // that was noticed.
   std::map<int64_t, absl::Time> failed_;
-  std::set<int64_t> running_;  // at the last look
+  // Submitted since the last look, or running at it without a worker that the server knew.
+  std::set<int64_t> unproven_;
+  absl::Time looked_ = absl::InfinitePast();
   std::string refusal_;
   absl::Time refused_ = absl::InfinitePast();
 };

@@ -48,6 +48,33 @@ TEST_F(FleetPlannerTest, NeverPassesTheMaximum) {
   EXPECT_THAT(Next().held_back, HasSubstr("--max"));
 }
 
+TEST_F(FleetPlannerTest, WorkersThatTheServerForgotWhileNothingWaitedDidNotFail) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 4; ++id) {
+    view_.jobs.push_back({.id = id, .state = State::kRunning});
+    view_.alive.insert(id);
+    view_.registered.insert(id);
+  }
+  EXPECT_EQ(Next().submit, 1);
+  planner_.Submitted(5);
+  // All trained and ended; nobody looked, since nothing waited.
+  now_ += absl::Minutes(20);
+  view_ = {};
+  view_.runnable_packs = 10;
+  EXPECT_EQ(Next().submit, 3) << Next().held_back;
+}
+
+TEST_F(FleetPlannerTest, JobsThatTheClusterNeverListsAreFailedStarts) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 3; ++id) {
+    EXPECT_GT(Next().submit, 0);
+    planner_.Submitted(id);
+    now_ += absl::Seconds(3);
+  }
+  EXPECT_EQ(Next().submit, 0);
+  EXPECT_THAT(Next().held_back, HasSubstr("3 jobs in a row"));
+}
+
 TEST_F(FleetPlannerTest, PausesAfterStartsThatFailedInARow) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) view_.jobs.push_back({.id = id, .state = State::kEnded});

@@ -164,8 +164,8 @@ absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output)
 }
 
 absl::StatusOr<std::vector<FleetJob>> Slurm::ListJobs() const {
-  const auto output = Run(
-      {"squeue", "--me", "--name", job_name_, "--states=all", "--noheader", "--format=%i|%T|%r"});
+  const auto output = Run({"squeue", "--all", "--me", "--name", job_name_, "--states=all",
+                           "--noheader", "--format=%i|%T|%r"});
   if (!output.ok()) return output.status();
   return ParseJobs(*output);
 }
@@ -174,11 +174,11 @@ absl::StatusOr<std::string> Slurm::Sbatch(const std::string& script,
                                           std::vector<std::string> arguments) const {
   const auto file = ScratchFile::Create(script);
   if (!file.ok()) return file.status();
-  std::vector<std::string> command = {
-      "sbatch",       "--parsable",         "--job-name", job_name_,
-      "--no-requeue", "--open-mode=append", "--output",   absl::StrCat(log_directory_, "/%j.log")};
+  std::vector<std::string> command = {"sbatch", "--no-requeue", "--open-mode=append", "--output",
+                                      absl::StrCat(log_directory_, "/%j.log")};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  command.push_back(file->path());
+  // Last, so that it counts: ListJobs finds the jobs by their name.
+  command.insert(command.end(), {"--parsable", "--job-name", job_name_, file->path()});
   return Run(std::move(command));
 }
 

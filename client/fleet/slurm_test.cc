@@ -15,8 +15,11 @@
 namespace lengthwise::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::Le;
 using ::testing::Not;
 using State = FleetJob::State;
 
@@ -86,6 +89,13 @@ class JobScriptTest : public testing::Test {
   const std::string directory_;
 };
 
+// Seconds.
+int LifetimeIn(const std::string& command) {
+  constexpr char kFlag[] = "--lifetime ";
+  const size_t found = command.find(kFlag);
+  return found == std::string::npos ? 0 : std::stoi(command.substr(found + sizeof(kFlag) - 1));
+}
+
 TEST_F(JobScriptTest, GivesTheWorkerItsServerAndAStaggeredLifetime) {
   const std::string script =
       JobScript({.worker_program = "/opt/it's here/lengthwise_worker",
@@ -96,15 +106,14 @@ TEST_F(JobScriptTest, GivesTheWorkerItsServerAndAStaggeredLifetime) {
   EXPECT_THAT(first, HasSubstr("/opt/it's here/lengthwise_worker --server head:7070 --worker_id "
                                "slurm-40-0 --max_pack_size 30 --exit_when_idle 60s --token_file "
                                "/home/ada/w.token --lifetime "));
-  // A second may pass between the two calls of date.
-  EXPECT_THAT(first, testing::AnyOf(HasSubstr("--lifetime 1000s"), HasSubstr("--lifetime 999s")));
+  // Time passes between the two calls of date.
+  EXPECT_THAT(LifetimeIn(first), AllOf(Gt(900), Le(1000)));
   const std::string second =
       Run(script, absl::StrCat("SLURM_JOB_ID=45 SLURM_RESTART_COUNT=2 SLURM_CPUS_PER_TASK=4 ",
                                "LENGTHWISE_WORKER_FLAGS='--threads 2' SLURM_JOB_END_TIME=", now));
   EXPECT_THAT(second, HasSubstr("--cpus-per-task=4"));
   EXPECT_THAT(second, HasSubstr("slurm-45-2"));
-  EXPECT_THAT(second, testing::AnyOf(HasSubstr("--lifetime 900s"), HasSubstr("--lifetime 899s"),
-                                     HasSubstr("--lifetime 900s")));
+  EXPECT_THAT(LifetimeIn(second), AllOf(Gt(800), Le(900)));
   EXPECT_THAT(second, HasSubstr("--threads 2"));
 }
 
