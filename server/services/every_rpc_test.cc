@@ -329,7 +329,7 @@ TEST_F(EveryRpcTest, AnUploadIsInTheAuditLogByItsHash) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0]["principal"], "grace");
   EXPECT_EQ(lines[0]["outcome"], "DATA_LOSS");
-  EXPECT_EQ(lines[0]["resource"], std::string(64, 'a'));
+  EXPECT_EQ(lines[0]["resource"], std::string(16, 'a'));
 }
 
 TEST_F(EveryRpcTest, AFloodOfRefusalsDoesNotFillTheAuditLog) {
