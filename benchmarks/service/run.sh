@@ -46,7 +46,8 @@ awk '
   /^upload of 1 MiB beside/ { upload = $0; sub(/.*longest of [0-9]+ /, "", upload); upload += 0 }
   /^heartbeats of/ { cores = Behind("/s; "); beat = Behind("99th percentile ") }
   /^drain of a checkpoint/ { drain = Behind("ended in "); stored = Behind("stored ") }
-  /events; the promise was kept/ { storms = "kept" }
+  / storms$/ { seen = $(NF - 1) }
+  /events; the promise was kept/ { storms = seen > 0 ? "kept, " seen " storms" : "no storm came" }
   /^BM_LeaseNextPack/ {
     microseconds = Behind("p99_us=") * ($0 ~ /p99_us=[0-9.]+k/ ? 1000 : 1)
     if (microseconds / 1000 > pick) pick = microseconds / 1000
