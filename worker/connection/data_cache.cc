@@ -76,7 +76,7 @@ void DataCache::Shrink(const std::string& kept) const {
     std::error_code gone;  // deleted by another worker since it was listed
     const auto size = static_cast<int64_t>(entry->file_size(gone));
     const auto used = entry->last_write_time(gone);
-    if (!gone && entry->path().extension() == platform::kTemporarySuffix &&
+    if (!gone && entry->path().extension().string() == platform::kTemporarySuffix &&
         used < fs::file_time_type::clock::now() - kOldTemporaryFile) {
       platform::DeleteFile(entry->path().string()).IgnoreError();  // of a worker that was killed
     }
