@@ -196,8 +196,9 @@ TEST(FormulaTest, ABranchThatIsNotTakenGivesNoGradient) {
 }
 
 TEST(FormulaTest, APlaceThatIsNoNumberLooksUpNothing) {
-  Subject subject("formula", FormulaOf("logits", "where(q > k, t[log(q - k)], 0)", "t = 1, 2, 3"),
-                  false, at::kDouble);
+  Subject subject("formula",
+                  FormulaOf("logits", "where(q > k, t[log(q - k)], 0)", "t[3] per head = 1"), false,
+                  at::kDouble);
   const Subject::Result result = subject.At(Positions());
   EXPECT_TRUE(at::isfinite(result.logits).all().item<bool>());
   EXPECT_TRUE(at::isfinite(result.gradients).all().item<bool>());
