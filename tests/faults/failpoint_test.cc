@@ -99,8 +99,9 @@ class Scenario {
       : fleet_({.directory = testing::TempDir() + "/" + name,
                 .server_program = "tests/faults/server_with_failpoints",
                 .worker_command = {"tests/faults/scripted_worker_with_failpoints",
-                                   "--step_microseconds", "2000"},
-                .lease_duration = absl::Milliseconds(700)}),
+                                   "--step_microseconds", "2000", "--hold", HoldFile(name)},
+                .lease_duration = absl::Milliseconds(1500)}),
+        hold_file_(HoldFile(name)),
         server_environment_(std::move(server)),
         worker_environment_(std::move(worker)) {}
 
@@ -109,6 +110,9 @@ class Scenario {
   int deaths() const { return fleet_.deaths(); }
 
  private:
+  static std::string HoldFile(const std::string& name) {
+    return testing::TempDir() + "/" + name + ".hold";
+  }
   void Expect(bool condition, const std::string& what) {
     if (!condition) problems_.push_back(what);
   }
@@ -124,16 +128,18 @@ class Scenario {
   void CheckArtifacts(const std::vector<std::string>& experiments);
 
   Fleet fleet_;
+  const std::string hold_file_;
   const Environment server_environment_;
   const Environment worker_environment_;
   std::vector<std::string> problems_;
 };
 
-bool AnyHas(const std::vector<v1::Trial>& trials, int64_t checkpoint_step, int32_t attempt) {
-  return AllEnded(trials) || std::any_of(trials.begin(), trials.end(), [&](const v1::Trial& trial) {
-           return trial.state() == v1::RUNNING && trial.checkpoint_step() >= checkpoint_step &&
-                  trial.attempt() >= attempt;
-         });
+bool AnyRuns(const std::vector<v1::Trial>& trials, int64_t checkpoint_step,
+             const std::string& worker) {
+  return std::any_of(trials.begin(), trials.end(), [&](const v1::Trial& trial) {
+    return trial.state() == v1::RUNNING && trial.checkpoint_step() >= checkpoint_step &&
+           trial.worker() == worker;
+  });
 }
 
 std::vector<std::string> Scenario::Play() {
@@ -164,15 +170,21 @@ std::vector<std::string> Scenario::Play() {
 }
 
 void Scenario::DisturbWorkers(const std::string& experiment) {
-  // One drains ...
+  // No trial ends before both are gone, however late they are looked at. One drains ...
+  std::ofstream hold(hold_file_);
   StartWorker(0);
-  fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyHas(trials, 12, 1); });
+  Expect(
+      fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 12, "w0"); }),
+      "the first worker stores no checkpoint");
   fleet_.Revive();
   fleet_.TerminateWorker(0);
   // ... one is killed, so that its leases expire ...
   StartWorker(1);
-  fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyHas(trials, 12, 2); });
+  Expect(
+      fleet_.AwaitTrials(experiment, [](const auto& trials) { return AnyRuns(trials, 12, "w1"); }),
+      "the second worker stores no checkpoint");
   fleet_.KillWorker(1);
+  std::filesystem::remove(hold_file_);
   // ... and one ends it.
   StartWorker(2);
 }
@@ -192,7 +204,8 @@ std::string Scenario::Evaluate(const std::string& trial) {
 
 void Scenario::CancelAndDelete() {
   const std::string endless = fleet_.Submit(kEndless, "endless");
-  fleet_.AwaitTrials(endless, [](const auto& trials) { return AnyHas(trials, 0, 1); });
+  Expect(fleet_.AwaitTrials(endless, [](const auto& trials) { return AnyRuns(trials, 0, "w2"); }),
+         "the endless trial does not begin");
   v1::CancelTrialRequest cancel;
   cancel.set_name(fleet_.Trials(endless).front().name());
   v1::Trial cancelled;

@@ -1,8 +1,10 @@
 // A worker that runs ScriptedTrials: everything of lengthwise_worker but the training, and started
 // in milliseconds.
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -44,7 +46,12 @@ class Member {
     if (!trial_.Resume(*bytes) || trial_.step() != leased_.checkpoint_step()) {
       return End(v1::Outcome::FAILED_PERMANENTLY, "the checkpoint is not this trial's");
     }
-    last_checkpoint_ = trial_.step();
+    first_step_ = last_checkpoint_ = trial_.step();
+  }
+
+  // Two steps after the first checkpoint of this lease: a drain has something to store then.
+  bool MayHold() const {
+    return last_checkpoint_ > first_step_ && trial_.step() >= last_checkpoint_ + 2;
   }
 
   // A step, or after the last one the end.
@@ -104,14 +111,16 @@ class Member {
   PackSession& session_;
   ScriptedTrial trial_;
   v1::TrainingPoints points_;
+  int64_t first_step_ = 0;
   int64_t last_checkpoint_ = 0;
   bool running_ = true;
 };
 
 class ScriptedRunner : public worker::PackRunner {
  public:
-  ScriptedRunner(int32_t max_pack_size, absl::Duration step_time)
-      : max_pack_size_(max_pack_size), step_time_(step_time) {}
+  // While the file `hold` exists, trials stand still where they may; empty: none does.
+  ScriptedRunner(int32_t max_pack_size, absl::Duration step_time, std::string hold)
+      : max_pack_size_(max_pack_size), step_time_(step_time), hold_(std::move(hold)) {}
 
   absl::Status Run(const v1::Lease& lease, PackSession& session) override {
     std::vector<Member> members;
@@ -125,7 +134,7 @@ class ScriptedRunner : public worker::PackRunner {
         const Directive directive = session.GetDirective(static_cast<int64_t>(i));
         if (directive == Directive::kLost) return absl::OkStatus();
         if (directive == Directive::kDrain) return Drain(members);
-        members[i].Advance();
+        if (!members[i].MayHold() || !std::filesystem::exists(hold_)) members[i].Advance();
         running = running || members[i].running();
       }
       absl::SleepFor(step_time_);
@@ -150,6 +159,7 @@ class ScriptedRunner : public worker::PackRunner {
 
   const int32_t max_pack_size_;
   const absl::Duration step_time_;
+  const std::string hold_;
 };
 
 int Main(int argc, char** argv) {
@@ -158,10 +168,12 @@ int Main(int argc, char** argv) {
   worker::Connection::Options options;
   int32_t max_pack_size = 2;
   int64_t step_microseconds = 1000;
+  std::string hold;
   app.add_option("--server", options.server)->required();
   app.add_option("--worker_id", options.worker_id)->required();
   app.add_option("--max_pack_size", max_pack_size);
   app.add_option("--step_microseconds", step_microseconds);
+  app.add_option("--hold", hold);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -169,7 +181,7 @@ int Main(int argc, char** argv) {
   }
   // Tests restart servers often and wait for none of it.
   options.backoff = {.initial = absl::Milliseconds(20), .maximum = absl::Milliseconds(200)};
-  ScriptedRunner runner(max_pack_size, absl::Microseconds(step_microseconds));
+  ScriptedRunner runner(max_pack_size, absl::Microseconds(step_microseconds), hold);
   worker::Connection connection(options, runner);
   signals.OnFirst([&connection](int) { connection.Drain(); });
   const absl::Status status = connection.Run();
