@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client/commands/program.h"
-#include "client/terminal/terminal.h"
+#include "client/display/terminal.h"
 
 int main(int argc, char** argv) {
   // gRPC's own log speaks of handshakes where our errors say what to do.

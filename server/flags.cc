@@ -5,8 +5,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "access/address.h"
 #include "platform/version_text.h"
+#include "rpc/address.h"
 
 namespace lengthwise::server {
 namespace {
@@ -20,7 +20,7 @@ std::string DefaultDataDir() {
 
 // CLI11's validators return what is wrong, or nothing.
 std::string CheckAddress(const std::string& address) {
-  if (address.empty() || !access::HostOf(address).empty()) return {};
+  if (address.empty() || !rpc::HostOf(address).empty()) return {};
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
 }
 
@@ -92,13 +92,13 @@ std::string CheckAddresses(const Flags& flags, bool insecure) {
     return "--tls_client_ca needs --tls_certificate and --tls_key";
   }
   if (insecure) return {};
-  if (flags.tls_certificate.empty() && !access::IsLoopback(flags.listen)) {
+  if (flags.tls_certificate.empty() && !rpc::IsLoopback(flags.listen)) {
     return absl::StrCat(flags.listen,
                         " can be reached by other machines. Encrypt it with --tls_certificate and "
                         "--tls_key, listen on 127.0.0.1, or allow plain text with "
                         "--insecure_plain_text");
   }
-  if (!flags.metrics_listen.empty() && !access::IsLoopback(flags.metrics_listen)) {
+  if (!flags.metrics_listen.empty() && !rpc::IsLoopback(flags.metrics_listen)) {
     return absl::StrCat(flags.metrics_listen,
                         " can be reached by other machines, and the metrics are plain text. Listen "
                         "on 127.0.0.1, or allow it with --insecure_plain_text");

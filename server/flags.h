@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "absl/time/time.h"
-#include "server/access/quotas.h"
 #include "server/coordination/core_options.h"
+#include "server/security/quotas.h"
 
 namespace lengthwise::server {
 

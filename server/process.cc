@@ -16,9 +16,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "access/address.h"
-#include "access/certificates.h"
-#include "access/token_file.h"
 #include "google/protobuf/stubs/logging.h"
 #include "platform/descriptors.h"
 #include "platform/files.h"
@@ -27,12 +24,15 @@
 #include "platform/rotated_file.h"
 #include "platform/service_manager.h"
 #include "platform/status_macros.h"
-#include "server/access/audit_log.h"
-#include "server/access/token_store.h"
-#include "server/monitoring/endpoint.h"
+#include "rpc/address.h"
+#include "rpc/certificates.h"
+#include "rpc/token_file.h"
+#include "server/api/catalogue_entries.h"
+#include "server/api/rpc_server.h"
+#include "server/metrics/endpoint.h"
+#include "server/security/audit_log.h"
+#include "server/security/token_store.h"
 #include "server/self_check.h"
-#include "server/services/catalogue_entries.h"
-#include "server/services/rpc_server.h"
 #include "specification/catalogues.h"
 
 namespace lengthwise::server {
@@ -89,12 +89,12 @@ absl::StatusOr<RpcServer::Encryption> ReadEncryption(const Flags& flags) {
   RpcServer::Encryption encryption;
   if (flags.tls_certificate.empty()) return encryption;
   ASSIGN_OR_RETURN(std::string certificate,
-                   access::ReadCertificate(flags.tls_certificate, absl::Now()));
-  ASSIGN_OR_RETURN(std::string key, access::ReadPrivateKey(flags.tls_key, certificate));
+                   rpc::ReadCertificate(flags.tls_certificate, absl::Now()));
+  ASSIGN_OR_RETURN(std::string key, rpc::ReadPrivateKey(flags.tls_key, certificate));
   encryption.certificate = std::move(certificate);
   encryption.key = std::move(key);
   if (!flags.tls_client_ca.empty()) {
-    ASSIGN_OR_RETURN(encryption.client_authority, access::ReadAuthorities(flags.tls_client_ca));
+    ASSIGN_OR_RETURN(encryption.client_authority, rpc::ReadAuthorities(flags.tls_client_ca));
   }
   return encryption;
 }
@@ -179,7 +179,7 @@ absl::Status CreateAdminToken(const Flags& flags) {
     created = (*tokens)->Create(request);
     if (!created.ok()) return created.status();
   }
-  absl::Status status = access::WriteTokenFile(flags.create_admin_token, created->text());
+  absl::Status status = rpc::WriteTokenFile(flags.create_admin_token, created->text());
   const AsOwnerOf owner(data_dir);
   if (!status.ok()) {
     // A token that nobody has is of no use.
@@ -220,8 +220,7 @@ absl::Status Serve(const Flags& flags, const OpenCore& open) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Core> core, open(flags.core));
 
   ASSIGN_OR_RETURN(const std::unique_ptr<TokenStore> tokens, TokenStore::Open(flags.core.data_dir));
-  if (!flags.tls_certificate.empty() && !access::IsLoopback(flags.listen) &&
-      !tokens->IsRequired()) {
+  if (!flags.tls_certificate.empty() && !rpc::IsLoopback(flags.listen) && !tokens->IsRequired()) {
     return absl::FailedPreconditionError(
         absl::StrCat("other machines reach ", flags.listen,
                      " and the server has no tokens: everyone might do "

@@ -20,13 +20,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "access/test_certificates.h"
-#include "access/token_file.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "gtest/gtest.h"
 #include "proto/catalogue_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
+#include "rpc/test_certificates.h"
+#include "rpc/token_file.h"
 
 namespace lengthwise::server {
 namespace {
@@ -237,7 +237,7 @@ TEST(Process, TheFirstTokenIsMadeBesideARunningServerAndClosesIt) {
 
   Server maker({"--data_dir", directory, "--create_admin_token", token_file});
   EXPECT_EQ(maker.Wait(), 0);
-  const std::string token = access::ReadTokenFile(token_file).value();
+  const std::string token = rpc::ReadTokenFile(token_file).value();
   EXPECT_THAT(maker.log(), HasSubstr("to " + token_file));
   EXPECT_THAT(maker.log(), ::testing::Not(HasSubstr(token.substr(16))));
   for (int i = 0; i < 20; ++i) EXPECT_EQ(list(""), grpc::StatusCode::UNAUTHENTICATED);
@@ -252,7 +252,7 @@ TEST(Process, TheFirstTokenIsMadeBesideARunningServerAndClosesIt) {
   Server again({"--data_dir", directory, "--create_admin_token", token_file});
   EXPECT_EQ(again.Wait(), 1);
   EXPECT_THAT(again.log(), HasSubstr("exists already"));
-  EXPECT_EQ(access::ReadTokenFile(token_file).value(), token);
+  EXPECT_EQ(rpc::ReadTokenFile(token_file).value(), token);
   EXPECT_EQ(Contents(directory + "/tokens"), before);
 }
 
@@ -345,8 +345,8 @@ TEST(Process, RootLeavesTheTokensToTheOwnerOfTheDataDirectory) {
 
 TEST(Process, OtherMachinesReachOnlyAServerThatAsksForTokens) {
   const std::string directory = Directory();
-  access::TestAuthority authority(directory, "house");
-  const access::TestAuthority::Pair pair = authority.Issue("server");
+  rpc::TestAuthority authority(directory, "house");
+  const rpc::TestAuthority::Pair pair = authority.Issue("server");
   const std::vector<std::string> arguments = {
       "--listen=0.0.0.0:0", "--metrics_listen", "",          "--data_dir", directory,
       "--tls_certificate",  pair.certificate,   "--tls_key", pair.key};
@@ -361,9 +361,9 @@ TEST(Process, OtherMachinesReachOnlyAServerThatAsksForTokens) {
 
 TEST(Process, ACertificateThatCannotServeIsOneLineThatSaysWhy) {
   const std::string directory = Directory();
-  access::TestAuthority authority(directory, "house");
-  const access::TestAuthority::Pair right = authority.Issue("server");
-  const access::TestAuthority::Pair over = authority.Issue("over", -absl::Minutes(1));
+  rpc::TestAuthority authority(directory, "house");
+  const rpc::TestAuthority::Pair right = authority.Issue("server");
+  const rpc::TestAuthority::Pair over = authority.Issue("over", -absl::Minutes(1));
   const auto log = [&](const std::string& certificate, const std::string& key) {
     Server server({"--listen=127.0.0.1:0", "--metrics_listen", "", "--data_dir", directory,
                    "--tls_certificate", certificate, "--tls_key", key});

@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "specification/examples.h"
-#include "specification/text.h"
+#include "specification/text_training.h"
 #include "specification/training_data.h"
 #include "tasks/examples/entries.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
 #include "tasks/task.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
-#include "specification/text.h"
+#include "specification/text_training.h"
 #include "specification/training_data.h"
 #include "tasks/examples/contents.h"
 #include "tasks/examples/entries.h"

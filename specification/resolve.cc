@@ -17,7 +17,7 @@
 #include "specification/findings.h"
 #include "specification/overrides.h"
 #include "specification/resolve_with.h"
-#include "specification/text.h"
+#include "specification/text_training.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::specification {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::tasks {
 

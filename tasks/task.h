@@ -14,7 +14,7 @@ enum class TaskKind {
   kTransduction,  // a token sequence in, a token sequence out
   kRegression,    // a sequence of numbers in, a number for some of them out (tasks/regression.h)
   kPuzzle,        // a grid of tokens in, one class out (tasks/puzzles.h)
-  kText,          // text that is continued (tasks/text.h)
+  kText,          // text that is continued (tasks/text_task.h)
 };
 
 // Immutable after construction; all methods may be called from any thread.

@@ -16,14 +16,14 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/version.h"
-#include "worker/connection/fake_server.h"
+#include "worker/connection/fake_worker_service.h"
 
 namespace lengthwise::worker {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
-using State = FakeServer::State;
+using State = FakeWorkerService::State;
 
 constexpr char kProgram[] = "worker/lengthwise_worker";
 
@@ -142,7 +142,7 @@ TEST(LengthwiseWorker, VersionNamesLibTorchAndWhatItCannotUse) {
 
 TEST(LengthwiseWorker, AutoTakesTheCpuAndSaysWhyWhereLibTorchCannotUseTheGpu) {
   if (access("/dev/nvidiactl", F_OK) == 0) GTEST_SKIP() << "this machine has a driver of its own";
-  FakeServer server;
+  FakeWorkerService server;
   server.Start();
   const std::vector<std::string> arguments = {"--server", server.address(), "--exit_when_idle",
                                               "100ms", "--device"};
@@ -164,7 +164,7 @@ TEST(LengthwiseWorker, AutoTakesTheCpuAndSaysWhyWhereLibTorchCannotUseTheGpu) {
 }
 
 TEST(LengthwiseWorker, DeviceThatIsNotThereExitsWith1BeforeTheServerIsAsked) {
-  FakeServer server;
+  FakeWorkerService server;
   server.Start();
   const auto [code, output] = RunToEnd({"--server", server.address(), "--device", "cuda:99"});
   EXPECT_EQ(code, 1);
@@ -174,7 +174,7 @@ TEST(LengthwiseWorker, DeviceThatIsNotThereExitsWith1BeforeTheServerIsAsked) {
 
 TEST(LengthwiseWorker, TerminationSignalsEndItWith0) {
   for (const int signal : {SIGTERM, SIGINT}) {
-    FakeServer server;
+    FakeWorkerService server;
     server.Start();
     Program program({"--server", server.address(), "--device", "cpu"});
     ASSERT_TRUE(server.WaitUntil([](const State& state) { return state.acquires == 1; }));
@@ -185,7 +185,7 @@ TEST(LengthwiseWorker, TerminationSignalsEndItWith0) {
 }
 
 TEST(LengthwiseWorker, RegistersWhatItRunsOn) {
-  FakeServer server;
+  FakeWorkerService server;
   server.Start();
   Program program({"--server", server.address(), "--device", "cpu", "--threads", "1",
                    "--max_pack_size", "3", "--worker_id", "w-1"});
@@ -204,7 +204,7 @@ TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
   cpu_set_t allowed, one;
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   if (CPU_COUNT(&allowed) < 2) GTEST_SKIP() << "this machine has one CPU";
-  FakeServer server;
+  FakeWorkerService server;
   server.Start();
   int first = 0;
   while (!CPU_ISSET(first, &allowed)) ++first;
@@ -221,7 +221,7 @@ TEST(LengthwiseWorker, TakesOneThreadForEachCpuItMayUse) {
 }
 
 TEST(LengthwiseWorker, WaitsForAServerThatComesLater) {
-  FakeServer server;
+  FakeWorkerService server;
   server.Start();  // takes a port
   server.Stop();
   Program program({"--server", server.address(), "--device", "cpu", "--exit_when_idle", "20s"});
@@ -230,7 +230,7 @@ TEST(LengthwiseWorker, WaitsForAServerThatComesLater) {
 }
 
 TEST(LengthwiseWorker, EndsWhenIdleIfAsked) {
-  FakeServer server;
+  FakeWorkerService server;
   server.Start();
   EXPECT_EQ(RunToEnd({"--server", server.address(), "--device", "cpu", "--exit_when_idle", "100ms"})
                 .first,
@@ -238,7 +238,7 @@ TEST(LengthwiseWorker, EndsWhenIdleIfAsked) {
 }
 
 TEST(LengthwiseWorker, EndsWithItsParentIfAsked) {
-  FakeServer server;
+  FakeWorkerService server;
   server.Start();
   Program parent({"--server", server.address(), "--device", "cpu", "--exit_with_parent"},
                  /*below_parent=*/true);

@@ -18,9 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "access/address.h"
-#include "access/channel.h"
-#include "access/settings.h"
 #include "models/kernels/adam_cuda.h"
 #include "platform/log.h"
 #include "platform/service_manager.h"
@@ -29,16 +26,19 @@
 #include "platform/usable_cpus.h"
 #include "platform/version.h"
 #include "platform/version_text.h"
+#include "rpc/address.h"
+#include "rpc/channel.h"
+#include "rpc/settings.h"
 #include "worker/connection/backoff.h"
-#include "worker/connection/channel.h"
-#include "worker/connection/connection.h"
 #include "worker/connection/data_cache.h"
 #include "worker/connection/lifetime.h"
+#include "worker/connection/server_channel.h"
 #include "worker/connection/spool.h"
 #include "worker/connection/worker_id.h"
-#include "worker/monitoring/endpoint.h"
-#include "worker/monitoring/measurements.h"
-#include "worker/monitoring/nvml.h"
+#include "worker/connection/worker_loop.h"
+#include "worker/metrics/endpoint.h"
+#include "worker/metrics/measurements.h"
+#include "worker/metrics/nvml.h"
 #include "worker/pack_session.h"
 #include "worker/training/cuda_driver.h"
 #include "worker/training/device.h"
@@ -50,7 +50,7 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 
 struct Flags {
-  // About reaching the server, by name (access/settings.h).
+  // About reaching the server, by name (rpc/settings.h).
   std::map<std::string, std::string> access;
   PackRunnerOptions runner;
   std::string worker_id;
@@ -128,7 +128,7 @@ std::string CheckDevice(const std::string& device) {
 }
 
 std::string CheckAddress(const std::string& address) {
-  if (!access::HostOf(address).empty()) return "";
+  if (!rpc::HostOf(address).empty()) return "";
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
 }
 
@@ -139,7 +139,7 @@ std::string CheckDuration(const std::string& text) {
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  for (const access::SettingKind& kind : access::kSettings) {
+  for (const rpc::SettingKind& kind : rpc::kSettings) {
     app.add_option(absl::StrCat("--", kind.name), flags.access[kind.name],
                    absl::StrCat(kind.help, "; default $", kind.variable))
         ->type_name(kind.type);
@@ -238,20 +238,20 @@ bool TieToParent(pid_t parent) {
 
 // The channel of the command line, the environment and the configuration file.
 absl::Status SetChannel(const Flags& flags, Connection::Options& options) {
-  ASSIGN_OR_RETURN(const access::Settings settings,
-                   access::ResolveSettings(flags.access, [](const char* name) -> const char* {
+  ASSIGN_OR_RETURN(const rpc::Settings settings,
+                   rpc::ResolveSettings(flags.access, [](const char* name) -> const char* {
                      return std::getenv(name);
                    }));
   if (settings["server"].origin == "default") {
     return absl::InvalidArgumentError(
         "--server is required, here, as $LENGTHWISE_SERVER or in the configuration file");
   }
-  const access::ChannelOptions channel_options = access::ToChannelOptions(settings);
+  const rpc::ChannelOptions channel_options = rpc::ToChannelOptions(settings);
   options.server = channel_options.server;
   ASSIGN_OR_RETURN(options.channel, CreateServerChannel(channel_options, options.backoff));
   options.explain = [channel_options](const absl::Status& status) {
     if (!absl::IsUnavailable(status)) return absl::OkStatus();
-    return access::ExplainRefusedConnection(std::string(status.message()), channel_options);
+    return rpc::ExplainRefusedConnection(std::string(status.message()), channel_options);
   };
   return absl::OkStatus();
 }
@@ -355,7 +355,7 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
   if (!flags.metrics_listen.empty() && !flags.insecure_plain_text &&
-      !access::IsLoopback(flags.metrics_listen)) {
+      !rpc::IsLoopback(flags.metrics_listen)) {
     platform::LogError(absl::StrCat(flags.metrics_listen,
                                     " can be reached by other machines, and the metrics are plain "
                                     "text. Listen on 127.0.0.1, or allow it with "

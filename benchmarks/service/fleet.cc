@@ -36,7 +36,7 @@
 #include "platform/sha256.h"
 #include "platform/version.h"
 #include "proto/worker_service.grpc.pb.h"
-#include "worker/connection/connection.h"
+#include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"
 
 namespace lengthwise::benchmarks {

@@ -17,7 +17,7 @@
 #include "benchmarks/service/server_process.h"
 #include "platform/grpc_lifetime.h"
 #include "proto/experiment_service.grpc.pb.h"
-#include "worker/connection/connection.h"
+#include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"
 
 namespace lengthwise::benchmarks {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "access/settings.h"
+#include "rpc/settings.h"
 
 namespace lengthwise::client {
 namespace {
@@ -127,7 +127,7 @@ void Footer(std::string& page, const std::string& footer) {
 
 void Program(std::string& page) {
   Heading(page, "Environment");
-  for (const access::SettingKind& kind : access::kSettings) {
+  for (const rpc::SettingKind& kind : rpc::kSettings) {
     Item(page, Bold(kind.variable), Escape(kind.help));
   }
   Item(page, Bold("LENGTHWISE_CONFIG"), "Another configuration file; none where it is empty.");

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 
 namespace lengthwise::client {
 namespace {

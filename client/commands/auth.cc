@@ -8,10 +8,10 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "access/token_file.h"
 #include "client/commands/commands.h"
-#include "client/rendering/table.h"
+#include "client/display/table.h"
 #include "platform/status_macros.h"
+#include "rpc/token_file.h"
 
 namespace lengthwise::client {
 namespace {
@@ -65,7 +65,7 @@ absl::StatusOr<int> CreateToken(Program& program, const CreateOptions& options) 
     program.out() << created.text() << "\n";
     return kSuccess;
   }
-  if (absl::Status status = access::WriteTokenFile(options.out, created.text()); !status.ok()) {
+  if (absl::Status status = rpc::WriteTokenFile(options.out, created.text()); !status.ok()) {
     // Nobody has its secret: it is of no use.
     connection->RevokeToken(token.token_id()).IgnoreError();
     return status;

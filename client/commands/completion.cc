@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/command_line/completion.h"
 #include "client/commands/commands.h"
-#include "client/comparison/published_keys.h"
+#include "client/commands/published_keys.h"
 #include "client/connection/names.h"
 #include "client/watching/live_lines.h"
 #include "models/encodings/catalogue.h"
@@ -34,15 +34,15 @@ std::unique_ptr<Connection> Connect(const Completion& completion, const Program&
   if (completion.given.count("--data_dir") > 0) return nullptr;
   std::map<std::string, std::string> flags;
   flags["server"] = program.server;
-  for (const access::SettingKind& kind : access::kSettings) {
+  for (const rpc::SettingKind& kind : rpc::kSettings) {
     const auto given = completion.given.find(absl::StrCat("--", kind.name));
     if (given != completion.given.end()) flags[kind.name] = given->second;
   }
-  const auto settings = access::ResolveSettings(
+  const auto settings = rpc::ResolveSettings(
       flags, [](const char* name) -> const char* { return std::getenv(name); });
   if (!settings.ok()) return nullptr;
   auto connection = Connection::Open(
-      access::ToChannelOptions(*settings),
+      rpc::ToChannelOptions(*settings),
       {.timeout = kTimeout, .create_timeout = kTimeout, .patience = absl::ZeroDuration()});
   return connection.ok() ? *std::move(connection) : nullptr;
 }

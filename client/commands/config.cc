@@ -1,20 +1,20 @@
 // `lengthwise config`: which settings are in effect, and where they come from.
 #include <cstdlib>
 
-#include "access/settings.h"
 #include "client/commands/commands.h"
-#include "client/rendering/table.h"
+#include "client/display/table.h"
 #include "platform/status_macros.h"
+#include "rpc/settings.h"
 
 namespace lengthwise::client {
 namespace {
 
 absl::StatusOr<int> Config(Program& program) {
-  ASSIGN_OR_RETURN(const access::Settings settings, program.Settings());
+  ASSIGN_OR_RETURN(const rpc::Settings settings, program.Settings());
   if (!program.output_is_table()) {
     Records records{.columns = {"setting", "value", "origin"}};
-    for (const access::SettingKind& kind : access::kSettings) {
-      const access::Setting& setting = settings[kind.name];
+    for (const rpc::SettingKind& kind : rpc::kSettings) {
+      const rpc::Setting& setting = settings[kind.name];
       records.rows.push_back({kind.name, setting.value, setting.origin});
     }
     program.Write(records);
@@ -23,14 +23,14 @@ absl::StatusOr<int> Config(Program& program) {
   Table table({{.header = "setting"},
                {.header = "value", .shrinks_to = 16},
                {.header = "from", .shrinks_to = 16}});
-  for (const access::SettingKind& kind : access::kSettings) {
-    const access::Setting& setting = settings[kind.name];
+  for (const rpc::SettingKind& kind : rpc::kSettings) {
+    const rpc::Setting& setting = settings[kind.name];
     table.AddRow({Table::Cell(kind.name, Paint::kBold), setting.value.empty() ? "–" : setting.value,
                   setting.origin});
   }
   program.out() << table.Render(program.width(), program.palette());
   const std::string file =
-      access::SettingsFile([](const char* name) -> const char* { return std::getenv(name); });
+      rpc::SettingsFile([](const char* name) -> const char* { return std::getenv(name); });
   if (settings.file.empty() && !file.empty()) {
     program.out() << "There is no configuration file; it would be " << file << ".\n";
   }

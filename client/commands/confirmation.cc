@@ -5,7 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "client/terminal/interrupt.h"
+#include "client/display/interrupt.h"
 
 namespace lengthwise::client {
 namespace {

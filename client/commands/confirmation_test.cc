@@ -6,7 +6,7 @@
 
 #include "client/commands/commands_fixture.h"
 #include "client/connection/real_server.h"
-#include "client/terminal/pseudo_terminal.h"
+#include "client/display/pseudo_terminal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -5,7 +5,7 @@
 #include "client/commands/commands.h"
 #include "client/commands/confirmation.h"
 #include "client/connection/names.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

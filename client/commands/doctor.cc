@@ -6,11 +6,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
+#include "client/commands/python_program.h"
+#include "client/connection/private_service.h"
 #include "client/diagnosis/installation.h"
 #include "client/diagnosis/service.h"
-#include "client/embedded/private_service.h"
-#include "client/python/python_program.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 #include "platform/version.h"
 
 namespace lengthwise::client {
@@ -48,9 +48,9 @@ ProgramVersion Self() {
   return {.version = platform::kVersion, .revision = platform::kSourceRevision};
 }
 
-Findings AskServer(const access::Settings& settings) {
+Findings AskServer(const rpc::Settings& settings) {
   auto connection = Connection::Open(
-      access::ToChannelOptions(settings),
+      rpc::ToChannelOptions(settings),
       {.timeout = kTimeout, .create_timeout = kTimeout, .patience = absl::ZeroDuration()});
   // What the credentials lack was told with them; this says what that means.
   if (!connection.ok()) {
@@ -72,7 +72,7 @@ Findings AskServer(const access::Settings& settings) {
 }
 
 absl::StatusOr<int> Doctor(Program& program) {
-  const absl::StatusOr<access::Settings> settings = program.Settings();
+  const absl::StatusOr<rpc::Settings> settings = program.Settings();
   Findings findings = InspectSettings(settings, Environment);
   if (settings.ok()) {
     Add(findings, InspectCredentials(*settings, absl::Now()));

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 
 namespace lengthwise::client {
 namespace {

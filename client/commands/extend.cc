@@ -11,7 +11,7 @@
 #include "client/commands/number_list.h"
 #include "client/commands/results_display.h"
 #include "client/connection/names.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 #include "platform/status_macros.h"
 #include "specification/resolve.h"
 

@@ -11,10 +11,10 @@
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
-#include "client/embedded/private_service.h"
+#include "client/connection/private_service.h"
+#include "client/display/interrupt.h"
 #include "client/fleet/fleet_plan.h"
 #include "client/fleet/slurm.h"
-#include "client/terminal/interrupt.h"
 
 namespace lengthwise::client {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/time/clock.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
-#include "client/rendering/numbers.h"
-#include "client/rendering/table.h"
+#include "client/display/numbers.h"
+#include "client/display/table.h"
 #include "client/watching/live_lines.h"
 #include "platform/status_macros.h"
 

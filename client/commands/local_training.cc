@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
-#include "client/embedded/private_service.h"
+#include "client/connection/private_service.h"
 #include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/commands/program.h"
-#include "client/terminal/interrupt.h"
+#include "client/display/interrupt.h"
 
 namespace lengthwise::client {
 

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
-#include "client/terminal/interrupt.h"
+#include "client/display/interrupt.h"
 #include "client/watching/follower.h"
 #include "platform/status_macros.h"
 

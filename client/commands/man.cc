@@ -12,7 +12,7 @@
 #include "client/command_line/manual_page.h"
 #include "client/commands/commands.h"
 #include "client/diagnosis/installation.h"
-#include "client/rendering/user_file.h"
+#include "client/display/user_file.h"
 #include "platform/status_macros.h"
 #include "platform/version.h"
 

@@ -16,9 +16,9 @@
 #include "client/command_line/mistake.h"
 #include "client/commands/commands.h"
 #include "client/commands/completion.h"
+#include "client/commands/python_program.h"
+#include "client/connection/private_service.h"
 #include "client/diagnosis/installation.h"
-#include "client/embedded/private_service.h"
-#include "client/python/python_program.h"
 #include "platform/files.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
@@ -62,22 +62,22 @@ absl::StatusOr<Connection*> Program::Connect() {
     connection_ = std::make_unique<Connection>(private_service_->address());
     return connection_.get();
   }
-  ASSIGN_OR_RETURN(const access::Settings settings, Settings());
+  ASSIGN_OR_RETURN(const rpc::Settings settings, Settings());
   ASSIGN_OR_RETURN(connection_,
-                   Connection::Open(access::ToChannelOptions(settings), Connection::Options()));
+                   Connection::Open(rpc::ToChannelOptions(settings), Connection::Options()));
   return connection_.get();
 }
 
-absl::StatusOr<access::Settings> Program::Settings() const {
+absl::StatusOr<rpc::Settings> Program::Settings() const {
   std::map<std::string, std::string> flags = access_;
   flags["server"] = server;
-  return access::ResolveSettings(flags,
-                                 [](const char* name) -> const char* { return std::getenv(name); });
+  return rpc::ResolveSettings(flags,
+                              [](const char* name) -> const char* { return std::getenv(name); });
 }
 
 absl::StatusOr<int> Program::RunPython(std::vector<std::string> arguments, bool asks_server,
                                        std::string* printed) {
-  access::ChannelOptions channel;
+  rpc::ChannelOptions channel;
   if (asks_server) {
     ASSIGN_OR_RETURN(const auto connection, Connect());
     channel = connection->channel_options();
@@ -138,7 +138,7 @@ CLI::App* Program::AddCommand(CLI::App& app, const std::string& name,
 }
 
 void Program::AddServerOption(CLI::App* command) {
-  for (const access::SettingKind& kind : access::kSettings) {
+  for (const rpc::SettingKind& kind : rpc::kSettings) {
     const bool is_server = absl::string_view(kind.name) == "server";
     std::string& value = is_server ? server : access_[kind.name];
     const std::string fallback = *kind.fallback == '\0' ? "" : absl::StrCat(" or ", kind.fallback);

@@ -12,12 +12,12 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "access/settings.h"
 #include "client/connection/connection.h"
-#include "client/embedded/private_service.h"
-#include "client/rendering/records.h"
-#include "client/rendering/text.h"
-#include "client/terminal/terminal.h"
+#include "client/connection/private_service.h"
+#include "client/display/records.h"
+#include "client/display/terminal.h"
+#include "client/display/terminal_text.h"
+#include "rpc/settings.h"
 
 namespace lengthwise::client {
 
@@ -54,7 +54,7 @@ class Program {
   int width() const;
 
   // How the server is reached: command line, environment, configuration file.
-  absl::StatusOr<access::Settings> Settings() const;
+  absl::StatusOr<rpc::Settings> Settings() const;
 
   // The server of the settings, or a private one on --data_dir, which lives as long as this object.
   absl::StatusOr<Connection*> Connect();

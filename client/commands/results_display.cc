@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/connection/names.h"
-#include "client/rendering/accuracy_summary.h"
-#include "client/rendering/numbers.h"
+#include "client/display/accuracy_summary.h"
+#include "client/display/numbers.h"
 #include "client/watching/live_lines.h"
 #include "platform/status_macros.h"
 #include "tasks/catalogue.h"

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/commands/commands.h"
 #include "client/connection/names.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 #include "client/watching/live_lines.h"
 #include "platform/status_macros.h"
 

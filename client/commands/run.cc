@@ -12,9 +12,9 @@
 #include "client/commands/results_display.h"
 #include "client/commands/specification_file.h"
 #include "client/connection/names.h"
-#include "client/embedded/private_service.h"
-#include "client/rendering/numbers.h"
-#include "client/terminal/interrupt.h"
+#include "client/connection/private_service.h"
+#include "client/display/interrupt.h"
+#include "client/display/numbers.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "platform/status_macros.h"
 

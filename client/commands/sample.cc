@@ -11,8 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "client/commands/commands.h"
 #include "client/commands/specification_file.h"
-#include "client/rendering/records.h"
-#include "client/rendering/table.h"
+#include "client/display/records.h"
+#include "client/display/table.h"
 #include "platform/printable_text.h"
 #include "platform/status_macros.h"
 #include "random/stream.h"
@@ -22,7 +22,7 @@
 #include "tasks/numeric/relational_query.h"
 #include "tasks/puzzles.h"
 #include "tasks/regression.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::client {
 namespace {

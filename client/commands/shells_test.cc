@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "client/connection/fake_server.h"
 #include "client/diagnosis/installation.h"
-#include "client/terminal/pseudo_terminal.h"
+#include "client/display/pseudo_terminal.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

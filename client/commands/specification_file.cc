@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "catalogue/suggestion.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 #include "platform/status_macros.h"
 #include "specification/catalogues.h"
 #include "specification/parse.h"

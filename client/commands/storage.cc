@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/commands/commands.h"
-#include "client/rendering/numbers.h"
-#include "client/rendering/table.h"
+#include "client/display/numbers.h"
+#include "client/display/table.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

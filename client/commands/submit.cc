@@ -9,7 +9,7 @@
 #include "client/commands/specification_file.h"
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 #include "platform/status_macros.h"
 
 namespace lengthwise::client {

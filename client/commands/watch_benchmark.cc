@@ -20,7 +20,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/connection/fake_server.h"
-#include "client/terminal/pseudo_terminal.h"
+#include "client/display/pseudo_terminal.h"
 
 namespace lengthwise::client {
 namespace {

@@ -10,8 +10,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/connection/fake_server.h"
-#include "client/terminal/pseudo_terminal.h"
-#include "client/terminal/screen.h"
+#include "client/display/pseudo_terminal.h"
+#include "client/display/screen.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -79,7 +79,7 @@ absl::Status Unreachable(absl::Status status) {
 }
 
 // In words that are fit to be printed, whoever wrote them.
-absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& channel,
+absl::Status ToStatus(const grpc::Status& answer, const rpc::ChannelOptions& channel,
                       absl::Duration timeout) {
   const std::string& address = channel.server;
   const std::string said = platform::PrintableText(answer.error_message());
@@ -89,7 +89,7 @@ absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& 
     case grpc::StatusCode::UNAVAILABLE: {
       // gRPC's own has no details, a server's has (server/status.h).
       if (!answer.error_details().empty()) return absl::UnavailableError(said);
-      absl::Status explained = access::ExplainRefusedConnection(said, channel);
+      absl::Status explained = rpc::ExplainRefusedConnection(said, channel);
       if (absl::IsUnavailable(explained)) return Unreachable(explained);
       RETURN_IF_ERROR(explained);
       absl::Status status = Unreachable(absl::UnavailableError(
@@ -112,7 +112,7 @@ absl::Status ToStatus(const grpc::Status& answer, const access::ChannelOptions& 
     default: {
       std::string message = platform::PrintableText(FieldViolations(answer));
       if (message.empty()) message = said;
-      absl::Status result(access::ToStatus(answer).code(), message);
+      absl::Status result(rpc::ToStatus(answer).code(), message);
       if (const absl::Duration delay = RetryDelayOf(answer); delay > absl::ZeroDuration()) {
         result.SetPayload(kRetryDelay, absl::Cord(absl::FormatDuration(delay)));
       }
@@ -132,7 +132,7 @@ grpc::ChannelArguments Arguments() {
 
 // Which can fail only for what a plain channel does not have.
 std::shared_ptr<grpc::Channel> PlainChannel(const std::string& address) {
-  return access::CreateChannel({.server = address}, Arguments()).value();
+  return rpc::CreateChannel({.server = address}, Arguments()).value();
 }
 
 std::chrono::system_clock::time_point Deadline(absl::Duration timeout) {
@@ -150,7 +150,7 @@ bool Read(grpc::ClientReader<Response>& reader, Response& response) {
 class GrpcStream : public Connection::Stream {
  public:
   GrpcStream(v1::ExperimentService::Stub& stub, const v1::WatchExperimentRequest& request,
-             absl::Duration lifetime, const access::ChannelOptions& channel)
+             absl::Duration lifetime, const rpc::ChannelOptions& channel)
       : channel_(channel), lifetime_(lifetime) {
     context_.set_deadline(Deadline(lifetime));
     reader_ = stub.WatchExperiment(&context_, request);
@@ -160,7 +160,7 @@ class GrpcStream : public Connection::Stream {
   void Cancel() override { context_.TryCancel(); }
 
  private:
-  const access::ChannelOptions channel_;
+  const rpc::ChannelOptions channel_;
   const absl::Duration lifetime_;
   grpc::ClientContext context_;
   std::unique_ptr<grpc::ClientReader<v1::WatchExperimentResponse>> reader_;
@@ -291,9 +291,9 @@ absl::Duration RetryDelay(const absl::Status& status) {
   return delay;
 }
 
-absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const access::ChannelOptions& channel,
+absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const rpc::ChannelOptions& channel,
                                                              const Options& options) {
-  ASSIGN_OR_RETURN(const auto made, access::CreateChannel(channel, Arguments()));
+  ASSIGN_OR_RETURN(const auto made, rpc::CreateChannel(channel, Arguments()));
   return std::unique_ptr<Connection>(
       new Connection(channel, options, std::make_unique<Stubs>(made)));
 }
@@ -301,7 +301,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const access::Chann
 Connection::Connection(const std::string& address, const Options& options)
     : Connection({.server = address}, options, std::make_unique<Stubs>(PlainChannel(address))) {}
 
-Connection::Connection(access::ChannelOptions channel_options, const Options& options,
+Connection::Connection(rpc::ChannelOptions channel_options, const Options& options,
                        std::unique_ptr<Stubs> stubs)
     : channel_options_(std::move(channel_options)), options_(options), stubs_(std::move(stubs)) {}
 

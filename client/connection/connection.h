@@ -11,11 +11,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "access/channel.h"
 #include "proto/access_service.pb.h"
 #include "proto/administration_service.pb.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/fleet_service.pb.h"
+#include "rpc/channel.h"
 
 namespace lengthwise::client {
 
@@ -39,8 +39,8 @@ class Connection {
     absl::Duration patience = absl::Seconds(60);
   };
 
-  // Connects when the first call is made. Errors are those of access/channel.h.
-  static absl::StatusOr<std::unique_ptr<Connection>> Open(const access::ChannelOptions& channel,
+  // Connects when the first call is made. Errors are those of rpc/channel.h.
+  static absl::StatusOr<std::unique_ptr<Connection>> Open(const rpc::ChannelOptions& channel,
                                                           const Options& options);
   // In plain text and without a token; `address` is HOST:PORT.
   Connection(const std::string& address, const Options& options);
@@ -49,7 +49,7 @@ class Connection {
 
   const std::string& address() const { return channel_options_.server; }
   // How the server is reached.
-  const access::ChannelOptions& channel_options() const { return channel_options_; }
+  const rpc::ChannelOptions& channel_options() const { return channel_options_; }
   // Whom to submit for, unless a user says otherwise: $USER; empty, which is whom the token stands
   // for, where calls show one.
   std::string DefaultOwner() const;
@@ -134,10 +134,10 @@ class Connection {
 
  private:
   struct Stubs;
-  Connection(access::ChannelOptions channel_options, const Options& options,
+  Connection(rpc::ChannelOptions channel_options, const Options& options,
              std::unique_ptr<Stubs> stubs);
 
-  const access::ChannelOptions channel_options_;
+  const rpc::ChannelOptions channel_options_;
   const Options options_;
   std::unique_ptr<Stubs> stubs_;
 };

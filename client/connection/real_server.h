@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "server/api/rpc_server.h"
 #include "server/coordination/test_coordinator.h"
-#include "server/services/rpc_server.h"
 
 namespace lengthwise::client {
 

@@ -15,11 +15,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "access/address.h"
-#include "access/certificates.h"
-#include "access/token_file.h"
 #include "platform/child_process.h"
 #include "platform/files.h"
+#include "rpc/address.h"
+#include "rpc/certificates.h"
+#include "rpc/token_file.h"
 
 namespace lengthwise::client {
 namespace {
@@ -97,9 +97,9 @@ Finding InspectVersion(const std::string& name, const std::string& path, const s
 
 }  // namespace
 
-Findings InspectSettings(const absl::StatusOr<access::Settings>& settings,
-                         const access::Environment& environment) {
-  const std::string file = access::SettingsFile(environment);
+Findings InspectSettings(const absl::StatusOr<rpc::Settings>& settings,
+                         const rpc::Environment& environment) {
+  const std::string file = rpc::SettingsFile(environment);
   if (!settings.ok()) {
     return {Failed("settings", settings.status(),
                    "correct it; `lengthwise config` shows what is in effect then")};
@@ -119,8 +119,8 @@ Findings InspectSettings(const absl::StatusOr<access::Settings>& settings,
                                      : absl::StrCat("there is no configuration file ", file)});
   }
   std::vector<std::string> given;
-  for (const access::SettingKind& kind : access::kSettings) {
-    const access::Setting& setting = (*settings)[kind.name];
+  for (const rpc::SettingKind& kind : rpc::kSettings) {
+    const rpc::Setting& setting = (*settings)[kind.name];
     if (setting.value.empty()) continue;
     // The file was named once.
     const std::string origin =
@@ -131,12 +131,12 @@ Findings InspectSettings(const absl::StatusOr<access::Settings>& settings,
   return findings;
 }
 
-Findings InspectCredentials(const access::Settings& settings, absl::Time now) {
+Findings InspectCredentials(const rpc::Settings& settings, absl::Time now) {
   Findings findings;
   const std::string& server = settings.Value("server");
   if (const std::string& token = settings.Value("token_file"); token.empty()) {
     findings.push_back({Verdict::kOk, "token file", "none is set, so no token is shown"});
-  } else if (const auto text = access::ReadTokenFile(token); !text.ok()) {
+  } else if (const auto text = rpc::ReadTokenFile(token); !text.ok()) {
     findings.push_back(Failed("token file", text.status()));
   } else {
     findings.push_back(
@@ -144,7 +144,7 @@ Findings InspectCredentials(const access::Settings& settings, absl::Time now) {
   }
   const std::string& authority = settings.Value("tls_ca");
   if (authority.empty()) {
-    if (access::IsLoopback(server)) {
+    if (rpc::IsLoopback(server)) {
       findings.push_back({Verdict::kOk, "encryption", "none, and none is needed on this machine"});
     } else {
       findings.push_back({Verdict::kWarning, "encryption",
@@ -154,7 +154,7 @@ Findings InspectCredentials(const access::Settings& settings, absl::Time now) {
     return findings;
   }
   if (authority != "system") {
-    if (const auto read = access::ReadAuthorities(authority); !read.ok()) {
+    if (const auto read = rpc::ReadAuthorities(authority); !read.ok()) {
       findings.push_back(Failed("encryption", read.status()));
       return findings;
     }
@@ -163,9 +163,9 @@ Findings InspectCredentials(const access::Settings& settings, absl::Time now) {
                       absl::StrCat("TLS, with the authority ",
                                    authority == "system" ? "of the operating system" : authority)});
   if (const std::string& path = settings.Value("tls_certificate"); !path.empty()) {
-    const auto certificate = access::ReadCertificate(path, now);
+    const auto certificate = rpc::ReadCertificate(path, now);
     const absl::Status key =
-        certificate.ok() ? access::ReadPrivateKey(settings.Value("tls_key"), *certificate).status()
+        certificate.ok() ? rpc::ReadPrivateKey(settings.Value("tls_key"), *certificate).status()
                          : certificate.status();
     findings.push_back(key.ok() ? Finding{Verdict::kOk, "certificate", path}
                                 : Failed("certificate", key));
@@ -218,7 +218,7 @@ Finding InspectPython(const absl::StatusOr<std::string>& python) {
   return {Verdict::kOk, "python", *python};
 }
 
-Finding InspectLocale(const access::Environment& environment) {
+Finding InspectLocale(const rpc::Environment& environment) {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string value = Of(environment(name));
     if (value.empty()) continue;

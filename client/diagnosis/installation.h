@@ -6,18 +6,18 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "access/settings.h"
 #include "client/diagnosis/finding.h"
+#include "rpc/settings.h"
 
 namespace lengthwise::client {
 
 // The configuration file, and the settings in effect with their sources. Where `settings` is an
 // error it is the only finding.
-Findings InspectSettings(const absl::StatusOr<access::Settings>& settings,
-                         const access::Environment& environment);
+Findings InspectSettings(const absl::StatusOr<rpc::Settings>& settings,
+                         const rpc::Environment& environment);
 
 // The token's file and the certificates that the settings name.
-Findings InspectCredentials(const access::Settings& settings, absl::Time now);
+Findings InspectCredentials(const rpc::Settings& settings, absl::Time now);
 
 // A program that `lengthwise run` starts: `path` as FindProgram of embedded/private_service.h
 // found it. It is asked for its version, which one that lacks a library (LibTorch, of a worker)
@@ -35,7 +35,7 @@ std::string DescribeWorker(const absl::StatusOr<std::string>& path);
 Finding InspectPython(const absl::StatusOr<std::string>& python);
 
 // Whether the terminal shows the boxes and blocks of tables and charts, by its locale.
-Finding InspectLocale(const access::Environment& environment);
+Finding InspectLocale(const rpc::Environment& environment);
 
 // The first directory of `path`, with colons between them, that has the program; empty: none has.
 std::string FindInPath(const std::string& program, const std::string& path);

@@ -42,14 +42,14 @@ class InstallationTest : public testing::Test {
     chmod(path.c_str(), mode);
     return path;
   }
-  access::Environment environment() {
+  rpc::Environment environment() {
     return [this](const char* name) -> const char* {
       const auto found = variables_.find(name);
       return found == variables_.end() ? nullptr : found->second.c_str();
     };
   }
-  absl::StatusOr<access::Settings> Settings(const std::map<std::string, std::string>& flags = {}) {
-    return access::ResolveSettings(flags, environment());
+  absl::StatusOr<rpc::Settings> Settings(const std::map<std::string, std::string>& flags = {}) {
+    return rpc::ResolveSettings(flags, environment());
   }
 
   // Of a worker that does what a shell script says.

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 
 namespace lengthwise::client {
 namespace {

@@ -10,15 +10,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "access/channel.h"
 #include "client/fleet/fleet_plan.h"
+#include "rpc/channel.h"
 
 namespace lengthwise::client {
 
 // What the job script is made of.
 struct SlurmJob {
   std::string worker_program;
-  access::ChannelOptions channel;
+  rpc::ChannelOptions channel;
   int32_t max_pack_size = 1;
   // Name of the experiment that the workers are dedicated to; empty: none.
   std::string experiment;

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/rendering/component_label.h"
-#include "client/rendering/numbers.h"
+#include "client/display/component_label.h"
+#include "client/display/numbers.h"
 
 namespace lengthwise::client {
 namespace {

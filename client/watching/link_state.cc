@@ -1,7 +1,7 @@
 #include "client/watching/link_state.h"
 
 #include "absl/strings/str_cat.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 
 namespace lengthwise::client {
 namespace {

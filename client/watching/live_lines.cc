@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/rendering/numbers.h"
-#include "client/rendering/progress_bar.h"
+#include "client/display/numbers.h"
+#include "client/display/progress_bar.h"
 #include "client/watching/label_fit.h"
 
 namespace lengthwise::client {

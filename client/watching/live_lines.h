@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "client/rendering/text.h"
+#include "client/display/terminal_text.h"
 #include "client/watching/experiment_view.h"
 #include "client/watching/link_state.h"
 

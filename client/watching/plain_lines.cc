@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/rendering/numbers.h"
+#include "client/display/numbers.h"
 
 namespace lengthwise::client {
 namespace {

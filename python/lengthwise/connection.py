@@ -17,7 +17,7 @@ from lengthwise.settings import Settings, is_loopback, read_token
 
 # Answers may hold a million accuracies.
 _MAX_MESSAGE_BYTES = 1 << 30
-# As access/transport.h has it.
+# As rpc/transport.h has it.
 _PING_MS = 20_000
 # How long a call that the server refuses for now is repeated, after the delays that it asks for.
 _PATIENCE_SECONDS = 60.0

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/mutex.h"
-#include "server/aggregation/experiment_summary.h"
+#include "server/coordination/experiment_summary.h"
 #include "server/storage/storage.h"
 
 namespace lengthwise::server {

@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/access/token_bucket.h"
+#include "server/security/token_bucket.h"
 
 namespace lengthwise::server {
 

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "access/pem.h"
 #include "platform/status_macros.h"
+#include "rpc/pem.h"
 
 namespace lengthwise::server {
 namespace {
@@ -20,16 +20,16 @@ absl::Status Unusable(absl::string_view what) {
 }
 
 absl::Status UseCertificate(const Encryption& encryption, SSL_CTX* context) {
-  const access::Bio chain = access::OpenPem(encryption.certificate);
-  const access::Certificate own(PEM_read_bio_X509_AUX(chain.get(), nullptr, nullptr, nullptr));
+  const rpc::Bio chain = rpc::OpenPem(encryption.certificate);
+  const rpc::Certificate own(PEM_read_bio_X509_AUX(chain.get(), nullptr, nullptr, nullptr));
   if (own == nullptr || SSL_CTX_use_certificate(context, own.get()) != 1) {
     return Unusable("TLS certificate");
   }
   while (X509* more = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
     SSL_CTX_add0_chain_cert(context, more);
   }
-  const access::Bio pem = access::OpenPem(encryption.key);
-  const access::Key key(PEM_read_bio_PrivateKey(pem.get(), nullptr, nullptr, nullptr));
+  const rpc::Bio pem = rpc::OpenPem(encryption.key);
+  const rpc::Key key(PEM_read_bio_PrivateKey(pem.get(), nullptr, nullptr, nullptr));
   if (key == nullptr || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
     return Unusable("TLS key");
   }
@@ -37,11 +37,11 @@ absl::Status UseCertificate(const Encryption& encryption, SSL_CTX* context) {
 }
 
 absl::Status AskForCertificates(const std::string& authority, SSL_CTX* context) {
-  const access::Bio pem = access::OpenPem(authority);
+  const rpc::Bio pem = rpc::OpenPem(authority);
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
   int count = 0;
   while (true) {
-    const access::Certificate one(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
+    const rpc::Certificate one(PEM_read_bio_X509(pem.get(), nullptr, nullptr, nullptr));
     if (one == nullptr) break;
     if (X509_STORE_add_cert(store, one.get()) != 1 ||
         SSL_CTX_add_client_CA(context, one.get()) != 1) {
@@ -51,7 +51,7 @@ absl::Status AskForCertificates(const std::string& authority, SSL_CTX* context) 
   }
   if (count == 0) return Unusable("TLS client authority");
   // A wrong one ends the connection after the handshake, without an alert: gRPC's clients take an
-  // alert for a server that is away, and try again for ever (access/channel.cc).
+  // alert for a server that is away, and try again for ever (rpc/channel.cc).
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
   return absl::OkStatus();
 }

@@ -4,7 +4,7 @@
 //   <backup>/artifacts/...     the newest two checkpoints of each trial that were there, laid out
 //   as
 //                              in the data directory
-//   <backup>/tokens,           who may call (access/token_store.h), where the server has tokens: a
+//   <backup>/tokens,           who may call (rpc/token_store.h), where the server has tokens: a
 //   <backup>/requires_tokens   restored server must not be open to everyone
 //   <backup>/manifest.json     {"format": "lengthwise.backup.1", "create_time",
 //                              "database": {"size_bytes", "sha256"},
@@ -25,7 +25,7 @@
 
 namespace lengthwise::server {
 
-// Copies the files of access/token_files.h from one directory to the other, where there are some;
+// Copies the files of rpc/token_files.h from one directory to the other, where there are some;
 // readable by their owner alone.
 absl::Status CopyTokens(const std::string& from, const std::string& to);
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "tasks/addition/format.h"
 #include "tasks/addition/vocabulary.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::tasks::addition {
 namespace {

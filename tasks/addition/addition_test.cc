@@ -15,7 +15,7 @@
 #include "tasks/addition/format.h"
 #include "tasks/addition/vocabulary.h"
 #include "tasks/chomsky/chi_squared.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::tasks::addition {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "tasks/addition/vocabulary.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::tasks::addition {
 

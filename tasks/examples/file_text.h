@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "random/stream.h"
 #include "tasks/examples/example_set.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 
 namespace lengthwise::tasks::examples {
 

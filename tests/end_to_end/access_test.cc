@@ -17,17 +17,17 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "access/channel.h"
-#include "access/test_certificates.h"
-#include "access/token_file.h"
-#include "access/token_text.h"
 #include "gmock/gmock.h"
 #include "grpcpp/grpcpp.h"
 #include "gtest/gtest.h"
 #include "platform/child_process.h"
 #include "platform/files.h"
 #include "proto/worker_service.grpc.pb.h"
-#include "server/access/token_store.h"
+#include "rpc/channel.h"
+#include "rpc/test_certificates.h"
+#include "rpc/token_file.h"
+#include "rpc/token_text.h"
+#include "server/security/token_store.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {
@@ -60,12 +60,12 @@ class AccessTest : public testing::Test {
     directory_ = new std::string(testing::TempDir() + "/access");
     std::filesystem::remove_all(*directory_);
     std::filesystem::create_directories(File("home/.config/lengthwise"));
-    house_ = new access::TestAuthority(*directory_, "house");
-    stranger_ = new access::TestAuthority(*directory_, "stranger");
+    house_ = new rpc::TestAuthority(*directory_, "house");
+    stranger_ = new rpc::TestAuthority(*directory_, "stranger");
     const Result made =
         Run({kServer, "--data_dir", File("data"), "--create_admin_token", File("admin.token")});
     ASSERT_EQ(made.code, 0) << made.output;
-    const access::TestAuthority::Pair pair = house_->Issue("server");
+    const rpc::TestAuthority::Pair pair = house_->Issue("server");
     server_ = platform::ChildProcess::Start(
                   {.arguments = {kServer, "--listen", "127.0.0.1:0", "--metrics_listen", "",
                                  "--data_dir", File("data"), "--ready_file", File("ready"),
@@ -138,15 +138,15 @@ class AccessTest : public testing::Test {
 
   static std::string* directory_;
   static std::string* address_;
-  static access::TestAuthority* house_;
-  static access::TestAuthority* stranger_;
+  static rpc::TestAuthority* house_;
+  static rpc::TestAuthority* stranger_;
   static platform::ChildProcess* server_;
 };
 
 std::string* AccessTest::directory_ = nullptr;
 std::string* AccessTest::address_ = nullptr;
-access::TestAuthority* AccessTest::house_ = nullptr;
-access::TestAuthority* AccessTest::stranger_ = nullptr;
+rpc::TestAuthority* AccessTest::house_ = nullptr;
+rpc::TestAuthority* AccessTest::stranger_ = nullptr;
 platform::ChildProcess* AccessTest::server_ = nullptr;
 
 TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
@@ -164,7 +164,7 @@ TEST_F(AccessTest, EverybodyDoesTheirPartOfAnExperiment) {
   EXPECT_THAT(Refusal(Client("grace", {"delete", "tiny-1", "--yes"})),
               HasSubstr("tiny-1 is ada's"));
 
-  const access::TestAuthority::Pair pair = house_->Issue("gpus");
+  const rpc::TestAuthority::Pair pair = house_->Issue("gpus");
   const Result worked = Worker({"--token_file", File("gpus.token"), "--tls_certificate",
                                 pair.certificate, "--tls_key", pair.key},
                                "3s");
@@ -180,14 +180,14 @@ TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
   // No token, one of another server, a revoked one, one whose time is over.
   EXPECT_THAT(Refusal(Client("", {"list"})),
               AllOf(HasSubstr("asks for a token"), HasSubstr("--token_file")));
-  const std::string other = access::FormatTokenText({std::string(12, '0'), std::string(64, '0')});
-  ASSERT_TRUE(access::WriteTokenFile(File("other.token"), other).ok());
+  const std::string other = rpc::FormatTokenText({std::string(12, '0'), std::string(64, '0')});
+  ASSERT_TRUE(rpc::WriteTokenFile(File("other.token"), other).ok());
   EXPECT_THAT(Refusal(Client("other", {"list"})),
               AllOf(HasSubstr("does not know the token 000000000000"),
                     HasSubstr("lengthwise auth create-token")));
   MakeToken("gone", "viewer");
   const std::string id =
-      access::ParseTokenText(access::ReadTokenFile(File("gone.token")).value()).value().token_id;
+      rpc::ParseTokenText(rpc::ReadTokenFile(File("gone.token")).value()).value().token_id;
   EXPECT_EQ(Client("gone", {"list"}).code, 0);
   EXPECT_EQ(Client("admin", {"auth", "revoke-token", id}).code, 0);
   EXPECT_THAT(Refusal(Client("gone", {"list"})), HasSubstr("it was revoked"));
@@ -199,7 +199,7 @@ TEST_F(AccessTest, WhoIsRefusedIsToldInOneLineWhatToDo) {
     request.set_role(v1::VIEWER);
     request.mutable_lifetime()->set_seconds(60);
     ASSERT_TRUE(
-        access::WriteTokenFile(File("late.token"), store->Create(request).value().text()).ok());
+        rpc::WriteTokenFile(File("late.token"), store->Create(request).value().text()).ok());
   }
   EXPECT_THAT(Refusal(Client("late", {"list"})),
               AllOf(HasSubstr("of late expired at 20"), HasSubstr("ask an administrator")));
@@ -226,9 +226,9 @@ TEST_F(AccessTest, AWorkerNeedsItsTokenAndItsCertificate) {
     EXPECT_NE(error, std::string::npos) << result.output;
     return result.output.substr(std::min(error, result.output.size()));
   };
-  const access::TestAuthority::Pair right = house_->Issue("gpus");
-  const access::TestAuthority::Pair wrong = stranger_->Issue("gpus");
-  const access::TestAuthority::Pair over = house_->Issue("over", -absl::Minutes(1));
+  const rpc::TestAuthority::Pair right = house_->Issue("gpus");
+  const rpc::TestAuthority::Pair wrong = stranger_->Issue("gpus");
+  const rpc::TestAuthority::Pair over = house_->Issue("over", -absl::Minutes(1));
   const std::string token = File("gpus.token");
   EXPECT_THAT(refusal(Worker({"--token_file", token})),
               AllOf(HasSubstr("asks workers for a certificate"), HasSubstr("--tls_certificate")));
@@ -255,13 +255,13 @@ TEST_F(AccessTest, TheConfigurationIsShownWithItsOrigins) {
 
 // Names that would lead out of the directory of artifacts, or of experiments, if they were paths.
 TEST_F(AccessTest, NamesCannotLeaveTheirDirectory) {
-  const access::TestAuthority::Pair pair = house_->Issue("me");
-  const auto right = access::CreateChannel({.server = *address_,
-                                            .token_file = File("admin.token"),
-                                            .tls_ca = house_->ca(),
-                                            .tls_certificate = pair.certificate,
-                                            .tls_key = pair.key},
-                                           {});
+  const rpc::TestAuthority::Pair pair = house_->Issue("me");
+  const auto right = rpc::CreateChannel({.server = *address_,
+                                         .token_file = File("admin.token"),
+                                         .tls_ca = house_->ca(),
+                                         .tls_certificate = pair.certificate,
+                                         .tls_key = pair.key},
+                                        {});
   ASSERT_TRUE(right.ok()) << right.status();
   const auto workers = v1::WorkerService::NewStub(*right);
   const auto experiments = v1::ExperimentService::NewStub(*right);
@@ -334,7 +334,7 @@ TEST_F(AccessTest, ZNoSecretIsInALogACommandLineOrAFileOfTheServer) {
   for (const auto& entry : std::filesystem::directory_iterator(*directory_)) {
     if (entry.path().extension() != ".token") continue;
     const std::string text = absl::StrReplaceAll(Contents(entry.path().string()), {{"\n", ""}});
-    const std::string secret = access::ParseTokenText(text).value().secret;
+    const std::string secret = rpc::ParseTokenText(text).value().secret;
     ++tokens;
     for (const std::string& where : {log, Seen(), stored}) {
       EXPECT_EQ(where.find(secret), std::string::npos) << entry.path();

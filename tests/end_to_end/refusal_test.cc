@@ -20,7 +20,7 @@
 #include "monitoring/scrape.h"
 #include "platform/child_process.h"
 #include "proto/rpc_details.pb.h"
-#include "server/services/byte_call.h"
+#include "server/api/byte_call.h"
 #include "tests/end_to_end/programs.h"
 
 namespace lengthwise::end_to_end {

@@ -21,7 +21,7 @@
 #include "platform/child_process.h"
 #include "platform/sha256.h"
 #include "tests/end_to_end/programs.h"
-#include "worker/checkpoints/trial_checkpoint.h"
+#include "worker/data/trial_checkpoint.h"
 
 namespace lengthwise::end_to_end {
 namespace {

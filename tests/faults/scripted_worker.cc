@@ -15,7 +15,7 @@
 #include "platform/log.h"
 #include "platform/signals.h"
 #include "tests/faults/scripted_trial.h"
-#include "worker/connection/connection.h"
+#include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"
 
 namespace lengthwise::faults {

@@ -3,20 +3,20 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "access/token_text.h"
-#include "server/access/token_records.h"
+#include "rpc/token_text.h"
+#include "server/security/token_records.h"
 #include "tests/fuzz/must.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lengthwise;
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto token = access::ParseTokenText(text);
+  const auto token = rpc::ParseTokenText(text);
   if (token.ok()) {
-    Must(access::FormatTokenText(*token) == text, "a token has one text");
+    Must(rpc::FormatTokenText(*token) == text, "a token has one text");
   } else {
     Must(token.status().code() == absl::StatusCode::kInvalidArgument, "a wrong token is refused");
     // As that of any other text: what may be a secret is not repeated, not even in part.
-    Must(token.status() == access::ParseTokenText("").status(), "all refusals are the same");
+    Must(token.status() == rpc::ParseTokenText("").status(), "all refusals are the same");
   }
   const auto records = server::ParseTokenRecords(text);
   if (records.ok()) {

@@ -10,7 +10,7 @@
 #include "nlohmann/json.hpp"
 #include "tasks/addition/format.h"
 #include "tasks/addition/vocabulary.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 #include "tests/golden/golden_folder.h"
 
 namespace lengthwise::tasks::addition {

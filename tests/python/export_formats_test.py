@@ -601,7 +601,7 @@ class NumbersTest(unittest.TestCase):
 
 
 class AccuracyTableTest(unittest.TestCase):
-    """As the C++ program prints it (client/rendering/accuracy_summary_test.cc)."""
+    """As the C++ program prints it (client/display/accuracy_summary_test.cc)."""
 
     def setUp(self):
         self.specification = specification_pb2.ExperimentSpecification()

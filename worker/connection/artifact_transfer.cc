@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
-#include "worker/connection/channel.h"
+#include "worker/connection/server_channel.h"
 
 namespace lengthwise::worker {
 namespace {

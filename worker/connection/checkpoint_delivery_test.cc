@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Directive = PackSession::Directive;
-using State = FakeServer::State;
+using State = FakeWorkerService::State;
 
 class CheckpointDeliveryTest : public ConnectionTest {};
 

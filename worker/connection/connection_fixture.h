@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "worker/connection/connection.h"
-#include "worker/connection/fake_server.h"
+#include "worker/connection/fake_worker_service.h"
+#include "worker/connection/worker_loop.h"
 
 namespace lengthwise::worker {
 
@@ -71,7 +71,7 @@ inline PackSession::Directive AwaitDirective(PackSession& session, int64_t trial
   return PackSession::Directive::kContinue;
 }
 
-inline int64_t EventsOf(const FakeServer::State& state, const std::string& trial) {
+inline int64_t EventsOf(const FakeWorkerService::State& state, const std::string& trial) {
   const auto found = state.events.find(trial);
   return found == state.events.end() ? 0 : static_cast<int64_t>(found->second.size());
 }
@@ -81,7 +81,7 @@ class ConnectionTest : public testing::Test {
   ConnectionTest() { server_.Start(); }
   ~ConnectionTest() override {
     if (connection_) connection_->Drain();
-    server_.With([](FakeServer::State& state) { state.holds_acknowledgements = false; });
+    server_.With([](FakeWorkerService::State& state) { state.holds_acknowledgements = false; });
     if (running_.valid()) running_.wait();
   }
 
@@ -96,7 +96,7 @@ class ConnectionTest : public testing::Test {
   }
 
   void OfferLease(const v1::Lease& lease) {
-    server_.With([&](FakeServer::State& state) { state.leases.push_back(lease); });
+    server_.With([&](FakeWorkerService::State& state) { state.leases.push_back(lease); });
   }
 
   // Drains and returns what Run returned; DEADLINE_EXCEEDED when it does not within 30 s.
@@ -113,7 +113,7 @@ class ConnectionTest : public testing::Test {
 
   // The trial's events are those of steps 1 to `steps` and an outcome, each once and in order.
   void ExpectPointsAndOutcome(const std::string& trial, int64_t steps) {
-    server_.With([&](FakeServer::State& state) {
+    server_.With([&](FakeWorkerService::State& state) {
       const std::vector<v1::Event>& events = state.events[trial];
       ASSERT_EQ(events.size(), static_cast<size_t>(steps) + 1);
       for (int64_t i = 0; i < steps; ++i) {
@@ -125,7 +125,7 @@ class ConnectionTest : public testing::Test {
     });
   }
 
-  FakeServer server_;
+  FakeWorkerService server_;
   Connection::Options options_;
   std::unique_ptr<FakeRunner> runner_;
   std::unique_ptr<Connection> connection_;

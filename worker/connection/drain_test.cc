@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::SizeIs;
 using Directive = PackSession::Directive;
-using State = FakeServer::State;
+using State = FakeWorkerService::State;
 
 class DrainTest : public ConnectionTest {};
 

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::IsEmpty;
 using Directive = PackSession::Directive;
-using State = FakeServer::State;
+using State = FakeWorkerService::State;
 
 class EventDeliveryTest : public ConnectionTest {};
 

@@ -20,7 +20,7 @@
 #include "worker/connection/event_sender.h"
 #include "worker/connection/outbox.h"
 #include "worker/connection/pack_capacities.h"
-#include "worker/monitoring/measurements.h"
+#include "worker/metrics/measurements.h"
 #include "worker/pack_session.h"
 
 namespace lengthwise::worker {

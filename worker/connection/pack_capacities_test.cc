@@ -13,7 +13,7 @@ namespace {
 using ::testing::Ge;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using State = FakeServer::State;
+using State = FakeWorkerService::State;
 
 v1::HeartbeatRequest Untold(const PackCapacities& capacities) {
   v1::HeartbeatRequest request;

@@ -16,7 +16,7 @@
 #include "worker/connection/lease_session.h"
 #include "worker/connection/pack_capacities.h"
 #include "worker/connection/reachability.h"
-#include "worker/monitoring/measurements.h"
+#include "worker/metrics/measurements.h"
 
 namespace lengthwise::worker {
 

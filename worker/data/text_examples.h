@@ -1,5 +1,5 @@
-// Text: what a step trains a language model on, and what evaluation asks it (tasks/text.h). In the
-// place of a length stands the size of a question. No LibTorch.
+// Text: what a step trains a language model on, and what evaluation asks it (tasks/text_task.h). In
+// the place of a length stands the size of a question. No LibTorch.
 #ifndef LENGTHWISE_WORKER_DATA_TEXT_EXAMPLES_H_
 #define LENGTHWISE_WORKER_DATA_TEXT_EXAMPLES_H_
 
@@ -13,7 +13,7 @@
 #include "platform/mutex.h"
 #include "proto/specification.pb.h"
 #include "tasks/packing.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 #include "worker/data/examples.h"
 
 namespace lengthwise::worker::data {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "proto/event.pb.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 #include "worker/evaluation/length_score.h"
 
 namespace lengthwise::worker::evaluation {

@@ -14,7 +14,7 @@
 #include "models/networks/language_model.h"
 #include "models/parameters/arena.h"
 #include "proto/event.pb.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 #include "worker/data/text_examples.h"
 #include "worker/evaluation/length_score.h"
 

@@ -12,7 +12,7 @@
 #include "models/networks/language_model.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
-#include "tasks/text.h"
+#include "tasks/text_task.h"
 #include "worker/data/text_examples.h"
 #include "worker/data/text_positions.h"
 #include "worker/tiny_trials.h"

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "proto/event.pb.h"
-#include "worker/checkpoints/trial_checkpoint.h"
+#include "worker/data/trial_checkpoint.h"
 #include "worker/evaluation/length_score.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"

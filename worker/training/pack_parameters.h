@@ -15,7 +15,7 @@
 #include "models/optimizers/optimizer.h"
 #include "models/parameters/arena.h"
 #include "models/parameters/layout.h"
-#include "worker/checkpoints/trial_checkpoint.h"
+#include "worker/data/trial_checkpoint.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
 #include "worker/training/pack_model.h"

@@ -10,7 +10,7 @@
 #include "platform/version.h"
 #include "proto/digest.h"
 #include "proto/length_accuracies.h"
-#include "worker/checkpoints/trial_checkpoint.h"
+#include "worker/data/trial_checkpoint.h"
 #include "worker/training/stop_target.h"
 
 namespace lengthwise::worker::training {

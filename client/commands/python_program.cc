@@ -1,0 +1,161 @@
+#include "client/commands/python_program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/display/interrupt.h"
+#include "platform/child_process.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr int kInterrupted = 130;
+// How soon a signal is passed on.
+constexpr int kPollMilliseconds = 100;
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::filesystem::path ThisProgram() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+// Both ends of a pipe; closed when it goes.
+class Pipe {
+ public:
+  static absl::StatusOr<std::unique_ptr<Pipe>> Open() {
+    std::unique_ptr<Pipe> pipe(new Pipe);
+    if (pipe2(pipe->ends_.data(), O_CLOEXEC) != 0) {
+      return absl::ErrnoToStatus(errno, "cannot make a pipe");
+    }
+    return pipe;
+  }
+  ~Pipe() {
+    CloseWriteEnd();
+    if (ends_[0] >= 0) close(ends_[0]);
+  }
+
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  void CloseWriteEnd() {
+    if (ends_[1] >= 0) close(ends_[1]);
+    ends_[1] = -1;
+  }
+
+ private:
+  Pipe() = default;
+  std::array<int, 2> ends_ = {-1, -1};
+};
+
+// Gives what comes through the pipes to their takers until both have ended, and signals to the
+// process.
+void Forward(const Pipe& out, const TakeText& take_out, const Pipe& err, const TakeText& take_err,
+             const InterruptGuard& interrupts, platform::ChildProcess& process) {
+  int passed_on = 0;
+  std::array<pollfd, 2> ends = {pollfd{.fd = out.read_end(), .events = POLLIN},
+                                pollfd{.fd = err.read_end(), .events = POLLIN}};
+  std::array<char, 1 << 16> buffer;
+  while (ends[0].fd >= 0 || ends[1].fd >= 0) {
+    const int ready = poll(ends.data(), ends.size(), kPollMilliseconds);
+    if (interrupts.count() > passed_on) {
+      passed_on = interrupts.count();
+      process.Signal(SIGTERM);
+    }
+    if (ready < 0) continue;  // EINTR
+    for (size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i].fd < 0 || ends[i].revents == 0) continue;
+      const ssize_t got = read(ends[i].fd, buffer.data(), buffer.size());
+      if (got > 0) {
+        (i == 0 ? take_out : take_err)({buffer.data(), static_cast<size_t>(got)});
+      } else if (got == 0 || errno != EINTR) {
+        ends[i].fd = -1;  // poll leaves it out
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindPython() {
+  if (std::string given = Variable("LENGTHWISE_PYTHON"); !given.empty()) return given;
+  const std::filesystem::path beside = ThisProgram().parent_path();
+  std::vector<std::filesystem::path> places = {beside / "python",
+                                               beside.parent_path() / "lib/lengthwise/python"};
+  const std::string home = Variable("HOME");
+  if (const std::string cache = Variable("XDG_CACHE_HOME"); !cache.empty()) {
+    places.emplace_back(cache + "/lengthwise/python");
+  } else if (!home.empty()) {
+    places.emplace_back(home + "/.cache/lengthwise/python");
+  }
+  for (const auto& place : places) {
+    const std::filesystem::path python = place / "bin/python";
+    if (::access(python.c_str(), X_OK) == 0) return python.string();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("the Python environment is missing (looked for ", places.back().string(),
+                   "); run deploy/install.sh, or set LENGTHWISE_PYTHON to a Python with the "
+                   "package lengthwise"));
+}
+
+absl::StatusOr<int> RunPython(const std::vector<std::string>& arguments,
+                              const rpc::ChannelOptions& channel, const TakeText& out,
+                              const TakeText& err) {
+  ASSIGN_OR_RETURN(auto python, FindPython());
+  ASSIGN_OR_RETURN(auto out_pipe, Pipe::Open());
+  ASSIGN_OR_RETURN(auto err_pipe, Pipe::Open());
+  platform::ChildProcess::Options options{
+      .arguments = {python, "-m", "lengthwise"},
+      // The settings are resolved: what else there is about a server is not for this one. Nor are
+      // modules that lie where the user happens to be.
+      .environment = {{"LENGTHWISE_CONFIG", ""},
+                      {"LENGTHWISE_SERVER", channel.server},
+                      {"LENGTHWISE_TOKEN_FILE", channel.token_file},
+                      {"LENGTHWISE_TLS_CA", channel.tls_ca},
+                      {"LENGTHWISE_TLS_CERTIFICATE", channel.tls_certificate},
+                      {"LENGTHWISE_TLS_KEY", channel.tls_key},
+                      {"LENGTHWISE_TLS_SERVER_NAME", channel.tls_server_name},
+                      // Where it needs `lengthwise`, it runs this one.
+                      {"LENGTHWISE_CLIENT_BINARY", ThisProgram().string()},
+                      {"PYTHONSAFEPATH", "1"},
+                      {"PYTHONUTF8", "1"}},
+      .output_descriptor = out_pipe->write_end(),
+      .error_descriptor = err_pipe->write_end(),
+      .own_process_group = false};
+  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  const InterruptGuard interrupts;
+  auto process = platform::ChildProcess::Start(options);
+  if (!process.ok()) {
+    return absl::NotFoundError(
+        absl::StrCat(std::string(process.status().message()),
+                     "; set LENGTHWISE_PYTHON to a Python with the package lengthwise, or run "
+                     "deploy/install.sh"));
+  }
+  out_pipe->CloseWriteEnd();
+  err_pipe->CloseWriteEnd();
+  Forward(*out_pipe, out, *err_pipe, err, interrupts, **process);
+  const auto exit = (*process)->WaitFor(absl::InfiniteDuration());
+  if (exit->signal != 0 && interrupts.count() > 0) return kInterrupted;
+  if (exit->signal != 0) {
+    return absl::InternalError(absl::StrCat(python, " ", exit->ToString()));
+  }
+  return exit->code;
+}
+
+}  // namespace lengthwise::client

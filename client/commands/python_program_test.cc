@@ -1,0 +1,149 @@
+#include "client/commands/python_program.h"
+
+#include <sys/stat.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PythonProgramTest : public testing::Test {
+ protected:
+  PythonProgramTest() {
+    directory_ =
+        testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    unsetenv("LENGTHWISE_PYTHON");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", directory_.c_str(), 1);
+  }
+
+  // A program that takes Python's place.
+  std::string Script(const std::string& path, const std::string& commands) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path) << "#!/bin/sh\n" << commands;
+    chmod(path.c_str(), 0755);
+    return path;
+  }
+
+  int Run(const std::vector<std::string>& arguments) {
+    const auto code = RunPython(
+        arguments, {.server = "127.0.0.1:7", .token_file = "/t"},
+        [this](absl::string_view text) { out_.append(text.data(), text.size()); },
+        [this](absl::string_view text) { err_.append(text.data(), text.size()); });
+    EXPECT_TRUE(code.ok()) << code.status();
+    return code.value_or(-1);
+  }
+
+  std::string directory_, out_, err_;
+};
+
+TEST_F(PythonProgramTest, MissingEnvironmentIsOneLineWithWhatToRun) {
+  const auto python = FindPython();
+  EXPECT_TRUE(absl::IsNotFound(python.status()));
+  EXPECT_EQ(python.status().message(),
+            "the Python environment is missing (looked for " + directory_ +
+                "/.cache/lengthwise/python); run deploy/install.sh, or set LENGTHWISE_PYTHON to a "
+                "Python with the package lengthwise");
+  setenv("LENGTHWISE_PYTHON", (directory_ + "/nothing").c_str(), 1);
+  const auto nothing = [](absl::string_view) {};
+  const auto started = RunPython({}, {}, nothing, nothing);
+  EXPECT_THAT(std::string(started.status().message()), HasSubstr("run deploy/install.sh"));
+}
+
+TEST_F(PythonProgramTest, FindsTheCachesEnvironmentAndTheVariableBeforeIt) {
+  const std::string cached =
+      Script(directory_ + "/.cache/lengthwise/python/bin/python", "exit 0\n");
+  EXPECT_EQ(FindPython().value(), cached);
+  setenv("XDG_CACHE_HOME", (directory_ + "/elsewhere").c_str(), 1);
+  EXPECT_TRUE(absl::IsNotFound(FindPython().status()));
+  const std::string other =
+      Script(directory_ + "/elsewhere/lengthwise/python/bin/python", "exit 0\n");
+  EXPECT_EQ(FindPython().value(), other);
+  setenv("LENGTHWISE_PYTHON", "/some/python", 1);
+  EXPECT_EQ(FindPython().value(), "/some/python");
+}
+
+TEST_F(PythonProgramTest, PassesOnArgumentsOutputErrorsAndTheExitCode) {
+  setenv("LENGTHWISE_PYTHON",
+         Script(directory_ + "/python", "echo \"$@\"; echo wrong >&2; exit 3\n").c_str(), 1);
+  EXPECT_EQ(Run({"results", "e 1"}), 3);
+  EXPECT_EQ(out_, "-m lengthwise results e 1\n");
+  EXPECT_EQ(err_, "wrong\n");
+}
+
+TEST_F(PythonProgramTest, OnlyTheChannelsSettingsReachIt) {
+  setenv("LENGTHWISE_TOKEN_FILE", "/mine", 1);
+  setenv("LENGTHWISE_TLS_CA", "/ca", 1);
+  setenv("LENGTHWISE_PYTHON",
+         Script(directory_ + "/python",
+                "echo \"$LENGTHWISE_SERVER $LENGTHWISE_TOKEN_FILE [$LENGTHWISE_TLS_CA] "
+                "[${LENGTHWISE_CONFIG-unset}]\"\n")
+             .c_str(),
+         1);
+  EXPECT_EQ(Run({}), 0);
+  EXPECT_EQ(out_, "127.0.0.1:7 /t [] []\n");
+}
+
+TEST_F(PythonProgramTest, ItIsToldWhichProgramStartedIt) {
+  setenv("LENGTHWISE_CLIENT_BINARY", "/mine", 1);
+  setenv("LENGTHWISE_PYTHON",
+         Script(directory_ + "/python", "echo \"$LENGTHWISE_CLIENT_BINARY\"\n").c_str(), 1);
+  EXPECT_EQ(Run({}), 0);
+  EXPECT_EQ(out_, std::filesystem::read_symlink("/proc/self/exe").string() + "\n");
+}
+
+TEST_F(PythonProgramTest, SignalsArePassedOnAndItCleansUp) {
+  setenv(
+      "LENGTHWISE_PYTHON",
+      Script(
+          directory_ + "/python",
+          "trap 'echo cleaned up >&2; exit 130' TERM\necho ready\nwhile :; do sleep 0.01; done\n")
+          .c_str(),
+      1);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    err_.clear();
+    const auto code = RunPython(
+        {}, {.server = "127.0.0.1:7"}, [signal](absl::string_view) { raise(signal); },
+        [this](absl::string_view text) { err_.append(text.data(), text.size()); });
+    EXPECT_EQ(code.value_or(-1), 130);
+    EXPECT_EQ(err_, "cleaned up\n");
+  }
+  // One that does not notice is ended by it.
+  setenv("LENGTHWISE_PYTHON", Script(directory_ + "/other", "echo ready\nexec sleep 600\n").c_str(),
+         1);
+  const auto code = RunPython(
+      {}, {.server = "127.0.0.1:7"}, [](absl::string_view) { raise(SIGINT); },
+      [](absl::string_view) {});
+  EXPECT_EQ(code.value_or(-1), 130);
+}
+
+TEST_F(PythonProgramTest, MegabytesOfOutputComeWhole) {
+  setenv("LENGTHWISE_PYTHON",
+         Script(directory_ + "/python", "head -c 3000000 /dev/zero; head -c 200000 /dev/zero >&2\n")
+             .c_str(),
+         1);
+  EXPECT_EQ(Run({}), 0);
+  EXPECT_EQ(out_.size(), 3'000'000u);
+  EXPECT_EQ(err_.size(), 200'000u);
+}
+
+TEST_F(PythonProgramTest, KilledProcessIsAnError) {
+  setenv("LENGTHWISE_PYTHON", Script(directory_ + "/python", "kill -9 $$\n").c_str(), 1);
+  const auto nothing = [](absl::string_view) {};
+  const auto killed = RunPython({}, {}, nothing, nothing);
+  EXPECT_THAT(std::string(killed.status().message()), HasSubstr("signal 9"));
+}
+
+}  // namespace
+}  // namespace lengthwise::client

@@ -1,0 +1,210 @@
+#include "client/display/accuracy_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/display/component_label.h"
+#include "client/display/numbers.h"
+#include "client/display/records.h"
+#include "client/display/terminal_text.h"
+#include "proto/experiment_service.pb.h"
+#include "tasks/catalogue.h"
+
+namespace lengthwise::client {
+namespace {
+
+// The names of the measures that any evaluation has beside accuracy and loss.
+std::set<std::string> MetricNames(const v1::QueryLengthAccuraciesResponse& evaluations) {
+  std::set<std::string> names;
+  for (const auto& evaluation : evaluations.evaluations()) {
+    for (const auto& metric : evaluation.accuracies().metrics()) names.insert(metric.name());
+  }
+  return names;
+}
+
+// At the index-th of its lengths; absent where the evaluation does not have it.
+Value MetricValue(const v1::LengthAccuracies& measured, const std::string& name, int index) {
+  for (const v1::LengthAccuracies::Metric& metric : measured.metrics()) {
+    if (metric.name() == name && index < metric.values_size()) return metric.values(index);
+  }
+  return {};
+}
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// "trained on lengths up to 20", "trained on up to 5 digits".
+std::string WhatIsSeen(const AccuracySummary& summary) {
+  const int32_t most = summary.seen_up_to;
+  if (most == 0) return "none of them seen in training";
+  const bool is_one = summary.axis == "length" || summary.axis == "scale";
+  if (!is_one) return absl::StrCat("trained on up to ", most, " ", summary.axis);
+  if (most == 1) return absl::StrCat("trained on ", summary.axis, " 1");
+  return absl::StrCat("trained on ", summary.axis, "s up to ", most);
+}
+
+// By trial and length; a later evaluation replaces an earlier one.
+using ErrorsByLength = std::map<std::pair<std::string, int32_t>, const v1::AnswerErrors*>;
+
+ErrorsByLength ErrorsOf(const std::vector<v1::Event>& analyses) {
+  ErrorsByLength errors;
+  for (const v1::Event& event : analyses) {
+    if (!event.has_answer_errors()) continue;
+    errors[{event.trial(), event.answer_errors().length()}] = &event.answer_errors();
+  }
+  return errors;
+}
+
+// Nothing where `errors` is null.
+void AddErrors(const v1::AnswerErrors* errors, std::vector<Value>& row) {
+  if (errors == nullptr) {
+    row.resize(row.size() + 4);
+    return;
+  }
+  for (const auto& counts : {errors->wrong_by_place(), errors->answers_by_wrong_digits()}) {
+    row.emplace_back(std::vector<int64_t>(counts.begin(), counts.end()));
+  }
+  row.emplace_back(int64_t{errors->first_wrong_with_carry()});
+  row.emplace_back(int64_t{errors->first_wrong_without_carry()});
+}
+
+}  // namespace
+
+std::string Caption(const AccuracySummary& summary) {
+  const bool is_one = summary.axis == "length" || summary.axis == "scale";
+  return absl::StrCat(Capitalized(summary.score_title), " by ", summary.axis_title,
+                      summary.is_loss ? ", median over trials (" : ", per cent (",
+                      Counted(summary.sequences, "sequence"), " per ",
+                      is_one ? summary.axis : summary.axis_title, "; ", WhatIsSeen(summary), ")");
+}
+
+std::string FormatScore(const AccuracySummary& summary, double score) {
+  if (!summary.is_loss) return FormatPercent(score);
+  return std::isnan(score) ? "–" : absl::StrFormat("%.3g", score);
+}
+
+AccuracySummary Summarize(const v1::ExperimentSpecification& specification,
+                          const v1::SummarizeExperimentResponse& summary) {
+  AccuracySummary result;
+  // All tasks of a specification are of one kind.
+  const tasks::TaskEntry* task =
+      specification.tasks().empty() ? nullptr : tasks::FindTask(specification.tasks(0).name());
+  if (task != nullptr) {
+    result.axis = task->axis;
+    result.axis_title = task->axis_title;
+    result.is_loss = task->compared_by_loss;
+    result.score_title = result.is_loss ? task->loss_title : task->accuracy_title;
+  }
+  result.seen_up_to = specification.evaluation().seen_up_to();
+  result.sequences = specification.evaluation().sequences();
+  const auto mean_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
+    return statistic.trials() > 0 ? statistic.mean() : kNone;
+  };
+  const auto deviation_of = [](const v1::SummarizeExperimentResponse::Statistic& statistic) {
+    return statistic.trials() < 2 ? kNone : statistic.deviation();
+  };
+  const auto median_of = [](const v1::SummarizeExperimentResponse::Quantiles& quantiles) {
+    return quantiles.trials() > 0 ? quantiles.median() : kNone;
+  };
+  std::set<int32_t> lengths;
+  for (const auto& cell : summary.cells()) {
+    const v1::TrialCounts& trials = cell.trials();
+    result.missing_trials +=
+        trials.queued() + trials.running() + trials.failed() + trials.cancelled();
+    if (trials.succeeded() == 0) continue;
+    AccuracyRow row{.task = cell.task(),
+                    .network = cell.network(),
+                    .encoding = cell.encoding(),
+                    .learning_rate = cell.learning_rate(),
+                    .trials = trials.succeeded(),
+                    .seen = mean_of(cell.seen_accuracy()),
+                    .unseen = mean_of(cell.unseen_accuracy()),
+                    .unseen_deviation = deviation_of(cell.unseen_accuracy()),
+                    .training = mean_of(cell.training_accuracy()),
+                    .training_deviation = deviation_of(cell.training_accuracy())};
+    const int scores = result.is_loss ? cell.losses_size() : cell.mean_accuracies_size();
+    for (int i = 0; i < std::min(cell.lengths_size(), scores); ++i) {
+      lengths.insert(cell.lengths(i));
+      row.scores[cell.lengths(i)] =
+          result.is_loss ? median_of(cell.losses(i)) : cell.mean_accuracies(i);
+    }
+    if (result.is_loss) {
+      row.seen = median_of(cell.seen_loss());
+      row.unseen = median_of(cell.unseen_loss());
+      row.unseen_deviation = kNone;
+    }
+    result.rows.push_back(std::move(row));
+  }
+  result.lengths.assign(lengths.begin(), lengths.end());
+  return result;
+}
+
+void WriteAccuracies(const std::vector<v1::Trial>& trials,
+                     const v1::QueryLengthAccuraciesResponse& accuracies,
+                     const std::vector<v1::Event>& analyses, RecordFormat format,
+                     std::ostream& out) {
+  std::vector<std::string> columns = {
+      "trial", "task",  "network", "encoding", "learning_rate", "weight_seed", "data_seed",
+      "step",  "final", "length",  "seen",     "accuracy",      "loss",        "sequences"};
+  const std::set<std::string> metrics = MetricNames(accuracies);
+  bool training = false;
+  for (const auto& evaluation : accuracies.evaluations()) {
+    training = training || evaluation.accuracies().has_training_accuracy();
+  }
+  columns.insert(columns.end(), metrics.begin(), metrics.end());
+  if (training) columns.push_back("training_accuracy");
+  const ErrorsByLength errors = ErrorsOf(analyses);
+  if (!errors.empty()) {
+    columns.insert(columns.end(), {"wrong_by_place", "answers_by_wrong_digits",
+                                   "first_wrong_with_carry", "first_wrong_without_carry"});
+  }
+  RecordWriter writer(format, std::move(columns), out);
+  std::map<std::string, const v1::Trial*> by_name;
+  for (const v1::Trial& trial : trials) by_name[trial.name()] = &trial;
+  for (const auto& evaluation : accuracies.evaluations()) {
+    const auto found = by_name.find(evaluation.trial());
+    if (found == by_name.end()) continue;
+    const v1::TrialSpecification& specification = found->second->specification();
+    const v1::LengthAccuracies& measured = evaluation.accuracies();
+    // The same in all rows of an evaluation.
+    const std::vector<Value> start = {evaluation.trial(),
+                                      Label(specification.task()),
+                                      Label(specification.network()),
+                                      Label(specification.encoding()),
+                                      specification.learning_rate(),
+                                      static_cast<int64_t>(specification.weight_seed()),
+                                      static_cast<int64_t>(specification.data_seed()),
+                                      evaluation.step(),
+                                      measured.final()};
+    std::vector<Value> row = start;
+    for (int i = 0; i < measured.lengths_size(); ++i) {
+      row.resize(start.size());
+      row.emplace_back(int64_t{measured.lengths(i)});
+      row.emplace_back(measured.lengths(i) <= specification.evaluation().seen_up_to());
+      row.push_back(OrNothing(i < measured.accuracies_size()
+                                  ? std::optional<double>(measured.accuracies(i))
+                                  : std::nullopt));
+      row.push_back(OrNothing(i < measured.losses_size() ? std::optional<double>(measured.losses(i))
+                                                         : std::nullopt));
+      row.emplace_back(int64_t{measured.sequences()});
+      for (const std::string& metric : metrics) row.push_back(MetricValue(measured, metric, i));
+      if (training) {
+        // What is no number is no value in records.
+        row.emplace_back(measured.has_training_accuracy() ? measured.training_accuracy() : kNone);
+      }
+      if (!errors.empty()) {
+        const auto of_length = errors.find({evaluation.trial(), measured.lengths(i)});
+        AddErrors(measured.final() && of_length != errors.end() ? of_length->second : nullptr, row);
+      }
+      writer.Write(row);
+    }
+  }
+  writer.Finish();
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,300 @@
+// The tables and charts of accuracy_summary.h.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/display/accuracy_summary.h"
+#include "client/display/numbers.h"
+
+namespace lengthwise::client {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+// Of a row's accuracies drawn as blocks.
+constexpr size_t kMostBlocks = 24;
+constexpr size_t kLeastBlocks = 4;
+
+// Mean over the lengths of one group of what stands in the table.
+double GroupMean(const AccuracyRow& row, const std::vector<int32_t>& lengths, LengthGroup group) {
+  double sum = 0;
+  int count = 0;
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const auto found = row.scores.find(lengths[i]);
+    if (found == row.scores.end()) continue;
+    sum += found->second;
+    ++count;
+  }
+  return count > 0 ? sum / count : kNone;
+}
+
+std::string GroupName(const std::vector<int32_t>& lengths, LengthGroup group) {
+  if (group.end == group.begin + 1) return absl::StrCat(lengths[group.begin]);
+  return absl::StrCat(lengths[group.begin], "–", lengths[group.end - 1]);
+}
+
+// Which of the columns that say what a row is differ between rows.
+struct Labels {
+  bool task = false;
+  bool network = false;
+  bool encoding = false;
+  bool learning_rate = false;
+  bool trials = false;
+  // Whether a row has a training accuracy, and the deviation of one.
+  bool training = false;
+  bool training_deviation = false;
+};
+
+Labels DifferingLabels(const std::vector<AccuracyRow>& rows) {
+  Labels labels;
+  for (const AccuracyRow& row : rows) {
+    labels.task |= row.task != rows[0].task;
+    labels.network |= row.network != rows[0].network;
+    labels.encoding |= row.encoding != rows[0].encoding;
+    labels.learning_rate |= row.learning_rate != rows[0].learning_rate;
+    labels.trials |= row.trials > 1;
+    labels.training |= !std::isnan(row.training);
+    labels.training_deviation |= !std::isnan(row.training_deviation);
+  }
+  // A row needs a name.
+  labels.encoding |= !labels.task && !labels.network && !labels.learning_rate;
+  return labels;
+}
+
+std::string RowName(const AccuracyRow& row, const Labels& labels) {
+  std::string name = row.encoding;
+  if (labels.network) name = absl::StrCat(row.network, " ", name);
+  if (labels.task) name = absl::StrCat(row.task, " ", name);
+  if (labels.learning_rate) absl::StrAppend(&name, " lr", FormatExact(row.learning_rate));
+  return name;
+}
+
+// The row's accuracies as blocks, with a dotted rule between lengths seen and not seen.
+std::string ShapeOf(const AccuracyRow& row, const std::vector<int32_t>& seen,
+                    const std::vector<int32_t>& unseen) {
+  const size_t all = seen.size() + unseen.size();
+  const size_t blocks = std::min(all, kMostBlocks);
+  const auto side = [&](const std::vector<int32_t>& lengths) {
+    std::vector<double> means;
+    if (lengths.empty()) return means;
+    for (const LengthGroup group :
+         GroupLengths(lengths.size(), std::max<size_t>(1, blocks * lengths.size() / all))) {
+      means.push_back(GroupMean(row, lengths, group));
+    }
+    return means;
+  };
+  return absl::StrCat(Sparkline(side(seen)), seen.empty() || unseen.empty() ? "" : "┊",
+                      Sparkline(side(unseen)));
+}
+
+// Brings losses between whole powers of ten, which stand at the axis.
+void ScaleLogarithmically(Chart& chart) {
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  for (const ChartSeries& series : chart.series) {
+    for (const auto& [length, loss] : series.points) {
+      if (!(loss > 0) || std::isinf(loss)) continue;
+      low = std::min(low, std::floor(std::log10(loss)));
+      high = std::max(high, std::ceil(std::log10(loss)));
+    }
+  }
+  if (low > high) return;
+  if (low == high) ++high;
+  for (ChartSeries& series : chart.series) {
+    for (auto& [length, loss] : series.points) {
+      loss = loss > 0 ? (std::log10(loss) - low) / (high - low) : kNone;
+    }
+  }
+  chart.height_label = [low, high](double height) {
+    return absl::StrFormat("%.0e", std::pow(10, low + height * (high - low)));
+  };
+}
+
+}  // namespace
+
+std::vector<LengthGroup> GroupLengths(size_t count, size_t most) {
+  most = std::min(std::max<size_t>(most, 1), count);
+  size_t groups = most;
+  while (groups > 0 && 2 * groups >= most && count % groups != 0) --groups;
+  if (groups == 0 || 2 * groups < most) groups = most;
+  std::vector<LengthGroup> result;
+  for (size_t g = 0; g < groups; ++g) {
+    result.push_back({count * g / groups, count * (g + 1) / groups});
+  }
+  return result;
+}
+
+std::string Sparkline(const std::vector<double>& values) {
+  static constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string line;
+  for (const double value : values) {
+    if (std::isnan(value)) {
+      line += " ";
+      continue;
+    }
+    line += kBlocks[std::lround(std::clamp(value, 0.0, 1.0) * 7)];
+  }
+  return line;
+}
+
+Table MakeAccuracyTable(const AccuracySummary& summary, int width, bool with_sparklines) {
+  if (summary.rows.empty()) return Table({});
+  const Labels labels = DifferingLabels(summary.rows);
+  const auto boundary =
+      std::upper_bound(summary.lengths.begin(), summary.lengths.end(), summary.seen_up_to);
+  const std::vector<int32_t> seen(summary.lengths.begin(), boundary);
+  const std::vector<int32_t> unseen(boundary, summary.lengths.end());
+
+  std::vector<Table::Column> columns;
+  if (labels.task) columns.push_back({.header = "task", .shrinks_to = 8});
+  if (labels.network) columns.push_back({.header = "network", .shrinks_to = 8});
+  if (labels.encoding) columns.push_back({.header = "encoding", .shrinks_to = 12});
+  if (labels.learning_rate) columns.push_back({.header = "rate", .align = Table::Align::kRight});
+  if (labels.trials) columns.push_back({.header = "trials", .align = Table::Align::kRight});
+  if (labels.training) {
+    columns.push_back(
+        {.header = "training set", .align = Table::Align::kRight, .rule_before = true});
+  }
+  if (labels.training_deviation) {
+    columns.push_back({.header = "±", .align = Table::Align::kRight});
+  }
+
+  // What the names and means leave for groups of lengths, seven columns each ("16–20" and two
+  // spaces; the longest names of groups decide).
+  int names = 0;
+  for (const AccuracyRow& row : summary.rows) {
+    names =
+        std::max<int>(names, (labels.task ? row.task.size() + 2 : 0) +
+                                 (labels.network ? row.network.size() + 2 : 0) +
+                                 (labels.encoding ? row.encoding.size() : 0) +
+                                 (labels.learning_rate ? 9 : 0) + (labels.trials ? 8 : 0) +
+                                 (labels.training ? 15 : 0) + (labels.training_deviation ? 6 : 0));
+  }
+  const int longest = summary.lengths.empty() ? 1 : summary.lengths.back();
+  // "1.23e-05"
+  const int score_width = summary.is_loss ? 10 : 0;
+  const int group_width =
+      std::max(score_width, 3 + 2 * static_cast<int>(absl::StrCat(longest).size()));
+  const bool with_deviation = labels.trials && !unseen.empty() && !summary.is_loss;
+  const int means = summary.is_loss ? 2 * score_width : labels.trials ? 25 : 18;
+  const int longest_line = static_cast<int>(std::min(summary.lengths.size(), kMostBlocks)) + 1;
+  // Numbers are not given up for a picture of them.
+  with_sparklines = with_sparklines && !summary.is_loss && summary.lengths.size() >= kLeastBlocks &&
+                    width - names - means - longest_line - 3 >= 4 * group_width;
+  const int lines = with_sparklines ? longest_line + 3 : 0;
+  const int room = std::max(2, ((width > 0 ? width : 200) - names - means - lines) / group_width);
+  // Seen and unseen share the room by their numbers of lengths, between a quarter and a half for
+  // the seen.
+  size_t seen_room = 0;
+  if (!seen.empty()) {
+    const double share = static_cast<double>(seen.size()) / summary.lengths.size();
+    seen_room = std::max<size_t>(1, std::lround(room * std::clamp(share, 0.25, 0.5)));
+    seen_room = std::min<size_t>(seen_room, 5);
+  }
+  const size_t unseen_room = std::max<size_t>(1, room - seen_room);
+
+  struct AccuracyColumn {
+    const std::vector<int32_t>* lengths;
+    LengthGroup group;
+    double AccuracyRow::*mean;  // instead of a group
+  };
+  std::vector<AccuracyColumn> accuracy_columns;
+  Table::Group seen_heading{.header = "seen in training"};
+  Table::Group unseen_heading{.header = "not seen"};
+  const auto add_side = [&](const std::vector<int32_t>& lengths, size_t most,
+                            double AccuracyRow::*mean, Table::Group& heading) {
+    if (lengths.empty()) return;
+    heading.first = columns.size();
+    bool first = true;
+    const std::vector<LengthGroup> groups = GroupLengths(lengths.size(), most);
+    if (groups.size() == 1) {
+      // The group is the mean, which is not said twice.
+      accuracy_columns.push_back({nullptr, {}, mean});
+      columns.push_back({.header = GroupName(lengths, groups[0]),
+                         .align = Table::Align::kRight,
+                         .rule_before = true});
+      heading.last = heading.first;
+      return;
+    }
+    for (const LengthGroup group : groups) {
+      accuracy_columns.push_back({&lengths, group, nullptr});
+      columns.push_back({.header = GroupName(lengths, group),
+                         .align = Table::Align::kRight,
+                         .rule_before = first});
+      first = false;
+    }
+    accuracy_columns.push_back({nullptr, {}, mean});
+    columns.push_back({.header = "mean", .align = Table::Align::kRight});
+    heading.last = columns.size() - 1;
+  };
+  add_side(seen, seen_room, &AccuracyRow::seen, seen_heading);
+  if (seen_heading.first == seen_heading.last) seen_heading.header = "seen";
+  add_side(unseen, unseen_room, &AccuracyRow::unseen, unseen_heading);
+  if (with_deviation) {
+    columns.push_back({.header = "±", .align = Table::Align::kRight});
+    unseen_heading.last = columns.size() - 1;
+  }
+
+  if (with_sparklines)
+    columns.push_back({.header = absl::StrCat("by ", summary.axis), .rule_before = true});
+
+  Table table(columns);
+  if (!seen.empty()) table.AddGroup(seen_heading);
+  if (!unseen.empty()) table.AddGroup(unseen_heading);
+  for (const AccuracyRow& row : summary.rows) {
+    std::vector<Table::Cell> cells;
+    if (labels.task) cells.emplace_back(row.task);
+    if (labels.network) cells.emplace_back(row.network);
+    if (labels.encoding) cells.emplace_back(row.encoding);
+    if (labels.learning_rate) cells.emplace_back(FormatExact(row.learning_rate));
+    if (labels.trials) cells.emplace_back(absl::StrCat(row.trials));
+    if (labels.training) cells.emplace_back(FormatPercent(row.training));
+    if (labels.training_deviation) cells.emplace_back(FormatPercent(row.training_deviation));
+    for (const AccuracyColumn& column : accuracy_columns) {
+      if (column.mean == nullptr) {
+        cells.emplace_back(FormatScore(summary, GroupMean(row, *column.lengths, column.group)));
+        continue;
+      }
+      const double value = row.*column.mean;
+      bool best = summary.rows.size() > 1;
+      for (const AccuracyRow& other : summary.rows) {
+        if (other.task != row.task) continue;
+        const double beside = other.*column.mean;
+        if (summary.is_loss ? beside < value : beside > value) best = false;
+      }
+      cells.emplace_back(FormatScore(summary, value), best ? Paint::kGreen : Paint::kBold, best);
+    }
+    if (with_deviation) cells.emplace_back(FormatPercent(row.unseen_deviation));
+    if (with_sparklines) cells.emplace_back(ShapeOf(row, seen, unseen), Paint::kCyan);
+    table.AddRow(std::move(cells));
+  }
+  return table;
+}
+
+Chart MakeAccuracyChart(const AccuracySummary& summary, size_t max_series) {
+  Chart chart;
+  const Labels labels = DifferingLabels(summary.rows);
+  std::vector<const AccuracyRow*> rows;
+  for (const AccuracyRow& row : summary.rows) rows.push_back(&row);
+  if (rows.size() > max_series) {
+    std::stable_sort(rows.begin(), rows.end(), [&](const AccuracyRow* a, const AccuracyRow* b) {
+      return summary.is_loss ? a->unseen < b->unseen : a->unseen > b->unseen;
+    });
+    rows.resize(max_series);
+  }
+  for (const AccuracyRow* row : rows) {
+    ChartSeries series{.name = RowName(*row, labels)};
+    for (const auto& [length, score] : row->scores) series.points.emplace_back(length, score);
+    chart.series.push_back(std::move(series));
+  }
+  if (summary.is_loss) ScaleLogarithmically(chart);
+  if (!summary.lengths.empty() && summary.lengths.front() <= summary.seen_up_to &&
+      summary.lengths.back() > summary.seen_up_to) {
+    chart.split = summary.seen_up_to;
+    chart.split_labels = {"seen in training", "not seen"};
+  }
+  chart.x_label = summary.axis;
+  return chart;
+}
+
+}  // namespace lengthwise::client

@@ -1,0 +1,29 @@
+#include "client/display/interrupt.h"
+
+#include <csignal>
+
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+TEST(InterruptGuardTest, CountsSignalsWhileItLives) {
+  {
+    InterruptGuard guard;
+    EXPECT_EQ(guard.count(), 0);
+    std::raise(SIGINT);
+    std::raise(SIGTERM);
+    EXPECT_EQ(guard.count(), 2);
+    {
+      InterruptGuard inner;
+      std::raise(SIGHUP);
+    }
+    EXPECT_EQ(guard.count(), 3);
+  }
+  struct sigaction after = {};
+  sigaction(SIGINT, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, SIG_DFL);
+}
+
+}  // namespace
+}  // namespace lengthwise::client

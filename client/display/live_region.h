@@ -1,0 +1,35 @@
+// Lines at the end of a terminal that are drawn again in place.
+#ifndef LENGTHWISE_CLIENT_DISPLAY_LIVE_REGION_H_
+#define LENGTHWISE_CLIENT_DISPLAY_LIVE_REGION_H_
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "client/display/terminal.h"
+
+namespace lengthwise::client {
+
+// Writes only lines that changed, in one write, so that nothing flickers. Hides the cursor from the
+// first update to Finish. The lines must be narrower than the terminal, and fewer than its height.
+class LiveRegion {
+ public:
+  explicit LiveRegion(std::ostream& out) : out_(out) {}
+  ~LiveRegion() { Finish(); }
+
+  // `size` is the terminal's now. After a change of it everything is drawn again.
+  void Update(const std::vector<std::string>& lines, const TerminalSize& size);
+
+  // Leaves the lines as they are; what is written next comes below.
+  void Finish();
+
+ private:
+  std::ostream& out_;
+  std::vector<std::string> lines_;
+  TerminalSize size_;
+  bool active_ = false;
+};
+
+}  // namespace lengthwise::client
+
+#endif  // LENGTHWISE_CLIENT_DISPLAY_LIVE_REGION_H_

@@ -1,0 +1,96 @@
+#include "client/display/records.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "client/display/record_writer.h"
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+Records Example() {
+  return {
+      .columns = {"name", "count", "rate", "alive", "note"},
+      .rows = {{std::string("a,\"b\""), int64_t{3}, 0.1, true, std::monostate{}},
+               {std::string("ü"), int64_t{-1}, std::nan(""), false, std::string("two\nlines")}}};
+}
+
+TEST(RecordsTest, CsvQuotesWhatNeedsIt) {
+  std::ostringstream out;
+  WriteCsv(Example(), out);
+  EXPECT_EQ(out.str(),
+            "name,count,rate,alive,note\n"
+            "\"a,\"\"b\"\"\",3,0.1,true,\n"
+            "ü,-1,,false,\"two\nlines\"\n");
+}
+
+TEST(RecordsTest, JsonIsAnArrayOfObjects) {
+  std::ostringstream out;
+  WriteJson(Example(), out);
+  EXPECT_EQ(
+      out.str(),
+      "[\n"
+      " {\"name\":\"a,\\\"b\\\"\",\"count\":3,\"rate\":0.1,\"alive\":true,\"note\":null},\n"
+      " {\"name\":\"ü\",\"count\":-1,\"rate\":null,\"alive\":false,\"note\":\"two\\nlines\"}\n"
+      "]\n");
+}
+
+TEST(RecordsTest, NoRowsAreAnEmptyArray) {
+  std::ostringstream out;
+  WriteJson({.columns = {"a"}}, out);
+  EXPECT_EQ(out.str(), "[]\n");
+}
+
+// The numbers of nlohmann::json, which reads them back the same.
+TEST(RecordsTest, JsonNumbersAreThoseOfAJsonLibrary) {
+  for (const double value :
+       {0.0, -0.0, 1.0, -3.0, 0.1, 1e-4, 0.00012345, 9.99e-5, 1e-5, -2.5e-310, 1.0 / 3, 0.21653366,
+        123456.789, 999999999999999.0, 1e15, 1.5e15, 1e16, 1.7976931348623157e308, 5e-324}) {
+    std::ostringstream out;
+    WriteJsonLine({"x"}, {value}, out);
+    EXPECT_EQ(out.str(), "{\"x\":" + nlohmann::json(value).dump() + "}\n");
+    EXPECT_EQ(nlohmann::json::parse(out.str())["x"].get<double>(), value);
+  }
+}
+
+// Values repeat from row to row, but not for ever, and not those of another kind.
+TEST(RecordsTest, EveryRowHasItsOwnValues) {
+  const std::vector<std::vector<Value>> rows = {{Value(), std::string("a")},
+                                                {int64_t{1}, std::string("a")},
+                                                {1.0, std::string("")},
+                                                {true, std::string("a")},
+                                                {Value(), Value()},
+                                                {std::nan(""), Value()},
+                                                {int64_t{1}, std::string("a")}};
+  for (const RecordFormat format : {RecordFormat::kCsv, RecordFormat::kJson}) {
+    std::ostringstream out;
+    RecordWriter writer(format, {"x", "y"}, out);
+    for (const std::vector<Value>& row : rows) writer.Write(row);
+    writer.Finish();
+    EXPECT_EQ(out.str(), format == RecordFormat::kCsv ? "x,y\n,a\n1,a\n1,\ntrue,a\n,\n,\n1,a\n"
+                                                      : "[\n {\"x\":null,\"y\":\"a\"},\n"
+                                                        " {\"x\":1,\"y\":\"a\"},\n"
+                                                        " {\"x\":1.0,\"y\":\"\"},\n"
+                                                        " {\"x\":true,\"y\":\"a\"},\n"
+                                                        " {\"x\":null,\"y\":null},\n"
+                                                        " {\"x\":null,\"y\":null},\n"
+                                                        " {\"x\":1,\"y\":\"a\"}\n]\n");
+  }
+}
+
+// More than is kept in memory at a time.
+TEST(RecordsTest, ManyRowsAreAllWritten) {
+  std::ostringstream out;
+  RecordWriter writer(RecordFormat::kJson, {"i", "text"}, out);
+  constexpr int kRows = 20'000;
+  for (int i = 0; i < kRows; ++i) writer.Write({int64_t{i}, std::string("the same")});
+  writer.Finish();
+  const nlohmann::json all = nlohmann::json::parse(out.str());
+  ASSERT_EQ(all.size(), kRows);
+  for (int i = 0; i < kRows; ++i) ASSERT_EQ(all[static_cast<size_t>(i)]["i"], i);
+}
+
+}  // namespace
+}  // namespace lengthwise::client

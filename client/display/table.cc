@@ -1,0 +1,114 @@
+#include "client/display/table.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace lengthwise::client {
+namespace {
+
+std::string Repeat(const char* text, int times) {
+  std::string result;
+  for (int i = 0; i < times; ++i) absl::StrAppend(&result, text);
+  return result;
+}
+
+std::string Pad(const std::string& text, int width, Table::Align align) {
+  return align == Table::Align::kLeft ? PadRight(text, width) : PadLeft(text, width);
+}
+
+// What stands in front of a column: nothing, two spaces or an upright rule.
+const char* Gap(size_t index, const Table::Column& column) {
+  if (index == 0) return "";
+  return column.rule_before ? " │ " : "  ";
+}
+
+void AppendLine(std::string& text, std::string line) {
+  absl::StripTrailingAsciiWhitespace(&line);
+  absl::StrAppend(&text, line, "\n");
+}
+
+}  // namespace
+
+std::vector<int> Table::Widths(int width) const {
+  std::vector<int> widths;
+  int total = 0;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    int widest = DisplayWidth(columns_[c].header);
+    for (const auto& row : rows_) widest = std::max(widest, DisplayWidth(row[c].text));
+    for (const Group& group : groups_) {
+      if (group.first == c && group.last == c)
+        widest = std::max(widest, DisplayWidth(group.header));
+    }
+    widths.push_back(widest);
+    total += widest + DisplayWidth(Gap(c, columns_[c]));
+  }
+  for (; width > 0 && total > width; --total) {
+    int widest = -1;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const int least = columns_[c].shrinks_to;
+      if (least == 0 || widths[c] <= least) continue;
+      if (widest < 0 || widths[c] > widths[widest]) widest = static_cast<int>(c);
+    }
+    if (widest < 0) break;
+    --widths[widest];
+  }
+  return widths;
+}
+
+std::string Table::Render(int width, const Palette& palette) const {
+  const std::vector<int> widths = Widths(width);
+  std::string text;
+
+  if (!groups_.empty()) {
+    std::string line;
+    for (size_t c = 0; c < columns_.size();) {
+      line += Gap(c, columns_[c]);
+      const auto group = std::find_if(groups_.begin(), groups_.end(),
+                                      [&](const Group& candidate) { return candidate.first == c; });
+      if (group == groups_.end()) {
+        line += std::string(widths[c], ' ');
+        ++c;
+        continue;
+      }
+      int span = widths[c];
+      for (size_t i = c + 1; i <= group->last; ++i) {
+        span += widths[i] + DisplayWidth(Gap(i, columns_[i]));
+      }
+      line += palette(Paint::kDim, PadRight(Truncate(group->header, span), span));
+      c = group->last + 1;
+    }
+    AppendLine(text, line);
+  }
+
+  std::string header;
+  std::string rule;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    absl::StrAppend(&header, Gap(c, columns_[c]),
+                    palette(Paint::kBold, Pad(Truncate(columns_[c].header, widths[c]), widths[c],
+                                              columns_[c].align)));
+    if (c > 0) rule += columns_[c].rule_before ? "─┼─" : "──";
+    rule += Repeat("─", widths[c]);
+  }
+  AppendLine(text, header);
+  AppendLine(text, palette(Paint::kDim, rule));
+
+  for (size_t r = 0; r < rows_.size(); ++r) {
+    const auto& row = rows_[r];
+    if (r > 0 && rules_.count(r) > 0) AppendLine(text, palette(Paint::kDim, rule));
+    std::string line;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const std::string cell = Truncate(row[c].text, widths[c]);
+      // Colours go round the text alone, so that a line that ends in spaces can be cut.
+      const std::string padded = Pad(cell, widths[c], columns_[c].align);
+      const size_t at = columns_[c].align == Align::kLeft ? 0 : padded.size() - cell.size();
+      absl::StrAppend(&line, Gap(c, columns_[c]), padded.substr(0, at), palette(row[c].paint, cell),
+                      padded.substr(at + cell.size()));
+    }
+    AppendLine(text, line);
+  }
+  return text;
+}
+
+}  // namespace lengthwise::client

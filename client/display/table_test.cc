@@ -1,0 +1,94 @@
+#include "client/display/table.h"
+
+#include "gtest/gtest.h"
+
+namespace lengthwise::client {
+namespace {
+
+Table Example() {
+  Table table({{.header = "encoding", .shrinks_to = 5},
+               {.header = "1–5", .align = Table::Align::kRight, .rule_before = true},
+               {.header = "mean", .align = Table::Align::kRight}});
+  table.AddGroup({.header = "seen", .first = 1, .last = 2});
+  table.AddRow({"sin_cos", "98.1", "96.5"});
+  table.AddRow({"randomized_sin_cos", "100.0", "–"});
+  return table;
+}
+
+TEST(TableTest, AlignsColumnsUnderAHeaderAndARule) {
+  EXPECT_EQ(Example().Render(0, Palette(false)),
+            "                   │ seen\n"
+            "encoding           │   1–5  mean\n"
+            "───────────────────┼────────────\n"
+            "sin_cos            │  98.1  96.5\n"
+            "randomized_sin_cos │ 100.0     –\n");
+}
+
+TEST(TableTest, ShrinksToTheWidth) {
+  EXPECT_EQ(Example().Render(24, Palette(false)),
+            "           │ seen\n"
+            "encoding   │   1–5  mean\n"
+            "───────────┼────────────\n"
+            "sin_cos    │  98.1  96.5\n"
+            "randomize… │ 100.0     –\n");
+}
+
+TEST(TableTest, StopsShrinkingAtTheLeastWidth) {
+  EXPECT_EQ(Example().Render(3, Palette(false)),
+            "      │ seen\n"
+            "enco… │   1–5  mean\n"
+            "──────┼────────────\n"
+            "sin_… │  98.1  96.5\n"
+            "rand… │ 100.0     –\n");
+}
+
+TEST(TableTest, ColoursGoRoundTheTextAlone) {
+  Table table({{.header = "a"}, {.header = "b"}});
+  table.AddRow({Table::Cell("x", Paint::kRed), "y"});
+  EXPECT_EQ(table.Render(0, Palette(true)),
+            "\x1b[1ma\x1b[0m  \x1b[1mb\x1b[0m\n\x1b[2m────\x1b[0m\n\x1b[31mx\x1b[0m  y\n");
+}
+
+TEST(TableTest, ARuleStandsBetweenRows) {
+  Table table({{.header = "a"}, {.header = "b", .rule_before = true}});
+  table.AddRow({"1", "2"});
+  table.AddRule();
+  table.AddRow({"3", "4"});
+  EXPECT_EQ(table.Render(0, Palette(false)), "a │ b\n──┼──\n1 │ 2\n──┼──\n3 │ 4\n");
+}
+
+TEST(TableTest, MarkdownPutsGroupsIntoTheHeadsAndEscapes) {
+  Table table = Example();
+  table.AddRow({"a|b*", Table::Cell("7", Paint::kGreen, true), "8"});
+  EXPECT_EQ(table.RenderMarkdown(),
+            "| encoding | seen 1–5 | seen mean |\n"
+            "| --- | ---: | ---: |\n"
+            "| sin\\_cos | 98.1 | 96.5 |\n"
+            "| randomized\\_sin\\_cos | 100.0 | – |\n"
+            "| a\\|b\\* | **7** | 8 |\n");
+}
+
+TEST(TableTest, LatexKeepsTwoHyphensApart) { EXPECT_EQ(EscapeLatex("--seeds"), "-{}-seeds"); }
+
+TEST(TableTest, LatexIsATabularOfBooktabs) {
+  Table table = Example();
+  table.AddRule();
+  table.AddRow({"5 % & ±", Table::Cell("7", Paint::kGreen, true), "8"});
+  EXPECT_EQ(table.RenderLatex(),
+            "% \\usepackage{booktabs}\n"
+            "\\begin{tabular}{lrr}\n"
+            "\\toprule\n"
+            " & \\multicolumn{2}{c}{seen} \\\\\n"
+            "\\cmidrule(lr){2-3}\n"
+            "encoding & 1--5 & mean \\\\\n"
+            "\\midrule\n"
+            "sin\\_cos & 98.1 & 96.5 \\\\\n"
+            "randomized\\_sin\\_cos & 100.0 & -- \\\\\n"
+            "\\midrule\n"
+            "5 \\% \\& $\\pm$ & \\textbf{7} & 8 \\\\\n"
+            "\\bottomrule\n"
+            "\\end{tabular}\n");
+}
+
+}  // namespace
+}  // namespace lengthwise::client

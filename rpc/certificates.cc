@@ -1,0 +1,104 @@
+#include "rpc/certificates.h"
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <ctime>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "platform/files.h"
+#include "platform/status_macros.h"
+#include "rpc/pem.h"
+
+namespace lengthwise::rpc {
+namespace {
+
+// Instead of asking on the terminal.
+int NoPassphrase(char*, int, int, void* asked) {
+  *static_cast<bool*>(asked) = true;
+  return -1;
+}
+
+Certificate First(absl::string_view pem) {
+  const Bio bio = OpenPem(pem);
+  bool asked = false;
+  Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, &asked));
+  ERR_clear_error();
+  return certificate;
+}
+
+absl::Time ToTime(const ASN1_TIME* time) {
+  std::tm fields = {};
+  if (ASN1_TIME_to_tm(time, &fields) != 1) return absl::InfinitePast();
+  return absl::FromTM(fields, absl::UTCTimeZone());
+}
+
+std::string Shown(absl::Time time) {
+  return absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone());
+}
+
+absl::Status NoPem(absl::string_view path, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, " holds no ", what, " in PEM, which begins with \"-----BEGIN ...\"; convert it"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadCertificate(const std::string& path, absl::Time now) {
+  ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
+  const Certificate certificate = First(pem);
+  if (certificate == nullptr) return NoPem(path, "certificate");
+  const absl::Time begin = ToTime(X509_get0_notBefore(certificate.get()));
+  const absl::Time end = ToTime(X509_get0_notAfter(certificate.get()));
+  if (now > end) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the certificate ", path, " expired at ", Shown(end), "; renew it"));
+  }
+  if (now < begin) {
+    return absl::FailedPreconditionError(absl::StrCat("the certificate ", path, " is valid from ",
+                                                      Shown(begin),
+                                                      " on; wait, or set this machine's clock"));
+  }
+  return pem;
+}
+
+absl::StatusOr<std::string> ReadPrivateKey(const std::string& path,
+                                           absl::string_view certificate_pem) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return platform::FileError(errno, "read", path);
+  if ((status.st_mode & 07) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "every user of this machine may read the key ", path, "; run `chmod 600 ", path, "`"));
+  }
+  ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
+  const Bio bio = OpenPem(pem);
+  bool asked = false;
+  const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, &asked));
+  ERR_clear_error();
+  if (asked) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a passphrase protects the key ", path,
+                     ", and nobody is there to ask; remove it with `openssl pkey`"));
+  }
+  if (key == nullptr) return NoPem(path, "private key");
+  const Certificate certificate = First(certificate_pem);
+  if (certificate == nullptr || X509_check_private_key(certificate.get(), key.get()) != 1) {
+    ERR_clear_error();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the key ", path, " belongs to another certificate; name the two of one pair"));
+  }
+  return pem;
+}
+
+absl::StatusOr<std::string> ReadAuthorities(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string pem, platform::ReadFile(path));
+  if (First(pem) == nullptr) return NoPem(path, "certificate");
+  return pem;
+}
+
+}  // namespace lengthwise::rpc

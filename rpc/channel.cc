@@ -1,0 +1,155 @@
+#include "rpc/channel.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/support/client_interceptor.h"
+#include "platform/grpc_lifetime.h"
+#include "platform/status_macros.h"
+#include "rpc/address.h"
+#include "rpc/certificates.h"
+#include "rpc/token_file.h"
+#include "rpc/token_text.h"
+
+namespace lengthwise::rpc {
+namespace {
+
+using grpc::experimental::ClientInterceptorFactoryInterface;
+using grpc::experimental::ClientRpcInfo;
+using grpc::experimental::InterceptionHookPoints;
+using grpc::experimental::Interceptor;
+using grpc::experimental::InterceptorBatchMethods;
+
+// Adds the token to a call. gRPC's call credentials would refuse to on a loopback without TLS.
+class ShowToken final : public Interceptor {
+ public:
+  explicit ShowToken(std::shared_ptr<TokenFile> file) : file_(std::move(file)) {}
+
+  void Intercept(InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_INITIAL_METADATA)) {
+      methods->GetSendInitialMetadata()->emplace(kAuthorizationKey,
+                                                 absl::StrCat(kBearerPrefix, file_->token()));
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const std::shared_ptr<TokenFile> file_;
+};
+
+class ShowTokenFactory final : public ClientInterceptorFactoryInterface {
+ public:
+  explicit ShowTokenFactory(std::shared_ptr<TokenFile> file) : file_(std::move(file)) {}
+  Interceptor* CreateClientInterceptor(ClientRpcInfo*) override { return new ShowToken(file_); }
+
+ private:
+  const std::shared_ptr<TokenFile> file_;
+};
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> Credentials(
+    const ChannelOptions& options) {
+  if (options.tls_certificate.empty() != options.tls_key.empty()) {
+    return absl::InvalidArgumentError("tls_certificate and tls_key go together; set both");
+  }
+  if (options.tls_ca.empty()) {
+    if (options.tls_certificate.empty()) return grpc::InsecureChannelCredentials();
+    return absl::InvalidArgumentError(
+        "tls_certificate needs tls_ca, the authority of the server's certificate; set it");
+  }
+  grpc::SslCredentialsOptions tls;
+  if (options.tls_ca != "system") {
+    ASSIGN_OR_RETURN(tls.pem_root_certs, ReadAuthorities(options.tls_ca));
+  }
+  if (!options.tls_certificate.empty()) {
+    ASSIGN_OR_RETURN(std::string certificate,
+                     ReadCertificate(options.tls_certificate, absl::Now()));
+    ASSIGN_OR_RETURN(std::string key, ReadPrivateKey(options.tls_key, certificate));
+    tls.pem_cert_chain = std::move(certificate);
+    tls.pem_private_key = std::move(key);
+  }
+  return grpc::SslCredentials(tls);
+}
+
+}  // namespace
+
+ChannelOptions ToChannelOptions(const Settings& settings) {
+  return {.server = settings.Value("server"),
+          .token_file = settings.Value("token_file"),
+          .tls_ca = settings.Value("tls_ca"),
+          .tls_certificate = settings.Value("tls_certificate"),
+          .tls_key = settings.Value("tls_key"),
+          .tls_server_name = settings.Value("tls_server_name")};
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
+                                                             grpc::ChannelArguments arguments) {
+  platform::KeepGrpcInitialized();
+  ASSIGN_OR_RETURN(std::shared_ptr<grpc::ChannelCredentials> credentials, Credentials(options));
+  // A proxy for the outside world is not for a server in the house.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
+  if (!options.tls_server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options.tls_server_name);
+  }
+  if (options.token_file.empty()) {
+    return grpc::CreateCustomChannel(options.server, credentials, arguments);
+  }
+  if (options.tls_ca.empty() && !IsLoopback(options.server)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the token of ", options.token_file, " is not sent to ", options.server,
+        " in plain text; set tls_ca, the authority of the server's certificate, or go through a "
+        "tunnel to 127.0.0.1"));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<TokenFile> token, TokenFile::Open(options.token_file));
+  std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(std::make_unique<ShowTokenFactory>(std::move(token)));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(
+      options.server, credentials, arguments, std::move(interceptors));
+}
+
+absl::Status ToStatus(const grpc::Status& status) {
+  // The codes of both are those of google.rpc.Code.
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+}
+
+absl::Status ExplainRefusedConnection(const std::string& message, const ChannelOptions& options) {
+  const auto says = [&](absl::string_view text) { return absl::StrContains(message, text); };
+  if (!says("failed to connect")) return absl::OkStatus();
+  const std::string& server = options.server;
+  if (says("certificate verify failed")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the certificate of ", server, " is not accepted: it is over, or tls_ca, ", options.tls_ca,
+        ", is not the authority that signed it; `openssl s_client -connect ", server, " -CAfile ",
+        options.tls_ca, "` tells which"));
+  }
+  if (says("is not in peer certificate")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the certificate of ", server,
+        " is for another name; reach the server by a name that it has, or set tls_server_name"));
+  }
+  if (says("wrong version number")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        server,
+        " does not speak TLS; start the server with --tls_certificate, or leave tls_ca out"));
+  }
+  // A server that stops says so, too: it may be another one in a moment.
+  if (!says("Socket closed") && !says("onnection reset")) return absl::OkStatus();
+  if (options.tls_ca.empty()) {
+    return absl::UnavailableError(absl::StrCat(
+        server,
+        " broke the connection off; if it speaks TLS, set tls_ca, the authority of its "
+        "certificate"));
+  }
+  if (options.tls_certificate.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(server, " does not accept the certificate ", options.tls_certificate,
+                   "; use one that its --tls_client_ca has signed and that is not over"));
+}
+
+}  // namespace lengthwise::rpc

@@ -1,0 +1,53 @@
+// The channel from a client or a worker to the server: encrypted where the settings say so, with
+// the token in every call.
+#ifndef LENGTHWISE_RPC_CHANNEL_H_
+#define LENGTHWISE_RPC_CHANNEL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/support/channel_arguments.h"
+#include "grpcpp/support/status.h"
+#include "rpc/settings.h"
+#include "rpc/transport.h"
+
+namespace lengthwise::rpc {
+
+struct ChannelOptions {
+  // HOST:PORT.
+  std::string server;
+  // The others as in kSettings; empty: not set.
+  std::string token_file = {};
+  std::string tls_ca = {};
+  std::string tls_certificate = {};
+  std::string tls_key = {};
+  std::string tls_server_name = {};
+  Pings pings = {};
+};
+
+ChannelOptions ToChannelOptions(const Settings& settings);
+
+// A channel that connects when first used, notices a dead connection while calls are open
+// (rpc/transport.h) and never goes through a proxy, in addition to what `arguments` say. The
+// token file is read again when it changes.
+//
+// Errors: those of token_file.h and certificates.h; INVALID_ARGUMENT where a certificate is named
+// without its key or without an authority; FAILED_PRECONDITION where the token would travel in
+// plain text to another machine.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(const ChannelOptions& options,
+                                                             grpc::ChannelArguments arguments);
+
+// Code and message of a call's status.
+absl::Status ToStatus(const grpc::Status& status);
+
+// What gRPC's message of a call that failed with UNAVAILABLE says about encryption, and what to do:
+// FAILED_PRECONDITION where trying again cannot help. OK where it is about something else, such as
+// a server that is not there.
+absl::Status ExplainRefusedConnection(const std::string& message, const ChannelOptions& options);
+
+}  // namespace lengthwise::rpc
+
+#endif  // LENGTHWISE_RPC_CHANNEL_H_

@@ -1,0 +1,235 @@
+// Real servers with certificates of their own, and the channel of clients and workers.
+#include "rpc/channel.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "platform/mutex.h"
+#include "proto/fleet_service.grpc.pb.h"
+#include "rpc/test_certificates.h"
+#include "rpc/token_file.h"
+#include "rpc/token_text.h"
+
+namespace lengthwise::rpc {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string Token(char digit) {
+  return FormatTokenText({std::string(12, digit), std::string(64, digit)});
+}
+
+std::string Contents(const std::string& path) { return platform::ReadFile(path).value(); }
+
+// Remembers the tokens that it was shown.
+class Server final : public v1::FleetService::Service {
+ public:
+  // Plain text without a pair; asks clients for certificates of `client_ca` where there is one.
+  explicit Server(const TestAuthority::Pair* pair = nullptr, const std::string& client_ca = "") {
+    std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+    if (pair != nullptr) {
+      grpc::SslServerCredentialsOptions tls(client_ca.empty()
+                                                ? GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE
+                                                : GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
+      if (!client_ca.empty()) tls.pem_root_certs = Contents(client_ca);
+      tls.pem_key_cert_pairs.push_back({Contents(pair->key), Contents(pair->certificate)});
+      credentials = grpc::SslServerCredentials(tls);
+    }
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", credentials, &port);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+    address_ = absl::StrCat("127.0.0.1:", port);
+  }
+  ~Server() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  grpc::Status ListWorkers(grpc::ServerContext* context, const v1::ListWorkersRequest*,
+                           v1::ListWorkersResponse*) override {
+    platform::MutexLock lock(mutex_);
+    const auto found = context->client_metadata().find("authorization");
+    shown_.push_back(found == context->client_metadata().end()
+                         ? ""
+                         : std::string(found->second.data(), found->second.size()));
+    has_certificate_ = context->auth_context()->IsPeerAuthenticated();
+    return grpc::Status::OK;
+  }
+
+  const std::string& address() const { return address_; }
+  std::vector<std::string> shown() {
+    platform::MutexLock lock(mutex_);
+    return shown_;
+  }
+  bool has_certificate() {
+    platform::MutexLock lock(mutex_);
+    return has_certificate_;
+  }
+
+ private:
+  platform::Mutex mutex_;
+  std::vector<std::string> shown_ ABSL_GUARDED_BY(mutex_);
+  bool has_certificate_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string address_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+grpc::Status Call(const ChannelOptions& options) {
+  grpc::ChannelArguments arguments;
+  const auto channel = CreateChannel(options, arguments);
+  if (!channel.ok()) return {grpc::StatusCode::INTERNAL, channel.status().ToString()};
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::ListWorkersResponse response;
+  return v1::FleetService::NewStub(*channel)->ListWorkers(&context, {}, &response);
+}
+
+class ChannelTest : public testing::Test {
+ protected:
+  ChannelTest() {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    house_ = std::make_unique<TestAuthority>(directory_, "house");
+    stranger_ = std::make_unique<TestAuthority>(directory_, "stranger");
+    server_pair_ = house_->Issue("server");
+  }
+
+  const std::string directory_ =
+      testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::unique_ptr<TestAuthority> house_;
+  std::unique_ptr<TestAuthority> stranger_;
+  TestAuthority::Pair server_pair_;
+  const std::string token_file_ = directory_ + "/ada.token";
+};
+
+// What the explanation of a call that fails is.
+std::string Explained(const ChannelOptions& options) {
+  const grpc::Status status = Call(options);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  const absl::Status explained = ExplainRefusedConnection(status.error_message(), options);
+  EXPECT_FALSE(explained.ok()) << status.error_message();
+  return std::string(explained.message());
+}
+
+TEST_F(ChannelTest, TheTokenGoesThroughTlsAndPlainTextToThisMachine) {
+  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  Server plain;
+  Server encrypted(&server_pair_);
+  EXPECT_TRUE(Call({.server = plain.address(), .token_file = token_file_}).ok());
+  EXPECT_TRUE(
+      Call({.server = encrypted.address(), .token_file = token_file_, .tls_ca = house_->ca()})
+          .ok());
+  EXPECT_TRUE(Call({.server = encrypted.address(), .tls_ca = house_->ca()}).ok());
+  EXPECT_THAT(plain.shown(), ElementsAre("Bearer " + Token('1')));
+  EXPECT_THAT(encrypted.shown(), ElementsAre("Bearer " + Token('1'), ""));
+}
+
+TEST_F(ChannelTest, TheTokenDoesNotLeaveTheMachineInPlainText) {
+  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  const absl::Status status =
+      CreateChannel({.server = "head.example.org:7070", .token_file = token_file_}, {}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("set tls_ca"));
+  EXPECT_TRUE(CreateChannel({.server = "head.example.org:7070"}, {}).ok());
+}
+
+TEST_F(ChannelTest, ARenewedTokenIsShownWithoutANewChannel) {
+  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  Server server;
+  const auto channel =
+      CreateChannel({.server = server.address(), .token_file = token_file_}, {}).value();
+  const auto stub = v1::FleetService::NewStub(channel);
+  for (const char digit : {'1', '2'}) {
+    ASSERT_TRUE(platform::WriteFileAtomically(token_file_, Token(digit)).ok());
+    grpc::ClientContext context;
+    v1::ListWorkersResponse response;
+    ASSERT_TRUE(stub->ListWorkers(&context, {}, &response).ok());
+  }
+  EXPECT_THAT(server.shown(), ElementsAre("Bearer " + Token('1'), "Bearer " + Token('2')));
+}
+
+TEST_F(ChannelTest, ACertificateIsShownWhereTheServerAsksForOne) {
+  Server server(&server_pair_, house_->ca());
+  const TestAuthority::Pair mine = house_->Issue("worker");
+  EXPECT_TRUE(Call({.server = server.address(), .tls_ca = house_->ca()}).ok());
+  EXPECT_FALSE(server.has_certificate());
+  EXPECT_TRUE(Call({.server = server.address(),
+                    .tls_ca = house_->ca(),
+                    .tls_certificate = mine.certificate,
+                    .tls_key = mine.key})
+                  .ok());
+  EXPECT_TRUE(server.has_certificate());
+  const TestAuthority::Pair wrong = stranger_->Issue("worker");
+  EXPECT_THAT(Explained({.server = server.address(),
+                         .tls_ca = house_->ca(),
+                         .tls_certificate = wrong.certificate,
+                         .tls_key = wrong.key}),
+              AllOf(HasSubstr("does not accept the certificate " + wrong.certificate),
+                    HasSubstr("--tls_client_ca")));
+}
+
+TEST_F(ChannelTest, AServerThatCannotProveWhoItIsIsShownNothing) {
+  ASSERT_TRUE(WriteTokenFile(token_file_, Token('1')).ok());
+  const TestAuthority::Pair over = house_->Issue("over", -absl::Minutes(5));
+  Server server(&server_pair_);
+  Server expired(&over);
+  Server plain;
+  EXPECT_THAT(
+      Explained({.server = server.address(), .token_file = token_file_, .tls_ca = stranger_->ca()}),
+      HasSubstr("is not the authority that signed it"));
+  EXPECT_THAT(
+      Explained({.server = expired.address(), .token_file = token_file_, .tls_ca = house_->ca()}),
+      HasSubstr("it is over, or"));
+  EXPECT_THAT(Explained({.server = server.address(),
+                         .token_file = token_file_,
+                         .tls_ca = house_->ca(),
+                         .tls_server_name = "other.example.org"}),
+              HasSubstr("tls_server_name"));
+  EXPECT_THAT(
+      Explained({.server = plain.address(), .token_file = token_file_, .tls_ca = house_->ca()}),
+      HasSubstr("does not speak TLS"));
+  EXPECT_THAT(Explained({.server = server.address(), .token_file = token_file_}),
+              HasSubstr("if it speaks TLS, set tls_ca"));
+  EXPECT_THAT(server.shown(), IsEmpty());
+  EXPECT_THAT(expired.shown(), IsEmpty());
+  EXPECT_THAT(plain.shown(), IsEmpty());
+}
+
+TEST_F(ChannelTest, WhatCannotWorkIsRefusedBeforeConnecting) {
+  const TestAuthority::Pair over = house_->Issue("over", -absl::Minutes(5));
+  const auto refusal = [](const ChannelOptions& options) {
+    return std::string(CreateChannel(options, {}).status().message());
+  };
+  const std::string server = "127.0.0.1:1";
+  EXPECT_THAT(refusal({.server = server,
+                       .tls_ca = house_->ca(),
+                       .tls_certificate = over.certificate,
+                       .tls_key = over.key}),
+              HasSubstr("expired at"));
+  EXPECT_THAT(refusal({.server = server,
+                       .tls_certificate = server_pair_.certificate,
+                       .tls_key = server_pair_.key}),
+              HasSubstr("needs tls_ca"));
+  EXPECT_THAT(
+      refusal(
+          {.server = server, .tls_ca = house_->ca(), .tls_certificate = server_pair_.certificate}),
+      HasSubstr("go together"));
+  EXPECT_THAT(refusal({.server = server, .token_file = directory_ + "/none"}),
+              HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace lengthwise::rpc

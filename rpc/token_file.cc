@@ -1,0 +1,98 @@
+#include "rpc/token_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "platform/files.h"
+#include "platform/status_macros.h"
+#include "rpc/token_text.h"
+
+namespace lengthwise::rpc {
+
+absl::Status WriteTokenFile(const std::string& path, absl::string_view token_text) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    if (errno == EEXIST) {
+      return absl::AlreadyExistsError(
+          absl::StrCat(path, " exists already; choose another file, or delete it"));
+    }
+    absl::Status error = platform::FileError(errno, "create", path);
+    if (!absl::IsNotFound(error)) return error;
+    return absl::NotFoundError(
+        absl::StrCat(error.message(), "; make its directory, or name another file"));
+  }
+  const std::string line = absl::StrCat(token_text, "\n");
+  const bool written =
+      write(descriptor, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
+      fsync(descriptor) == 0;
+  const int error = errno;
+  close(descriptor);
+  if (written) return absl::OkStatus();
+  unlink(path.c_str());
+  return platform::FileError(error, "write", path);
+}
+
+absl::StatusOr<std::string> ReadTokenFile(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) {
+    absl::Status error = platform::FileError(errno, "read the token file", path);
+    if (!absl::IsNotFound(error)) return error;
+    return absl::NotFoundError(absl::StrCat(
+        error.message(), "; set token_file to the one that an administrator gave you"));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the token file ", path, " is not a regular file"));
+  }
+  if ((status.st_mode & 077) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("other users may read the token file ", path, "; run `chmod 600 ", path, "`"));
+  }
+  // Anything longer is no token; it is not read to say so.
+  if (status.st_size > 4096) {
+    return absl::InvalidArgumentError(absl::StrCat("the token file ", path, " holds no token"));
+  }
+  ASSIGN_OR_RETURN(std::string content, platform::ReadFile(path));
+  std::string text(absl::StripAsciiWhitespace(content));
+  if (!ParseTokenText(text).ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the token file ", path, " holds no token such as lw_...; ask an ",
+                     "administrator for one, or make one with `lengthwise auth create-token`"));
+  }
+  return text;
+}
+
+TokenFile::Version TokenFile::VersionOf(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) return {};
+  return {status.st_ino, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec,
+          status.st_size};
+}
+
+absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(const std::string& path) {
+  std::unique_ptr<TokenFile> file(new TokenFile(path));
+  platform::MutexLock lock(file->mutex_);
+  // Before the content: what changes in between is read again later.
+  file->version_ = VersionOf(path);
+  ASSIGN_OR_RETURN(file->token_, ReadTokenFile(path));
+  return file;
+}
+
+std::string TokenFile::token() {
+  platform::MutexLock lock(mutex_);
+  const Version version = VersionOf(path_);
+  if (version != version_) {
+    if (absl::StatusOr<std::string> token = ReadTokenFile(path_); token.ok()) {
+      token_ = *std::move(token);
+      version_ = version;
+    }
+  }
+  return token_;
+}
+
+}  // namespace lengthwise::rpc

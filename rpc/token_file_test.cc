@@ -1,0 +1,90 @@
+#include "rpc/token_file.h"
+
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "rpc/token_text.h"
+
+namespace lengthwise::rpc {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Token(char digit) {
+  return FormatTokenText({std::string(12, digit), std::string(64, digit)});
+}
+
+std::string Path() {
+  const std::string path = testing::TempDir() + "/" +
+                           testing::UnitTest::GetInstance()->current_test_info()->name() + ".token";
+  std::remove(path.c_str());
+  return path;
+}
+
+TEST(TokenFile, OnlyItsOwnerMayReadWhatIsWritten) {
+  const std::string path = Path();
+  ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
+  struct stat status;
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_EQ(ReadTokenFile(path).value(), Token('1'));
+}
+
+TEST(TokenFile, AnExistingFileIsNotOverwritten) {
+  const std::string path = Path();
+  ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
+  EXPECT_EQ(WriteTokenFile(path, Token('2')).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(ReadTokenFile(path).value(), Token('1'));
+}
+
+TEST(TokenFile, WhereNoneCanBeWrittenIsSaidWithWhatHelps) {
+  EXPECT_EQ(WriteTokenFile("/nowhere/ada.token", Token('1')),
+            absl::NotFoundError("cannot create /nowhere/ada.token: No such file or directory; make "
+                                "its directory, or name another file"));
+}
+
+TEST(TokenFile, AFileThatOthersMayReadIsRefusedWithTheCommandThatHelps) {
+  const std::string path = Path();
+  ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
+  for (const mode_t mode : {0640u, 0604u, 0620u}) {
+    chmod(path.c_str(), mode);
+    const absl::Status status = ReadTokenFile(path).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("chmod 600 " + path));
+  }
+}
+
+TEST(TokenFile, WhatIsNoTokenIsRefusedByItsNameAlone) {
+  const std::string path = Path();
+  std::ofstream(path) << "my password";
+  chmod(path.c_str(), 0600);
+  const absl::Status status = ReadTokenFile(path).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(path), Not(HasSubstr("password"))));
+  EXPECT_EQ(ReadTokenFile(testing::TempDir()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadTokenFile(path + ".none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(TokenFile, AReplacedFileIsRenewedAndADamagedOneIsNot) {
+  const std::string path = Path();
+  ASSERT_TRUE(WriteTokenFile(path, Token('1')).ok());
+  const std::unique_ptr<TokenFile> file = TokenFile::Open(path).value();
+  EXPECT_EQ(file->token(), Token('1'));
+  // mkstemp's files have mode 0600, too.
+  ASSERT_TRUE(platform::WriteFileAtomically(path, Token('2')).ok());
+  EXPECT_EQ(file->token(), Token('2'));
+  ASSERT_TRUE(platform::WriteFileAtomically(path, "nonsense").ok());
+  EXPECT_EQ(file->token(), Token('2'));
+  std::remove(path.c_str());
+  EXPECT_EQ(file->token(), Token('2'));
+}
+
+}  // namespace
+}  // namespace lengthwise::rpc

@@ -1,0 +1,79 @@
+#include "server/api/access_service.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "platform/log.h"
+#include "platform/status_macros.h"
+#include "server/security/token_records.h"
+
+namespace lengthwise::server {
+namespace {
+
+absl::Status NoTokens() {
+  return absl::FailedPreconditionError(
+      "the server has no tokens; make the first on its machine with `lengthwise_server --data_dir "
+      "DIR --create_admin_token PATH`");
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* AccessService::CreateToken(grpc::CallbackServerContext* context,
+                                                     const v1::CreateTokenRequest* request,
+                                                     v1::CreateTokenResponse* response) {
+  return calls_.Serve(
+      Work::kLookup, "lengthwise.v1.AccessService/CreateToken", context, request, response,
+      [this](const v1::CreateTokenRequest& asked,
+             const Caller& caller) -> absl::StatusOr<v1::CreateTokenResponse> {
+        if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
+        ASSIGN_OR_RETURN(v1::CreateTokenResponse created, tokens_->Create(asked));
+        const v1::Token& token = created.token();
+        platform::LogInfo(absl::StrCat(caller.principal, " made the token ", token.token_id(),
+                                       " of ", token.principal(), ", ", RoleName(token.role())));
+        return created;
+      });
+}
+
+grpc::ServerUnaryReactor* AccessService::ListTokens(grpc::CallbackServerContext* context,
+                                                    const v1::ListTokensRequest* request,
+                                                    v1::ListTokensResponse* response) {
+  return calls_.Serve(Work::kLookup, "lengthwise.v1.AccessService/ListTokens", context, request,
+                      response,
+                      [this](const v1::ListTokensRequest&,
+                             const Caller&) -> absl::StatusOr<v1::ListTokensResponse> {
+                        if (tokens_ == nullptr) return v1::ListTokensResponse();
+                        return tokens_->List();
+                      });
+}
+
+grpc::ServerUnaryReactor* AccessService::RevokeToken(grpc::CallbackServerContext* context,
+                                                     const v1::RevokeTokenRequest* request,
+                                                     v1::RevokeTokenResponse* response) {
+  return calls_.Serve(
+      Work::kLookup, "lengthwise.v1.AccessService/RevokeToken", context, request, response,
+      [this](const v1::RevokeTokenRequest& asked,
+             const Caller& caller) -> absl::StatusOr<v1::RevokeTokenResponse> {
+        if (tokens_ == nullptr || !tokens_->IsRequired()) return NoTokens();
+        RETURN_IF_ERROR(tokens_->Revoke(asked.token_id()));
+        platform::LogInfo(absl::StrCat(caller.principal, " revoked the token ", asked.token_id()));
+        return v1::RevokeTokenResponse();
+      });
+}
+
+grpc::ServerUnaryReactor* AccessService::GetCaller(grpc::CallbackServerContext* context,
+                                                   const v1::GetCallerRequest* request,
+                                                   v1::Caller* response) {
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.AccessService/GetCaller", context, request, response,
+      [](const v1::GetCallerRequest&, const Caller& caller) -> absl::StatusOr<v1::Caller> {
+        v1::Caller described;
+        described.set_principal(caller.principal);
+        described.set_role(caller.role);
+        if (!caller.token_id.empty()) {
+          described.mutable_expire_time()->set_seconds(absl::ToUnixSeconds(caller.expire_time));
+        }
+        return described;
+      });
+}
+
+}  // namespace lengthwise::server

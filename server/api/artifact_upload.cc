@@ -1,0 +1,148 @@
+#include "server/api/artifact_upload.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "platform/failpoint.h"
+#include "platform/status_macros.h"
+#include "server/api/validation.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+
+template <typename Request>
+Upload<Request>* Upload<Request>::Start(OpenWriter open, WorkPool& pool, OpenStreams& streams) {
+  std::shared_ptr<Upload> upload(new Upload(std::move(open), pool, streams));
+  upload->self_ = upload;
+  streams.Add(upload);
+  upload->Read();
+  return upload.get();
+}
+
+template <typename Request>
+void Upload<Request>::Stop(const absl::Status& reason) {
+  absl::Status status;
+  {
+    platform::MutexLock lock(mutex_);
+    if (stopped_.ok()) stopped_ = reason;
+    if (phase_ != Phase::kReading) return;  // whoever is at work sees it
+    phase_ = Phase::kFinished;
+    status = Interruption();
+  }
+  this->Finish(ToGrpcStatus(status));
+}
+
+template <typename Request>
+void Upload<Request>::OnCancel() {
+  platform::MutexLock lock(mutex_);
+  cancelled_ = true;  // an outstanding read ends, too
+}
+
+template <typename Request>
+void Upload<Request>::OnDone() {
+  streams_.Remove(this);
+  const std::shared_ptr<Upload> self = std::move(self_);
+}
+
+template <typename Request>
+void Upload<Request>::Read() {
+  absl::Status interruption;
+  {
+    platform::MutexLock lock(mutex_);
+    interruption = Interruption();
+    phase_ = interruption.ok() ? Phase::kStarting : Phase::kFinished;
+  }
+  if (!interruption.ok()) return this->Finish(ToGrpcStatus(interruption));
+  this->StartRead(&request_);
+  {
+    platform::MutexLock lock(mutex_);
+    if (phase_ != Phase::kStarting) return;  // the message is there already
+    phase_ = stopped_.ok() ? Phase::kReading : Phase::kFinished;
+    if (phase_ == Phase::kReading) return;
+    interruption = Interruption();
+  }
+  this->Finish(ToGrpcStatus(interruption));
+}
+
+template <typename Request>
+void Upload<Request>::OnReadDone(bool ok) {
+  platform::MutexLock lock(mutex_);
+  if (phase_ == Phase::kFinished) return;
+  phase_ = Phase::kTaking;
+  pool_.Submit([self = this->shared_from_this(), ok] { self->Take(ok); });
+}
+
+template <typename Request>
+void Upload<Request>::Take(bool ok) {
+  absl::Status interruption;
+  {
+    platform::MutexLock lock(mutex_);
+    interruption = Interruption();
+  }
+  if (!interruption.ok()) return FinishWith(interruption);
+  if (!ok) return FinishWith(TakeEnd());
+  if (const absl::Status status = TakeMessage(); !status.ok()) return FinishWith(status);
+  Read();
+}
+
+template <typename Request>
+absl::Status Upload<Request>::TakeMessage() {
+  switch (request_.part_case()) {
+    case Request::kHeader: {
+      if (writer_ != nullptr) return InvalidField("header", "comes twice; accepted: first only");
+      ASSIGN_OR_RETURN(writer_, open_(request_.header()));
+      expected_bytes_ = request_.header().size_bytes();
+      return absl::OkStatus();
+    }
+    case Request::kData: {
+      if (writer_ == nullptr) return InvalidField("header", "is absent; accepted: header first");
+      const auto size = static_cast<int64_t>(request_.data().size());
+      if (size > kMaxChunkBytes) {
+        return InvalidField("data", absl::StrCat("is ", size, " bytes; accepted: at most ",
+                                                 kMaxChunkBytes, " bytes (1 MiB)"));
+      }
+      received_bytes_ += size;
+      if (received_bytes_ > expected_bytes_) {
+        return absl::DataLossError(
+            absl::StrCat("the data goes beyond the header's size_bytes, ", expected_bytes_));
+      }
+      return writer_->Append(request_.data());
+    }
+    case Request::PART_NOT_SET:
+      return InvalidField("part", "is absent; accepted: header or data");
+  }
+  return absl::OkStatus();
+}
+
+template <typename Request>
+absl::Status Upload<Request>::TakeEnd() {
+  if (writer_ == nullptr) return InvalidField("header", "is absent; accepted: header first");
+  if (received_bytes_ != expected_bytes_) {
+    return absl::DataLossError(absl::StrCat("the data has ", received_bytes_,
+                                            " bytes, the header says ", expected_bytes_));
+  }
+  LENGTHWISE_FAILPOINT("upload.finish.before");
+  return writer_->Finish();
+}
+
+template <typename Request>
+void Upload<Request>::FinishWith(const absl::Status& status) {
+  LENGTHWISE_FAILPOINT("upload.answer.before");
+  writer_.reset();  // here and not on gRPC's thread: it may touch the disk
+  {
+    platform::MutexLock lock(mutex_);
+    phase_ = Phase::kFinished;
+  }
+  this->Finish(ToGrpcStatus(status));
+}
+
+template <typename Request>
+absl::Status Upload<Request>::Interruption() const {
+  if (cancelled_) return absl::CancelledError("the client cancelled the call");
+  return stopped_;
+}
+
+template class Upload<v1::UploadArtifactRequest>;
+template class Upload<v1::UploadDataRequest>;
+
+}  // namespace lengthwise::server

@@ -1,0 +1,81 @@
+// One client's upload: UploadArtifact, UploadData. Messages are read one at a time; each is checked
+// and written on the pool, since writing (and above all making durable) waits for the disk.
+#ifndef LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
+#define LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "grpcpp/support/server_callback.h"
+#include "platform/mutex.h"
+#include "proto/experiment_service.pb.h"
+#include "proto/worker_service.pb.h"
+#include "server/api/open_streams.h"
+#include "server/api/work_pool.h"
+#include "server/coordination/artifacts.h"
+
+namespace lengthwise::server {
+
+// `Request` has a `header`, which comes first, with the size and SHA-256 of the whole, or `data`.
+template <typename Request>
+class Upload final : public grpc::ServerReadReactor<Request>,
+                     public StoppableStream,
+                     public std::enable_shared_from_this<Upload<Request>> {
+ public:
+  // Checks the header and opens what the data goes to.
+  using OpenWriter = std::function<absl::StatusOr<std::unique_ptr<ArtifactWriter>>(
+      const typename Request::Header&)>;
+
+  // `pool` and `streams` outlive the stream, and what `open` needs.
+  static Upload* Start(OpenWriter open, WorkPool& pool, OpenStreams& streams);
+
+  void Stop(const absl::Status& reason) override;
+
+  // From gRPC.
+  void OnReadDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  // A read is about to be started, is outstanding, its message is taken; all is over.
+  enum class Phase { kStarting, kReading, kTaking, kFinished };
+
+  Upload(OpenWriter open, WorkPool& pool, OpenStreams& streams)
+      : open_(std::move(open)), pool_(pool), streams_(streams) {}
+
+  void Read();
+  // On the pool: takes `request_`, or the end of the client's messages when `!ok`.
+  void Take(bool ok);
+  absl::Status TakeMessage();
+  absl::Status TakeEnd();
+  void FinishWith(const absl::Status& status);
+  // Why the stream ends before its time; OK while it need not.
+  absl::Status Interruption() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const OpenWriter open_;
+  WorkPool& pool_;
+  OpenStreams& streams_;
+  std::shared_ptr<Upload> self_;  // gRPC's ownership; released by OnDone
+
+  // Touched by Take alone, but for request_, which is gRPC's while reading.
+  Request request_;
+  std::unique_ptr<ArtifactWriter> writer_;
+  int64_t expected_bytes_ = 0;
+  int64_t received_bytes_ = 0;
+
+  platform::Mutex mutex_;
+  Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kTaking;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
+};
+
+using ArtifactUpload = Upload<v1::UploadArtifactRequest>;
+using DataUpload = Upload<v1::UploadDataRequest>;
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_API_ARTIFACT_UPLOAD_H_

@@ -1,0 +1,221 @@
+// Serves the calls of every handler: admits the caller, picks the thread by the rpc's class, and
+// answers. A handler says which class its rpc is of, and what it does.
+//
+//   gRPC's thread:  admit -> pick a thread ---kMemory---> handle -> answer
+//                                   |
+//                                   +--other classes--> pool: handle -> answer
+//
+// gRPC has a few threads for all calls, so no handler reads the store or a file on them: one slow
+// disk would stop heartbeats.
+#ifndef LENGTHWISE_SERVER_API_CALLS_H_
+#define LENGTHWISE_SERVER_API_CALLS_H_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/api/open_streams.h"
+#include "server/api/push_stream.h"
+#include "server/api/work_pool.h"
+#include "server/security/gate.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+
+// The class of a unary rpc.
+enum class Work {
+  // Reads memory only, or posts a command: runs on gRPC's thread.
+  kMemory,
+  // Commands an experiment: kMemory for administrators, kLookup for others, because the store says
+  // who owns the experiment.
+  kChange,
+  // Reads a bounded number of rows, or a small file.
+  kLookup,
+  // Reads as much of the store as the request asks for, or resolves a specification.
+  kQuery,
+  // Walks directories or hashes files of any size.
+  kFiles,
+};
+
+// A stream that is refused before it begins. `Reactor` is gRPC's of the method:
+// ServerWriteReactor<T>, ServerReadReactor<T>, ServerBidiReactor<T, U>. gRPC owns it.
+template <typename Reactor>
+class RefusedStream final : public Reactor {
+ public:
+  explicit RefusedStream(const absl::Status& status) { this->Finish(ToGrpcStatus(status)); }
+  void OnDone() override { delete this; }
+};
+
+// Answers a unary call, once, on any thread.
+template <typename Response>
+using Done = std::function<void(absl::StatusOr<Response>)>;
+
+// Thread-safe.
+class Calls {
+ public:
+  // The threads of the classes of the same names.
+  struct Pools {
+    WorkPool& lookups;
+    WorkPool& queries;
+    WorkPool& files;
+  };
+
+  // All outlive it.
+  Calls(Gate& gate, const Pools& pools, OpenStreams& streams)
+      : gate_(gate), pools_(pools), streams_(streams) {}
+
+  // As Gate's.
+  void Refuse(const grpc::CallbackServerContext& context, absl::string_view method,
+              std::string resource, const absl::Status& reason) const {
+    gate_.Refuse(context, method, std::move(resource), reason);
+  }
+
+  // Serves a unary call of `method` ("lengthwise.v1.ExperimentService/GetTrial"). `handle` is
+  //   absl::StatusOr<Response>(const Request&, const Caller&), whose result is the answer, or
+  //   void(const Request&, const Caller&, Done<Response>), which answers later.
+  // The request lives until the answer. Calls that were cancelled before their turn are not worked
+  // on; a call that waits too long for a thread gets DEADLINE_EXCEEDED.
+  template <typename Request, typename Response, typename Handle>
+  grpc::ServerUnaryReactor* Serve(Work work, absl::string_view method,
+                                  grpc::CallbackServerContext* context, const Request* request,
+                                  Response* response, Handle handle) {
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    Done<Response> done = [reactor, response](absl::StatusOr<Response> result) {
+      const grpc::Status status = ToGrpcStatus(result.status());
+      if (result.ok()) *response = *std::move(result);
+      reactor->Finish(status);
+    };
+    absl::StatusOr<Caller> caller = gate_.Admit(*context, method, *request);
+    if (!caller.ok()) {
+      done(caller.status());
+      return reactor;
+    }
+    WorkPool* const pool = PoolFor(work, *caller);
+    auto run = [request, caller = *std::move(caller), done, handle = std::move(handle)] {
+      if constexpr (std::is_invocable_v<Handle, const Request&, const Caller&, Done<Response>>) {
+        handle(*request, caller, done);
+      } else {
+        done(handle(*request, caller));
+      }
+    };
+    if (pool == nullptr) {
+      run();
+      return reactor;
+    }
+    pool->Submit(
+        [context, done, run = std::move(run)] {
+          if (!context->IsCancelled()) return run();
+          done(absl::CancelledError("the call's deadline was over before its turn came"));
+        },
+        [done, pool] {
+          done(absl::DeadlineExceededError(
+              absl::StrCat("the server was busy for ", absl::FormatDuration(pool->longest_wait()),
+                           " with what was asked before; try again later")));
+        });
+    return reactor;
+  }
+
+  // Serves a stream of `method`. `start` is absl::StatusOr<Stream*>(const Caller&): it starts the
+  // stream, which is then kept as long as it is open, or refuses it. `Reactor` is gRPC's of the
+  // method; a method whose request is no stream has `request`.
+  template <typename Reactor, typename Start>
+  Reactor* Open(absl::string_view method, grpc::CallbackServerContext* context,
+                const google::protobuf::Message* request, Start start) {
+    absl::StatusOr<Gate::Admission> admission = request == nullptr
+                                                    ? gate_.AdmitStream(*context, method)
+                                                    : gate_.AdmitStream(*context, method, *request);
+    if (!admission.ok()) return new RefusedStream<Reactor>(admission.status());
+    const auto stream = start(admission->caller);
+    if (!stream.ok()) return new RefusedStream<Reactor>(stream.status());
+    return streams_.Keep(*stream, *std::move(admission));
+  }
+
+  // Serves a stream of the responses that `open` opens:
+  //   absl::StatusOr<Next<Response>>(const Request&, const Caller&)
+  // It runs on one of `threads`, and so does each Next.
+  template <typename Response, typename Request, typename OpenResponses>
+  grpc::ServerWriteReactor<Response>* Push(TransferThreads& threads, absl::string_view method,
+                                           grpc::CallbackServerContext* context,
+                                           const Request* request, OpenResponses open) {
+    using Stream = PullStream<Response>;
+    return Open<grpc::ServerWriteReactor<Response>>(
+        method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
+          auto run = [request = *request, caller, open = std::move(open)] {
+            return open(request, caller);
+          };
+          return Stream::Start(context, caller, std::move(run), threads, streams_);
+        });
+  }
+
+  // Push of all that `read`, absl::StatusOr<std::vector<Response>>(const Request&), returns. Reads
+  // first and sends then, so that a slow client does not pin a snapshot of the store.
+  template <typename Response, typename Request, typename Read>
+  grpc::ServerWriteReactor<Response>* PushAll(TransferThreads& threads, absl::string_view method,
+                                              grpc::CallbackServerContext* context,
+                                              const Request* request, Read read) {
+    return Push<Response>(
+        threads, method, context, request,
+        [read = std::move(read)](const Request& asked,
+                                 const Caller&) -> absl::StatusOr<Next<Response>> {
+          absl::StatusOr<std::vector<Response>> all = read(asked);
+          if (!all.ok()) return all.status();
+          return [all = *std::move(all),
+                  sent = size_t{0}]() mutable -> absl::StatusOr<std::optional<Response>> {
+            if (sent == all.size()) return std::nullopt;
+            return std::move(all[sent++]);
+          };
+        });
+  }
+
+  // Serves a stream of the progress of `work`, which may take long:
+  //   absl::Status(const Request&, const Caller&, const ProgressStream<Response>::Tell&)
+  // It runs on one of `threads`.
+  template <typename Response, typename Request, typename Work>
+  grpc::ServerWriteReactor<Response>* TellProgress(TransferThreads& threads,
+                                                   absl::string_view method,
+                                                   grpc::CallbackServerContext* context,
+                                                   const Request* request, Work work) {
+    using Stream = ProgressStream<Response>;
+    return Open<grpc::ServerWriteReactor<Response>>(
+        method, context, request, [&](const Caller& caller) -> absl::StatusOr<Stream*> {
+          auto run = [request = *request, caller, work = std::move(work)](
+                         const typename Stream::Tell& tell) { return work(request, caller, tell); };
+          return Stream::Start(context, std::move(run), threads, streams_);
+        });
+  }
+
+ private:
+  // Null for gRPC's thread.
+  WorkPool* PoolFor(Work work, const Caller& caller) const {
+    switch (work) {
+      case Work::kMemory:
+        return nullptr;
+      case Work::kChange:
+        return caller.role == v1::ADMIN ? nullptr : &pools_.lookups;
+      case Work::kLookup:
+        return &pools_.lookups;
+      case Work::kQuery:
+        return &pools_.queries;
+      case Work::kFiles:
+        return &pools_.files;
+    }
+    return nullptr;
+  }
+
+  Gate& gate_;
+  const Pools pools_;
+  OpenStreams& streams_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_API_CALLS_H_

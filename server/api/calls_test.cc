@@ -1,0 +1,59 @@
+// Which threads calls take, over a real connection.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "proto/access_service.grpc.pb.h"
+#include "proto/experiment_service.grpc.pb.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "server/api/rpc_server.h"
+#include "server/api/test_server.h"
+
+namespace lengthwise::server {
+namespace {
+
+std::unique_ptr<grpc::ClientContext> Within(std::chrono::seconds time) {
+  auto context = std::make_unique<grpc::ClientContext>();
+  context->set_deadline(std::chrono::system_clock::now() + time);
+  return context;
+}
+
+TEST(CallsTest, SlowReadsOfTheStoreHoldUpNoOtherRpc) {
+  TestServer server;
+  const std::string trial_name = server.AddExperiment("grid", 1) + "/trials/t0";
+  server.Serve();
+  const auto channel = server.Connect();
+  const auto experiments = v1::ExperimentService::NewStub(channel);
+  const auto access = v1::AccessService::NewStub(channel);
+  v1::Caller caller;
+  server.read_gate().Hold();
+  const int64_t reads = server.read_gate().reads();
+  // More than gRPC has threads for all calls.
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 64; ++i) {
+    readers.emplace_back([&] {
+      v1::GetTrialRequest request;
+      request.set_name(trial_name);
+      v1::Trial trial;
+      EXPECT_TRUE(
+          experiments->GetTrial(Within(std::chrono::seconds(120)).get(), request, &trial).ok());
+    });
+  }
+  ASSERT_TRUE(TestServer::Await([&] { return server.read_gate().reads() > reads; }));
+
+  const auto workers = v1::WorkerService::NewStub(channel);
+  for (int i = 0; i < 100; ++i) {
+    v1::HeartbeatResponse heard;
+    EXPECT_EQ(workers->Heartbeat(Within(std::chrono::seconds(20)).get(), {}, &heard).error_code(),
+              grpc::StatusCode::NOT_FOUND);
+    EXPECT_TRUE(access->GetCaller(Within(std::chrono::seconds(20)).get(), {}, &caller).ok());
+  }
+  server.read_gate().Release();
+  for (std::thread& reader : readers) reader.join();
+}
+
+}  // namespace
+}  // namespace lengthwise::server

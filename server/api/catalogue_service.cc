@@ -1,0 +1,97 @@
+#include "server/api/catalogue_service.h"
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
+#include "server/api/validation.h"
+#include "server/status.h"
+#include "specification/resolve.h"
+
+namespace lengthwise::server {
+namespace {
+
+// The parameter's type and default, by the alternative that its default holds.
+struct SetTypeAndDefault {
+  v1::CatalogueParameter& parameter;
+
+  void operator()(bool value) const {
+    parameter.set_type("bool");
+    parameter.mutable_default_value()->set_bool_value(value);
+  }
+  void operator()(int64_t value) const {
+    parameter.set_type("integer");
+    parameter.mutable_default_value()->set_number_value(static_cast<double>(value));
+  }
+  void operator()(double value) const {
+    parameter.set_type("number");
+    parameter.mutable_default_value()->set_number_value(value);
+  }
+  void operator()(const std::string& value) const {
+    parameter.set_type("string");
+    parameter.mutable_default_value()->set_string_value(value);
+  }
+};
+
+}  // namespace
+
+v1::CatalogueEntry ToProto(v1::CatalogueKind kind, const catalogue::Entry& entry) {
+  v1::CatalogueEntry proto;
+  proto.set_kind(kind);
+  proto.set_name(entry.name);
+  proto.set_title(entry.title);
+  proto.set_documentation(entry.documentation);
+  for (const catalogue::ParameterEntry& parameter : entry.parameters) {
+    v1::CatalogueParameter& added = *proto.add_parameters();
+    added.set_name(parameter.name);
+    std::visit(SetTypeAndDefault{added}, parameter.default_value);
+    added.set_documentation(parameter.documentation);
+    if (parameter.minimum.has_value()) added.set_minimum(*parameter.minimum);
+    if (parameter.maximum.has_value()) added.set_maximum(*parameter.maximum);
+    for (const std::string& allowed : parameter.allowed) added.add_allowed(allowed);
+  }
+  return proto;
+}
+
+grpc::ServerUnaryReactor* CatalogueService::ListCatalogueEntries(
+    grpc::CallbackServerContext* context, const v1::ListCatalogueEntriesRequest* request,
+    v1::ListCatalogueEntriesResponse* response) {
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.CatalogueService/ListCatalogueEntries", context, request,
+      response,
+      [this](const v1::ListCatalogueEntriesRequest& asked,
+             const Caller&) -> absl::StatusOr<v1::ListCatalogueEntriesResponse> {
+        if (!v1::CatalogueKind_IsValid(asked.kind())) {
+          return InvalidField("kind", absl::StrCat("is ", static_cast<int>(asked.kind()),
+                                                   "; accepted: a CatalogueKind, 0 for all"));
+        }
+        v1::ListCatalogueEntriesResponse listed;
+        for (const v1::CatalogueEntry& entry : entries_) {
+          if (asked.kind() == v1::CATALOGUE_KIND_UNSPECIFIED || asked.kind() == entry.kind()) {
+            *listed.add_entries() = entry;
+          }
+        }
+        return listed;
+      });
+}
+
+grpc::ServerUnaryReactor* CatalogueService::ResolveSpecification(
+    grpc::CallbackServerContext* context, const v1::ResolveSpecificationRequest* request,
+    v1::ResolveSpecificationResponse* response) {
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.CatalogueService/ResolveSpecification", context,
+                      request, response,
+                      [](const v1::ResolveSpecificationRequest& asked,
+                         const Caller&) -> absl::StatusOr<v1::ResolveSpecificationResponse> {
+                        RETURN_IF_ERROR(CheckSpecificationText(asked.specification_text()));
+                        ASSIGN_OR_RETURN(specification::Grid grid,
+                                         specification::Resolve(asked.specification_text(),
+                                                                specification::Limits()));
+                        v1::ResolveSpecificationResponse resolved;
+                        *resolved.mutable_specification() = std::move(grid.specification);
+                        return resolved;
+                      });
+}
+
+}  // namespace lengthwise::server

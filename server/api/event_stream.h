@@ -1,0 +1,83 @@
+// One worker's StreamEvents: requests go to the core as they come, answers go back in the
+// order of the requests.
+//
+// At most kMaxInFlight requests are between being read and being answered: a core that falls
+// behind, or a worker that does not read its answers, holds up the worker and not the server's
+// memory. One read and one write are outstanding at most. Nothing here blocks, so everything runs
+// where it is called: on gRPC's threads and the command loop's.
+#ifndef LENGTHWISE_SERVER_API_EVENT_STREAM_H_
+#define LENGTHWISE_SERVER_API_EVENT_STREAM_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "grpcpp/support/server_callback.h"
+#include "platform/mutex.h"
+#include "proto/worker_service.pb.h"
+#include "server/api/open_streams.h"
+
+namespace lengthwise::server {
+
+class EventStream final
+    : public grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>,
+      public StoppableStream,
+      public std::enable_shared_from_this<EventStream> {
+ public:
+  static constexpr int64_t kMaxInFlight = 16;
+
+  // Stores a request's events and calls the callback once, on any thread.
+  using Store = std::function<void(v1::StreamEventsRequest, std::string caller,
+                                   std::function<void(absl::StatusOr<v1::StreamEventsResponse>)>)>;
+
+  // `streams` outlives the stream. `caller` is the principal that opened it.
+  static EventStream* Start(Store store, OpenStreams& streams, std::string caller);
+
+  void Stop(const absl::Status& reason) override;
+
+  // From gRPC.
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  EventStream(Store store, OpenStreams& streams, std::string caller)
+      : store_(std::move(store)), streams_(streams), caller_(std::move(caller)) {}
+
+  // The answer to request number `index`.
+  void OnStored(int64_t index, absl::StatusOr<v1::StreamEventsResponse> answer);
+  // Starts what can be started: a read, a write, the end.
+  void Proceed();
+
+  const Store store_;
+  OpenStreams& streams_;
+  const std::string caller_;
+  std::shared_ptr<EventStream> self_;  // gRPC's ownership; released by OnDone
+  v1::StreamEventsRequest request_;    // gRPC's while reading_
+  v1::StreamEventsResponse response_;  // gRPC's while writing_
+
+  platform::Mutex mutex_;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  // Threads that have set reading_ or writing_ and not yet started the operation: Finish waits for
+  // them, since gRPC may call OnDone as soon as all operations that were started are done.
+  int starting_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Why the stream ends before its time.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  // Answers not yet written, by request; empty ones are not known yet. The first is that of request
+  // number first_.
+  std::deque<std::optional<v1::StreamEventsResponse>> answers_ ABSL_GUARDED_BY(mutex_);
+  int64_t first_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_API_EVENT_STREAM_H_

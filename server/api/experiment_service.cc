@@ -1,0 +1,332 @@
+#include "server/api/experiment_service.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "platform/status_macros.h"
+#include "server/api/artifact_upload.h"
+#include "server/api/queries.h"
+#include "server/api/validation.h"
+#include "server/api/watch_reactor.h"
+#include "server/security/authorization.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int64_t kMaxReasonBytes = 1000;
+constexpr int64_t kMaxFilterBytes = 1000;
+
+// The request, owned by the caller where the server knows its callers.
+template <typename Request>
+Request InNameOf(const Caller& caller, Request request) {
+  if (!caller.token_id.empty()) request.set_owner(caller.principal);
+  return request;
+}
+
+// Who asks, for the histories of trials; empty where the server does not know its callers.
+std::string PrincipalOf(const Caller& caller) {
+  return caller.token_id.empty() ? "" : caller.principal;
+}
+
+}  // namespace
+
+absl::Status ExperimentService::CheckOwner(const Caller& caller, absl::string_view name) {
+  if (caller.role == v1::ADMIN) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", name));
+  ASSIGN_OR_RETURN(const std::string owner, core_.reads().GetOwner(name));
+  return MayChange(caller, name, owner);
+}
+
+grpc::ServerUnaryReactor* ExperimentService::CreateExperiment(
+    grpc::CallbackServerContext* context, const v1::CreateExperimentRequest* request,
+    v1::CreateExperimentResponse* response) {
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/CreateExperiment", context,
+                      request, response,
+                      [this](const v1::CreateExperimentRequest& asked, const Caller& caller,
+                             Done<v1::CreateExperimentResponse> done) {
+                        absl::Status status = CheckCreateExperiment(asked);
+                        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
+                        if (!status.ok()) return done(status);
+                        absl::StatusOr<Submission> prepared =
+                            core_.submissions().PrepareCreation(InNameOf(caller, asked));
+                        if (!prepared.ok()) return done(prepared.status());
+                        const auto submission = std::make_shared<Submission>(*std::move(prepared));
+                        core_.loop().Post<v1::CreateExperimentResponse>(
+                            [this, submission] { return core_.submissions().Create(*submission); },
+                            std::move(done), submission->bytes());
+                      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::ExtendExperiment(
+    grpc::CallbackServerContext* context, const v1::ExtendExperimentRequest* request,
+    v1::ExtendExperimentResponse* response) {
+  return calls_.Serve(
+      Work::kQuery, "lengthwise.v1.ExperimentService/ExtendExperiment", context, request, response,
+      [this](const v1::ExtendExperimentRequest& asked, const Caller& caller,
+             Done<v1::ExtendExperimentResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExtendExperiment(asked);
+        if (!status.ok()) return done(status);
+        absl::StatusOr<Extension> prepared = core_.submissions().PrepareExtension(asked);
+        if (!prepared.ok()) return done(prepared.status());
+        const auto extension = std::make_shared<Extension>(*std::move(prepared));
+        core_.loop().Post<v1::ExtendExperimentResponse>(
+            [this, extension] { return core_.submissions().Extend(std::move(*extension)); },
+            std::move(done), extension->bytes());
+      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::EvaluateTrial(grpc::CallbackServerContext* context,
+                                                           const v1::EvaluateTrialRequest* request,
+                                                           v1::CreateExperimentResponse* response) {
+  return calls_.Serve(
+      Work::kFiles, "lengthwise.v1.ExperimentService/EvaluateTrial", context, request, response,
+      [this](const v1::EvaluateTrialRequest& asked, const Caller& caller,
+             Done<v1::CreateExperimentResponse> done) {
+        absl::Status status = CheckEvaluateTrial(asked);
+        if (status.ok()) status = MaySubmitFor(caller, asked.owner());
+        if (!status.ok()) return done(status);
+        absl::StatusOr<Submission> prepared =
+            core_.submissions().PrepareEvaluation(InNameOf(caller, asked));
+        if (!prepared.ok()) return done(prepared.status());
+        const auto submission = std::make_shared<Submission>(*std::move(prepared));
+        core_.loop().Post<v1::CreateExperimentResponse>(
+            [this, submission] { return core_.submissions().Evaluate(*submission); },
+            std::move(done));
+      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::GetExperiment(grpc::CallbackServerContext* context,
+                                                           const v1::GetExperimentRequest* request,
+                                                           v1::Experiment* response) {
+  // It measures what the experiment takes on the disk.
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/GetExperiment", context,
+                      request, response,
+                      [this](const v1::GetExperimentRequest& asked,
+                             const Caller&) -> absl::StatusOr<v1::Experiment> {
+                        RETURN_IF_ERROR(CheckExperimentName("name", asked.name()));
+                        return core_.reads().GetExperiment(asked.name());
+                      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::ListExperiments(
+    grpc::CallbackServerContext* context, const v1::ListExperimentsRequest* request,
+    v1::ListExperimentsResponse* response) {
+  return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListExperiments", context,
+                      request, response,
+                      [this](const v1::ListExperimentsRequest& asked,
+                             const Caller&) -> absl::StatusOr<v1::ListExperimentsResponse> {
+                        RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
+                        return core_.reads().ListExperiments(asked);
+                      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::CancelExperiment(
+    grpc::CallbackServerContext* context, const v1::CancelExperimentRequest* request,
+    v1::Experiment* response) {
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/CancelExperiment", context, request, response,
+      [this](const v1::CancelExperimentRequest& asked, const Caller& caller,
+             Done<v1::Experiment> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExperimentName("name", asked.name());
+        if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
+        if (!status.ok()) return done(status);
+        core_.loop().PostParts<v1::Experiment>(
+            [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
+              return core_.experiments().Cancel(asked, by, *parts);
+            },
+            std::move(done));
+      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::RetryTrials(grpc::CallbackServerContext* context,
+                                                         const v1::RetryTrialsRequest* request,
+                                                         v1::RetryTrialsResponse* response) {
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/RetryTrials", context, request, response,
+      [this](const v1::RetryTrialsRequest& asked, const Caller& caller,
+             Done<v1::RetryTrialsResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckRetryTrials(asked);
+        if (!status.ok()) return done(status);
+        core_.loop().PostParts<v1::RetryTrialsResponse>(
+            [this, &asked, by = PrincipalOf(caller), parts = std::make_shared<Parts>()] {
+              return core_.experiments().RetryTrials(asked, by, *parts);
+            },
+            std::move(done));
+      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::DeleteExperiment(
+    grpc::CallbackServerContext* context, const v1::DeleteExperimentRequest* request,
+    v1::DeleteExperimentResponse* response) {
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/DeleteExperiment", context, request, response,
+      [this](const v1::DeleteExperimentRequest& asked, const Caller& caller,
+             Done<v1::DeleteExperimentResponse> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckExperimentName("name", asked.name());
+        if (!status.ok()) return done(status);
+        core_.loop().Post<v1::DeleteExperimentResponse>(
+            [this, &asked] { return core_.experiments().Delete(asked); }, std::move(done));
+      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::GetTrial(grpc::CallbackServerContext* context,
+                                                      const v1::GetTrialRequest* request,
+                                                      v1::Trial* response) {
+  return calls_.Serve(
+      Work::kLookup, "lengthwise.v1.ExperimentService/GetTrial", context, request, response,
+      [this](const v1::GetTrialRequest& asked, const Caller&) -> absl::StatusOr<v1::Trial> {
+        RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
+        return core_.reads().GetTrial(asked.name());
+      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::ListTrials(grpc::CallbackServerContext* context,
+                                                        const v1::ListTrialsRequest* request,
+                                                        v1::ListTrialsResponse* response) {
+  return calls_.Serve(Work::kLookup, "lengthwise.v1.ExperimentService/ListTrials", context, request,
+                      response,
+                      [this](const v1::ListTrialsRequest& asked,
+                             const Caller&) -> absl::StatusOr<v1::ListTrialsResponse> {
+                        RETURN_IF_ERROR(CheckExperimentName("parent", asked.parent()));
+                        RETURN_IF_ERROR(CheckPage(asked.page_size(), asked.page_token()));
+                        RETURN_IF_ERROR(CheckText("filter", asked.filter(), kMaxFilterBytes));
+                        return core_.reads().ListTrials(asked);
+                      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::CancelTrial(grpc::CallbackServerContext* context,
+                                                         const v1::CancelTrialRequest* request,
+                                                         v1::Trial* response) {
+  return calls_.Serve(
+      Work::kChange, "lengthwise.v1.ExperimentService/CancelTrial", context, request, response,
+      [this](const v1::CancelTrialRequest& asked, const Caller& caller, Done<v1::Trial> done) {
+        absl::Status status = CheckOwner(caller, asked.name());
+        if (status.ok()) status = CheckTrialName("name", asked.name());
+        if (status.ok()) status = CheckText("reason", asked.reason(), kMaxReasonBytes);
+        if (!status.ok()) return done(status);
+        core_.loop().Post<v1::Trial>(
+            [this, &asked, by = PrincipalOf(caller)] {
+              return core_.experiments().CancelTrial(asked, by);
+            },
+            std::move(done));
+      });
+}
+
+grpc::ServerWriteReactor<v1::WatchExperimentResponse>* ExperimentService::WatchExperiment(
+    grpc::CallbackServerContext* context, const v1::WatchExperimentRequest* request) {
+  return calls_.Open<grpc::ServerWriteReactor<v1::WatchExperimentResponse>>(
+      "lengthwise.v1.ExperimentService/WatchExperiment", context, request,
+      [&](const Caller&) -> absl::StatusOr<WatchReactor*> {
+        RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request->name()));
+        if (request->start_position() < 0) {
+          return InvalidField("start_position",
+                              "is negative; accepted: 0 for all, or next_position");
+        }
+        return WatchReactor::Start(*request, core_.event_log(), watchers_, streams_);
+      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::QueryLossCurves(
+    grpc::CallbackServerContext* context, const v1::QueryLossCurvesRequest* request,
+    v1::QueryLossCurvesResponse* response) {
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLossCurves", context,
+                      request, response,
+                      [this](const v1::QueryLossCurvesRequest& asked, const Caller&) {
+                        return LossCurves(core_.event_log(), asked);
+                      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::SummarizeExperiment(
+    grpc::CallbackServerContext* context, const v1::SummarizeExperimentRequest* request,
+    v1::SummarizeExperimentResponse* response) {
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/SummarizeExperiment", context,
+                      request, response,
+                      [this](const v1::SummarizeExperimentRequest& asked, const Caller&) {
+                        return Summary(core_.reads(), asked);
+                      });
+}
+
+grpc::ServerUnaryReactor* ExperimentService::QueryLengthAccuracies(
+    grpc::CallbackServerContext* context, const v1::QueryLengthAccuraciesRequest* request,
+    v1::QueryLengthAccuraciesResponse* response) {
+  return calls_.Serve(Work::kQuery, "lengthwise.v1.ExperimentService/QueryLengthAccuracies",
+                      context, request, response,
+                      [this](const v1::QueryLengthAccuraciesRequest& asked, const Caller&) {
+                        return LengthAccuracies(core_.event_log(), asked);
+                      });
+}
+
+grpc::ServerWriteReactor<v1::AttentionMap>* ExperimentService::QueryAttentionMaps(
+    grpc::CallbackServerContext* context, const v1::QueryAttentionMapsRequest* request) {
+  return calls_.PushAll<v1::AttentionMap>(
+      transfers_, "lengthwise.v1.ExperimentService/QueryAttentionMaps", context, request,
+      [this](const v1::QueryAttentionMapsRequest& asked) {
+        return AttentionMaps(core_.event_log(), asked);
+      });
+}
+
+grpc::ServerWriteReactor<v1::Projection>* ExperimentService::QueryProjections(
+    grpc::CallbackServerContext* context, const v1::QueryProjectionsRequest* request) {
+  return calls_.PushAll<v1::Projection>(transfers_,
+                                        "lengthwise.v1.ExperimentService/QueryProjections", context,
+                                        request, [this](const v1::QueryProjectionsRequest& asked) {
+                                          return Projections(core_.event_log(), asked);
+                                        });
+}
+
+grpc::ServerWriteReactor<v1::Event>* ExperimentService::QueryAnalyses(
+    grpc::CallbackServerContext* context, const v1::QueryAnalysesRequest* request) {
+  return calls_.PushAll<v1::Event>(
+      transfers_, "lengthwise.v1.ExperimentService/QueryAnalyses", context, request,
+      [this](const v1::QueryAnalysesRequest& asked) { return Analyses(core_.event_log(), asked); });
+}
+
+grpc::ServerWriteReactor<v1::DownloadModelResponse>* ExperimentService::DownloadModel(
+    grpc::CallbackServerContext* context, const v1::DownloadModelRequest* request) {
+  return calls_.Push<v1::DownloadModelResponse>(
+      transfers_, "lengthwise.v1.ExperimentService/DownloadModel", context, request,
+      [this](const v1::DownloadModelRequest& asked,
+             const Caller&) -> absl::StatusOr<Next<v1::DownloadModelResponse>> {
+        RETURN_IF_ERROR(CheckTrialName("name", asked.name()));
+        ASSIGN_OR_RETURN(StoredModel opened, core_.artifacts().OpenModel(asked.name()));
+        const auto model = std::make_shared<StoredModel>(std::move(opened));
+        return
+            [model,
+             begun = false]() mutable -> absl::StatusOr<std::optional<v1::DownloadModelResponse>> {
+              v1::DownloadModelResponse response;
+              if (!std::exchange(begun, true)) {
+                *response.mutable_checkpoint() = model->checkpoint;
+                response.set_step(model->step);
+                return response;
+              }
+              ASSIGN_OR_RETURN(std::string chunk, model->bytes->Next());
+              if (chunk.empty()) return std::nullopt;
+              response.set_data(std::move(chunk));
+              return response;
+            };
+      });
+}
+
+grpc::ServerReadReactor<v1::UploadDataRequest>* ExperimentService::UploadData(
+    grpc::CallbackServerContext* context, v1::UploadDataResponse* /*response*/) {
+  return calls_.Open<grpc::ServerReadReactor<v1::UploadDataRequest>>(
+      "lengthwise.v1.ExperimentService/UploadData", context, nullptr,
+      [this](const Caller&) -> absl::StatusOr<DataUpload*> {
+        return DataUpload::Start(
+            [this](const v1::UploadDataRequest::Header& header)
+                -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
+              RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
+              return core_.artifacts().WriteData(header);
+            },
+            transfers_.pool, streams_);
+      });
+}
+
+}  // namespace lengthwise::server

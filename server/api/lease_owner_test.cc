@@ -1,0 +1,281 @@
+// A lease belongs to the principal that acquired it: every method that workers call is tried with
+// another worker's token, the lease's id and a guess of it.
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "platform/version.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "server/api/rpc_server.h"
+#include "server/coordination/test_coordinator.h"
+#include "server/security/authorization.h"
+#include "server/security/token_store.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr char kModel[] = "model";
+constexpr char kService[] = "lengthwise.v1.WorkerService/";
+
+// What somebody shows in a call.
+struct Shown {
+  std::string token;
+  std::string worker;
+  v1::Lease lease;
+};
+
+class LeaseOwnerTest : public testing::Test {
+ protected:
+  // Calls a method with what is shown; empty when it is accepted, else why it is not.
+  struct Method {
+    std::string name;
+    std::function<std::string(const Shown&)> call;
+    // Takes a worker's id alone; another's lease is no part of it.
+    bool of_worker_alone = false;
+  };
+
+  LeaseOwnerTest() : coordinator_(NewDirectory()) {
+    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
+    tokens_ = TokenStore::Open(coordinator_.data_dir()).value();
+    RpcServer::Options options;
+    options.tokens = tokens_.get();
+    server_ = RpcServer::Start(std::move(options), *coordinator_).value();
+    stub_ = v1::WorkerService::NewStub(
+        grpc::CreateChannel(server_->address(), grpc::InsecureChannelCredentials()));
+    ada_ = {.token = Token("ada"), .worker = "ada-worker", .lease = {}};
+    grace_ = {.token = Token("grace"), .worker = "grace-worker", .lease = {}};
+    EXPECT_EQ(RegisterWorker(ada_), "");
+    EXPECT_EQ(RegisterWorker(grace_), "");
+    experiment_ = coordinator_.Create("sort", 1, 1);
+    EXPECT_EQ(AcquireLease(ada_), "");
+    ada_.lease = acquired_;
+    EXPECT_EQ(ada_.lease.trials_size(), 1);
+    EXPECT_EQ(UploadArtifact(ada_), "");
+    EXPECT_EQ(Send(ada_, CheckpointEvent(ada_.lease, 0, 1, 10, kModel)), "");
+  }
+
+  static std::string NewDirectory() {
+    const std::string path =
+        testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(path);
+    return path;
+  }
+
+  std::string Token(const std::string& principal) {
+    v1::CreateTokenRequest request;
+    request.set_principal(principal);
+    request.set_role(v1::WORKER);
+    return tokens_->Create(request).value().text();
+  }
+
+  // Of the methods as `shown` would call them.
+  std::vector<Method> Methods() {
+    const auto method = [this](const std::string& name,
+                               std::string (LeaseOwnerTest::*call)(const Shown&), bool of_worker) {
+      return Method{.name = kService + name,
+                    .call = [this, call](const Shown& shown) { return (this->*call)(shown); },
+                    .of_worker_alone = of_worker};
+    };
+    return {method("RegisterWorker", &LeaseOwnerTest::RegisterWorker, true),
+            method("AcquireLease", &LeaseOwnerTest::AcquireLease, true),
+            method("Heartbeat", &LeaseOwnerTest::Heartbeat, false),
+            method("UploadArtifact", &LeaseOwnerTest::UploadArtifact, false),
+            method("DownloadArtifact", &LeaseOwnerTest::DownloadArtifact, false),
+            method("StreamEvents", &LeaseOwnerTest::StreamEvents, false),
+            // Last: the lease ends with it.
+            method("ReleaseLease", &LeaseOwnerTest::ReleaseLease, false)};
+  }
+
+  std::string RegisterWorker(const Shown& shown) {
+    v1::RegisterWorkerRequest request;
+    request.mutable_worker()->set_worker_id(shown.worker);
+    request.mutable_worker()->set_max_pack_size(1);
+    request.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+    v1::RegisterWorkerResponse response;
+    return Told(stub_->RegisterWorker(Context(shown).get(), request, &response));
+  }
+  std::string AcquireLease(const Shown& shown) {
+    v1::AcquireLeaseRequest request;
+    request.set_worker_id(shown.worker);
+    v1::AcquireLeaseResponse response;
+    std::string told = Told(stub_->AcquireLease(Context(shown).get(), request, &response));
+    acquired_ = response.lease();
+    return told;
+  }
+  std::string Heartbeat(const Shown& shown) {
+    v1::HeartbeatRequest request;
+    request.set_worker_id(shown.worker);
+    v1::HeldLease& held = *request.add_leases();
+    held.set_lease_id(shown.lease.lease_id());
+    held.set_fencing_token(shown.lease.fencing_token());
+    v1::TrialProgress& progress = *request.add_progress();
+    progress.set_trial(shown.lease.trials(0).trial());
+    progress.set_attempt(shown.lease.trials(0).attempt());
+    progress.set_loss(static_cast<float>(++progress_));
+    v1::HeartbeatResponse response;
+    const grpc::Status status = stub_->Heartbeat(Context(shown).get(), request, &response);
+    const bool lost = status.ok() && response.leases(0).lost();
+    return lost ? "the lease is lost" : Told(status);
+  }
+  std::string UploadArtifact(const Shown& shown) {
+    const auto context = Context(shown);
+    v1::UploadArtifactResponse response;
+    const auto writer = stub_->UploadArtifact(context.get(), &response);
+    v1::UploadArtifactRequest request;
+    v1::UploadArtifactRequest::Header& header = *request.mutable_header();
+    header.set_lease_id(shown.lease.lease_id());
+    header.set_fencing_token(shown.lease.fencing_token());
+    header.set_trial(shown.lease.trials(0).trial());
+    header.set_sha256(platform::Sha256Hex(kModel));
+    header.set_size_bytes(static_cast<int64_t>(sizeof(kModel) - 1));
+    header.set_step(10);
+    writer->Write(request);
+    request.set_data(kModel);
+    writer->Write(request);
+    writer->WritesDone();
+    return Told(writer->Finish());
+  }
+  std::string DownloadArtifact(const Shown& shown) {
+    v1::DownloadArtifactRequest request;
+    request.set_lease_id(shown.lease.lease_id());
+    request.set_fencing_token(shown.lease.fencing_token());
+    request.set_trial(shown.lease.trials(0).trial());
+    request.set_sha256(platform::Sha256Hex(kModel));
+    const auto context = Context(shown);
+    const auto reader = stub_->DownloadArtifact(context.get(), request);
+    v1::DownloadArtifactResponse response;
+    std::string bytes;
+    while (reader->Read(&response)) bytes += response.data();
+    const grpc::Status status = reader->Finish();
+    EXPECT_EQ(bytes, status.ok() ? kModel : "");
+    return Told(status);
+  }
+  std::string StreamEvents(const Shown& shown) {
+    v1::Event event = PointsEvent(shown.lease, 0, 2, 10);
+    event.mutable_log_line()->set_text("a line");
+    return Send(shown, event);
+  }
+  std::string ReleaseLease(const Shown& shown) {
+    v1::ReleaseLeaseRequest request;
+    request.set_worker_id(shown.worker);
+    request.set_lease_id(shown.lease.lease_id());
+    request.set_fencing_token(shown.lease.fencing_token());
+    v1::ReleaseLeaseResponse response;
+    return Told(stub_->ReleaseLease(Context(shown).get(), request, &response));
+  }
+  std::string Send(const Shown& shown, const v1::Event& event) {
+    const auto context = Context(shown);
+    const auto stream = stub_->StreamEvents(context.get());
+    v1::StreamEventsRequest request;
+    request.set_lease_id(shown.lease.lease_id());
+    request.set_fencing_token(shown.lease.fencing_token());
+    *request.add_events() = event;
+    stream->Write(request);
+    stream->WritesDone();
+    v1::StreamEventsResponse response;
+    EXPECT_TRUE(stream->Read(&response));
+    const grpc::Status status = stream->Finish();
+    const bool refused = response.refusal() != v1::StreamEventsResponse::REFUSAL_UNSPECIFIED;
+    // Nothing of the trial is told.
+    if (refused) {
+      EXPECT_EQ(response.acknowledged_sequence(), 0);
+    }
+    return refused ? response.detail() : Told(status);
+  }
+
+  static std::unique_ptr<grpc::ClientContext> Context(const Shown& shown) {
+    auto context = std::make_unique<grpc::ClientContext>();
+    context->AddMetadata("authorization", "Bearer " + shown.token);
+    context->set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    return context;
+  }
+  static std::string Told(const grpc::Status& status) {
+    return status.ok() ? "" : absl::StrCat(status.error_code(), ": ", status.error_message());
+  }
+
+  // All that there is of the trial.
+  std::string State() {
+    std::string state = coordinator_->reads().GetTrial(ada_.lease.trials(0).trial())->DebugString();
+    for (const v1::Event& event : coordinator_.History(experiment_)) state += event.DebugString();
+    int64_t since = 0;
+    for (const auto& progress : coordinator_->event_log().ReadProgress(experiment_, 10, since)) {
+      state += progress.DebugString();
+    }
+    return state;
+  }
+
+  TestCoordinator coordinator_;
+  std::unique_ptr<TokenStore> tokens_;
+  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<v1::WorkerService::Stub> stub_;
+  Shown ada_;
+  Shown grace_;
+  std::string experiment_;
+  v1::Lease acquired_;
+  int64_t progress_ = 0;
+};
+
+TEST_F(LeaseOwnerTest, EveryMethodOfWorkersIsTried) {
+  std::vector<std::string> tried;
+  for (const Method& method : Methods()) tried.push_back(method.name);
+  std::vector<std::string> all;
+  for (const Rule& rule : Rules()) {
+    if (rule.access == Access::kWork) all.emplace_back(rule.method);
+  }
+  EXPECT_THAT(tried, testing::UnorderedElementsAreArray(all));
+}
+
+TEST_F(LeaseOwnerTest, AnotherPrincipalIsRefusedByEveryMethod) {
+  const std::string before = State();
+  const std::string guess = absl::StrCat("lease-", ada_.lease.fencing_token());
+  for (const Method& method : Methods()) {
+    Shown shown = {.token = grace_.token, .worker = ada_.worker, .lease = ada_.lease};
+    EXPECT_NE(method.call(shown), "") << method.name << " as the other's worker";
+    if (method.of_worker_alone) continue;
+    shown.worker = grace_.worker;
+    EXPECT_NE(method.call(shown), "") << method.name << " with the other's lease";
+    shown.lease.set_lease_id(guess);
+    EXPECT_NE(method.call(shown), "") << method.name << " with a guess";
+  }
+  EXPECT_EQ(State(), before);
+}
+
+TEST_F(LeaseOwnerTest, AGuessIsRefusedEvenOfTheSamePrincipal) {
+  for (const Method& method : Methods()) {
+    if (method.of_worker_alone) continue;
+    Shown shown = ada_;
+    shown.lease.set_lease_id(absl::StrCat("lease-", ada_.lease.fencing_token()));
+    EXPECT_NE(method.call(shown), "") << method.name;
+  }
+}
+
+TEST_F(LeaseOwnerTest, TheOwnerIsAcceptedByEveryMethod) {
+  for (const Method& method : Methods()) EXPECT_EQ(method.call(ada_), "") << method.name;
+  EXPECT_EQ(coordinator_->reads().GetTrial(ada_.lease.trials(0).trial())->state(), v1::QUEUED);
+}
+
+TEST_F(LeaseOwnerTest, AnotherTokenOfTheSamePrincipalIsAccepted) {
+  ada_.token = Token("ada");
+  for (const Method& method : Methods()) EXPECT_EQ(method.call(ada_), "") << method.name;
+}
+
+TEST_F(LeaseOwnerTest, AWorkersIdIsFreeWhenItWasSilentForALease) {
+  Shown shown = grace_;
+  shown.worker = ada_.worker;
+  EXPECT_NE(RegisterWorker(shown), "");
+  coordinator_.Advance(absl::Seconds(31));
+  EXPECT_EQ(RegisterWorker(shown), "");
+  // And is the other's now.
+  EXPECT_NE(AcquireLease(ada_), "");
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,363 @@
+// Server streams for downloads, queries with large answers and backups. A stream that waits for its
+// client holds no thread.
+//
+//   PullStream      turn -> pool: next response -> write -> pool: next response -> write ... end
+//   ProgressStream  pool: a task that takes long. What it tells is written at once, or, while a
+//                   write is under way, when that is done; newer replaces what waits.
+//
+// A client that takes nothing for some time is given up: its connection may well be alive, and its
+// pings answered, while it reads nothing.
+#ifndef LENGTHWISE_SERVER_API_PUSH_STREAM_H_
+#define LENGTHWISE_SERVER_API_PUSH_STREAM_H_
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "grpc/grpc.h"
+#include "grpc/support/time.h"
+#include "grpcpp/alarm.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/server_callback.h"
+#include "platform/mutex.h"
+#include "server/api/open_streams.h"
+#include "server/api/work_pool.h"
+#include "server/security/gate.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+
+// Where streams are produced, and how many at once: a stream that has begun holds an open file or
+// its whole answer, and the response that is being written. Thread-safe.
+class TransferThreads {
+ public:
+  // Streams that have begun and not ended: of one client, and in all.
+  static constexpr int kStreamsOfAClient = 16;
+  static constexpr int kStreams = 512;
+
+  TransferThreads(int threads, absl::Duration longest_wait, absl::Duration patience)
+      : pool(threads, longest_wait), patience(patience) {}
+
+  // Runs `begin` on the pool when it is the turn of a stream of `client`: next is the client of
+  // whom fewest have begun.
+  void Begin(const std::string& client, std::function<void()> begin) {
+    platform::MutexLock lock(mutex_);
+    clients_[client].waiting.push_back(std::move(begin));
+    BeginWaiting();
+  }
+  // A stream of `client` that had begun has ended.
+  void End(const std::string& client) {
+    platform::MutexLock lock(mutex_);
+    const auto of = clients_.find(client);
+    --begun_;
+    if (--of->second.begun == 0 && of->second.waiting.empty()) clients_.erase(of);
+    BeginWaiting();
+  }
+
+ private:
+  struct Client {
+    int begun = 0;
+    std::deque<std::function<void()>> waiting;
+  };
+
+  void BeginWaiting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (begun_ < kStreams) {
+      Client* next = nullptr;
+      for (auto& [name, client] : clients_) {
+        if (client.waiting.empty() || client.begun == kStreamsOfAClient) continue;
+        if (next == nullptr || client.begun < next->begun) next = &client;
+      }
+      if (next == nullptr) return;
+      ++begun_;
+      ++next->begun;
+      pool.Submit(std::move(next->waiting.front()));
+      next->waiting.pop_front();
+    }
+  }
+
+  platform::Mutex mutex_;
+  std::map<std::string, Client> clients_ ABSL_GUARDED_BY(mutex_);
+  int begun_ ABSL_GUARDED_BY(mutex_) = 0;
+
+ public:
+  // Behind what its tasks use.
+  WorkPool pool;
+  // A client that takes no response for this long is given up.
+  const absl::Duration patience;
+};
+
+// The next response, or nullopt at the end. Called on the pool, never twice at once.
+template <typename Response>
+using Next = std::function<absl::StatusOr<std::optional<Response>>()>;
+
+// What both kinds of stream share: one write at a time, and when the stream ends.
+template <typename Response>
+class PushStream : public grpc::ServerWriteReactor<Response>,
+                   public StoppableStream,
+                   public std::enable_shared_from_this<PushStream<Response>> {
+ public:
+  void Stop(const absl::Status& reason) final {
+    platform::MutexLock lock(mutex_);
+    if (stopped_.ok()) stopped_ = reason;
+  }
+
+  // From gRPC.
+  void OnWriteDone(bool ok) final {
+    {
+      platform::MutexLock lock(mutex_);
+      if (!ok) cancelled_ = true;
+      if (giving_up_) {
+        written_ = true;
+        return;
+      }
+      writing_ = false;
+    }
+    OnReady();
+  }
+  void OnCancel() final {
+    platform::MutexLock lock(mutex_);
+    cancelled_ = true;  // an outstanding write ends, too
+  }
+  void OnDone() final {
+    streams_.Remove(this);
+    const std::shared_ptr<PushStream> self = std::move(self_);
+  }
+
+ protected:
+  PushStream(grpc::CallbackServerContext* context, TransferThreads& threads, OpenStreams& streams)
+      : threads_(threads), context_(context), streams_(streams) {}
+
+  // From here on gRPC owns the stream, until OnDone.
+  void Own() {
+    self_ = this->shared_from_this();
+    streams_.Add(self_);
+  }
+
+  // A write is done, successful or not. On gRPC's threads: must not block.
+  virtual void OnReady() = 0;
+
+  // Why nothing more is written: the client was given up or is gone, or the stream was stopped.
+  absl::Status Interruption() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (given_up_) return GivenUp();
+    if (cancelled_) return absl::CancelledError("the client cancelled the call");
+    return stopped_;
+  }
+
+  // Before StartWrite(&response_), which follows without the lock.
+  void BeginWrite(Response response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    response_ = std::move(response);
+    writing_ = true;
+    write_began_ = std::chrono::steady_clock::now();
+    if (!watching_) WatchFor(threads_.patience);
+  }
+
+  TransferThreads& threads_;
+  Response response_;  // gRPC's while writing_
+
+  platform::Mutex mutex_;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+
+ private:
+  // Looks after `time` how long the write of then has taken. One alarm watches many writes.
+  void WatchFor(absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    watching_ = true;
+    alarm_ = std::make_unique<grpc::Alarm>();
+    alarm_->Set(
+        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                     gpr_time_from_millis(absl::ToInt64Milliseconds(time) + 1, GPR_TIMESPAN)),
+        [weak = this->weak_from_this()](bool is_time) {
+          const std::shared_ptr<PushStream> stream = weak.lock();
+          if (is_time && stream != nullptr) stream->CheckWrite();
+        });
+  }
+
+  void CheckWrite() {
+    {
+      platform::MutexLock lock(mutex_);
+      watching_ = false;
+      if (!writing_) return;
+      const absl::Duration left =
+          threads_.patience - absl::FromChrono(std::chrono::steady_clock::now() - write_began_);
+      if (left > absl::ZeroDuration()) return WatchFor(left);
+      given_up_ = true;
+      giving_up_ = true;  // OnWriteDone leaves the rest to this: until then the call is there
+    }
+    // Finish would wait for the write; this ends it.
+    const absl::Status status = GivenUp();
+    grpc_call_cancel_with_status(context_->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED,
+                                 std::string(status.message()).c_str(), nullptr);
+    {
+      platform::MutexLock lock(mutex_);
+      giving_up_ = false;
+      if (!written_) return;
+      writing_ = false;
+    }
+    OnReady();
+  }
+
+  absl::Status GivenUp() const {
+    return absl::DeadlineExceededError(absl::StrCat("nothing of the answer was taken for ",
+                                                    absl::FormatDuration(threads_.patience),
+                                                    "; ask again, and read what comes"));
+  }
+
+  grpc::CallbackServerContext* const context_;
+  OpenStreams& streams_;
+  std::shared_ptr<PushStream> self_;  // gRPC's ownership; released by OnDone
+
+  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point write_began_ ABSL_GUARDED_BY(mutex_);
+  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
+  bool giving_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool written_ ABSL_GUARDED_BY(mutex_) = false;  // while it was given up
+  bool given_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status stopped_ ABSL_GUARDED_BY(mutex_);  // why; OK while it is not
+};
+
+template <typename Response>
+class PullStream final : public PushStream<Response> {
+ public:
+  // Opens what is sent; runs once, on the pool.
+  using Open = std::function<absl::StatusOr<Next<Response>>()>;
+
+  // `threads` and `streams` outlive the stream.
+  static PullStream* Start(grpc::CallbackServerContext* context, const Caller& caller, Open open,
+                           TransferThreads& threads, OpenStreams& streams) {
+    // Workers may share a token, and have a connection each. So has who needs no token.
+    const bool has_token = !caller.token_id.empty() && caller.role != v1::WORKER;
+    const std::shared_ptr<PullStream> stream(
+        new PullStream(context, has_token ? caller.principal : context->peer(), threads, streams));
+    stream->Own();
+    threads.Begin(stream->client_, [stream, open = std::move(open)] { stream->Begin(open); });
+    return stream.get();
+  }
+
+ private:
+  PullStream(grpc::CallbackServerContext* context, std::string client, TransferThreads& threads,
+             OpenStreams& streams)
+      : PushStream<Response>(context, threads, streams), client_(std::move(client)) {}
+
+  void Begin(const Open& open) {
+    if (const absl::Status status = CurrentInterruption(); !status.ok()) return End(status);
+    absl::StatusOr<Next<Response>> next = open();
+    if (!next.ok()) return End(next.status());
+    next_ = *std::move(next);
+    Step();
+  }
+
+  void OnReady() override {
+    this->threads_.pool.Submit(
+        [self = std::static_pointer_cast<PullStream>(this->shared_from_this())] { self->Step(); });
+  }
+
+  // On the pool: sends the next response, or ends the stream.
+  void Step() {
+    absl::StatusOr<std::optional<Response>> response = next_();
+    absl::Status interruption;
+    {
+      platform::MutexLock lock(this->mutex_);
+      interruption = this->Interruption();
+      if (interruption.ok() && response.ok() && response->has_value()) {
+        this->BeginWrite(**std::move(response));
+      }
+    }
+    if (!response.ok()) return End(interruption.ok() ? response.status() : interruption);
+    if (!interruption.ok()) return End(interruption);
+    if (!response->has_value()) return End(absl::OkStatus());
+    this->StartWrite(&this->response_);
+  }
+
+  absl::Status CurrentInterruption() {
+    platform::MutexLock lock(this->mutex_);
+    return this->Interruption();
+  }
+
+  // On the pool.
+  void End(const absl::Status& status) {
+    next_ = nullptr;  // here and not on gRPC's thread: it may close a file
+    this->threads_.End(client_);
+    this->Finish(ToGrpcStatus(status));  // last: from here on OnDone may come at any time
+  }
+
+  const std::string client_;
+  Next<Response> next_;  // of one step at a time
+};
+
+template <typename Response>
+class ProgressStream final : public PushStream<Response> {
+ public:
+  // Tells progress; does not wait. False: nobody hears it any more.
+  using Tell = std::function<bool(const Response&)>;
+  // Runs once, on the pool. What it returns is the stream's status; what it told last is sent.
+  using Work = std::function<absl::Status(const Tell&)>;
+
+  // `threads` and `streams` outlive the stream.
+  static ProgressStream* Start(grpc::CallbackServerContext* context, Work work,
+                               TransferThreads& threads, OpenStreams& streams) {
+    const std::shared_ptr<ProgressStream> stream(new ProgressStream(context, threads, streams));
+    stream->Own();
+    threads.pool.Submit([stream, work = std::move(work)] {
+      stream->End(work([&](const Response& response) { return stream->Take(response); }));
+    });
+    return stream.get();
+  }
+
+ private:
+  ProgressStream(grpc::CallbackServerContext* context, TransferThreads& threads,
+                 OpenStreams& streams)
+      : PushStream<Response>(context, threads, streams) {}
+
+  bool Take(const Response& response) {
+    {
+      platform::MutexLock lock(this->mutex_);
+      if (!this->Interruption().ok()) return false;
+      waiting_ = response;
+    }
+    OnReady();
+    return true;
+  }
+
+  void End(absl::Status status) {
+    {
+      platform::MutexLock lock(this->mutex_);
+      ended_ = std::move(status);
+    }
+    OnReady();
+  }
+
+  // Writes what waits, or finishes, unless a write is under way.
+  void OnReady() override {
+    absl::Status status;
+    bool writes = false;
+    {
+      platform::MutexLock lock(this->mutex_);
+      if (this->writing_ || finished_) return;
+      status = this->Interruption();
+      writes = status.ok() && waiting_.has_value();
+      if (!writes && !ended_.has_value()) return;
+      if (writes) this->BeginWrite(*std::exchange(waiting_, std::nullopt));
+      finished_ = !writes;
+      if (status.ok() && finished_) status = *ended_;
+    }
+    if (writes) return this->StartWrite(&this->response_);
+    this->Finish(ToGrpcStatus(status));
+  }
+
+  std::optional<Response> waiting_ ABSL_GUARDED_BY(this->mutex_);
+  std::optional<absl::Status> ended_ ABSL_GUARDED_BY(this->mutex_);
+  bool finished_ ABSL_GUARDED_BY(this->mutex_) = false;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_API_PUSH_STREAM_H_

@@ -1,0 +1,210 @@
+// Clients that read nothing of a large answer, though their connections live.
+#include "server/api/push_stream.h"
+
+#include <chrono>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "proto/administration_service.grpc.pb.h"
+#include "proto/experiment_service.grpc.pb.h"
+#include "proto/worker_service.grpc.pb.h"
+#include "server/api/rpc_server.h"
+#include "server/api/test_server.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kTrial[] = "experiments/grid-1/trials/t0";
+// Far beyond what a connection buffers.
+constexpr int64_t kModelBytes = 8 << 20;
+
+void Start(RpcServer::Options options, TestServer& server) {
+  EXPECT_EQ(server.AddExperiment("grid", 1) + "/trials/t0", kTrial);
+  server.PutModel(kTrial, 100, std::string(kModelBytes, 'x'));
+  server.Serve(std::move(options));
+}
+
+// A connection of its own. Its windows do not grow, as gRPC's do on a slow machine until a whole
+// model fits into them.
+std::shared_ptr<grpc::Channel> Connect(TestServer& server) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  return grpc::CreateCustomChannel(server.rpc().address(), grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+// A download with a deadline that only a hanging server meets.
+class Download {
+ public:
+  explicit Download(TestServer& server) : Download(Connect(server)) {}
+  explicit Download(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(v1::ExperimentService::NewStub(channel)) {
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
+    v1::DownloadModelRequest request;
+    request.set_name(kTrial);
+    reader_ = stub_->DownloadModel(&context_, request);
+  }
+  bool ReadOne() {
+    v1::DownloadModelResponse response;
+    if (!reader_->Read(&response)) return false;
+    bytes_ += static_cast<int64_t>(response.data().size());
+    return true;
+  }
+  grpc::Status ReadToEnd() {
+    while (ReadOne()) {
+    }
+    return reader_->Finish();
+  }
+  int64_t bytes() const { return bytes_; }
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<v1::ExperimentService::Stub> stub_;
+  std::unique_ptr<grpc::ClientReader<v1::DownloadModelResponse>> reader_;
+  int64_t bytes_ = 0;
+};
+
+// Threads of this process, which is server and client.
+int64_t Threads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                       std::filesystem::directory_iterator());
+}
+
+TEST(PushStreamTest, UnreadStreamsHoldNoThread) {
+  TestServer server;
+  RpcServer::Options options;
+  options.transfer_threads = 1;
+  options.transfer_patience = absl::Hours(1);
+  Start(std::move(options), server);
+  const int64_t before = Threads();
+  std::vector<std::unique_ptr<Download>> unread;
+  for (int client = 0; client < 10; ++client) {
+    const std::shared_ptr<grpc::Channel> connection = Connect(server);
+    for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
+      unread.push_back(std::make_unique<Download>(connection));
+      ASSERT_TRUE(unread.back()->ReadOne());  // it has begun
+    }
+  }
+  // The only thread for all of them has work, so it waits for none.
+  Download other(server);
+  EXPECT_TRUE(other.ReadToEnd().ok());
+  EXPECT_EQ(other.bytes(), kModelBytes);
+  // gRPC has some threads more for more connections.
+  EXPECT_LT(Threads() - before, std::ssize(unread) / 2);
+  for (const auto& download : unread) download->Cancel();
+}
+
+TEST(PushStreamTest, CheckpointsComeInWhileViewersReadNothing) {
+  TestServer server;
+  RpcServer::Options options;
+  const int viewers = options.transfer_threads;
+  options.transfer_patience = absl::Hours(1);
+  Start(std::move(options), server);
+  std::vector<std::unique_ptr<Download>> downloads;
+  for (int i = 0; i < viewers; ++i) {
+    downloads.push_back(std::make_unique<Download>(server));
+    ASSERT_TRUE(downloads.back()->ReadOne());  // it has begun
+  }
+
+  const auto worker = v1::WorkerService::NewStub(server.Connect());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::UploadArtifactResponse response;
+  const auto upload = worker->UploadArtifact(&context, &response);
+  v1::UploadArtifactRequest header;
+  header.mutable_header()->set_lease_id(server.LeaseOf(kTrial).lease_id());
+  header.mutable_header()->set_fencing_token(server.LeaseOf(kTrial).fencing_token());
+  header.mutable_header()->set_trial(kTrial);
+  header.mutable_header()->set_sha256(platform::Sha256Hex(std::string(1 << 20, 'x')));
+  header.mutable_header()->set_size_bytes(1 << 20);
+  EXPECT_TRUE(upload->Write(header));
+  v1::UploadArtifactRequest data;
+  data.set_data(std::string(1 << 20, 'x'));
+  EXPECT_TRUE(upload->Write(data));
+  upload->WritesDone();
+  const grpc::Status status = upload->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(server.FinishedArtifacts(), 2) << "beside the model";
+  for (const auto& download : downloads) download->Cancel();
+}
+
+TEST(PushStreamTest, UnreadStreamsOfOneClientHoldUpNoOther) {
+  TestServer server;
+  RpcServer::Options options;
+  options.transfer_threads = 1;
+  options.transfer_patience = absl::Hours(1);
+  Start(std::move(options), server);
+  const std::shared_ptr<grpc::Channel> connection = Connect(server);
+  std::vector<std::unique_ptr<Download>> unread;
+  for (int i = 0; i < 64; ++i) {
+    unread.push_back(std::make_unique<Download>(connection));
+    if (i >= TransferThreads::kStreamsOfAClient) continue;
+    ASSERT_TRUE(unread[i]->ReadOne());  // it has begun: the others wait for their turn
+  }
+
+  Download other(server);
+  const grpc::Status status = other.ReadToEnd();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(other.bytes(), kModelBytes);
+
+  const auto administration = v1::AdministrationService::NewStub(server.Connect());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  v1::Storage storage;
+  EXPECT_TRUE(administration->GetStorage(&context, {}, &storage).ok());
+  grpc::ClientContext backup_context;
+  backup_context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  const auto backup = administration->BackUp(&backup_context, {});
+  v1::BackUpResponse told;
+  while (backup->Read(&told)) {
+  }
+  EXPECT_TRUE(backup->Finish().ok());
+  EXPECT_TRUE(told.complete());
+  for (const auto& download : unread) download->Cancel();
+}
+
+TEST(PushStreamTest, OneWhoReadsNothingIsGivenUpAndTheNextIsServed) {
+  TestServer server;
+  RpcServer::Options options;
+  options.transfer_threads = 1;
+  options.transfer_patience = absl::Seconds(5);
+  Start(std::move(options), server);
+  const std::shared_ptr<grpc::Channel> connection = Connect(server);
+  std::vector<std::unique_ptr<Download>> stalled;
+  for (int i = 0; i < TransferThreads::kStreamsOfAClient; ++i) {
+    stalled.push_back(std::make_unique<Download>(connection));
+    ASSERT_TRUE(stalled.back()->ReadOne());
+  }
+
+  // Its turn comes when one of them is given up.
+  Download next(connection);
+  const grpc::Status status = next.ReadToEnd();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(next.bytes(), kModelBytes);
+
+  int given_up = 0;
+  for (const auto& each : stalled) {
+    const grpc::Status end = each->ReadToEnd();
+    if (end.ok()) continue;
+    EXPECT_EQ(end.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_THAT(end.error_message(), HasSubstr("nothing of the answer was taken for 5s"));
+    EXPECT_LT(each->bytes(), kModelBytes);
+    ++given_up;
+  }
+  EXPECT_GE(given_up, 1);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,135 @@
+#include "server/api/queries.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "platform/status_macros.h"
+#include "server/api/loss_curve.h"
+#include "server/api/validation.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int32_t kDefaultPoints = 1000;
+constexpr int32_t kMaxPoints = 100'000;
+
+absl::Status TooLarge(absl::string_view advice, int64_t max_answer_bytes) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the answer is larger than ", max_answer_bytes, " bytes; ", advice));
+}
+
+}  // namespace
+
+absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
+                                                       const v1::QueryLossCurvesRequest& request,
+                                                       int64_t max_answer_bytes) {
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
+  const int32_t max_points = request.max_points() == 0 ? kDefaultPoints : request.max_points();
+  if (max_points < 2 || max_points > kMaxPoints) {
+    return InvalidField("max_points", absl::StrCat("is ", request.max_points(),
+                                                   "; accepted: 2 to 100000, or 0 for 1000"));
+  }
+  v1::QueryLossCurvesResponse response;
+  int64_t bytes = 0;
+  // Events come trial by trial; only one trial's curve is held in full.
+  std::string trial;
+  v1::TrainingPoints points;
+  const auto end_trial = [&] {
+    if (points.steps().empty() || bytes > max_answer_bytes) return;
+    v1::QueryLossCurvesResponse::Curve& curve = *response.add_curves();
+    curve.set_trial(trial);
+    *curve.mutable_points() = DownSample(points, max_points);
+    bytes += static_cast<int64_t>(curve.ByteSizeLong());
+    points.Clear();
+  };
+  const absl::Status status = log.ForEachEvent(
+      request.name(), v1::Event::kTrainingPointsFieldNumber, [&](const v1::Event& event) {
+        if (bytes > max_answer_bytes) return;
+        if (event.trial() != trial) {
+          end_trial();
+          trial = event.trial();
+        }
+        AppendPoints(event.training_points(), points);
+      });
+  if (!status.ok()) return status;
+  end_trial();
+  if (bytes > max_answer_bytes) {
+    return TooLarge("ask for fewer max_points or for one trial at a time", max_answer_bytes);
+  }
+  return response;
+}
+
+absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
+    EventLog& log, const v1::QueryLengthAccuraciesRequest& request, int64_t max_answer_bytes) {
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
+  v1::QueryLengthAccuraciesResponse response;
+  int64_t bytes = 0;
+  const absl::Status status = log.ForEachEvent(
+      request.name(), v1::Event::kLengthAccuraciesFieldNumber, [&](const v1::Event& event) {
+        if (bytes > max_answer_bytes) return;
+        if (!event.length_accuracies().final() && !request.include_intervals()) return;
+        v1::QueryLengthAccuraciesResponse::Evaluation& evaluation = *response.add_evaluations();
+        evaluation.set_trial(event.trial());
+        evaluation.set_step(event.step());
+        *evaluation.mutable_accuracies() = event.length_accuracies();
+        bytes += static_cast<int64_t>(evaluation.ByteSizeLong());
+      });
+  if (!status.ok()) return status;
+  if (bytes > max_answer_bytes) return TooLarge("ask for one trial at a time", max_answer_bytes);
+  return response;
+}
+
+absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
+    Reads& reads, const v1::SummarizeExperimentRequest& request, int64_t max_answer_bytes) {
+  RETURN_IF_ERROR(CheckExperimentName("name", request.name()));
+  absl::StatusOr<v1::SummarizeExperimentResponse> response = reads.SummarizeExperiment(request);
+  if (response.ok() && static_cast<int64_t>(response->ByteSizeLong()) > max_answer_bytes) {
+    return TooLarge(request.omit_lengths() ? "list the trials page by page" : "set omit_lengths",
+                    max_answer_bytes);
+  }
+  return response;
+}
+
+absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
+    EventLog& log, const v1::QueryAttentionMapsRequest& request) {
+  RETURN_IF_ERROR(CheckTrialName("name", request.name()));
+  if (request.length() < 0) {
+    return InvalidField("length", absl::StrCat("is ", request.length(), "; accepted: 0 and more"));
+  }
+  std::vector<v1::AttentionMap> maps;
+  const absl::Status status = log.ForEachEvent(
+      request.name(), v1::Event::kAttentionMapFieldNumber, [&](const v1::Event& event) {
+        if (request.length() != 0 && event.attention_map().length() != request.length()) return;
+        maps.push_back(event.attention_map());
+      });
+  if (!status.ok()) return status;
+  return maps;
+}
+
+absl::StatusOr<std::vector<v1::Projection>> Projections(
+    EventLog& log, const v1::QueryProjectionsRequest& request) {
+  RETURN_IF_ERROR(CheckTrialName("name", request.name()));
+  std::vector<v1::Projection> projections;
+  const absl::Status status =
+      log.ForEachEvent(request.name(), v1::Event::kProjectionFieldNumber,
+                       [&](const v1::Event& event) { projections.push_back(event.projection()); });
+  if (!status.ok()) return status;
+  return projections;
+}
+
+absl::StatusOr<std::vector<v1::Event>> Analyses(EventLog& log,
+                                                const v1::QueryAnalysesRequest& request) {
+  RETURN_IF_ERROR(CheckExperimentOrTrialName("name", request.name()));
+  std::vector<v1::Event> events;
+  for (const int kind :
+       {v1::Event::kSequenceScoresFieldNumber, v1::Event::kNoiseAccuraciesFieldNumber,
+        v1::Event::kAnswerErrorsFieldNumber}) {
+    const absl::Status status = log.ForEachEvent(
+        request.name(), kind, [&](const v1::Event& event) { events.push_back(event); });
+    if (!status.ok()) return status;
+  }
+  return events;
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,42 @@
+// The answers of ExperimentService's queries, computed from the event log. They read as
+// much as they are asked for: not for gRPC's threads.
+#ifndef LENGTHWISE_SERVER_API_QUERIES_H_
+#define LENGTHWISE_SERVER_API_QUERIES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/experiment_service.pb.h"
+#include "server/coordination/event_log.h"
+#include "server/coordination/reads.h"
+
+namespace lengthwise::server {
+
+// Largest answer of a query, bytes. A query that would give more is RESOURCE_EXHAUSTED and says how
+// to ask for less.
+inline constexpr int64_t kMaxAnswerBytes = int64_t{64} << 20;
+
+absl::StatusOr<v1::QueryLossCurvesResponse> LossCurves(EventLog& log,
+                                                       const v1::QueryLossCurvesRequest& request,
+                                                       int64_t max_answer_bytes = kMaxAnswerBytes);
+
+absl::StatusOr<v1::QueryLengthAccuraciesResponse> LengthAccuracies(
+    EventLog& log, const v1::QueryLengthAccuraciesRequest& request,
+    int64_t max_answer_bytes = kMaxAnswerBytes);
+
+absl::StatusOr<v1::SummarizeExperimentResponse> Summary(
+    Reads& reads, const v1::SummarizeExperimentRequest& request,
+    int64_t max_answer_bytes = kMaxAnswerBytes);
+
+absl::StatusOr<std::vector<v1::AttentionMap>> AttentionMaps(
+    EventLog& log, const v1::QueryAttentionMapsRequest& request);
+
+absl::StatusOr<std::vector<v1::Projection>> Projections(EventLog& log,
+                                                        const v1::QueryProjectionsRequest& request);
+
+absl::StatusOr<std::vector<v1::Event>> Analyses(EventLog& log,
+                                                const v1::QueryAnalysesRequest& request);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_API_QUERIES_H_

@@ -1,0 +1,120 @@
+#include "server/api/rpc_server.h"
+
+#include <utility>
+
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server_builder.h"
+#include "platform/grpc_lifetime.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Streams that a connection may have open. The edge lets a client have fewer until a call of it was
+// admitted.
+constexpr int kMaxStreams = 8192;
+constexpr int kMaxMetadataBytes = 16 << 10;
+// For what gRPC said last to clients that read slowly.
+constexpr absl::Duration kFarewell = absl::Milliseconds(500);
+
+Gate::Options WithAudit(Gate::Options options, AuditTrail* audit) {
+  options.audit = audit;
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Core& core) {
+  platform::KeepGrpcInitialized();
+  // Both have effect on the builders that follow.
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+
+  Edge::Options edge_options = options.edge;
+  edge_options.listen = options.listen;
+  edge_options.encryption = options.encryption;
+  ASSIGN_OR_RETURN(std::unique_ptr<Edge> edge, Edge::Listen(std::move(edge_options)));
+  std::unique_ptr<RpcServer> server(new RpcServer(options, std::move(edge), core));
+  grpc::ServerBuilder builder;
+  // The edge has ended TLS.
+  auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  builder.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  // gRPC would unpack a message before it looks at its size: a thousand bytes of one. Compressed
+  // calls get UNIMPLEMENTED.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, options.pings.interval_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, options.pings.timeout_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             options.pings.least_interval_ms());
+  builder.RegisterService(&server->experiments_);
+  builder.RegisterService(&server->workers_);
+  builder.RegisterService(&server->fleet_);
+  builder.RegisterService(&server->catalogue_);
+  builder.RegisterService(&server->administration_);
+  builder.RegisterService(&server->access_);
+  if (server->audit_ != nullptr) options.interceptors.push_back(server->audit_->Interceptor());
+  builder.experimental().SetInterceptorCreators(std::move(options.interceptors));
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr) return absl::InternalError("gRPC did not start");
+  // The whole server ("") is known to the health service from the start; its services are made
+  // known here.
+  for (const char* service :
+       {v1::ExperimentService::service_full_name(), v1::WorkerService::service_full_name(),
+        v1::FleetService::service_full_name(), v1::CatalogueService::service_full_name(),
+        v1::AccessService::service_full_name(), v1::AdministrationService::service_full_name()}) {
+    server->server_->GetHealthCheckService()->SetServingStatus(service, true);
+  }
+  if (options.tokens != nullptr) {
+    server->guard_ =
+        std::make_unique<StreamGuard>(*server->streams_, server->gate_, options.recheck_interval);
+  }
+  server->edge_->Start(std::move(acceptor));
+  return server;
+}
+
+RpcServer::RpcServer(const Options& options, std::unique_ptr<Edge> edge, Core& core)
+    : core_(core),
+      streams_(options.streams != nullptr ? options.streams : std::make_shared<OpenStreams>()),
+      edge_(std::move(edge)),
+      audit_(options.audit == nullptr ? nullptr : std::make_unique<AuditTrail>(*options.audit)),
+      gate_(WithAudit(options.gate, audit_.get()), options.tokens, absl::Now, &edge_->peers()),
+      lookups_(options.lookup_threads, options.longest_wait),
+      readers_(options.reader_threads, options.longest_wait),
+      transfers_(options.transfer_threads, options.longest_wait, options.transfer_patience),
+      worker_transfers_(options.worker_transfer_threads, options.longest_wait,
+                        options.transfer_patience),
+      worker_uploads_(options.worker_upload_threads),
+      calls_(gate_, {.lookups = lookups_, .queries = readers_, .files = transfers_.pool},
+             *streams_),
+      experiments_(core, readers_, transfers_, *streams_, calls_),
+      workers_(core, worker_transfers_, worker_uploads_, *streams_, calls_),
+      fleet_(core.reads(), calls_),
+      catalogue_(options.catalogue, calls_),
+      administration_(core.backups(), transfers_, calls_),
+      access_(calls_, options.tokens) {}
+
+RpcServer::~RpcServer() {
+  if (server_ != nullptr) Stop(absl::ZeroDuration());
+}
+
+void RpcServer::Stop(absl::Duration grace) {
+  server_->GetHealthCheckService()->Shutdown();
+  streams_->StopAll();
+  core_.Stop();
+  server_->Shutdown(absl::ToChronoTime(absl::Now() + grace));
+  server_->Wait();
+  server_.reset();
+  edge_->Stop(kFarewell);
+}
+
+}  // namespace lengthwise::server

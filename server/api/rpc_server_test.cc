@@ -1,0 +1,182 @@
+#include "server/api/rpc_server.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "gtest/gtest.h"
+#include "platform/descriptors.h"
+#include "platform/files.h"
+#include "proto/catalogue_service.grpc.pb.h"
+#include "rpc/test_certificates.h"
+#include "server/api/byte_call.h"
+#include "server/api/test_server.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(RpcServer, TwoServersCannotShareAPort) {
+  TestServer test;
+  const std::unique_ptr<RpcServer> first = RpcServer::Start({}, test.core()).value();
+  RpcServer::Options options;
+  options.listen = first->address();
+  const absl::Status status = RpcServer::Start(std::move(options), test.core()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot listen on " + first->address()));
+}
+
+TEST(RpcServer, TheAddressHasThePortThatWasBound) {
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
+  EXPECT_THAT(server->address(), ::testing::MatchesRegex("127\\.0\\.0\\.1:[1-9][0-9]*"));
+}
+
+TEST(RpcServer, HealthIsServing) {
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
+  // grpc.health.v1.HealthCheckResponse: field 1 (status) = 1 (SERVING).
+  EXPECT_EQ(CallWithBytes(server->address(), "/grpc.health.v1.Health/Check", ""), "\x08\x01");
+  // The same of one service by its name (field 1 of the request).
+  EXPECT_EQ(CallWithBytes(server->address(), "/grpc.health.v1.Health/Check",
+                          "\x0a\x1flengthwise.v1.ExperimentService"),
+            "\x08\x01");
+}
+
+TEST(RpcServer, ReflectionListsEveryService) {
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
+  // grpc.reflection.v1alpha.ServerReflectionRequest: field 7 (list_services) = "*".
+  const std::string answer =
+      CallWithBytes(server->address(),
+                    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*");
+  for (const char* service :
+       {"ExperimentService", "WorkerService", "FleetService", "CatalogueService"}) {
+    EXPECT_THAT(answer, HasSubstr(std::string("lengthwise.v1.") + service));
+  }
+}
+
+TEST(RpcServer, AMessageBeyondEightMebibytesIsRefusedByTheTransport) {
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
+  const auto stub = v1::ExperimentService::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_description(std::string((8 << 20) + 1, 'x'));
+  v1::CreateExperimentResponse response;
+  grpc::ClientContext context;
+  EXPECT_EQ(stub->CreateExperiment(&context, request, &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(test.core().reads().ListExperiments({})->experiments_size(), 0);
+}
+
+TEST(RpcServer, ACompressedRequestIsRefused) {
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
+  const auto stub = v1::ExperimentService::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  v1::CreateExperimentRequest request;
+  request.mutable_specification()->set_description(std::string(1 << 20, 'x'));
+  v1::CreateExperimentResponse response;
+  grpc::ClientContext context;
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  EXPECT_EQ(stub->CreateExperiment(&context, request, &response).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_EQ(test.core().reads().ListExperiments({})->experiments_size(), 0);
+}
+
+TEST(RpcServer, ReachesItselfOnEveryKindOfAddress) {
+  TestServer test;
+  const std::string directory = testing::TempDir();
+  rpc::TestAuthority authority(directory, "house");
+  const rpc::TestAuthority::Pair pair = authority.Issue("server");
+  for (const char* host : {"127.0.0.1", "localhost", "0.0.0.0"}) {
+    for (const bool with_tls : {false, true}) {
+      RpcServer::Options options;
+      options.listen = std::string(host) + ":0";
+      if (with_tls) {
+        options.encryption.certificate = platform::ReadFile(pair.certificate).value();
+        options.encryption.key = platform::ReadFile(pair.key).value();
+      }
+      // One client's connection is all that fits: the server's own is not counted.
+      options.edge.connections = 1;
+      const auto server = RpcServer::Start(std::move(options), test.core()).value();
+      for (int i = 0; i < 5; ++i) {
+        EXPECT_EQ(server->CheckReachable(absl::Seconds(30)), absl::OkStatus()) << host;
+      }
+    }
+  }
+}
+
+// A connection that says nothing.
+platform::Descriptor Connect(const std::string& address) {
+  platform::Descriptor connection(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(std::stoi(address.substr(address.rfind(':') + 1)));
+  EXPECT_EQ(connect(connection.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
+  return connection;
+}
+
+TEST(RpcServer, ConnectionsWithoutACallAreFewAndThoseWithOneStay) {
+  TestServer test;
+  RpcServer::Options options;
+  options.edge.untrusted_connections_per_address = 3;
+  const std::unique_ptr<RpcServer> server =
+      RpcServer::Start(std::move(options), test.core()).value();
+  const auto stub = v1::CatalogueService::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  const auto call = [&] {
+    grpc::ClientContext context;
+    v1::ListCatalogueEntriesResponse response;
+    return stub->ListCatalogueEntries(&context, {}, &response).ok();
+  };
+  ASSERT_TRUE(call());
+  std::vector<platform::Descriptor> connections;
+  for (int i = 0; i < 4; ++i) connections.push_back(Connect(server->address()));
+  // The fourth hears the end, without a byte of gRPC's.
+  char byte = 0;
+  EXPECT_EQ(recv(connections.back().get(), &byte, 1, 0), 0);
+  EXPECT_EQ(recv(connections.front().get(), &byte, 1, 0), 1);
+  EXPECT_TRUE(call());
+}
+
+TEST(RpcServer, StopAnswersACallThatWaitsForALease) {
+  TestServer test;
+  test.Serve();
+  RpcServer* const server = &test.rpc();
+  const auto stub = v1::WorkerService::NewStub(
+      grpc::CreateChannel(server->address(), grpc::InsecureChannelCredentials()));
+  ASSERT_EQ(test.calls().Register("n07"), absl::OkStatus());
+  grpc::Status status;
+  std::thread worker([&] {
+    v1::AcquireLeaseRequest request;
+    request.set_worker_id("n07");
+    request.mutable_wait()->set_seconds(60);
+    v1::AcquireLeaseResponse response;
+    grpc::ClientContext context;
+    status = stub->AcquireLease(&context, request, &response);
+  });
+  ASSERT_TRUE(TestServer::Await([&] { return test.core().waiting_workers() == 1; }));
+  server->Stop(absl::Seconds(30));
+  worker.join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "the server is stopping; try again");
+}
+
+}  // namespace
+}  // namespace lengthwise::server

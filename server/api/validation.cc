@@ -1,0 +1,255 @@
+#include "server/api/validation.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "platform/printable_text.h"
+#include "platform/status_macros.h"
+#include "server/resource_id.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Of what a worker says of itself: some hundred bytes, of which host and device are the longest.
+constexpr size_t kMaxWorkerBytes = 8 << 10;
+constexpr size_t kMaxPageTokenLength = 512;
+constexpr size_t kMaxRequestIdLength = 64;
+constexpr size_t kMaxWorkerIdLength = 60;
+
+bool IsExperimentName(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  return parts.size() == 2 && parts[0] == "experiments" && IsResourceId(parts[1]);
+}
+
+bool IsTrialName(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '/');
+  return parts.size() == 4 && parts[0] == "experiments" && IsResourceId(parts[1]) &&
+         parts[2] == "trials" && IsResourceId(parts[3]);
+}
+
+// What a client sent, fit to be repeated in a message.
+std::string Quoted(absl::string_view text) {
+  constexpr size_t kShown = 80;
+  if (text.size() <= kShown) return absl::StrCat("\"", text, "\"");
+  // Not in the middle of a UTF-8 sequence: a gRPC message must be valid text.
+  size_t end = kShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return absl::StrCat("\"", text.substr(0, end), "...\" (", text.size(), " bytes)");
+}
+
+absl::Status CheckSize(absl::string_view field, int64_t size) {
+  if (size <= kMaxSpecificationBytes) return absl::OkStatus();
+  return InvalidField(field, absl::StrCat("is ", size, " bytes; a specification has at most ",
+                                          kMaxSpecificationBytes, " bytes (1 MiB)"));
+}
+
+absl::Status CheckSubmitter(absl::string_view request_id, absl::string_view owner) {
+  if (request_id.size() > kMaxRequestIdLength) {
+    return InvalidField(
+        "request_id",
+        absl::StrCat("has ", request_id.size(), " bytes; accepted: at most ", kMaxRequestIdLength));
+  }
+  return CheckText("owner", owner, 200);
+}
+
+}  // namespace
+
+absl::Status CheckExperimentName(absl::string_view field, absl::string_view name) {
+  if (IsExperimentName(name)) return absl::OkStatus();
+  return InvalidField(
+      field,
+      absl::StrCat("is ", Quoted(name), "; accepted: a name such as \"experiments/quickstart-3\""));
+}
+
+absl::Status CheckTrialName(absl::string_view field, absl::string_view name) {
+  if (IsTrialName(name)) return absl::OkStatus();
+  return InvalidField(
+      field,
+      absl::StrCat("is ", Quoted(name),
+                   "; accepted: a name such as \"experiments/quickstart-3/trials/{trial}\""));
+}
+
+absl::Status CheckExperimentOrTrialName(absl::string_view field, absl::string_view name) {
+  if (IsExperimentName(name) || IsTrialName(name)) return absl::OkStatus();
+  return InvalidField(field, absl::StrCat("is ", Quoted(name),
+                                          "; accepted: a name such as \"experiments/quickstart-3\" "
+                                          "or \"experiments/quickstart-3/trials/{trial}\""));
+}
+
+absl::Status CheckPage(int32_t page_size, absl::string_view page_token) {
+  if (page_size < 0 || page_size > 1000) {
+    return InvalidField("page_size", absl::StrCat("is ", page_size, "; accepted: 0 to 1000"));
+  }
+  if (page_token.size() > kMaxPageTokenLength ||
+      !std::all_of(page_token.begin(), page_token.end(), absl::ascii_isprint)) {
+    return InvalidField("page_token",
+                        "is malformed; accepted: a next_page_token of the same call, unchanged");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckText(absl::string_view field, absl::string_view text, int64_t max_bytes) {
+  if (static_cast<int64_t>(text.size()) > max_bytes) {
+    return InvalidField(
+        field, absl::StrCat("is ", text.size(), " bytes; accepted: at most ", max_bytes, " bytes"));
+  }
+  if (!platform::IsPrintable(text)) {
+    return InvalidField(field, "has control characters; accepted: text, lines and tabs");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpecificationText(const v1::SpecificationText& text) {
+  // In the words of specification::Resolve, so that `lengthwise validate` says the same; here,
+  // such a text does not get as far as the core.
+  if (const auto size = static_cast<int64_t>(text.text().size()); size > kMaxSpecificationBytes) {
+    return InvalidField(
+        "text", absl::StrCat("got ", size, " bytes, expected at most ", kMaxSpecificationBytes));
+  }
+  if (!v1::SpecificationText::Format_IsValid(text.format()) ||
+      text.format() == v1::SpecificationText::FORMAT_UNSPECIFIED) {
+    return InvalidField(
+        "specification_text.format",
+        absl::StrCat("is ", text.format(), "; accepted: YAML (1), JSON (2), TEXT_PROTO (3)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCreateExperiment(const v1::CreateExperimentRequest& request) {
+  switch (request.source_case()) {
+    case v1::CreateExperimentRequest::kSpecification:
+      RETURN_IF_ERROR(
+          CheckSize("specification", static_cast<int64_t>(request.specification().ByteSizeLong())));
+      break;
+    case v1::CreateExperimentRequest::kSpecificationText:
+      RETURN_IF_ERROR(CheckSpecificationText(request.specification_text()));
+      break;
+    case v1::CreateExperimentRequest::SOURCE_NOT_SET:
+      // Before this error: a source of a newer API is an unknown field.
+      RETURN_IF_ERROR(CheckNoUnknownFields(request, "request"));
+      return InvalidField("specification",
+                          "is absent; set either specification or specification_text");
+  }
+  RETURN_IF_ERROR(CheckSubmitter(request.request_id(), request.owner()));
+  return CheckNoUnknownFields(request, "request");
+}
+
+absl::Status CheckExtendExperiment(const v1::ExtendExperimentRequest& request) {
+  absl::Status status = CheckExperimentName("name", request.name());
+  if (status.ok()) status = CheckNoUnknownFields(request, "request");
+  if (!status.ok()) return status;
+  if (request.seeds().empty() && request.weight_seeds().empty() && request.data_seeds().empty()) {
+    return InvalidField("seeds",
+                        "is empty; set seeds, or weight_seeds and data_seeds, as the experiment "
+                        "has them");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckEvaluateTrial(const v1::EvaluateTrialRequest& request) {
+  absl::Status status = CheckTrialName("trial", request.trial());
+  if (status.ok()) status = CheckSubmitter(request.request_id(), request.owner());
+  if (status.ok()) {
+    status = CheckSize("evaluation", static_cast<int64_t>(request.evaluation().ByteSizeLong()));
+  }
+  if (!status.ok()) return status;
+  return CheckNoUnknownFields(request, "request");
+}
+
+absl::Status CheckRetryTrials(const v1::RetryTrialsRequest& request) {
+  absl::Status status = CheckExperimentOrTrialName("name", request.name());
+  if (status.ok()) status = CheckNoUnknownFields(request, "request");
+  if (!status.ok()) return status;
+  if (request.states().empty()) {
+    return InvalidField("states", "is empty, expected FAILED, CANCELLED or both");
+  }
+  for (const int state : request.states()) {
+    if (state == v1::FAILED || state == v1::CANCELLED) continue;
+    return InvalidField("states",
+                        absl::StrCat("got ",
+                                     v1::TrialState_IsValid(state) ? v1::TrialState_Name(state)
+                                                                   : absl::StrCat(state),
+                                     ", expected FAILED, CANCELLED or both"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWorker(const v1::WorkerDescription& worker) {
+  const std::string& id = worker.worker_id();
+  if (id.empty() || id.size() > kMaxWorkerIdLength ||
+      !std::all_of(id.begin(), id.end(), [](char c) {
+        return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+      })) {
+    return InvalidField("worker.worker_id",
+                        absl::StrCat("is ", Quoted(id), "; accepted: 1 to ", kMaxWorkerIdLength,
+                                     " characters of a-z, 0-9 and -"));
+  }
+  if (const size_t size = worker.ByteSizeLong(); size > kMaxWorkerBytes) {
+    return InvalidField("worker", absl::StrCat("has ", size, " bytes; accepted: at most ",
+                                               kMaxWorkerBytes, " (the server keeps it)"));
+  }
+  if (worker.max_pack_size() < 1) {
+    return InvalidField("worker.max_pack_size",
+                        absl::StrCat("is ", worker.max_pack_size(), "; accepted: 1 and more"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSha256(absl::string_view field, absl::string_view text) {
+  if (text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+        return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+      })) {
+    return absl::OkStatus();
+  }
+  return InvalidField(
+      field, absl::StrCat("is ", Quoted(text), "; accepted: 64 lower-case hexadecimal digits"));
+}
+
+absl::Status CheckArtifactHeader(const v1::UploadArtifactRequest::Header& header) {
+  RETURN_IF_ERROR(CheckTrialName("header.trial", header.trial()));
+  RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
+  if (header.size_bytes() < 0) {
+    return InvalidField("header.size_bytes",
+                        absl::StrCat("is ", header.size_bytes(), "; accepted: 0 and more"));
+  }
+  if (header.step() < 0) {
+    return InvalidField("header.step",
+                        absl::StrCat("is ", header.step(), "; accepted: 0 and more"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNoUnknownFields(const google::protobuf::Message& message,
+                                  absl::string_view path) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  if (const google::protobuf::UnknownFieldSet& unknown = reflection.GetUnknownFields(message);
+      !unknown.empty()) {
+    return InvalidField(path, absl::StrCat("unknown field number ", unknown.field(0).number(),
+                                           " in ", message.GetDescriptor()->full_name(),
+                                           "; client and server were built from different "
+                                           "versions of the API"));
+  }
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const std::string below = absl::StrCat(path, ".", field->name());
+    if (!field->is_repeated()) {
+      RETURN_IF_ERROR(CheckNoUnknownFields(reflection.GetMessage(message, field), below));
+      continue;
+    }
+    const int size = reflection.FieldSize(message, field);
+    for (int i = 0; i < size; ++i) {
+      RETURN_IF_ERROR(CheckNoUnknownFields(reflection.GetRepeatedMessage(message, field, i),
+                                           absl::StrCat(below, "[", i, "]")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,185 @@
+#include "server/api/watch_reactor.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "platform/status_macros.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+// Events of one response: it stays in memory, several times as large as on the wire, until the
+// client has taken it, and there may be a thousand that do not. The event log also ends a page at
+// about 64 KiB.
+constexpr int64_t kPageEvents = 100;
+// Trials whose progress is in one response.
+constexpr int64_t kPageProgress = 1000;
+
+}  // namespace
+
+WatchReactor* WatchReactor::Start(const v1::WatchExperimentRequest& request, EventLog& log,
+                                  WorkPool& pool, OpenStreams& streams) {
+  std::shared_ptr<WatchReactor> reactor(new WatchReactor(request, log, pool, streams));
+  reactor->self_ = reactor;
+  // Subscribed before the first read: what is committed after that read wakes the reactor. gRPC
+  // calls OnDone only after it was given the reactor, so raw pointers in the callbacks stay valid.
+  WatchReactor* const raw = reactor.get();
+  reactor->subscription_ = log.Subscribe(
+      request.name(), [raw] { raw->OnWake(); },
+      [raw](const v1::TrialProgress& progress) { raw->OnProgress(progress); });
+  streams.Add(reactor);
+  raw->OnWake();
+  return raw;
+}
+
+void WatchReactor::OnWake() {
+  platform::MutexLock lock(mutex_);
+  wake_ = true;
+  const absl::Time now = absl::Now();
+  woken_ = std::min(woken_, now);
+  behind_since_ = std::min(behind_since_, now);
+  Schedule();
+}
+
+absl::Duration WatchReactor::Lag(absl::Time now) {
+  platform::MutexLock lock(mutex_);
+  return std::max(now - behind_since_, absl::ZeroDuration());
+}
+
+void WatchReactor::OnProgress(const v1::TrialProgress& progress) {
+  if (!request_.include_progress()) return;
+  // One who watches a trial hears of all of its experiment.
+  if (progress.trial() != request_.name() && watches_trial_) return;
+  platform::MutexLock lock(mutex_);
+  progressed_ = true;
+  Schedule();
+}
+
+void WatchReactor::Stop(const absl::Status& reason) {
+  platform::MutexLock lock(mutex_);
+  if (stopped_.ok()) stopped_ = reason;
+  Schedule();
+}
+
+void WatchReactor::OnCancel() {
+  platform::MutexLock lock(mutex_);
+  cancelled_ = true;
+  Schedule();
+}
+
+void WatchReactor::OnWriteDone(bool ok) {
+  platform::MutexLock lock(mutex_);
+  if (!ok) cancelled_ = true;
+  if (at_end_) behind_since_ = woken_;
+  phase_ = Phase::kIdle;
+  Schedule();
+}
+
+void WatchReactor::OnDone() {
+  subscription_.reset();
+  streams_.Remove(this);
+  // A Step that is still queued keeps the reactor alive beyond this.
+  const std::shared_ptr<WatchReactor> self = std::move(self_);
+}
+
+void WatchReactor::Schedule() {
+  if (phase_ == Phase::kScheduled) again_ = true;
+  if (phase_ != Phase::kIdle) return;
+  phase_ = Phase::kScheduled;
+  SubmitStep();
+}
+
+void WatchReactor::SubmitStep() {
+  pool_.Submit([self = shared_from_this()] { self->Step(); });
+}
+
+void WatchReactor::Step() {
+  bool cancelled, wake, progressed;
+  absl::Status stopped;
+  {
+    platform::MutexLock lock(mutex_);
+    again_ = false;
+    cancelled = cancelled_;
+    stopped = stopped_;
+    wake = std::exchange(wake_, false);
+    if (wake) woken_ = absl::InfiniteFuture();
+    progressed = std::exchange(progressed_, false);
+  }
+  if (cancelled) return FinishWith(absl::CancelledError("the client cancelled the call"));
+  if (complete_) return FinishWith(absl::OkStatus());
+  if (absl::IsUnavailable(stopped)) {
+    stopped =
+        absl::UnavailableError(absl::StrCat(stopped.message(), " with start_position ", cursor_));
+  }
+  if (!stopped.ok()) return FinishWith(stopped);
+
+  response_.Clear();
+  at_end_ = false;
+  bool more = false;
+  if (wake) {
+    if (const absl::Status status = ReadPage(more); !status.ok()) return FinishWith(status);
+  }
+  const bool more_progress = progressed && ReadProgress();
+  response_.set_next_position(cursor_);
+  const bool send =
+      response_.events_size() > 0 || response_.progress_size() > 0 || response_.caught_up();
+  if (complete_ && !send) return FinishWith(absl::OkStatus());
+
+  {
+    platform::MutexLock lock(mutex_);
+    if (more) wake_ = true;
+    if (more_progress) progressed_ = true;
+    if (!send) {
+      if (at_end_) behind_since_ = woken_;
+      if (more || again_) {
+        SubmitStep();
+      } else {
+        phase_ = Phase::kIdle;
+      }
+      return;
+    }
+    phase_ = Phase::kWriting;
+  }
+  StartWrite(&response_);
+}
+
+bool WatchReactor::ReadProgress() {
+  std::vector<v1::TrialProgress> newest =
+      log_.ReadProgress(request_.name(), kPageProgress, progress_cursor_);
+  for (v1::TrialProgress& progress : newest) *response_.add_progress() = std::move(progress);
+  return static_cast<int64_t>(newest.size()) == kPageProgress;
+}
+
+absl::Status WatchReactor::ReadPage(bool& more) {
+  ASSIGN_OR_RETURN(EventPage page, request_.log_only()
+                                       ? log_.ReadLog(request_.name(), cursor_, kPageEvents)
+                                       : log_.ReadEvents(request_.name(), cursor_, kPageEvents));
+  for (v1::Event& event : page.events) {
+    const bool is_large = event.has_attention_map() || event.has_projection();
+    if (is_large && request_.omit_attention_maps()) continue;
+    *response_.add_events() = std::move(event);
+  }
+  cursor_ = page.next_position;
+  at_end_ = page.at_end;
+  more = !page.at_end;
+  if (page.at_end) {
+    response_.set_caught_up(!std::exchange(caught_up_, true));
+    complete_ = page.unfinished_trials == 0 && !request_.follow();
+  }
+  return absl::OkStatus();
+}
+
+void WatchReactor::FinishWith(const absl::Status& status) {
+  {
+    platform::MutexLock lock(mutex_);
+    phase_ = Phase::kFinished;
+  }
+  // Last: from here on OnDone may come at any time.
+  Finish(ToGrpcStatus(status));
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,171 @@
+#include "server/api/worker_service.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "platform/status_macros.h"
+#include "proto/printable_message.h"
+#include "server/api/artifact_upload.h"
+#include "server/api/event_stream.h"
+#include "server/api/validation.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr int64_t kMaxWaitSeconds = 60;
+
+// What a worker says of itself is stored and shown to people. Its control characters are written
+// out, not refused: they may come from a library's error, and the training is sound.
+template <typename Request>
+Request Printable(Request request) {
+  MakePrintable(request);
+  return request;
+}
+
+absl::Status CheckWait(const google::protobuf::Duration& wait) {
+  const int64_t seconds = wait.seconds();
+  const int32_t nanos = wait.nanos();
+  if (seconds >= 0 && nanos >= 0 && nanos <= 999'999'999 &&
+      (seconds < kMaxWaitSeconds || (seconds == kMaxWaitSeconds && nanos == 0))) {
+    return absl::OkStatus();
+  }
+  return InvalidField("wait",
+                      absl::StrCat("is ", seconds, " s and ", nanos, " ns; accepted: 0 to 60 s"));
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* WorkerService::RegisterWorker(grpc::CallbackServerContext* context,
+                                                        const v1::RegisterWorkerRequest* request,
+                                                        v1::RegisterWorkerResponse* response) {
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.WorkerService/RegisterWorker", context, request, response,
+      [this](const v1::RegisterWorkerRequest& asked, const Caller& caller,
+             Done<v1::RegisterWorkerResponse> done) {
+        absl::Status status = CheckWorker(asked.worker());
+        if (status.ok()) {
+          status = registered_.Register(caller.principal, asked.worker().worker_id(), absl::Now());
+        }
+        if (!status.ok()) return done(status);
+        core_.loop().Post<v1::RegisterWorkerResponse>(
+            [this, printable = Printable(asked), by = caller.principal] {
+              return core_.leases().Register(printable, by);
+            },
+            std::move(done));
+      });
+}
+
+grpc::ServerUnaryReactor* WorkerService::AcquireLease(grpc::CallbackServerContext* context,
+                                                      const v1::AcquireLeaseRequest* request,
+                                                      v1::AcquireLeaseResponse* response) {
+  return calls_.Serve(
+      Work::kMemory, "lengthwise.v1.WorkerService/AcquireLease", context, request, response,
+      [this, context](const v1::AcquireLeaseRequest& asked, const Caller& caller,
+                      Done<v1::AcquireLeaseResponse> done) {
+        if (absl::Status status = CheckWait(asked.wait()); !status.ok()) return done(status);
+        // The context lives until the answer.
+        core_.loop().AcquireLease(
+            asked, caller.principal, [context] { return context->IsCancelled(); }, std::move(done));
+      });
+}
+
+grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* context,
+                                                   const v1::HeartbeatRequest* request,
+                                                   v1::HeartbeatResponse* response) {
+  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/Heartbeat", context, request,
+                      response,
+                      [this](const v1::HeartbeatRequest& asked, const Caller& caller,
+                             Done<v1::HeartbeatResponse> done) {
+                        core_.loop().Post<v1::HeartbeatResponse>(
+                            [this, printable = Printable(asked), by = caller.principal] {
+                              return core_.leases().Heartbeat(printable, by);
+                            },
+                            std::move(done));
+                      });
+}
+
+grpc::ServerUnaryReactor* WorkerService::ReleaseLease(grpc::CallbackServerContext* context,
+                                                      const v1::ReleaseLeaseRequest* request,
+                                                      v1::ReleaseLeaseResponse* response) {
+  return calls_.Serve(Work::kMemory, "lengthwise.v1.WorkerService/ReleaseLease", context, request,
+                      response,
+                      [this](const v1::ReleaseLeaseRequest& asked, const Caller& caller,
+                             Done<v1::ReleaseLeaseResponse> done) {
+                        core_.loop().Post<v1::ReleaseLeaseResponse>(
+                            [this, printable = Printable(asked), by = caller.principal] {
+                              return core_.leases().Release(printable, by);
+                            },
+                            std::move(done));
+                      });
+}
+
+grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>*
+WorkerService::StreamEvents(grpc::CallbackServerContext* context) {
+  constexpr absl::string_view kMethod = "lengthwise.v1.WorkerService/StreamEvents";
+  return calls_.Open<grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>>(
+      kMethod, context, nullptr,
+      [this, context, kMethod](const Caller& caller) -> absl::StatusOr<EventStream*> {
+        return EventStream::Start(
+            [this, context, kMethod](v1::StreamEventsRequest asked, std::string by,
+                                     Done<v1::StreamEventsResponse> done) {
+              // The answer refuses another's lease, and the stream goes on.
+              if (!asked.events().empty()) {
+                const absl::Status status =
+                    core_.lease_ids().Check(asked.lease_id(), asked.fencing_token(), by);
+                if (!status.ok()) {
+                  calls_.Refuse(*context, kMethod, asked.events(0).trial(), status);
+                }
+              }
+              const int64_t bytes = static_cast<int64_t>(asked.ByteSizeLong());
+              core_.loop().Post<v1::StreamEventsResponse>(
+                  [this, asked = std::move(asked), by = std::move(by)] {
+                    return core_.intake().Store(asked, by);
+                  },
+                  std::move(done), bytes);
+            },
+            streams_, caller.principal);
+      });
+}
+
+grpc::ServerReadReactor<v1::UploadArtifactRequest>* WorkerService::UploadArtifact(
+    grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) {
+  return calls_.Open<grpc::ServerReadReactor<v1::UploadArtifactRequest>>(
+      "lengthwise.v1.WorkerService/UploadArtifact", context, nullptr,
+      [this](const Caller& caller) -> absl::StatusOr<ArtifactUpload*> {
+        return ArtifactUpload::Start(
+            [this, by = caller.principal](const v1::UploadArtifactRequest::Header& header)
+                -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
+              RETURN_IF_ERROR(CheckArtifactHeader(header));
+              return core_.artifacts().Write(header, by);
+            },
+            uploads_, streams_);
+      });
+}
+
+grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* WorkerService::DownloadArtifact(
+    grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) {
+  return calls_.Push<v1::DownloadArtifactResponse>(
+      downloads_, "lengthwise.v1.WorkerService/DownloadArtifact", context, request,
+      [this](const v1::DownloadArtifactRequest& asked,
+             const Caller& caller) -> absl::StatusOr<Next<v1::DownloadArtifactResponse>> {
+        RETURN_IF_ERROR(CheckTrialName("trial", asked.trial()));
+        RETURN_IF_ERROR(CheckSha256("sha256", asked.sha256()));
+        ASSIGN_OR_RETURN(auto opened, core_.artifacts().Open(asked, caller.principal));
+        const std::shared_ptr<ArtifactStore::Reader> bytes = std::move(opened);
+        return [bytes]() -> absl::StatusOr<std::optional<v1::DownloadArtifactResponse>> {
+          ASSIGN_OR_RETURN(std::string chunk, bytes->Next());
+          if (chunk.empty()) return std::nullopt;
+          v1::DownloadArtifactResponse response;
+          response.set_data(std::move(chunk));
+          return response;
+        };
+      });
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,55 @@
+// lengthwise.v1.WorkerService over the core.
+#ifndef LENGTHWISE_SERVER_API_WORKER_SERVICE_H_
+#define LENGTHWISE_SERVER_API_WORKER_SERVICE_H_
+
+#include "proto/worker_service.grpc.pb.h"
+#include "server/api/calls.h"
+#include "server/api/open_streams.h"
+#include "server/api/push_stream.h"
+#include "server/api/registered_workers.h"
+#include "server/coordination/core.h"
+
+namespace lengthwise::server {
+
+class WorkerService final : public v1::WorkerService::CallbackService {
+ public:
+  // `downloads` and `uploads` carry checkpoints, each in one direction and of workers alone: a
+  // checkpoint is stored although people download models, and although all workers of a resumed
+  // fleet fetch theirs. All outlive the service.
+  WorkerService(Core& core, TransferThreads& downloads, WorkPool& uploads, OpenStreams& streams,
+                Calls& calls)
+      : core_(core), downloads_(downloads), uploads_(uploads), streams_(streams), calls_(calls) {}
+
+  grpc::ServerUnaryReactor* RegisterWorker(grpc::CallbackServerContext* context,
+                                           const v1::RegisterWorkerRequest* request,
+                                           v1::RegisterWorkerResponse* response) override;
+  grpc::ServerUnaryReactor* AcquireLease(grpc::CallbackServerContext* context,
+                                         const v1::AcquireLeaseRequest* request,
+                                         v1::AcquireLeaseResponse* response) override;
+  grpc::ServerUnaryReactor* Heartbeat(grpc::CallbackServerContext* context,
+                                      const v1::HeartbeatRequest* request,
+                                      v1::HeartbeatResponse* response) override;
+  grpc::ServerUnaryReactor* ReleaseLease(grpc::CallbackServerContext* context,
+                                         const v1::ReleaseLeaseRequest* request,
+                                         v1::ReleaseLeaseResponse* response) override;
+  grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerReadReactor<v1::UploadArtifactRequest>* UploadArtifact(
+      grpc::CallbackServerContext* context, v1::UploadArtifactResponse* response) override;
+  grpc::ServerWriteReactor<v1::DownloadArtifactResponse>* DownloadArtifact(
+      grpc::CallbackServerContext* context, const v1::DownloadArtifactRequest* request) override;
+
+ private:
+  static constexpr int64_t kMaxWorkersOfAPrincipal = 20'000;
+
+  Core& core_;
+  TransferThreads& downloads_;
+  WorkPool& uploads_;
+  OpenStreams& streams_;
+  Calls& calls_;
+  RegisteredWorkers registered_{kMaxWorkersOfAPrincipal};
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_API_WORKER_SERVICE_H_

@@ -1,0 +1,462 @@
+#include "server/api/worker_service.h"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/server_builder.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "platform/version.h"
+#include "proto/administration_service.grpc.pb.h"
+#include "server/api/event_stream.h"
+#include "server/api/rpc_server.h"
+#include "server/api/test_server.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kTrial[] = "experiments/grid-1/trials/t0";
+// Bytes that differ from chunk to chunk.
+std::string SomeBytes(int64_t size) {
+  std::string bytes;
+  for (int64_t i = 0; i < size; ++i) bytes.push_back(static_cast<char>(i * 2654435761u >> 24));
+  return bytes;
+}
+
+class WorkerServiceTest : public ::testing::Test {
+ protected:
+  explicit WorkerServiceTest(RpcServer::Options options = {}) {
+    EXPECT_EQ(server_.AddExperiment("grid", 1) + "/trials/t0", kTrial);
+    server_.Serve(std::move(options));
+    stub_ = v1::WorkerService::NewStub(server_.Connect());
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  }
+
+  v1::StreamEventsRequest Batch(int64_t sequence) {
+    const v1::Lease& lease = server_.LeaseOf(kTrial);
+    v1::StreamEventsRequest request;
+    request.set_lease_id(lease.lease_id());
+    request.set_fencing_token(lease.fencing_token());
+    *request.add_events() = PointsEvent(lease, 0, sequence, sequence);
+    return request;
+  }
+
+  v1::UploadArtifactRequest Header(const std::string& bytes) {
+    const v1::Lease& lease = server_.LeaseOf(kTrial);
+    v1::UploadArtifactRequest request;
+    request.mutable_header()->set_lease_id(lease.lease_id());
+    request.mutable_header()->set_fencing_token(lease.fencing_token());
+    request.mutable_header()->set_trial(kTrial);
+    request.mutable_header()->set_sha256(platform::Sha256Hex(bytes));
+    request.mutable_header()->set_size_bytes(static_cast<int64_t>(bytes.size()));
+    return request;
+  }
+  static v1::UploadArtifactRequest Data(std::string bytes) {
+    v1::UploadArtifactRequest request;
+    request.set_data(std::move(bytes));
+    return request;
+  }
+  grpc::Status Upload(const std::vector<v1::UploadArtifactRequest>& parts) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+    v1::UploadArtifactResponse response;
+    const auto writer = stub_->UploadArtifact(&context, &response);
+    for (const v1::UploadArtifactRequest& part : parts) {
+      if (!writer->Write(part)) break;
+    }
+    writer->WritesDone();
+    return writer->Finish();
+  }
+  v1::DownloadArtifactRequest DownloadOf(const std::string& bytes) {
+    const v1::UploadArtifactRequest::Header header = Header(bytes).header();
+    v1::DownloadArtifactRequest request;
+    request.set_lease_id(header.lease_id());
+    request.set_fencing_token(header.fencing_token());
+    request.set_trial(kTrial);
+    request.set_sha256(header.sha256());
+    return request;
+  }
+
+  TestServer server_;
+  std::unique_ptr<v1::WorkerService::Stub> stub_;
+  grpc::ClientContext context_;
+};
+
+TEST_F(WorkerServiceTest, EventsAreAcknowledgedInTheOrderOfTheRequests) {
+  const auto stream = stub_->StreamEvents(&context_);
+  for (int i = 1; i <= 100; ++i) {
+    ASSERT_TRUE(stream->Write(Batch(i)));
+    v1::StreamEventsResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.acknowledged_sequence(), i);
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+// The core answers in order, so a store that does not takes its place.
+class LastFirst final : public v1::WorkerService::CallbackService {
+ public:
+  static constexpr int64_t kHeld = 10;
+
+  grpc::ServerBidiReactor<v1::StreamEventsRequest, v1::StreamEventsResponse>* StreamEvents(
+      grpc::CallbackServerContext*) override {
+    return EventStream::Start(
+        [this](const v1::StreamEventsRequest& request, const std::string&,
+               std::function<void(absl::StatusOr<v1::StreamEventsResponse>)> done) {
+          v1::StreamEventsResponse response;
+          response.set_acknowledged_sequence(request.events(0).sequence());
+          held_.push_back([done = std::move(done), response] { done(response); });
+          if (held_.size() < kHeld) return;
+          for (auto answer = held_.rbegin(); answer != held_.rend(); ++answer) (*answer)();
+        },
+        streams_, "ada");
+  }
+
+ private:
+  OpenStreams streams_;
+  // One request is read at a time.
+  std::vector<std::function<void()>> held_;
+};
+
+TEST(EventStreamTest, AnswersKeepTheirOrderWhenTheStoreAnswersOutOfOrder) {
+  LastFirst service;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto stub = v1::WorkerService::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  const auto stream = stub->StreamEvents(&context);
+  for (int i = 1; i <= LastFirst::kHeld; ++i) {
+    v1::StreamEventsRequest request;
+    request.add_events()->set_sequence(i);
+    ASSERT_TRUE(stream->Write(request));
+  }
+  for (int i = 1; i <= LastFirst::kHeld; ++i) {
+    v1::StreamEventsResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.acknowledged_sequence(), i);
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(WorkerServiceTest, RequestsAreStoredInTheOrderInWhichTheyWereSent) {
+  constexpr int64_t kRequests = 3000;
+  const auto stream = stub_->StreamEvents(&context_);
+  std::thread writer([&] {
+    for (int64_t i = 1; i <= kRequests; ++i) stream->Write(Batch(i));
+    stream->WritesDone();
+  });
+  int64_t answers = 0;
+  for (v1::StreamEventsResponse response; stream->Read(&response);) {
+    // Another order would leave a gap.
+    EXPECT_EQ(response.refusal(), v1::StreamEventsResponse::REFUSAL_UNSPECIFIED);
+    EXPECT_EQ(response.acknowledged_sequence(), ++answers);
+  }
+  writer.join();
+  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_EQ(answers, kRequests);
+}
+
+TEST_F(WorkerServiceTest, NoMoreThanSixteenRequestsAreInFlight) {
+  TestServer::HeldLoop held(server_);
+  const auto stream = stub_->StreamEvents(&context_);
+  for (int i = 1; i <= 100; ++i) ASSERT_TRUE(stream->Write(Batch(i)));
+  const auto queued = [this] { return server_.core().loop().queued(); };
+  ASSERT_TRUE(TestServer::Await([&] { return queued() >= EventStream::kMaxInFlight; }));
+  // What the server would read beyond has been on the connection for long.
+  for (int i = 0; i < 100; ++i) {
+    grpc::ClientContext context;
+    v1::Server described;
+    EXPECT_TRUE(v1::AdministrationService::NewStub(server_.Connect())
+                    ->GetServer(&context, {}, &described)
+                    .ok());
+    EXPECT_EQ(queued(), EventStream::kMaxInFlight);
+  }
+  held.Release();
+  for (int i = 1; i <= 100; ++i) {
+    v1::StreamEventsResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    EXPECT_EQ(response.acknowledged_sequence(), i);
+  }
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(WorkerServiceTest, WhatIsInFlightIsAnsweredAfterTheWorkersLastRequest) {
+  TestServer::HeldLoop held(server_);
+  const auto stream = stub_->StreamEvents(&context_);
+  ASSERT_TRUE(stream->Write(Batch(1)));
+  stream->WritesDone();
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().loop().queued() == 1; }));
+  held.Release();
+  v1::StreamEventsResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.acknowledged_sequence(), 1);
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(WorkerServiceTest, ARequestThatCannotBeStoredEndsTheStream) {
+  server_.core().Stop();
+  const auto stream = stub_->StreamEvents(&context_);
+  ASSERT_TRUE(stream->Write(Batch(1)));
+  v1::StreamEventsResponse response;
+  EXPECT_FALSE(stream->Read(&response));
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "the server is stopping; try again");
+}
+
+TEST_F(WorkerServiceTest, AWorkerMayGoWhileAnswersAreOwed) {
+  TestServer::HeldLoop held(server_);
+  for (int i = 0; i < 20; ++i) {
+    grpc::ClientContext context;
+    const auto stream = stub_->StreamEvents(&context);
+    ASSERT_TRUE(stream->Write(Batch(1)));
+    ASSERT_TRUE(TestServer::Await([&] { return server_.core().loop().queued() == i + 1; }));
+    context.TryCancel();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  held.Release();  // answers go to streams that are gone
+  server_.core().loop().Flush();
+}
+
+TEST_F(WorkerServiceTest, AStoppingServerEndsEventStreamsAndUploads) {
+  const auto stream = stub_->StreamEvents(&context_);
+  ASSERT_TRUE(stream->Write(Batch(1)));
+  v1::StreamEventsResponse acknowledged;
+  ASSERT_TRUE(stream->Read(&acknowledged));
+  grpc::ClientContext upload_context;
+  v1::UploadArtifactResponse uploaded;
+  const auto upload = stub_->UploadArtifact(&upload_context, &uploaded);
+  ASSERT_TRUE(upload->Write(Header(SomeBytes(100))));
+  ASSERT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 1; }));
+
+  server_.rpc().Stop(absl::Seconds(30));
+  EXPECT_FALSE(stream->Read(&acknowledged));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(upload->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(server_.FinishedArtifacts(), 0);
+  // The thread that wrote lets go of its file after the call has ended.
+  EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
+}
+
+// As if readers of checkpoints had taken all threads for good.
+class WithoutDownloadThreadsTest : public WorkerServiceTest {
+ protected:
+  WithoutDownloadThreadsTest() : WorkerServiceTest(Options()) {}
+  static RpcServer::Options Options() {
+    RpcServer::Options options;
+    options.worker_transfer_threads = 0;
+    return options;
+  }
+};
+
+TEST_F(WithoutDownloadThreadsTest, UploadsNeedNoThreadOfDownloads) {
+  const std::string bytes = SomeBytes(1000);
+  const grpc::Status status = Upload({Header(bytes), Data(bytes)});
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(WorkerServiceTest, AnArtifactComesBackAsItWasSent) {
+  const std::string bytes = SomeBytes(3'000'000);
+  const grpc::Status status =
+      Upload({Header(bytes), Data(bytes.substr(0, 1 << 20)), Data(bytes.substr(1 << 20, 1 << 20)),
+              Data(bytes.substr(2 << 20))});
+  ASSERT_TRUE(status.ok()) << status.error_message();
+
+  const auto reader = stub_->DownloadArtifact(&context_, DownloadOf(bytes));
+  std::string back;
+  v1::DownloadArtifactResponse part;
+  while (reader->Read(&part)) {
+    EXPECT_LE(part.data().size(), 1u << 20);
+    back += part.data();
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  EXPECT_EQ(back, bytes);
+}
+
+TEST_F(WorkerServiceTest, UploadsThatAreNotAsTheHeaderSaysAreRefused) {
+  EXPECT_EQ(Upload({}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Upload({Data("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Upload({Header("x"), Header("x")}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Upload({v1::UploadArtifactRequest()}).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Upload({Header("xy"), Data("x")}).error_code(), grpc::StatusCode::DATA_LOSS);
+  EXPECT_EQ(Upload({Header("xy"), Data("xyz")}).error_code(), grpc::StatusCode::DATA_LOSS);
+  v1::UploadArtifactRequest stale = Header("x");
+  stale.mutable_header()->set_fencing_token(0);
+  EXPECT_EQ(Upload({stale, Data("x")}).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  const grpc::Status large =
+      Upload({Header(SomeBytes(2 << 20)), Data(std::string((1 << 20) + 1, 'x'))});
+  EXPECT_EQ(large.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(large.error_message(), HasSubstr("data: is 1048577 bytes"));
+  EXPECT_EQ(server_.FinishedArtifacts(), 0);
+}
+
+TEST_F(WorkerServiceTest, ACancelledUploadStoresNothing) {
+  for (int i = 0; i < 20; ++i) {
+    grpc::ClientContext context;
+    v1::UploadArtifactResponse response;
+    const auto writer = stub_->UploadArtifact(&context, &response);
+    writer->Write(Header(SomeBytes(1000)));
+    writer->Write(Data("part"));
+    context.TryCancel();
+    EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  server_.rpc().Stop(absl::Seconds(30));
+  EXPECT_EQ(server_.FinishedArtifacts(), 0);
+  EXPECT_EQ(server_.UnfinishedArtifacts(), 0);
+}
+
+TEST_F(WorkerServiceTest, AWorkerMayGoInTheMiddleOfADownload) {
+  const std::string bytes(32 << 20, 'x');
+  server_.PutModel(kTrial, 1, bytes);
+  const v1::DownloadArtifactRequest request = DownloadOf(bytes);
+  // More than there are threads: each must be given back.
+  for (int i = 0; i < 10; ++i) {
+    grpc::ClientContext context;
+    const auto reader = stub_->DownloadArtifact(&context, request);
+    v1::DownloadArtifactResponse part;
+    ASSERT_TRUE(reader->Read(&part));
+    context.TryCancel();
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+}
+
+TEST_F(WorkerServiceTest, DownloadsOfUnknownArtifactsAreNotFound) {
+  const auto reader = stub_->DownloadArtifact(&context_, DownloadOf("nobody sent it"));
+  v1::DownloadArtifactResponse part;
+  EXPECT_FALSE(reader->Read(&part));
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(WorkerServiceTest, TheCoordinatorIsToldOfAWorkerThatWaitsNoMore) {
+  for (const char* worker : {"stays", "goes"}) {
+    ASSERT_EQ(server_.calls().Register(worker), absl::OkStatus());
+  }
+  grpc::ClientContext stays, goes;
+  v1::AcquireLeaseResponse given, refused;
+  std::vector<std::thread> workers;
+  const auto acquire = [&](const char* worker, grpc::ClientContext& context,
+                           v1::AcquireLeaseResponse& response) {
+    v1::AcquireLeaseRequest request;
+    request.set_worker_id(worker);
+    request.mutable_wait()->set_seconds(60);
+    stub_->AcquireLease(&context, request, &response);
+  };
+  workers.emplace_back([&] { acquire("goes", goes, refused); });
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_workers() == 1; }));
+  workers.emplace_back([&] { acquire("stays", stays, given); });
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().waiting_workers() == 2; }));
+  goes.TryCancel();
+  workers.front().join();
+  // On the same connection behind the end of that call: when they are answered, the server knows.
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::HeartbeatResponse heard;
+    stub_->Heartbeat(&context, {}, &heard);
+  }
+  const std::string experiment = server_.calls().Create("more", 1, 2);
+  workers.back().join();
+  EXPECT_EQ(given.lease().trials_size(), 1);
+  const v1::TrialCounts counts = server_.core().reads().GetExperiment(experiment)->trials();
+  EXPECT_EQ(counts.running(), 1);
+  EXPECT_EQ(counts.queued(), 1) << "no lease was given to the one that had gone";
+  EXPECT_EQ(server_.core().waiting_workers(), 0);
+}
+
+TEST_F(WorkerServiceTest, ControlCharactersOfWorkersAreWrittenOut) {
+  v1::RegisterWorkerRequest registration;
+  registration.mutable_worker()->set_worker_id("n07-cpu-1");
+  registration.mutable_worker()->set_max_pack_size(4);
+  registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  registration.mutable_worker()->mutable_provenance()->set_device("\x1b]0;title\x07");
+  v1::RegisterWorkerResponse registered;
+  grpc::ClientContext register_context;
+  ASSERT_TRUE(stub_->RegisterWorker(&register_context, registration, &registered).ok());
+  std::vector<std::string> devices;
+  const v1::ListWorkersResponse workers = server_.core().reads().ListWorkers();
+  for (const v1::Worker& worker : workers.workers()) {
+    devices.push_back(worker.provenance().device());
+  }
+  EXPECT_THAT(devices, testing::Contains("\\x1b]0;title\\x07"));
+
+  const auto stream = stub_->StreamEvents(&context_);
+  v1::StreamEventsRequest batch = Batch(1);
+  batch.mutable_events(0)->mutable_log_line()->set_text("50 %\rdone\n\tat line 3");
+  ASSERT_TRUE(stream->Write(batch));
+  v1::StreamEventsResponse stored;
+  ASSERT_TRUE(stream->Read(&stored));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+
+  v1::ReleaseLeaseRequest release;
+  release.set_worker_id("inside-1");
+  release.set_lease_id(server_.LeaseOf(kTrial).lease_id());
+  release.set_fencing_token(server_.LeaseOf(kTrial).fencing_token());
+  release.set_reason("\x1b[2J");
+  v1::ReleaseLeaseResponse released;
+  grpc::ClientContext release_context;
+  ASSERT_TRUE(stub_->ReleaseLease(&release_context, release, &released).ok());
+  const std::vector<v1::Event> history = server_.calls().History("experiments/grid-1");
+  ASSERT_EQ(history.size(), 3u);
+  EXPECT_EQ(history[1].log_line().text(), "50 %\\x0ddone\n\tat line 3");
+  EXPECT_THAT(history[2].state_change().reason(), HasSubstr("\\x1b[2J"));
+}
+
+TEST_F(WorkerServiceTest, UnaryCallsAnswerWhatTheCoreSays) {
+  v1::RegisterWorkerRequest registration;
+  registration.mutable_worker()->set_worker_id("n07-cpu-1");
+  registration.mutable_worker()->set_max_pack_size(4);
+  registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+  v1::RegisterWorkerResponse registered;
+  ASSERT_TRUE(stub_->RegisterWorker(&context_, registration, &registered).ok());
+  EXPECT_EQ(registered.lease_duration().seconds(), 30);
+
+  grpc::ClientContext bad_context;
+  registration.mutable_worker()->set_worker_id("N07");
+  EXPECT_EQ(stub_->RegisterWorker(&bad_context, registration, &registered).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+
+  grpc::ClientContext acquire_context;
+  v1::AcquireLeaseResponse acquired;
+  v1::AcquireLeaseRequest acquire;
+  acquire.set_worker_id("n07-cpu-1");
+  ASSERT_TRUE(stub_->AcquireLease(&acquire_context, acquire, &acquired).ok());
+  EXPECT_THAT(acquired.no_lease_reason(), HasSubstr("no trials are queued"));
+
+  grpc::ClientContext long_context;
+  v1::AcquireLeaseRequest long_wait;
+  long_wait.mutable_wait()->set_seconds(61);
+  const grpc::Status status = stub_->AcquireLease(&long_context, long_wait, &acquired);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("wait: is 61 s"));
+
+  grpc::ClientContext heartbeat_context;
+  v1::HeartbeatResponse heard;
+  EXPECT_EQ(stub_->Heartbeat(&heartbeat_context, {}, &heard).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+
+  grpc::ClientContext release_context;
+  v1::ReleaseLeaseResponse released;
+  EXPECT_EQ(stub_->ReleaseLease(&release_context, {}, &released).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,201 @@
+#include "server/coordination/experiment_summary.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proto/length_accuracies.h"
+#include "server/coordination/seed_statistics.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr double kUnits = 1099511627776;  // 2^40
+
+bool HasEnded(v1::TrialState state) { return state != v1::QUEUED && state != v1::RUNNING; }
+
+void Count(v1::TrialState state, v1::TrialCounts& counts) {
+  switch (state) {
+    case v1::QUEUED:
+      return counts.set_queued(counts.queued() + 1);
+    case v1::RUNNING:
+      return counts.set_running(counts.running() + 1);
+    case v1::SUCCEEDED:
+      return counts.set_succeeded(counts.succeeded() + 1);
+    case v1::FAILED:
+      return counts.set_failed(counts.failed() + 1);
+    default:
+      return counts.set_cancelled(counts.cancelled() + 1);
+  }
+}
+
+void Fill(const std::vector<double>& values, v1::SummarizeExperimentResponse::Quantiles& answer) {
+  if (values.empty()) return;
+  answer.set_trials(static_cast<int32_t>(values.size()));
+  answer.set_median(Quantile(values, 0.5));
+  answer.set_low(Quantile(values, 0.1));
+  answer.set_high(Quantile(values, 0.9));
+}
+
+struct RunningMean {
+  double sum = 0;
+  int count = 0;
+  void Add(double value) {
+    sum += value;
+    ++count;
+  }
+  std::optional<double> Value() const {
+    return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
+  }
+};
+
+}  // namespace
+
+void ExperimentSummary::Add(Trial trial) {
+  const int32_t index = trial.index;
+  const auto [member, is_new] = members_.try_emplace(index);
+  if (!is_new) return;
+  const auto [cell, is_new_cell] =
+      cell_of_.try_emplace(CellKey(std::move(trial.task), std::move(trial.network),
+                                   std::move(trial.encoding), trial.learning_rate),
+                           cells_.size());
+  if (is_new_cell) cells_.emplace_back().key = cell->first;
+  std::vector<int32_t>& members = cells_[cell->second].members;
+  members.insert(std::upper_bound(members.begin(), members.end(), index), index);
+  member->second.id = std::move(trial.id);
+  member->second.steps = trial.steps;
+  member->second.seen_up_to = trial.seen_up_to;
+  member->second.compared_by_loss = trial.compared_by_loss;
+  member->second.cell = cell->second;
+}
+
+ExperimentSummary::Member* ExperimentSummary::FindUnended(int32_t index) {
+  const auto found = members_.find(index);
+  return found == members_.end() || HasEnded(found->second.state) ? nullptr : &found->second;
+}
+
+void ExperimentSummary::SetState(int32_t index, v1::TrialState state) {
+  if (Member* const member = FindUnended(index); member != nullptr) member->state = state;
+}
+
+void ExperimentSummary::AddAccuracy(int32_t length, double accuracy, size_t hint, Cell& cell) {
+  std::vector<LengthSum>& lengths = cell.lengths;
+  auto place = lengths.begin() + static_cast<ptrdiff_t>(std::min(hint, lengths.size()));
+  if (place == lengths.end() || place->length != length) {
+    place =
+        std::lower_bound(lengths.begin(), lengths.end(), length,
+                         [](const LengthSum& sum, int32_t wanted) { return sum.length < wanted; });
+    if (place == lengths.end() || place->length != length) {
+      place = lengths.insert(place, LengthSum{.length = length});
+    }
+  }
+  ++place->trials;
+  place->sum += std::llround(accuracy * kUnits);
+}
+
+void ExperimentSummary::Succeed(int32_t index, const v1::LengthAccuracies& accuracies,
+                                const v1::Outcome& outcome) {
+  Member* const member = FindUnended(index);
+  if (member == nullptr) return;
+  member->state = v1::SUCCEEDED;
+  for (int i = 0; i < accuracies.lengths_size(); ++i) {
+    const int32_t length = accuracies.lengths(i);
+    // The trials of a cell have the same lengths, as a rule: the sum stands at the same place.
+    AddAccuracy(length, ClampAccuracy(accuracies.accuracies(i)), static_cast<size_t>(i),
+                cells_[member->cell]);
+    if (member->compared_by_loss) member->losses[length] = accuracies.losses(i);
+  }
+  if (accuracies.has_seen_accuracy()) member->seen_accuracy = accuracies.seen_accuracy();
+  if (accuracies.has_unseen_accuracy()) member->unseen_accuracy = accuracies.unseen_accuracy();
+  if (accuracies.has_training_accuracy()) {
+    member->training_accuracy = ClampAccuracy(accuracies.training_accuracy());
+  }
+  const double seconds = outcome.training_seconds();
+  if (!(seconds > 0)) return;  // an evaluation of a stored model trains nothing
+  // Older programs told no steps, and made all.
+  const int64_t steps = outcome.training_steps() > 0 ? outcome.training_steps() : member->steps;
+  member->training_seconds = seconds;
+  member->steps_per_second = static_cast<double>(steps) / seconds;
+}
+
+v1::SummarizeExperimentResponse ExperimentSummary::Summarize(bool omit_lengths) const {
+  std::vector<const Cell*> cells;
+  cells.reserve(cells_.size());
+  for (const Cell& cell : cells_) cells.push_back(&cell);
+  std::sort(cells.begin(), cells.end(),
+            [](const Cell* a, const Cell* b) { return a->members.front() < b->members.front(); });
+  v1::SummarizeExperimentResponse response;
+  response.mutable_cells()->Reserve(static_cast<int>(cells.size()));
+  for (const Cell* cell : cells) FillCell(*cell, omit_lengths, *response.add_cells());
+  return response;
+}
+
+void ExperimentSummary::FillCell(const Cell& cell, bool omit_lengths,
+                                 v1::SummarizeExperimentResponse::Cell& answer) const {
+  answer.set_task(std::get<0>(cell.key));
+  answer.set_network(std::get<1>(cell.key));
+  answer.set_encoding(std::get<2>(cell.key));
+  answer.set_learning_rate(std::get<3>(cell.key));
+  std::vector<double> unseen, seen, training, seconds, rates;
+  const Member* best_unseen = nullptr;
+  const Member* best_seen = nullptr;
+  const auto take = [](const std::optional<double>& value, std::vector<double>& values) {
+    if (value.has_value()) values.push_back(*value);
+  };
+  for (const int32_t index : cell.members) {
+    const Member& member = members_.at(index);
+    Count(member.state, *answer.mutable_trials());
+    take(member.unseen_accuracy, unseen);
+    take(member.seen_accuracy, seen);
+    take(member.training_accuracy, training);
+    take(member.training_seconds, seconds);
+    take(member.steps_per_second, rates);
+    // An empty value is below every other.
+    if (member.unseen_accuracy > (best_unseen ? best_unseen->unseen_accuracy : std::nullopt)) {
+      best_unseen = &member;
+    }
+    if (member.seen_accuracy > (best_seen ? best_seen->seen_accuracy : std::nullopt)) {
+      best_seen = &member;
+    }
+  }
+  *answer.mutable_unseen_accuracy() = SeedStatistic(unseen);
+  *answer.mutable_seen_accuracy() = SeedStatistic(seen);
+  if (!training.empty()) {
+    *answer.mutable_training_accuracy() = SeedStatistic(training);
+  }
+  *answer.mutable_training_seconds() = SeedStatistic(seconds);
+  *answer.mutable_steps_per_second() = SeedStatistic(rates);
+  if (const Member* best = best_unseen ? best_unseen : best_seen; best != nullptr) {
+    answer.set_best_trial(best->id);
+  }
+  FillLosses(cell, omit_lengths, answer);
+  if (omit_lengths) return;
+  answer.mutable_lengths()->Reserve(static_cast<int>(cell.lengths.size()));
+  answer.mutable_mean_accuracies()->Reserve(static_cast<int>(cell.lengths.size()));
+  for (const LengthSum& sum : cell.lengths) {
+    answer.add_lengths(sum.length);
+    answer.add_mean_accuracies(static_cast<double>(sum.sum) / (kUnits * sum.trials));
+  }
+}
+
+void ExperimentSummary::FillLosses(const Cell& cell, bool omit_lengths,
+                                   v1::SummarizeExperimentResponse::Cell& answer) const {
+  std::map<int32_t, std::vector<double>> by_length;
+  std::vector<double> seen_means, unseen_means;
+  for (const int32_t index : cell.members) {
+    const Member& member = members_.at(index);
+    RunningMean seen, unseen;
+    for (const auto& [length, loss] : member.losses) {
+      by_length[length].push_back(loss);
+      (length > member.seen_up_to ? unseen : seen).Add(loss);
+    }
+    if (const auto mean = seen.Value()) seen_means.push_back(*mean);
+    if (const auto mean = unseen.Value()) unseen_means.push_back(*mean);
+  }
+  if (by_length.empty()) return;
+  Fill(seen_means, *answer.mutable_seen_loss());
+  Fill(unseen_means, *answer.mutable_unseen_loss());
+  if (omit_lengths) return;
+  for (const LengthSum& sum : cell.lengths) Fill(by_length[sum.length], *answer.add_losses());
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,47 @@
+// The HTTP endpoint that Prometheus scrapes: http://HOST:PORT/metrics. METRICS.md explains every
+// number.
+#ifndef LENGTHWISE_SERVER_METRICS_ENDPOINT_H_
+#define LENGTHWISE_SERVER_METRICS_ENDPOINT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "monitoring/http_endpoint.h"
+#include "prometheus/registry.h"
+#include "server/api/open_streams.h"
+#include "server/coordination/statistics.h"
+#include "server/metrics/rpc_metrics.h"
+#include "server/security/audit_log.h"
+
+namespace lengthwise::server {
+
+class MonitoringEndpoint {
+ public:
+  // Serves on "HOST:PORT" (an IPv4 address or "[IPv6]"; port 0 takes a free one) until destroyed.
+  // Each scrape calls `statistics`. `audit`, which may be null, outlives the endpoint.
+  // FAILED_PRECONDITION when the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<MonitoringEndpoint>> Start(
+      const std::string& listen, std::function<Statistics()> statistics,
+      const AuditLog* audit = nullptr);
+
+  // "HOST:PORT" with the port that was bound.
+  const std::string& address() const { return http_->address(); }
+  // For the gRPC server, which ends before the endpoint: it tells the first of its calls, and keeps
+  // its open streams in the second.
+  RpcMetrics& rpc_metrics() { return rpc_metrics_; }
+  const std::shared_ptr<OpenStreams>& streams() const { return streams_; }
+
+ private:
+  MonitoringEndpoint();
+
+  const std::shared_ptr<prometheus::Registry> registry_;
+  RpcMetrics rpc_metrics_;
+  const std::shared_ptr<OpenStreams> streams_;
+  std::unique_ptr<monitoring::HttpEndpoint> http_;
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_METRICS_ENDPOINT_H_

@@ -1,0 +1,134 @@
+#include "server/metrics/statistics_metrics.h"
+
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "monitoring/families.h"
+#include "monitoring/worker_metrics.h"
+#include "server/metrics/trial_metrics.h"
+
+namespace lengthwise::server {
+namespace {
+
+using monitoring::AddHistogram;
+using monitoring::AddValue;
+using monitoring::MakeFamily;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+// A family of one number.
+struct Metric {
+  const char* name;
+  MetricType type;
+  const char* help;
+  double (*value)(const Statistics&);
+};
+
+constexpr Metric kMetrics[] = {
+    {"lengthwise_queue_oldest_seconds", MetricType::Gauge,
+     "How long the trial that has been queued for longest waits; 0 when none is queued.",
+     [](const Statistics& s) { return s.oldest_queued_seconds; }},
+    {"lengthwise_leases", MetricType::Gauge, "Packs that are leased to workers.",
+     [](const Statistics& s) { return static_cast<double>(s.leases); }},
+    {"lengthwise_lease_expiries_total", MetricType::Counter,
+     "Leases that ended because no heartbeat came: workers that died or lost their connection.",
+     [](const Statistics& s) { return static_cast<double>(s.lease_expiries); }},
+    {"lengthwise_workers_alive", MetricType::Gauge,
+     "Registered workers whose last heartbeat is younger than a lease's duration.",
+     [](const Statistics& s) { return static_cast<double>(s.workers.size()); }},
+    {"lengthwise_events_stored_total", MetricType::Counter, "Events that were made durable.",
+     [](const Statistics& s) { return static_cast<double>(s.events_stored); }},
+    {"lengthwise_points_stored_total", MetricType::Counter,
+     "Points of loss curves that were made durable.",
+     [](const Statistics& s) { return static_cast<double>(s.points_stored); }},
+    {"lengthwise_commit_failures_total", MetricType::Counter,
+     "Transactions that the store refused: their commands were answered UNAVAILABLE.",
+     [](const Statistics& s) { return static_cast<double>(s.commit_failures); }},
+    {"lengthwise_database_bytes", MetricType::Gauge, "Size of the database file.",
+     [](const Statistics& s) { return static_cast<double>(s.database_bytes); }},
+    {"lengthwise_disk_free_bytes", MetricType::Gauge,
+     "What can still be written to the file system of the data directory.",
+     [](const Statistics& s) { return static_cast<double>(s.disk_free_bytes); }},
+    {"lengthwise_disk_bytes", MetricType::Gauge, "Size of the data directory's file system.",
+     [](const Statistics& s) { return static_cast<double>(s.disk_size_bytes); }},
+};
+
+struct Distribution {
+  const char* name;
+  const char* help;
+  v1::Histogram Statistics::*value;
+};
+
+constexpr Distribution kDistributions[] = {
+    {"lengthwise_lease_trials", "Trials of the packs that were leased.", &Statistics::lease_trials},
+    {"lengthwise_commit_seconds", "How long the store's transactions took, including the disk.",
+     &Statistics::commit_seconds},
+    {"lengthwise_commit_commands", "Commands that one transaction of the store answered.",
+     &Statistics::commit_commands},
+    {"lengthwise_commit_events", "Events that one transaction of the store made durable.",
+     &Statistics::commit_events},
+};
+
+MetricFamily Trials(const v1::TrialCounts& trials) {
+  MetricFamily family = MakeFamily("lengthwise_trials", MetricType::Gauge,
+                                   "Trials by state, over all experiments that were not deleted.");
+  AddTrialCounts({}, trials, family);
+  return family;
+}
+
+MetricFamily WantedWorkers(const std::map<int32_t, int64_t>& wanted) {
+  MetricFamily family =
+      MakeFamily("lengthwise_wanted_workers", MetricType::Gauge,
+                 "Packs that wait and could be leased now, each by a worker of its own, by the "
+                 "trials that a worker trains at once.");
+  for (const auto& [pack_size, workers] : wanted) {
+    AddValue({{"pack_size", std::to_string(pack_size)}}, static_cast<double>(workers), family);
+  }
+  return family;
+}
+
+MetricFamily Counts(const char* name, const char* help, const char* label,
+                    const std::map<std::string, int64_t>& counts) {
+  MetricFamily family = MakeFamily(name, MetricType::Counter, help);
+  for (const auto& [value, count] : counts) {
+    AddValue({{label, value}}, static_cast<double>(count), family);
+  }
+  return family;
+}
+
+void Append(std::vector<MetricFamily> more, std::vector<MetricFamily>& families) {
+  families.insert(families.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+std::vector<MetricFamily> ToMetrics(const Statistics& statistics) {
+  const DecisionCounts& decided = statistics.decided;
+  std::vector<MetricFamily> families = {
+      Trials(statistics.trials), WantedWorkers(statistics.wanted_workers),
+      Counts("lengthwise_decisions_total", "What the scheduler decided, by kind.", "decision",
+             decided.decisions),
+      Counts("lengthwise_trial_retries_total", "Trials that were queued again, by why.", "reason",
+             decided.retries),
+      Counts("lengthwise_trial_failures_total", "Trials that failed for good, by why.", "reason",
+             decided.failures)};
+  for (const Metric& metric : kMetrics) {
+    AddValue({}, metric.value(statistics),
+             families.emplace_back(MakeFamily(metric.name, metric.type, metric.help)));
+  }
+  for (const Distribution& distribution : kDistributions) {
+    AddHistogram({}, statistics.*distribution.value,
+                 families.emplace_back(
+                     MakeFamily(distribution.name, MetricType::Histogram, distribution.help)));
+  }
+  Append(TrialMetrics(statistics), families);
+  Append(monitoring::WorkerMetrics(statistics.workers), families);
+  return families;
+}
+
+std::vector<MetricFamily> StatisticsMetrics::Collect() const { return ToMetrics(statistics_()); }
+
+}  // namespace lengthwise::server

@@ -1,0 +1,160 @@
+#include "server/security/audit_log.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
+#include "platform/log.h"
+#include "server/security/token_records.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr size_t kMaxWaiting = 10'000;
+constexpr size_t kMaxTextBytes = 300;
+// Shorter ones are no secret of a token.
+constexpr size_t kSecretDigits = 48;
+
+// A caller's text, bounded. A pasted token keeps its id, which is no secret.
+std::string Harmless(absl::string_view text) {
+  std::string result;
+  for (size_t begin = 0; begin < text.size() && result.size() <= kMaxTextBytes;) {
+    size_t end = begin;
+    while (end < text.size() && absl::ascii_isxdigit(text[end])) ++end;
+    if (end - begin >= kSecretDigits) {
+      absl::StrAppend(&result, "[", end - begin, " hexadecimal digits]");
+      begin = end;
+    } else {
+      end = std::max(end, begin + 1);
+      absl::StrAppend(&result, text.substr(begin, end - begin));
+      begin = end;
+    }
+  }
+  if (result.size() > kMaxTextBytes) {
+    result.resize(kMaxTextBytes);
+    result += "...";
+  }
+  return result;
+}
+
+// "ipv6:%5B::1%5D:7070" -> "[::1]:7070".
+std::string Address(absl::string_view peer) {
+  if (!absl::ConsumePrefix(&peer, "ipv4:")) absl::ConsumePrefix(&peer, "ipv6:");
+  return absl::StrReplaceAll(peer, {{"%5B", "["}, {"%5D", "]"}, {"%25", "%"}});
+}
+
+}  // namespace
+
+std::string FormatAuditLine(const AuditRecord& record) {
+  nlohmann::ordered_json line;
+  line["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", record.time, absl::UTCTimeZone());
+  const auto set = [&](const char* key, const std::string& text) {
+    line[key] = text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
+  };
+  const Caller& caller = record.caller;
+  set("principal", caller.principal);
+  set("role", caller.role == v1::ROLE_UNSPECIFIED ? "" : RoleName(caller.role));
+  set("token_id", caller.token_id);
+  line["peer"] = Harmless(Address(record.peer));
+  line["method"] = std::string(absl::StripPrefix(record.method, "lengthwise.v1."));
+  if (!record.resource.empty()) line["resource"] = Harmless(record.resource);
+  if (!record.made.empty()) line["made"] = Harmless(record.made);
+  if (!record.request_id.empty()) line["request_id"] = Harmless(record.request_id);
+  if (record.dry_run) line["dry_run"] = true;
+  line["outcome"] = absl::StatusCodeToString(record.outcome.code());
+  if (!record.outcome.ok()) line["reason"] = Harmless(record.outcome.message());
+  if (record.suppressed > 0) line["suppressed"] = record.suppressed;
+  // ASCII alone; what is no UTF-8 becomes U+FFFD.
+  return absl::StrCat(line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace), "\n");
+}
+
+AuditLog::AuditLog(Options options) : options_(std::move(options)), thread_([this] { Run(); }) {}
+
+AuditLog::~AuditLog() {
+  {
+    platform::MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void AuditLog::Record(AuditRecord record) {
+  platform::MutexLock lock(mutex_);
+  counts_.suppressed += record.suppressed;
+  if (queue_.size() + in_flight_ >= kMaxWaiting) {
+    ++counts_.lost;
+    ++lost_unsaid_;
+    return;
+  }
+  queue_.push_back(std::move(record));
+  changed_.NotifyAll();
+}
+
+AuditLog::Counts AuditLog::counts() const {
+  platform::MutexLock lock(mutex_);
+  return counts_;
+}
+
+bool AuditLog::is_failing() const {
+  platform::MutexLock lock(mutex_);
+  return failing_;
+}
+
+void AuditLog::Run() {
+  platform::MutexLock lock(mutex_);
+  while (true) {
+    while (queue_.empty() && !stopping_) changed_.Wait(mutex_);
+    if (!queue_.empty()) WriteQueue();
+    if (stopping_ && (queue_.empty() || failing_)) break;
+    const auto next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.retry);
+    while (failing_ && !stopping_ && changed_.WaitUntil(mutex_, next)) {
+    }
+  }
+  if (queue_.empty()) return;
+  counts_.lost += static_cast<int64_t>(queue_.size());
+  platform::LogError(
+      absl::StrCat("lost ", queue_.size(), " lines of the audit log that could not be written"));
+}
+
+void AuditLog::WriteQueue() {
+  std::deque<AuditRecord> batch = std::exchange(queue_, {});
+  in_flight_ = batch.size();
+  const int64_t lost = std::exchange(lost_unsaid_, 0);
+  mutex_.Unlock();
+  std::string lines;
+  if (lost > 0) {
+    lines = FormatAuditLine({.time = batch.front().time,
+                             .method = "AuditLog",
+                             .outcome = absl::DataLossError(absl::StrCat(
+                                 lost, " lines were lost: the disk could not be written"))});
+  }
+  for (const AuditRecord& record : batch) lines += FormatAuditLine(record);
+  const absl::Status status = platform::AppendLines(options_.file, lines);
+  mutex_.Lock();
+  in_flight_ = 0;
+  if (status.ok()) {
+    counts_.written += static_cast<int64_t>(batch.size());
+    if (std::exchange(failing_, false)) {
+      // Lines may have been lost since this batch was taken; the next batch says so in the file.
+      platform::LogInfo(
+          absl::StrCat("the audit log is written again; lines lost: ", lost + lost_unsaid_));
+    }
+    return;
+  }
+  if (!std::exchange(failing_, true)) {
+    platform::LogError(absl::StrCat("the audit log cannot be written, and the service goes on: ",
+                                    status.message()));
+  }
+  lost_unsaid_ += lost;
+  queue_.insert(queue_.begin(), std::make_move_iterator(batch.begin()),
+                std::make_move_iterator(batch.end()));
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,151 @@
+#include "server/security/authorization.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::server {
+namespace {
+
+using enum Audit;
+
+constexpr Rule kRules[] = {
+    // Whether the server serves, and what its API is, is no secret: gRPC's own services.
+    {"grpc.health.v1.Health/Check", Access::kPublic, kRefusals},
+    {"grpc.health.v1.Health/Watch", Access::kPublic, kRefusals},
+    {"grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", Access::kPublic, kRefusals},
+
+    {"lengthwise.v1.AccessService/GetCaller", Access::kAuthenticated, kRefusals},
+    {"lengthwise.v1.AccessService/CreateToken", Access::kAdminister, kEveryCall, "principal role",
+     "token.token_id"},
+    {"lengthwise.v1.AccessService/ListTokens", Access::kAdminister, kRefusals},
+    {"lengthwise.v1.AccessService/RevokeToken", Access::kAdminister, kEveryCall, "token_id"},
+
+    {"lengthwise.v1.AdministrationService/BackUp", Access::kAdminister, kEveryCall, "name", "path"},
+    {"lengthwise.v1.AdministrationService/GetStorage", Access::kAdminister, kRefusals},
+    // Says nothing of what is stored; who installs a client or a worker compares versions with it.
+    {"lengthwise.v1.AdministrationService/GetServer", Access::kAuthenticated, kRefusals},
+
+    {"lengthwise.v1.CatalogueService/ListCatalogueEntries", Access::kRead, kRefusals},
+    {"lengthwise.v1.CatalogueService/ResolveSpecification", Access::kRead, kRefusals},
+
+    {"lengthwise.v1.ExperimentService/CreateExperiment", Access::kSubmit, kEveryCall, "",
+     "experiment.name"},
+    // Reads any trial's model, and makes an experiment of the caller's own.
+    {"lengthwise.v1.ExperimentService/EvaluateTrial", Access::kSubmit, kEveryCall, "trial",
+     "experiment.name"},
+    {"lengthwise.v1.ExperimentService/ExtendExperiment", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/CancelExperiment", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/CancelTrial", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/RetryTrials", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/DeleteExperiment", Access::kChange, kEveryCall, "name"},
+    {"lengthwise.v1.ExperimentService/GetExperiment", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/ListExperiments", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/GetTrial", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/ListTrials", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/WatchExperiment", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryLossCurves", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/SummarizeExperiment", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryLengthAccuracies", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryAttentionMaps", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryProjections", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/QueryAnalyses", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/DownloadModel", Access::kRead, kRefusals},
+    {"lengthwise.v1.ExperimentService/UploadData", Access::kSubmit, kEveryCall, "header.sha256"},
+
+    {"lengthwise.v1.FleetService/ListWorkers", Access::kRead, kRefusals},
+    {"lengthwise.v1.FleetService/GetWantedWorkers", Access::kRead, kRefusals},
+
+    {"lengthwise.v1.WorkerService/RegisterWorker", Access::kWork, kEveryCall, "worker.worker_id"},
+    {"lengthwise.v1.WorkerService/AcquireLease", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/Heartbeat", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/ReleaseLease", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/StreamEvents", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/UploadArtifact", Access::kWork, kRefusals},
+    {"lengthwise.v1.WorkerService/DownloadArtifact", Access::kWork, kRefusals},
+};
+
+bool Allows(Access access, v1::Role role) {
+  switch (access) {
+    case Access::kPublic:
+      return true;
+    case Access::kAuthenticated:
+      return role != v1::ROLE_UNSPECIFIED;
+    case Access::kRead:
+      return role == v1::VIEWER || role == v1::SUBMITTER || role == v1::ADMIN;
+    case Access::kSubmit:
+    case Access::kChange:
+      return role == v1::SUBMITTER || role == v1::ADMIN;
+    case Access::kWork:
+      return role == v1::WORKER || role == v1::ADMIN;
+    case Access::kAdminister:
+      return role == v1::ADMIN;
+  }
+  return false;
+}
+
+// The roles of a refusal, the least first.
+absl::string_view Allowed(Access access) {
+  switch (access) {
+    case Access::kPublic:
+    case Access::kAuthenticated:
+      return "any role";
+    case Access::kRead:
+      return "viewer, submitter or admin";
+    case Access::kSubmit:
+    case Access::kChange:
+      return "submitter or admin";
+    case Access::kWork:
+      return "worker or admin";
+    case Access::kAdminister:
+      return "admin";
+  }
+  return "no role";
+}
+
+}  // namespace
+
+Caller AnonymousCaller() { return {.principal = "anonymous", .role = v1::ADMIN}; }
+
+absl::Span<const Rule> Rules() { return kRules; }
+
+const Rule* FindRule(absl::string_view method) {
+  const Rule* rule = std::find_if(std::begin(kRules), std::end(kRules),
+                                  [&](const Rule& one) { return one.method == method; });
+  return rule == std::end(kRules) ? nullptr : rule;
+}
+
+absl::Status MayCall(const Caller& caller, absl::string_view method) {
+  const Rule* rule = FindRule(method);
+  if (rule == nullptr) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "nobody may call ", method, ": the server's table of rights has no line for ", "it"));
+  }
+  if (Allows(rule->access, caller.role)) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      caller.principal, "'s token has the role ", absl::AsciiStrToLower(v1::Role_Name(caller.role)),
+      "; ", method.substr(method.rfind('.') + 1), " takes the role ", Allowed(rule->access),
+      "; ask an administrator for another token"));
+}
+
+absl::Status MayChange(const Caller& caller, absl::string_view experiment,
+                       absl::string_view owner) {
+  if (caller.role == v1::ADMIN || caller.principal == owner) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(experiment, " is ", owner, "'s, and ",
+                                                  caller.principal,
+                                                  " may change only experiments of their own; "
+                                                  "ask ",
+                                                  owner, " or an administrator"));
+}
+
+absl::Status MaySubmitFor(const Caller& caller, absl::string_view requested_owner) {
+  if (caller.token_id.empty() || requested_owner.empty() || requested_owner == caller.principal) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat("owner: the token is ", caller.principal,
+                                                  "'s, who cannot submit for ", requested_owner,
+                                                  "; leave owner empty, or use a token of theirs"));
+}
+
+}  // namespace lengthwise::server

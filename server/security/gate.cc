@@ -1,0 +1,133 @@
+#include "server/security/gate.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "platform/limited_log.h"
+#include "platform/status_macros.h"
+#include "rpc/token_text.h"
+#include "rpc/transport.h"
+
+namespace lengthwise::server {
+namespace {
+
+Gate::Credentials Shown(const grpc::CallbackServerContext& context) {
+  Gate::Credentials credentials;
+  const auto& metadata = context.client_metadata();
+  if (const auto found = metadata.find(rpc::kAuthorizationKey); found != metadata.end()) {
+    credentials.authorization = absl::string_view(found->second.data(), found->second.size());
+  }
+  return credentials;
+}
+
+absl::Status NoToken() {
+  return absl::UnauthenticatedError(
+      "the server asks for a token; name the file that holds yours with --token_file, or in "
+      "~/.config/lengthwise/config.yaml (an administrator makes one with `lengthwise auth "
+      "create-token`)");
+}
+
+bool IsWorkers(absl::string_view method) {
+  const Rule* rule = FindRule(method);
+  return rule != nullptr && rule->access == Access::kWork;
+}
+
+absl::Status CheckSize(absl::string_view method, const google::protobuf::Message& request) {
+  const auto size = static_cast<int64_t>(request.ByteSizeLong());
+  if (size <= rpc::kMaxClientRequestBytes || IsWorkers(method)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("the request has ", size,
+                                                   " bytes; accepted: at ", "most ",
+                                                   rpc::kMaxClientRequestBytes, " bytes (4 MiB)"));
+}
+
+}  // namespace
+
+Gate::Gate(const Options& options, TokenStore* tokens, std::function<absl::Time()> now,
+           Peers* peers)
+    : options_(options), tokens_(tokens), quotas_(options.quotas, std::move(now)), peers_(peers) {}
+
+absl::StatusOr<Caller> Gate::Identify(absl::string_view authorization) {
+  if (tokens_ == nullptr || !tokens_->IsRequired()) return AnonymousCaller();
+  if (authorization.empty()) return NoToken();
+  if (!absl::ConsumePrefix(&authorization, rpc::kBearerPrefix)) {
+    return absl::UnauthenticatedError("the metadata \"authorization\" is not \"Bearer lw_...\"");
+  }
+  return tokens_->Authenticate(authorization);
+}
+
+absl::Status Gate::Recheck(const Caller& caller) {
+  if (tokens_ == nullptr || !tokens_->IsRequired()) return absl::OkStatus();
+  return caller.token_id.empty() ? NoToken() : tokens_->Recheck(caller.token_id);
+}
+
+absl::Status Gate::Check(const Caller& caller, const Credentials& credentials,
+                         absl::string_view method) {
+  RETURN_IF_ERROR(MayCall(caller, method));
+  if (!IsWorkers(method)) return quotas_.TakeCall(caller.principal);
+  if (options_.workers_need_certificate && !credentials.has_certificate) {
+    return absl::UnauthenticatedError(
+        "the server asks workers for a certificate that its --tls_client_ca has signed; start "
+        "the worker with --tls_certificate and --tls_key");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Caller> Gate::Decide(const Credentials& credentials, absl::string_view method) {
+  absl::StatusOr<Caller> caller = Identify(credentials.authorization);
+  if (!caller.ok()) return caller;
+  RETURN_IF_ERROR(Check(*caller, credentials, method));
+  return caller;
+}
+
+absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
+                                   absl::string_view method,
+                                   const google::protobuf::Message* request) {
+  Credentials credentials = Shown(context);
+  const std::shared_ptr<Peer> peer = peers_ == nullptr ? nullptr : peers_->Find(context.peer());
+  credentials.has_certificate = peer != nullptr && peer->has_certificate;
+  const std::string address = peer == nullptr ? context.peer() : peer->address;
+  absl::StatusOr<Caller> caller = Identify(credentials.authorization);
+  if (options_.audit != nullptr) {
+    options_.audit->Admit(context, address, method, caller.ok() ? &*caller : nullptr, request);
+  }
+  absl::Status status = caller.ok() ? Check(*caller, credentials, method) : caller.status();
+  if (absl::IsUnauthenticated(status)) {
+    static auto* const log = new platform::LimitedLog(absl::Seconds(10));
+    log->Warning(absl::StrCat("refused ", method, " to ", address, ": ", status.message()));
+  }
+  if (status.ok() && peer != nullptr) peer->Trust();
+  if (status.ok() && request != nullptr) status = CheckSize(method, *request);
+  if (!status.ok()) return status;
+  return caller;
+}
+
+absl::StatusOr<Caller> Gate::Admit(const grpc::CallbackServerContext& context,
+                                   absl::string_view method,
+                                   const google::protobuf::Message& request) {
+  return Admit(context, method, &request);
+}
+
+absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
+                                                  absl::string_view method,
+                                                  const google::protobuf::Message& request) {
+  return WithStream(Admit(context, method, request), method);
+}
+
+absl::StatusOr<Gate::Admission> Gate::AdmitStream(const grpc::CallbackServerContext& context,
+                                                  absl::string_view method) {
+  return WithStream(Admit(context, method, nullptr), method);
+}
+
+absl::StatusOr<Gate::Admission> Gate::WithStream(absl::StatusOr<Caller> caller,
+                                                 absl::string_view method) {
+  if (!caller.ok()) return caller.status();
+  Admission admission;
+  admission.caller = *std::move(caller);
+  if (!IsWorkers(method)) {
+    ASSIGN_OR_RETURN(admission.stream, quotas_.OpenStream(admission.caller.principal));
+  }
+  return admission;
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,54 @@
+#include "server/security/quotas.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+// How soon it is worth while to ask for a stream again: streams end when they end.
+constexpr absl::Duration kStreamRetry = absl::Seconds(2);
+
+}  // namespace
+
+Quotas::Quotas(const Options& options, std::function<absl::Time()> now)
+    : options_(options), now_(std::move(now)) {}
+
+absl::Status Quotas::TakeCall(const std::string& principal) {
+  if (options_.calls_per_second <= 0) return absl::OkStatus();
+  absl::Duration wait;
+  {
+    platform::MutexLock lock(mutex_);
+    wait = calls_.try_emplace(principal, options_.calls_per_second, std::max(1.0, options_.burst))
+               .first->second.Take(now_());
+  }
+  if (wait == absl::ZeroDuration()) return absl::OkStatus();
+  return ExhaustedFor(wait,
+                      absl::StrCat(principal, " makes more than ", options_.calls_per_second,
+                                   " calls a second; call again in ", absl::FormatDuration(wait),
+                                   ", or have the server's --max_calls_per_second raised"));
+}
+
+absl::StatusOr<Quotas::Stream> Quotas::OpenStream(const std::string& principal) {
+  {
+    platform::MutexLock lock(counts_->mutex);
+    int64_t& open = counts_->streams[principal];
+    if (options_.streams > 0 && open >= options_.streams) {
+      return ExhaustedFor(kStreamRetry,
+                          absl::StrCat(principal, " has ", open,
+                                       " streams open, the most that it may; end some, or have the "
+                                       "server's --max_streams raised"));
+    }
+    ++open;
+  }
+  return Stream(nullptr, [counts = counts_, principal](void*) {
+    platform::MutexLock lock(counts->mutex);
+    const auto open = counts->streams.find(principal);
+    if (--open->second == 0) counts->streams.erase(open);
+  });
+}
+
+}  // namespace lengthwise::server

@@ -1,0 +1,56 @@
+// What one principal may take of a server: calls a second and open streams.
+#ifndef LENGTHWISE_SERVER_SECURITY_QUOTAS_H_
+#define LENGTHWISE_SERVER_SECURITY_QUOTAS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "platform/mutex.h"
+#include "server/security/token_bucket.h"
+
+namespace lengthwise::server {
+
+// Thread-safe. Memory grows with the number of principals, of which there are no more than tokens.
+class Quotas {
+ public:
+  struct Options {
+    // Calls a second, streams counted when they are opened; 0 for no limit.
+    double calls_per_second = 2000;
+    // Calls that may come at once after a rest.
+    double burst = 10'000;
+    // Streams that are open at a time; 0 for no limit.
+    int64_t streams = 5000;
+  };
+
+  // A stream that is open until this is destroyed, on any thread. The Quotas may be gone by then.
+  using Stream = std::shared_ptr<void>;
+
+  explicit Quotas(const Options& options, std::function<absl::Time()> now = absl::Now);
+
+  // RESOURCE_EXHAUSTED with a google.rpc.RetryInfo and the flag that sets the limit.
+  absl::Status TakeCall(const std::string& principal);
+  absl::StatusOr<Stream> OpenStream(const std::string& principal);
+
+ private:
+  struct Counts {
+    platform::Mutex mutex;
+    std::map<std::string, int64_t> streams ABSL_GUARDED_BY(mutex);
+  };
+
+  const Options options_;
+  const std::function<absl::Time()> now_;
+  platform::Mutex mutex_;
+  std::map<std::string, TokenBucket> calls_ ABSL_GUARDED_BY(mutex_);
+  const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+};
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SECURITY_QUOTAS_H_

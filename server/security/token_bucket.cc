@@ -1,0 +1,20 @@
+#include "server/security/token_bucket.h"
+
+#include <algorithm>
+
+namespace lengthwise::server {
+
+absl::Duration TokenBucket::Take(absl::Time now) {
+  if (now > last_) {
+    // Infinite the first time, which fills a bucket that is full.
+    level_ = std::min(burst_, level_ + rate_ * absl::ToDoubleSeconds(now - last_));
+    last_ = now;
+  }
+  if (level_ >= 1) {
+    level_ -= 1;
+    return absl::ZeroDuration();
+  }
+  return absl::Seconds((1 - level_) / rate_);
+}
+
+}  // namespace lengthwise::server

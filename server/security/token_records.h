@@ -1,0 +1,52 @@
+// What a server keeps of its tokens, and the file's format: a first line "lengthwise-tokens 1",
+// then a line for each token with seven fields between spaces:
+//
+//   {token_id} {principal} {role} {create} {expire} {salt} {hash}
+//
+// Times are seconds since 1970, the salt is 32 hexadecimal digits, the hash is
+// SHA-256("{salt}{secret}") as 64. One round is enough: the secrets are 256 random bits, which no
+// dictionary has.
+#ifndef LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_
+#define LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/access_service.pb.h"
+
+namespace lengthwise::server {
+
+inline constexpr size_t kSaltDigits = 32;
+
+struct TokenRecord {
+  std::string token_id;
+  std::string principal;
+  v1::Role role = v1::ROLE_UNSPECIFIED;
+  int64_t create_seconds = 0;
+  int64_t expire_seconds = 0;
+  std::string salt;
+  std::string hash;
+
+  bool operator==(const TokenRecord&) const = default;
+};
+
+std::string FormatTokenRecords(const std::vector<TokenRecord>& records);
+
+// DATA_LOSS for anything that FormatTokenRecords does not write: the number of the line and what is
+// wrong with it, without its salt and hash.
+absl::StatusOr<std::vector<TokenRecord>> ParseTokenRecords(absl::string_view text);
+
+// [a-z0-9][a-z0-9._@-]*, at most 60 characters.
+bool IsPrincipal(absl::string_view text);
+
+// "viewer", "submitter", "worker", "admin"; ROLE_UNSPECIFIED for other texts.
+v1::Role ParseRole(absl::string_view text);
+std::string RoleName(v1::Role role);
+
+}  // namespace lengthwise::server
+
+#endif  // LENGTHWISE_SERVER_SECURITY_TOKEN_RECORDS_H_

@@ -1,0 +1,308 @@
+#include "server/security/token_store.h"
+
+#include <openssl/crypto.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "platform/files.h"
+#include "platform/log.h"
+#include "platform/private_files.h"
+#include "platform/random.h"
+#include "platform/sha256.h"
+#include "platform/status_macros.h"
+#include "rpc/token_text.h"
+#include "server/security/token_files.h"
+#include "server/status.h"
+
+namespace lengthwise::server {
+namespace {
+
+constexpr size_t kMaxTokens = 10'000;
+// Expired tokens stay in the list for so long.
+constexpr absl::Duration kForget = absl::Hours(30 * 24);
+
+std::string Hash(absl::string_view salt, absl::string_view secret) {
+  return platform::Sha256Hex(absl::StrCat(salt, secret));
+}
+
+v1::Token ToToken(const TokenRecord& record) {
+  v1::Token token;
+  token.set_token_id(record.token_id);
+  token.set_principal(record.principal);
+  token.set_role(record.role);
+  token.mutable_create_time()->set_seconds(record.create_seconds);
+  token.mutable_expire_time()->set_seconds(record.expire_seconds);
+  return token;
+}
+
+absl::Status NotKnown(absl::string_view token_id) {
+  return absl::UnauthenticatedError(absl::StrCat(
+      "the server does not know the token ", token_id,
+      ", or it was revoked; ask an administrator for another (`lengthwise auth create-token`)"));
+}
+
+// UNAUTHENTICATED for a token that has expired.
+absl::Status CheckTime(const TokenRecord& record, absl::Time now) {
+  const absl::Time expire_time = absl::FromUnixSeconds(record.expire_seconds);
+  if (now < expire_time) return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      absl::StrCat("the token ", record.token_id, " of ", record.principal, " expired at ",
+                   absl::FormatTime(absl::RFC3339_sec, expire_time, absl::UTCTimeZone()),
+                   "; ask an administrator for another (`lengthwise auth create-token`)"));
+}
+
+bool Exists(const std::string& path) {
+  struct stat status;
+  return lstat(path.c_str(), &status) == 0 || errno != ENOENT;
+}
+
+// One process changes the tokens at a time.
+absl::StatusOr<std::unique_ptr<platform::FileLock>> LockFile(const std::string& tokens) {
+  auto lock = platform::FileLock::Acquire(absl::StrCat(tokens, ".lock"));
+  if (lock.ok()) return lock;
+  return absl::UnavailableError(
+      absl::StrCat("the tokens cannot be changed now: ", lock.status().message(), "; try again"));
+}
+
+absl::Status CheckRequest(const v1::CreateTokenRequest& request) {
+  if (!IsPrincipal(request.principal())) {
+    return InvalidField("principal",
+                        "is malformed; accepted: 1 to 60 characters of a-z, 0-9, \".\", \"_\", "
+                        "\"@\" and \"-\", first a letter or digit");
+  }
+  if (!v1::Role_IsValid(request.role()) || request.role() == v1::ROLE_UNSPECIFIED) {
+    return InvalidField("role", "is absent; accepted: VIEWER, SUBMITTER, WORKER, ADMIN");
+  }
+  if (!request.has_lifetime()) return absl::OkStatus();
+  const int64_t seconds = request.lifetime().seconds();
+  if (seconds < absl::ToInt64Seconds(TokenStore::kMinLifetime) ||
+      seconds > absl::ToInt64Seconds(TokenStore::kMaxLifetime)) {
+    return InvalidField("lifetime",
+                        absl::StrCat("is ", seconds, " s; accepted: a minute to ten years"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+TokenStore::TokenStore(const std::string& data_dir, Now now)
+    : data_dir_(data_dir),
+      path_(absl::StrCat(data_dir, "/", kTokensFile)),
+      mark_path_(absl::StrCat(data_dir, "/", kRequiresTokensFile)),
+      now_(std::move(now)) {}
+
+absl::StatusOr<std::unique_ptr<TokenStore>> TokenStore::Open(const std::string& data_dir, Now now,
+                                                             IfMissing if_missing) {
+  std::unique_ptr<TokenStore> store(new TokenStore(data_dir, std::move(now)));
+  platform::MutexLock lock(store->mutex_);
+  RETURN_IF_ERROR(store->Refresh());
+  store->is_open_ = true;
+  const bool marked = Exists(store->mark_path_);
+  if (store->version_.exists) {
+    // A directory of a release that made no mark.
+    if (absl::Status status = marked ? absl::OkStatus() : store->Mark(); !status.ok()) {
+      platform::LogWarning(status.message());
+    }
+    return store;
+  }
+  if (!marked) return store;
+  if (if_missing == IfMissing::kRefuse) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        store->path_,
+        " is missing, and the server had tokens: without them it would be open to "
+        "everyone; restore the file from a backup, make a new token with `lengthwise_server "
+        "--data_dir ",
+        data_dir,
+        " --create_admin_token PATH`, or open the server to everyone with "
+        "`lengthwise_server --data_dir ",
+        data_dir, " --remove_all_tokens`"));
+  }
+  store->required_ = true;
+  return store;
+}
+
+absl::Status TokenStore::RemoveAll(const std::string& data_dir) {
+  TokenStore store(data_dir, absl::Now);
+  RETURN_IF_ERROR(platform::CheckPrivateDirectory(data_dir));
+  ASSIGN_OR_RETURN(const auto file_lock, LockFile(store.path_));
+  // Where only the first is done, the next Open makes the mark again.
+  absl::Status status = platform::DeleteFile(store.mark_path_);
+  if (status.ok()) status = platform::DeleteFile(store.path_);
+  return status.ok() ? platform::SyncDirectory(data_dir) : status;
+}
+
+absl::Status TokenStore::Mark() const {
+  return platform::WriteFileAtomically(
+      mark_path_,
+      "This server asks its callers for tokens. `lengthwise_server --remove_all_tokens` deletes "
+      "this file and the tokens.\n");
+}
+
+TokenStore::Version TokenStore::CurrentVersion() const {
+  struct stat status;
+  if (lstat(path_.c_str(), &status) != 0) return {.exists = errno != ENOENT};
+  return {true, status.st_ino, absl::ToUnixNanos(absl::TimeFromTimespec(status.st_mtim)),
+          absl::ToUnixNanos(absl::TimeFromTimespec(status.st_ctim)), status.st_size};
+}
+
+absl::Status TokenStore::Refresh() {
+  const Version version = CurrentVersion();
+  if (version == version_ && damage_.ok()) return damage_;
+  version_ = version;
+  records_.clear();
+  const absl::Status earlier = std::exchange(damage_, absl::OkStatus());
+  if (!version.exists) {
+    platform::LogWarning(
+        absl::StrCat(path_,
+                     " is gone: nobody gets in until it is restored, or there is a new one "
+                     "(--create_admin_token)"));
+    return absl::OkStatus();
+  }
+  required_ = true;
+  absl::StatusOr<std::vector<TokenRecord>> records = Read();
+  if (records.ok()) {
+    records_ = *std::move(records);
+    return absl::OkStatus();
+  }
+  damage_ = records.status();
+  // Open returns it.
+  if (is_open_ && damage_ != earlier) platform::LogError(damage_.message());
+  return damage_;
+}
+
+absl::StatusOr<std::vector<TokenRecord>> TokenStore::Read() const {
+  ASSIGN_OR_RETURN(const std::string text,
+                   platform::ReadPrivateFile(data_dir_, std::string(kTokensFile)));
+  absl::StatusOr<std::vector<TokenRecord>> records = ParseTokenRecords(text);
+  if (records.ok()) return records;
+  return absl::Status(
+      records.status().code(),
+      absl::StrCat(
+          path_, " is damaged (", records.status().message(),
+          "); restore it from a backup, or delete it and make a new token with `lengthwise_server "
+          "--data_dir ",
+          data_dir_, " --create_admin_token PATH`"));
+}
+
+const TokenRecord* TokenStore::Find(absl::string_view token_id) const {
+  const auto found = std::find_if(records_.begin(), records_.end(), [&](const TokenRecord& record) {
+    return record.token_id == token_id;
+  });
+  return found == records_.end() ? nullptr : &*found;
+}
+
+bool TokenStore::IsRequired() {
+  platform::MutexLock lock(mutex_);
+  Refresh().IgnoreError();
+  return required_;
+}
+
+absl::StatusOr<Caller> TokenStore::Authenticate(absl::string_view text) {
+  const absl::StatusOr<rpc::TokenText> token = rpc::ParseTokenText(text);
+  if (!token.ok()) return absl::UnauthenticatedError(token.status().message());
+  TokenRecord known;
+  {
+    platform::MutexLock lock(mutex_);
+    if (!Refresh().ok()) {
+      return absl::UnauthenticatedError(
+          "the server cannot read its tokens; its administrator finds the reason in its log");
+    }
+    if (const TokenRecord* found = Find(token->token_id); found != nullptr) known = *found;
+  }
+  // A secret is hashed and compared whether the id is known or not, in the same time.
+  const std::string hash = Hash(known.salt, token->secret);
+  const std::string& expected = known.hash.empty() ? std::string(hash.size(), '.') : known.hash;
+  if (CRYPTO_memcmp(hash.data(), expected.data(), hash.size()) != 0) {
+    return NotKnown(token->token_id);
+  }
+  RETURN_IF_ERROR(CheckTime(known, now_()));
+  return Caller{known.principal, known.role, known.token_id,
+                absl::FromUnixSeconds(known.expire_seconds)};
+}
+
+absl::Status TokenStore::Recheck(const std::string& token_id) {
+  platform::MutexLock lock(mutex_);
+  if (!Refresh().ok()) return absl::OkStatus();
+  const TokenRecord* record = Find(token_id);
+  return record == nullptr ? NotKnown(token_id) : CheckTime(*record, now_());
+}
+
+absl::Status TokenStore::Change(
+    const std::function<absl::Status(std::vector<TokenRecord>&)>& change) {
+  RETURN_IF_ERROR(platform::CheckPrivateDirectory(data_dir_));
+  ASSIGN_OR_RETURN(const auto file_lock, LockFile(path_));
+  RETURN_IF_ERROR(Refresh());
+  std::vector<TokenRecord> records = records_;
+  RETURN_IF_ERROR(change(records));
+  if (!Exists(mark_path_)) {
+    RETURN_IF_ERROR(Mark());
+  }
+  // Its temporary file has mode 0600 from the start, and so has the file.
+  absl::Status status = platform::WriteFileAtomically(path_, FormatTokenRecords(records));
+  return status.ok() ? Refresh() : status;
+}
+
+absl::StatusOr<v1::CreateTokenResponse> TokenStore::Create(const v1::CreateTokenRequest& request) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  const absl::Duration lifetime =
+      request.has_lifetime() ? absl::Seconds(request.lifetime().seconds()) : kDefaultLifetime;
+  ASSIGN_OR_RETURN(
+      const std::string digits,
+      platform::RandomHex(rpc::kTokenIdDigits + rpc::kTokenSecretDigits + kSaltDigits));
+  const std::string id = digits.substr(0, rpc::kTokenIdDigits);
+  const std::string secret = digits.substr(rpc::kTokenIdDigits, rpc::kTokenSecretDigits);
+  const std::string salt = digits.substr(rpc::kTokenIdDigits + rpc::kTokenSecretDigits);
+  const absl::Time now = now_();
+  TokenRecord record;
+  record.token_id = id;
+  record.principal = request.principal();
+  record.role = request.role();
+  record.create_seconds = absl::ToUnixSeconds(now);
+  record.expire_seconds = absl::ToUnixSeconds(now + lifetime);
+  record.salt = salt;
+  record.hash = Hash(salt, secret);
+  platform::MutexLock lock(mutex_);
+  const absl::Status status = Change([&](std::vector<TokenRecord>& records) -> absl::Status {
+    std::erase_if(records, [&](const TokenRecord& old) {
+      return absl::FromUnixSeconds(old.expire_seconds) + kForget < now;
+    });
+    if (records.size() >= kMaxTokens) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("there are ", records.size(), " tokens; revoke some"));
+    }
+    records.push_back(record);
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  v1::CreateTokenResponse response;
+  *response.mutable_token() = ToToken(record);
+  response.set_text(rpc::FormatTokenText({id, secret}));
+  return response;
+}
+
+absl::StatusOr<v1::ListTokensResponse> TokenStore::List() {
+  platform::MutexLock lock(mutex_);
+  RETURN_IF_ERROR(Refresh());
+  v1::ListTokensResponse response;
+  for (auto record = records_.rbegin(); record != records_.rend(); ++record) {
+    *response.add_tokens() = ToToken(*record);
+  }
+  return response;
+}
+
+absl::Status TokenStore::Revoke(absl::string_view token_id) {
+  platform::MutexLock lock(mutex_);
+  return Change([&](std::vector<TokenRecord>& records) -> absl::Status {
+    const size_t erased = std::erase_if(
+        records, [&](const TokenRecord& record) { return record.token_id == token_id; });
+    if (erased > 0) return absl::OkStatus();
+    return absl::NotFoundError(
+        absl::StrCat("there is no such token; `lengthwise auth list-tokens` lists them"));
+  });
+}
+
+}  // namespace lengthwise::server

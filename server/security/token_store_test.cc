@@ -1,0 +1,253 @@
+#include "server/security/token_store.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/files.h"
+#include "rpc/token_text.h"
+
+namespace lengthwise::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class TokenStoreTest : public testing::Test {
+ protected:
+  TokenStoreTest()
+      : directory_((std::filesystem::path(testing::TempDir()).lexically_normal() /
+                    testing::UnitTest::GetInstance()->current_test_info()->name())
+                       .string()) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+    store_ = Open();
+  }
+
+  std::unique_ptr<TokenStore> Open() {
+    return TokenStore::Open(directory_, [this] { return now_; }).value();
+  }
+
+  v1::CreateTokenResponse Create(const std::string& principal, v1::Role role,
+                                 absl::Duration lifetime = absl::ZeroDuration()) {
+    v1::CreateTokenRequest request;
+    request.set_principal(principal);
+    request.set_role(role);
+    if (lifetime > absl::ZeroDuration()) {
+      request.mutable_lifetime()->set_seconds(absl::ToInt64Seconds(lifetime));
+    }
+    return store_->Create(request).value();
+  }
+
+  // Why a text is refused.
+  std::string Refusal(const std::string& text) {
+    const absl::Status status = store_->Authenticate(text).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnauthenticated);
+    return std::string(status.message());
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+  const std::string directory_;
+  std::unique_ptr<TokenStore> store_;
+};
+
+TEST_F(TokenStoreTest, ATokenStandsForItsPrincipalAndRole) {
+  EXPECT_FALSE(store_->IsRequired());
+  const v1::CreateTokenResponse created = Create("ada", v1::SUBMITTER);
+  EXPECT_TRUE(store_->IsRequired());
+  const Caller caller = store_->Authenticate(created.text()).value();
+  EXPECT_EQ(caller.principal, "ada");
+  EXPECT_EQ(caller.role, v1::SUBMITTER);
+  EXPECT_EQ(caller.token_id, created.token().token_id());
+  EXPECT_EQ(caller.expire_time, now_ + absl::Hours(90 * 24));
+}
+
+TEST_F(TokenStoreTest, TheFileHasNoSecretAndOnlyItsOwnerMayReadIt) {
+  const v1::CreateTokenResponse created = Create("ada", v1::ADMIN);
+  const std::string secret = rpc::ParseTokenText(created.text()).value().secret;
+  const std::string path = directory_ + "/tokens";
+  EXPECT_THAT(platform::ReadFile(path).value(),
+              AllOf(HasSubstr(created.token().token_id()), Not(HasSubstr(secret))));
+  struct stat status;
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+}
+
+TEST_F(TokenStoreTest, NoTwoTokensShareASecretASaltOrAHash) {
+  std::set<std::string> texts;
+  for (int i = 0; i < 20; ++i) texts.insert(Create("ada", v1::VIEWER).text());
+  EXPECT_EQ(texts.size(), 20u);
+  std::set<std::string> salts, hashes;
+  const std::vector<TokenRecord> records =
+      ParseTokenRecords(platform::ReadFile(directory_ + "/tokens").value()).value();
+  for (const TokenRecord& record : records) {
+    salts.insert(record.salt);
+    hashes.insert(record.hash);
+  }
+  EXPECT_EQ(salts.size(), 20u);
+  EXPECT_EQ(hashes.size(), 20u);
+}
+
+TEST_F(TokenStoreTest, AWrongSecretIsRefusedAsAnUnknownTokenIs) {
+  rpc::TokenText token = rpc::ParseTokenText(Create("ada", v1::ADMIN).text()).value();
+  const std::string right = token.secret;
+  for (size_t digit = 0; digit < right.size(); digit += 9) {
+    token.secret = right;
+    token.secret[digit] = right[digit] == '0' ? '1' : '0';
+    EXPECT_THAT(Refusal(rpc::FormatTokenText(token)),
+                AllOf(HasSubstr("does not know the token " + token.token_id),
+                      Not(HasSubstr(token.secret))));
+  }
+  token.token_id = std::string(12, '0');
+  EXPECT_THAT(Refusal(rpc::FormatTokenText(token)), HasSubstr("does not know the token 0000"));
+  EXPECT_THAT(Refusal("let me in"), Not(HasSubstr("let me in")));
+}
+
+TEST_F(TokenStoreTest, ATokenEndsWithItsLifetime) {
+  const std::string text = Create("ada", v1::ADMIN, absl::Minutes(10)).text();
+  now_ += absl::Minutes(10) - absl::Seconds(1);
+  EXPECT_TRUE(store_->Authenticate(text).ok());
+  now_ += absl::Seconds(1);
+  EXPECT_THAT(Refusal(text), AllOf(HasSubstr("of ada expired at 2023-11-14T22:23:20+00:00"),
+                                   HasSubstr("lengthwise auth create-token")));
+  // Only to who has the secret.
+  rpc::TokenText wrong = rpc::ParseTokenText(text).value();
+  wrong.secret = std::string(64, '0');
+  EXPECT_THAT(Refusal(rpc::FormatTokenText(wrong)), Not(HasSubstr("expired")));
+}
+
+TEST_F(TokenStoreTest, ARevokedTokenIsRefusedAndTheServerStaysClosed) {
+  const v1::CreateTokenResponse created = Create("ada", v1::ADMIN);
+  EXPECT_TRUE(store_->Revoke(created.token().token_id()).ok());
+  EXPECT_THAT(Refusal(created.text()), HasSubstr("was revoked"));
+  EXPECT_TRUE(store_->IsRequired());
+  EXPECT_TRUE(Open()->IsRequired());
+  EXPECT_EQ(store_->Revoke(created.token().token_id()).code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(TokenStoreTest, AnotherProcessesChangesTakeEffectAtOnce) {
+  const std::unique_ptr<TokenStore> other = Open();
+  const v1::CreateTokenResponse created = Create("ada", v1::ADMIN);
+  EXPECT_TRUE(other->IsRequired());
+  EXPECT_TRUE(other->Authenticate(created.text()).ok());
+  EXPECT_TRUE(store_->Revoke(created.token().token_id()).ok());
+  EXPECT_FALSE(other->Authenticate(created.text()).ok());
+}
+
+TEST_F(TokenStoreTest, ListsTheNewestFirstWithoutSecrets) {
+  const v1::CreateTokenResponse ada = Create("ada", v1::ADMIN);
+  now_ += absl::Hours(1);
+  const v1::CreateTokenResponse grace = Create("grace", v1::VIEWER, absl::Hours(2));
+  const v1::ListTokensResponse list = store_->List().value();
+  ASSERT_EQ(list.tokens_size(), 2);
+  EXPECT_EQ(list.tokens(0).SerializeAsString(), grace.token().SerializeAsString());
+  EXPECT_EQ(list.tokens(1).SerializeAsString(), ada.token().SerializeAsString());
+  EXPECT_EQ(list.tokens(0).expire_time().seconds() - list.tokens(0).create_time().seconds(), 7200);
+}
+
+TEST_F(TokenStoreTest, WrongRequestsAreNamed) {
+  v1::CreateTokenRequest request;
+  request.set_principal("Ada");
+  request.set_role(v1::ADMIN);
+  EXPECT_THAT(std::string(store_->Create(request).status().message()), HasSubstr("principal: "));
+  request.set_principal("ada");
+  request.set_role(v1::ROLE_UNSPECIFIED);
+  EXPECT_THAT(std::string(store_->Create(request).status().message()), HasSubstr("role: "));
+  request.set_role(v1::ADMIN);
+  for (const int64_t seconds : {int64_t{-1}, int64_t{0}, int64_t{59}, int64_t{400'000'000}}) {
+    request.mutable_lifetime()->set_seconds(seconds);
+    const absl::Status status = store_->Create(request).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("lifetime: is "));
+  }
+  EXPECT_FALSE(store_->IsRequired());
+}
+
+TEST_F(TokenStoreTest, ADamagedOrVanishedFileLetsNobodyIn) {
+  const std::string text = Create("ada", v1::ADMIN).text();
+  const std::string path = directory_ + "/tokens";
+  std::ofstream(path) << "nonsense";
+  EXPECT_THAT(Refusal(text), HasSubstr("cannot read its tokens"));
+  EXPECT_TRUE(store_->IsRequired());
+  const absl::Status opened = TokenStore::Open(directory_).status();
+  EXPECT_EQ(opened.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(opened.message()), HasSubstr(path + " is damaged"));
+  std::filesystem::remove(path);
+  EXPECT_TRUE(store_->IsRequired());
+  EXPECT_FALSE(store_->Authenticate(text).ok());
+}
+
+TEST_F(TokenStoreTest, AServerThatLostItsTokensIsNotOpenedToEveryone) {
+  const std::string text = Create("ada", v1::ADMIN).text();
+  const std::string path = directory_ + "/tokens";
+  std::filesystem::rename(path, path + ".lost");
+  const absl::Status opened = TokenStore::Open(directory_).status();
+  EXPECT_EQ(opened.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(opened.message()),
+              AllOf(HasSubstr(path + " is missing"), HasSubstr("--create_admin_token PATH"),
+                    HasSubstr("--data_dir " + directory_ + " --remove_all_tokens")));
+  // Each of the ways out.
+  std::filesystem::rename(path + ".lost", path);
+  EXPECT_TRUE(Open()->Authenticate(text).ok());
+  std::filesystem::remove(path);
+  const auto to_make_one =
+      TokenStore::Open(directory_, absl::Now, TokenStore::IfMissing::kAccept).value();
+  EXPECT_TRUE(to_make_one->IsRequired());
+  v1::CreateTokenRequest request;
+  request.set_principal("grace");
+  request.set_role(v1::ADMIN);
+  EXPECT_TRUE(to_make_one->Create(request).ok());
+  EXPECT_TRUE(Open()->IsRequired());
+  EXPECT_TRUE(TokenStore::RemoveAll(directory_).ok());
+  EXPECT_FALSE(Open()->IsRequired());
+  EXPECT_TRUE(to_make_one->IsRequired()) << "a server that runs stays closed";
+  EXPECT_TRUE(TokenStore::RemoveAll(directory_).ok());
+}
+
+TEST_F(TokenStoreTest, TokensOfAReleaseWithoutTheMarkGetIt) {
+  Create("ada", v1::ADMIN);
+  ASSERT_TRUE(std::filesystem::remove(directory_ + "/requires_tokens"));
+  Open();
+  std::filesystem::remove(directory_ + "/tokens");
+  EXPECT_EQ(TokenStore::Open(directory_).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(TokenStoreTest, TokensThatOthersCanChangeLetNobodyIn) {
+  const std::string text = Create("ada", v1::ADMIN).text();
+  const std::string path = directory_ + "/tokens";
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  EXPECT_THAT(std::string(TokenStore::Open(directory_).status().message()),
+              HasSubstr("run `chmod 600 '" + path + "'`"));
+  // Nor does a server that runs let anybody in, until it is mended.
+  EXPECT_THAT(Refusal(text), HasSubstr("cannot read its tokens"));
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  EXPECT_TRUE(store_->Authenticate(text).ok());
+
+  ASSERT_EQ(chmod(directory_.c_str(), 0777), 0);
+  EXPECT_THAT(std::string(TokenStore::Open(directory_).status().message()),
+              HasSubstr("run `chmod go-w '" + directory_ + "'`"));
+  v1::CreateTokenRequest request;
+  request.set_principal("grace");
+  request.set_role(v1::ADMIN);
+  EXPECT_EQ(store_->Create(request).status().code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_EQ(chmod(directory_.c_str(), 0700), 0);
+  EXPECT_TRUE(Open()->Authenticate(text).ok());
+}
+
+TEST_F(TokenStoreTest, TokensThatExpiredLongAgoAreForgotten) {
+  Create("ada", v1::ADMIN, absl::Hours(1));
+  now_ += absl::Hours(24 * 30);
+  Create("grace", v1::ADMIN);
+  EXPECT_EQ(store_->List().value().tokens_size(), 2);
+  now_ += absl::Hours(2);
+  Create("mary", v1::ADMIN);
+  EXPECT_EQ(store_->List().value().tokens_size(), 2);
+}
+
+}  // namespace
+}  // namespace lengthwise::server

@@ -1,0 +1,41 @@
+#include "worker/connection/server_channel.h"
+
+#include <cstdint>
+
+#include "grpcpp/support/channel_arguments.h"
+#include "rpc/transport.h"
+
+namespace lengthwise::worker {
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateServerChannel(
+    const rpc::ChannelOptions& options, const Backoff::Options& reconnect) {
+  const auto milliseconds = [](absl::Duration duration) {
+    return static_cast<int>(absl::ToInt64Milliseconds(duration));
+  };
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(rpc::kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
+  // gRPC's own default would wait up to two minutes before it notices that the server is back.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, milliseconds(reconnect.initial));
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, milliseconds(reconnect.maximum));
+  // In spite of its name, how long one attempt to connect may take.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
+  return rpc::CreateChannel(options, arguments);
+}
+
+bool IsTransient(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kUnauthenticated:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace lengthwise::worker

@@ -1,0 +1,274 @@
+#include "worker/connection/worker_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/util/time_util.h"
+#include "platform/failpoint.h"
+#include "platform/log.h"
+#include "platform/status_macros.h"
+#include "platform/version.h"
+#include "worker/connection/backoff.h"
+#include "worker/connection/server_channel.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::google::protobuf::util::TimeUtil;
+using platform::MutexLock;
+
+std::string Plural(int64_t count, const std::string& noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+Connection::Options WithSenderBackoff(Connection::Options options) {
+  options.session.sender.backoff = options.backoff;
+  return options;
+}
+
+std::shared_ptr<grpc::Channel> ChannelOf(const Connection::Options& options) {
+  if (options.channel != nullptr) return options.channel;
+  return CreateServerChannel({.server = options.server}, options.backoff).value();
+}
+
+}  // namespace
+
+Connection::Connection(const Options& options, PackRunner& runner)
+    : options_(WithSenderBackoff(options)),
+      runner_(runner),
+      stub_(v1::WorkerService::NewStub(ChannelOf(options))),
+      reachability_({.subject = absl::StrCat("server ", options.server)}) {}
+
+Connection::~Connection() = default;
+
+absl::Status Connection::Run() {
+  v1::WorkerDescription description;
+  description.set_worker_id(options_.worker_id);
+  description.set_experiment(options_.experiment);
+  *description.mutable_provenance() = runner_.provenance();
+  description.set_max_pack_size(std::max(1, runner_.max_pack_size()));
+  description.set_api_version(platform::kWorkerApiVersion);
+  Presence* presence = nullptr;
+  {
+    MutexLock lock(mutex_);
+    if (draining_) return absl::OkStatus();
+    presence_ =
+        std::make_unique<Presence>(*stub_, std::move(description), reachability_,
+                                   Presence::Options{.backoff = options_.backoff,
+                                                     .rpc_timeout = options_.rpc_timeout,
+                                                     .explain = options_.explain,
+                                                     .measurements = options_.session.measurements,
+                                                     .capacities = &capacities_});
+    presence = presence_.get();
+  }
+  std::thread timer;
+  if (options_.drain_at != kNever) timer = std::thread([this] { DrainInTime(); });
+  Backoff backoff(options_.backoff);
+  absl::Status result;
+  TimePoint idle_end = After(options_.exit_when_idle);
+  while (!draining()) {
+    if (absl::Status status = presence->WaitUntilRegistered(idle_end); !status.ok()) {
+      if (status.code() == absl::StatusCode::kDeadlineExceeded) break;  // idle
+      if (!draining()) result = std::move(status);
+      break;
+    }
+    const absl::Duration time = TimeForLeases();
+    if (time <= absl::ZeroDuration()) {
+      platform::LogInfo("too little of the lifetime remains for another lease");
+      break;
+    }
+    absl::Duration wait = std::min(options_.acquire_wait, time);
+    if (idle_end != kNever) {
+      wait = std::clamp(absl::FromChrono(idle_end - std::chrono::steady_clock::now()),
+                        absl::ZeroDuration(), wait);
+    }
+    const TimePoint asked = std::chrono::steady_clock::now();
+    absl::StatusOr<v1::Lease> lease = AcquireLease(wait);
+    if (lease.ok() && lease->trials().empty()) {
+      if (std::chrono::steady_clock::now() >= idle_end) break;
+      // A server that does not wait must not be asked in a tight loop.
+      if (std::chrono::steady_clock::now() - asked < absl::ToChronoNanoseconds(wait / 2)) {
+        Wait(backoff.Next());
+      } else {
+        backoff.Reset();
+      }
+    } else if (lease.ok()) {
+      const absl::Status status = RunLease(*std::move(lease));
+      idle_end = After(options_.exit_when_idle);
+      if (status.ok()) {
+        backoff.Reset();
+      } else {
+        // Another worker may fare better with the pack: it gets a chance to lease it.
+        Wait(backoff.Next());
+      }
+    } else if (lease.status().code() == absl::StatusCode::kNotFound) {
+      presence->RegistrationLost();
+    } else if (!draining()) {
+      // The presence tells when the server is away.
+      if (!IsTransient(lease.status())) {
+        platform::LogWarning(
+            absl::StrCat("asking for a lease failed: ", lease.status().ToString(), "; retrying"));
+      }
+      Wait(backoff.Next());
+      if (std::chrono::steady_clock::now() >= idle_end) break;
+    }
+  }
+  if (result.ok() && std::chrono::steady_clock::now() >= idle_end) {
+    platform::LogInfo("no lease for long enough: exiting");
+  }
+  std::unique_ptr<Presence> ended;
+  {
+    MutexLock lock(mutex_);
+    ended = std::move(presence_);
+    ended_ = true;
+    changed_.NotifyAll();
+  }
+  if (timer.joinable()) timer.join();
+  // Outside of the lock: it joins a thread. As briefly as a lease is given back to a server that
+  // may be away.
+  if (result.ok()) ended->SayGoodbye(std::min(options_.rpc_timeout, absl::Seconds(2)));
+  return result;
+}
+
+absl::Duration Connection::TimeForLeases() {
+  if (options_.drain_at == kNever) return absl::InfiniteDuration();
+  return absl::FromChrono(options_.drain_at - std::chrono::steady_clock::now()) -
+         std::max(options_.shortest_run, 2 * longest_start_);
+}
+
+void Connection::DrainInTime() {
+  {
+    MutexLock lock(mutex_);
+    while (!ended_ && std::chrono::steady_clock::now() < options_.drain_at) {
+      changed_.WaitUntil(mutex_, options_.drain_at);
+    }
+    if (ended_ || draining_) return;
+  }
+  platform::LogInfo("the lifetime is nearly over: storing checkpoints");
+  Drain();
+}
+
+void Connection::Drain() {
+  MutexLock lock(mutex_);
+  if (draining_) return;
+  draining_ = true;
+  changed_.NotifyAll();
+  acquire_calls_.Cancel();
+  if (presence_) presence_->Interrupt();
+  if (session_ != nullptr) session_->Drain();
+}
+
+v1::WorkerMeasurements Connection::ReadMeasurements() {
+  v1::WorkerMeasurements measurements;
+  if (options_.session.measurements != nullptr)
+    measurements = options_.session.measurements->Read();
+  MutexLock lock(mutex_);
+  if (session_ != nullptr) session_->AddMeasurements(measurements);
+  return measurements;
+}
+
+absl::StatusOr<v1::Lease> Connection::AcquireLease(absl::Duration wait) {
+  v1::AcquireLeaseRequest request;
+  request.set_worker_id(options_.worker_id);
+  *request.mutable_wait() = TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(wait));
+  v1::AcquireLeaseResponse response;
+  CallGroup::Call call(acquire_calls_, wait + options_.rpc_timeout);
+  RETURN_IF_ERROR(ToStatus(stub_->AcquireLease(call.context(), request, &response)));
+  return std::move(*response.mutable_lease());
+}
+
+absl::Status Connection::RunLease(v1::Lease lease) {
+  LENGTHWISE_FAILPOINT("connection.lease.acquired");
+  platform::LogInfo(absl::StrCat("lease ", lease.fencing_token(), ": running ",
+                                 Plural(lease.trials_size(), "trial"), ", the first is ",
+                                 lease.trials(0).trial()));
+  LeaseSession::Options session_options = options_.session;
+  session_options.capacities = &capacities_;
+  LeaseSession session(*stub_, std::move(lease), session_options);
+  // Not its id, which is a secret.
+  const int64_t number = session.lease().fencing_token();
+  {
+    MutexLock lock(mutex_);
+    session_ = &session;
+    presence_->SetSession(&session);
+    if (draining_) session.Drain();
+  }
+  absl::Status status = runner_.Run(session.lease(), session);
+  longest_start_ = std::max(longest_start_, session.time_to_first_step());
+  const bool sent = session.Flush();
+  LENGTHWISE_FAILPOINT("connection.lease.flushed");
+  session.StopSending();
+  {
+    MutexLock lock(mutex_);
+    session_ = nullptr;
+    presence_->SetSession(nullptr);
+  }
+  if (sent && session.IsComplete()) {
+    platform::LogInfo(absl::StrCat("lease ", number, ": done"));
+    return absl::OkStatus();
+  }
+  if (draining()) {
+    // What could not be sent says that the server is away: one short try is enough.
+    ReleaseLease(session.lease(), "the worker was asked to stop",
+                 sent ? options_.rpc_timeout : std::min(options_.rpc_timeout, absl::Seconds(2)));
+    return absl::OkStatus();
+  }
+  if (const std::string preemption = session.preemption(); !preemption.empty()) {
+    // What could not be sent is made again from the last checkpoint that was.
+    ReleaseLease(session.lease(), preemption, options_.rpc_timeout);
+    return absl::OkStatus();
+  }
+  if (!sent) {
+    platform::LogWarning(absl::StrCat("lease ", number, ": over before its trials ended"));
+    return absl::OkStatus();
+  }
+  if (status.ok()) status = absl::InternalError("the runner returned before its trials ended");
+  platform::LogError(absl::StrCat("lease ", number, ": ", status.ToString()));
+  ReleaseLease(session.lease(), absl::StrCat("the worker cannot run it: ", status.ToString()),
+               options_.rpc_timeout);
+  return status;
+}
+
+void Connection::ReleaseLease(const v1::Lease& lease, const std::string& reason,
+                              absl::Duration patience) {
+  v1::ReleaseLeaseRequest request;
+  request.set_worker_id(options_.worker_id);
+  request.set_lease_id(lease.lease_id());
+  request.set_fencing_token(lease.fencing_token());
+  request.set_reason(reason);
+  const absl::Time end = absl::Now() + patience;
+  Backoff backoff(options_.backoff);
+  absl::Status status;
+  do {
+    LENGTHWISE_FAILPOINT("connection.release.before");
+    CallGroup calls;
+    CallGroup::Call call(calls, end - absl::Now());
+    v1::ReleaseLeaseResponse response;
+    status = ToStatus(stub_->ReleaseLease(call.context(), request, &response));
+    if (status.ok()) {
+      LENGTHWISE_FAILPOINT("connection.release.after");
+      platform::LogInfo(absl::StrCat("lease ", lease.fencing_token(), ": given back: ", reason));
+      return;
+    }
+    if (!IsTransient(status)) break;
+    absl::SleepFor(std::min(backoff.Next(), std::max(end - absl::Now(), absl::ZeroDuration())));
+  } while (absl::Now() < end);
+  platform::LogWarning(absl::StrCat("lease ", lease.fencing_token(), ": could not be given back (",
+                                    ShortReason(status), "); it expires by itself"));
+}
+
+void Connection::Wait(absl::Duration duration) {
+  const TimePoint until = After(duration);
+  MutexLock lock(mutex_);
+  while (!draining_ && std::chrono::steady_clock::now() < until) changed_.WaitUntil(mutex_, until);
+}
+
+bool Connection::draining() {
+  MutexLock lock(mutex_);
+  return draining_;
+}
+
+}  // namespace lengthwise::worker

@@ -1,0 +1,322 @@
+// Registration, leases, heartbeats and what they make a running pack do.
+#include <future>
+#include <string>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "platform/sha256.h"
+#include "worker/connection/connection_fixture.h"
+
+namespace lengthwise::worker {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Directive = PackSession::Directive;
+using State = FakeWorkerService::State;
+
+TEST_F(ConnectionTest, RegistersLeasesRunsAndSendsEverything) {
+  OfferLease(LeaseOf({"a", "b"}));
+  OfferLease(LeaseOf({"c"}, "lease-2"));
+  StartWorker([](const v1::Lease& lease, PackSession& session) {
+    for (int64_t step = 1; step <= 20; ++step) {
+      for (int trial = 0; trial < lease.trials_size(); ++trial) session.Emit(trial, Point(step));
+    }
+    for (int trial = 0; trial < lease.trials_size(); ++trial) session.Emit(trial, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "c") == 21; }));
+  EXPECT_TRUE(Stop().ok());
+  for (const std::string trial : {"a", "b", "c"}) ExpectPointsAndOutcome(trial, 20);
+  server_.With([](State& state) {
+    ASSERT_THAT(state.registrations, SizeIs(1));
+    EXPECT_EQ(state.registrations[0].worker_id(), "test-worker");
+    EXPECT_EQ(state.registrations[0].max_pack_size(), 4);
+    EXPECT_EQ(state.registrations[0].provenance().device(), "a fake");
+    EXPECT_THAT(state.releases, IsEmpty());
+  });
+}
+
+// gRPC breaks calls off with CANCELLED when a server's time to stop is over.
+TEST_F(ConnectionTest, CallsThatTheServerCancelsAreMadeAgain) {
+  const std::string bytes = "a checkpoint";
+  v1::Lease lease = LeaseOf({"a"});
+  lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
+  lease.mutable_trials(0)->mutable_checkpoint()->set_size_bytes(12);
+  server_.With([&](State& state) {
+    state.artifacts[platform::Sha256Hex(bytes)] = bytes;
+    const grpc::Status cancelled(grpc::StatusCode::CANCELLED, "Cancelling all calls");
+    state.registration_failures = {cancelled};
+    state.acquire_failures = {cancelled};
+    state.heartbeat_failures = {cancelled};
+    state.download_failures = {cancelled};
+    state.upload_failures = {cancelled};
+  });
+  OfferLease(lease);
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    EXPECT_EQ(session.FetchCheckpoint(0).value_or("none"), bytes);
+    session.EmitCheckpoint(0, 1, "another");
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil(
+      [](const State& state) { return EventsOf(state, "a") == 2 && !state.heartbeats.empty(); }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([](State& state) {
+    EXPECT_THAT(state.registrations, SizeIs(1));
+    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("another")));
+    EXPECT_THAT(state.heartbeat_failures, IsEmpty());
+  });
+}
+
+TEST_F(ConnectionTest, LostLeaseStopsTheRunnerAndNothingMoreIsWritten) {
+  OfferLease(LeaseOf({"a"}));
+  OfferLease(LeaseOf({"b"}, "lease-2"));
+  std::promise<Directive> directive;
+  StartWorker([&](const v1::Lease& lease, PackSession& session) {
+    if (lease.lease_id() == "lease-1") {
+      server_.With([](State& state) { state.lost_leases.insert("lease-1"); });
+      directive.set_value(AwaitDirective(session, 0));
+      session.Emit(0, Point(1));
+    } else {
+      session.Emit(0, Completed());
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(directive.get_future().get(), Directive::kLost);
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "b") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([](State& state) {
+    EXPECT_EQ(EventsOf(state, "a"), 0);
+    EXPECT_THAT(state.releases, IsEmpty());
+  });
+}
+
+TEST_F(ConnectionTest, StaleFencingTokenStopsTheTrialWhoseWriteWasRefused) {
+  server_.With([](State& state) { state.stale_trials.insert("a"); });
+  OfferLease(LeaseOf({"a", "b"}));
+  std::promise<std::pair<Directive, Directive>> directives;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.Emit(0, Point(1));
+    const Directive first = AwaitDirective(session, 0);
+    directives.set_value({first, session.GetDirective(1)});
+    session.Emit(1, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(directives.get_future().get(), std::pair(Directive::kCancelled, Directive::kContinue));
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "b") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ConnectionTest, CancelledTrialStopsAndTheOthersGoOn) {
+  server_.With([](State& state) { state.cancelled_trials = {"b"}; });
+  OfferLease(LeaseOf({"a", "b"}));
+  std::promise<std::pair<Directive, Directive>> directives;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    const Directive second = AwaitDirective(session, 1);
+    directives.set_value({session.GetDirective(0), second});
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(directives.get_future().get(), std::pair(Directive::kContinue, Directive::kCancelled));
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([](State& state) { EXPECT_THAT(state.releases, IsEmpty()); });
+}
+
+TEST_F(ConnectionTest, RegistersAgainWhenTheServerForgotIt) {
+  absl::Notification forgotten;
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    forgotten.WaitForNotification();
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  const auto holds_lease = [](const State& state, size_t registrations) {
+    return state.registrations.size() == registrations && !state.heartbeats.empty() &&
+           state.heartbeats.back().leases_size() == 1;
+  };
+  // Told by a heartbeat while a pack runs, which goes on.
+  EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return holds_lease(state, 1); }));
+  server_.With([](State& state) {
+    state.is_registered = false;
+    state.heartbeats.clear();
+  });
+  EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return holds_lease(state, 2); }));
+  forgotten.Notify();
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "a") == 1; }));
+  // Told by whichever call comes first while it waits for a lease.
+  server_.With([](State& state) { state.is_registered = false; });
+  EXPECT_TRUE(
+      server_.WaitUntil([](const State& state) { return state.registrations.size() == 3; }));
+  OfferLease(LeaseOf({"b"}, "lease-2"));
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "b") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ConnectionTest, RunnerThatCannotRunGivesTheLeaseBackAndTriesTheNext) {
+  OfferLease(LeaseOf({"a"}));
+  OfferLease(LeaseOf({"b"}, "lease-2"));
+  StartWorker([&](const v1::Lease& lease, PackSession& session) {
+    if (lease.lease_id() == "lease-1") return absl::ResourceExhaustedError("out of GPU memory");
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return EventsOf(state, "b") == 1; }));
+  server_.With([](State& state) {
+    ASSERT_THAT(state.releases, SizeIs(1));
+    EXPECT_EQ(state.releases[0].lease_id(), "lease-1");
+    EXPECT_THAT(state.releases[0].reason(), HasSubstr("out of GPU memory"));
+  });
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ConnectionTest, HeartbeatsCarryTheNewestProgressAndTheRates) {
+  OfferLease(LeaseOf({"a", "b"}));
+  absl::Notification seen;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    for (int64_t done = 1; done <= 1000; ++done) {
+      for (int trial = 0; trial < 2; ++trial) {
+        v1::TrialProgress progress;
+        progress.set_phase(v1::TrialProgress::TRAINING);
+        progress.set_done(done);
+        progress.set_steps_per_second(12.5);
+        session.ReportProgress(trial, progress);
+      }
+    }
+    seen.WaitForNotification();
+    session.Emit(0, Completed());
+    session.Emit(1, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) {
+    for (const v1::HeartbeatRequest& heartbeat : state.heartbeats) {
+      if (heartbeat.progress_size() == 2 && heartbeat.progress(1).done() == 1000) {
+        EXPECT_EQ(heartbeat.progress(1).trial(), "b");
+        EXPECT_EQ(heartbeat.progress(1).attempt(), 1);
+        EXPECT_EQ(heartbeat.leases(0).fencing_token(), 11);
+        // Two members take 12.5 steps of the pack each second.
+        EXPECT_EQ(heartbeat.measurements().steps_per_second(), 12.5);
+        EXPECT_EQ(heartbeat.measurements().model_steps_per_second(), 25);
+        return true;
+      }
+    }
+    return false;
+  }));
+  seen.Notify();
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ConnectionTest, HeartbeatsTellWhatTheRunnerCountedAlsoWhenItHasEnded) {
+  Measurements measurements;
+  options_.session.measurements = &measurements;
+  OfferLease(LeaseOf({"a", "b"}));
+  absl::Notification seen;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    session.CountStep({.models = 2, .seconds = 0.25, .data_wait_seconds = 0.125});
+    session.CountEvaluation(3);
+    session.CountCheckpoint(0.5, 1000);
+    seen.WaitForNotification();
+    session.Emit(0, Completed());
+    session.Emit(1, Completed());
+    return absl::OkStatus();
+  });
+  const auto told = [](const State& state, int32_t trials) {
+    if (state.heartbeats.empty()) return false;
+    const v1::WorkerMeasurements& newest = state.heartbeats.back().measurements();
+    return newest.trials() == trials && newest.steps() == 1 && newest.model_steps() == 2 &&
+           newest.step_seconds().sum() == 0.25 && newest.data_wait_seconds() == 0.125 &&
+           newest.evaluation_seconds() == 3 && newest.checkpoints() == 1 &&
+           newest.checkpoint_seconds() == 0.5 && newest.checkpoint_bytes() == 1000;
+  };
+  EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return told(state, 2); }));
+  seen.Notify();
+  // The worker is idle, and its counters do not start again.
+  EXPECT_TRUE(server_.WaitUntil([&](const State& state) { return told(state, 0); }));
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ConnectionTest, FinalRefusalOfTheRegistrationEndsTheWorker) {
+  server_.With([](State& state) {
+    state.registration_failures = {
+        {grpc::StatusCode::UNAVAILABLE, "starting"},
+        {grpc::StatusCode::FAILED_PRECONDITION, "build both from the same source"}};
+  });
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_EQ(Join(), absl::FailedPreconditionError("build both from the same source"));
+}
+
+TEST_F(ConnectionTest, AWorkerThatTheServerNeverTookEndsWithoutARightToken) {
+  server_.With([](State& state) {
+    state.registration_failures = {{grpc::StatusCode::UNAUTHENTICATED, "the token expired"}};
+  });
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_EQ(Join(), absl::UnauthenticatedError("the token expired"));
+}
+
+// Its token may be renewed while it trains: what it has done is not lost.
+TEST_F(ConnectionTest, AWorkerWhoseTokenExpiresWorksOnAndHandsInAfterwards) {
+  const grpc::Status expired(grpc::StatusCode::UNAUTHENTICATED, "the token expired");
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    server_.With([&](State& state) {
+      state.heartbeat_failures = {expired, expired};
+      state.upload_failures = {expired, expired};
+      // And the server was started anew meanwhile.
+      state.is_registered = false;
+      state.registration_failures = {expired, expired};
+    });
+    session.EmitCheckpoint(0, 1, "a checkpoint");
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) {
+    return EventsOf(state, "a") == 2 && state.registrations.size() == 2;
+  }));
+  EXPECT_TRUE(Stop().ok());
+  server_.With([](State& state) {
+    EXPECT_TRUE(state.artifacts.contains(platform::Sha256Hex("a checkpoint")));
+    EXPECT_THAT(state.registration_failures, IsEmpty());
+  });
+}
+
+TEST_F(ConnectionTest, AnErrorOfTheChannelsSettingsIsExplainedAndFinal) {
+  options_.explain = [](const absl::Status& status) {
+    return absl::IsUnavailable(status) ? absl::FailedPreconditionError("set tls_ca")
+                                       : absl::OkStatus();
+  };
+  server_.With([](State& state) {
+    state.registration_failures = {{grpc::StatusCode::UNAVAILABLE, "certificate verify failed"}};
+  });
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_EQ(Join(), absl::FailedPreconditionError("set tls_ca"));
+}
+
+TEST_F(ConnectionTest, IdleWorkerEndsWhenAskedTo) {
+  // Longer than a busy machine takes to register: that the server cannot be reached is idle, too.
+  options_.exit_when_idle = absl::Seconds(1);
+  OfferLease(LeaseOf({"a"}));
+  StartWorker([](const v1::Lease&, PackSession& session) {
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(Join().ok());
+  server_.With([](State& state) { EXPECT_EQ(EventsOf(state, "a"), 1); });
+}
+
+TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
+  // With the interval of the registration the second heartbeat would come tomorrow.
+  server_.With([](State& state) {
+    state.heartbeat_interval = absl::Hours(24);
+    state.next_heartbeat_interval = absl::Milliseconds(1);
+  });
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.heartbeats.size() > 3; }));
+  EXPECT_TRUE(Stop().ok());
+}
+
+}  // namespace
+}  // namespace lengthwise::worker

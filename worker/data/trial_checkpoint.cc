@@ -1,0 +1,196 @@
+#include "worker/data/trial_checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "models/parameters/safetensors.h"
+#include "platform/status_macros.h"
+#include "proto/digest.h"
+
+namespace lengthwise::worker::checkpoints {
+namespace {
+
+using models::DataType;
+using models::ReadSafetensors;
+using models::TensorFile;
+using models::TensorView;
+using models::WriteSafetensors;
+
+constexpr absl::string_view kFormat = "lengthwise.checkpoint.1";
+constexpr char kTrainingSeconds[] = "training_seconds";
+constexpr char kStopReason[] = "stop_reason";
+constexpr char kSchedule[] = "schedule";
+constexpr char kOptimizerState[] = "optimizer_state";
+constexpr char kDropped[] = "dropped";
+constexpr char kEvaluation[] = "evaluation";
+constexpr char kDue[] = "due";
+
+template <typename T>
+constexpr DataType kDataType = std::is_same_v<T, float> ? DataType::kFloat32 : DataType::kFloat64;
+
+// The kinds of row that a checkpoint has, with the prefix of their tensors' names.
+template <typename T>
+std::vector<std::pair<absl::string_view, absl::Span<T>>> NamedRows(const TrialRows<T>& rows,
+                                                                   bool has_optimizer_state) {
+  if (!has_optimizer_state) return {{"parameters/", rows.parameters}};
+  return {{"parameters/", rows.parameters},
+          {"adam/first_moment/", rows.first_moments},
+          {"adam/second_moment/", rows.second_moments}};
+}
+
+absl::StatusOr<std::string> MetadataValue(const TensorFile& file, const std::string& key) {
+  const auto value = file.metadata.find(key);
+  if (value == file.metadata.end()) {
+    return absl::DataLossError(absl::StrCat("not a trial's checkpoint: no \"", key, "\""));
+  }
+  return value->second;
+}
+
+absl::StatusOr<CheckpointHeader> ReadHeader(const TensorFile& file) {
+  ASSIGN_OR_RETURN(const std::string format, MetadataValue(file, "format"));
+  if (format != kFormat) {
+    return absl::DataLossError(absl::StrCat("checkpoint of format \"", format,
+                                            "\"; this program reads \"", kFormat, "\""));
+  }
+  ASSIGN_OR_RETURN(const std::string step, MetadataValue(file, "step"));
+  CheckpointHeader header;
+  ASSIGN_OR_RETURN(header.program_version, MetadataValue(file, "program_version"));
+  ASSIGN_OR_RETURN(header.fingerprint, MetadataValue(file, "specification"));
+  if (!absl::SimpleAtoi(step, &header.step) || header.step < 0) {
+    return absl::DataLossError(absl::StrCat("checkpoint of step \"", step, "\""));
+  }
+  if (const auto seconds = file.metadata.find(kTrainingSeconds); seconds != file.metadata.end()) {
+    if (!absl::SimpleAtod(seconds->second, &header.training_seconds) ||
+        !std::isfinite(header.training_seconds) || header.training_seconds < 0) {
+      return absl::DataLossError(
+          absl::StrCat("checkpoint after \"", seconds->second, "\" seconds of training"));
+    }
+  }
+  if (const auto reason = file.metadata.find(kStopReason); reason != file.metadata.end()) {
+    header.stop_reason = reason->second;
+  }
+  if (const auto state = file.metadata.find(kSchedule); state != file.metadata.end()) {
+    header.schedule_state = state->second;
+  }
+  if (const auto state = file.metadata.find(kOptimizerState); state != file.metadata.end()) {
+    if (state->second != kDropped) {
+      return absl::DataLossError(
+          absl::StrCat("checkpoint whose optimizer state is \"", state->second, "\""));
+    }
+    header.has_optimizer_state = false;
+  }
+  if (const auto evaluation = file.metadata.find(kEvaluation); evaluation != file.metadata.end()) {
+    if (evaluation->second != kDue) {
+      return absl::DataLossError(
+          absl::StrCat("checkpoint whose evaluation is \"", evaluation->second, "\""));
+    }
+    header.evaluation_due = true;
+  }
+  return header;
+}
+
+}  // namespace
+
+std::string Fingerprint(const v1::TrialSpecification& specification) {
+  v1::TrialSpecification trained = specification;
+  trained.clear_evaluation();
+  trained.clear_evaluated_trial();
+  trained.clear_keep();
+  return Digest(trained);
+}
+
+template <typename T>
+std::string WriteTrialCheckpoint(const models::ParameterLayout& layout,
+                                 const CheckpointHeader& header, TrialRows<const T> rows) {
+  TensorFile file;
+  file.metadata = {{"format", std::string(kFormat)},
+                   {"step", absl::StrCat(header.step)},
+                   {"program_version", header.program_version},
+                   {"specification", header.fingerprint}};
+  if (header.training_seconds > 0) {
+    // Digits that tell any two doubles apart.
+    file.metadata[kTrainingSeconds] = absl::StrFormat("%.17g", header.training_seconds);
+  }
+  if (!header.stop_reason.empty()) file.metadata[kStopReason] = header.stop_reason;
+  if (!header.schedule_state.empty()) file.metadata[kSchedule] = header.schedule_state;
+  if (!header.has_optimizer_state) file.metadata[kOptimizerState] = kDropped;
+  if (header.evaluation_due) file.metadata[kEvaluation] = kDue;
+  for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
+    for (const models::ParameterLayout::Slot& slot : layout.slots()) {
+      const auto part =
+          row.subspan(static_cast<size_t>(slot.offset), static_cast<size_t>(slot.size));
+      file.tensors.push_back({.name = absl::StrCat(prefix, slot.name),
+                              .type = kDataType<T>,
+                              .shape = slot.shape,
+                              .bytes = absl::string_view(reinterpret_cast<const char*>(part.data()),
+                                                         part.size() * sizeof(T))});
+    }
+  }
+  return WriteSafetensors(file);
+}
+
+template <typename T>
+absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint(absl::string_view bytes,
+                                                     const models::ParameterLayout& layout,
+                                                     absl::string_view fingerprint,
+                                                     TrialRows<T> rows) {
+  ASSIGN_OR_RETURN(const TensorFile file, ReadSafetensors(bytes));
+  ASSIGN_OR_RETURN(CheckpointHeader header, ReadHeader(file));
+  if (header.fingerprint != fingerprint) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the checkpoint belongs to a trial with another specification: fingerprint ",
+                     header.fingerprint, ", expected ", fingerprint));
+  }
+
+  std::map<std::string, const TensorView*> by_name;
+  for (const TensorView& tensor : file.tensors) by_name[tensor.name] = &tensor;
+  // All is checked before anything is copied.
+  std::vector<std::pair<T*, absl::string_view>> copies;
+  for (const auto& [prefix, row] : NamedRows(rows, header.has_optimizer_state)) {
+    for (const models::ParameterLayout::Slot& slot : layout.slots()) {
+      const std::string name = absl::StrCat(prefix, slot.name);
+      const auto found = by_name.find(name);
+      if (found == by_name.end()) {
+        return absl::DataLossError(absl::StrCat("the checkpoint has no tensor \"", name, "\""));
+      }
+      const TensorView& tensor = *found->second;
+      if (tensor.type != kDataType<T> || tensor.shape != slot.shape) {
+        return absl::DataLossError(absl::StrCat("the checkpoint's tensor \"", name,
+                                                "\" has another type or shape than the network's"));
+      }
+      copies.emplace_back(row.data() + slot.offset, tensor.bytes);
+    }
+  }
+  if (copies.size() != file.tensors.size()) {
+    return absl::DataLossError("the checkpoint has tensors that the network does not have");
+  }
+  for (const auto& [to, from] : copies) std::memcpy(to, from.data(), from.size());
+  if (!header.has_optimizer_state) {
+    for (const absl::Span<T> moments : {rows.first_moments, rows.second_moments}) {
+      std::fill(moments.begin(), moments.end(), T{0});
+    }
+  }
+  return header;
+}
+
+template std::string WriteTrialCheckpoint<float>(const models::ParameterLayout&,
+                                                 const CheckpointHeader&, TrialRows<const float>);
+template std::string WriteTrialCheckpoint<double>(const models::ParameterLayout&,
+                                                  const CheckpointHeader&, TrialRows<const double>);
+template absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint<float>(absl::string_view,
+                                                                     const models::ParameterLayout&,
+                                                                     absl::string_view,
+                                                                     TrialRows<float>);
+template absl::StatusOr<CheckpointHeader> ReadTrialCheckpoint<double>(
+    absl::string_view, const models::ParameterLayout&, absl::string_view, TrialRows<double>);
+
+}  // namespace lengthwise::worker::checkpoints

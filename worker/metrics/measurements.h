@@ -1,0 +1,41 @@
+// What a worker measures of itself, from its start on.
+#ifndef LENGTHWISE_WORKER_METRICS_MEASUREMENTS_H_
+#define LENGTHWISE_WORKER_METRICS_MEASUREMENTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "platform/mutex.h"
+#include "proto/worker_service.pb.h"
+#include "worker/pack_session.h"
+
+namespace lengthwise::worker {
+
+// Outlives leases: its counters only grow. Thread-safe; counting takes a lock that nobody holds for
+// long.
+class Measurements {
+ public:
+  using ReadGpu = std::function<std::optional<v1::GpuUse>()>;
+
+  // `read_gpu` is asked at every Read; absent for a worker without a GPU.
+  explicit Measurements(ReadGpu read_gpu = nullptr);
+
+  void CountStep(const PackSession::StepTime& step);
+  void CountEvaluation(double seconds);
+  void CountCheckpoint(double seconds, int64_t bytes);
+
+  // The counters, and the process's memory and the GPU as they are now. What is known of a lease
+  // alone is not set.
+  v1::WorkerMeasurements Read();
+
+ private:
+  const ReadGpu read_gpu_;
+  platform::Mutex mutex_;
+  v1::WorkerMeasurements counted_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace lengthwise::worker
+
+#endif  // LENGTHWISE_WORKER_METRICS_MEASUREMENTS_H_
