@@ -109,6 +109,22 @@ class Connection:
             return ()
         return (("authorization", "Bearer " + read_token(self.settings.token_file)),)
 
+    def _pause(self, error: grpc.RpcError, end: float) -> None:
+        """Sleeps for the delay that the server asks for. Raises if it asks for none, or for one beyond `end`."""
+        failure = errors.from_rpc(error, self.settings.server)
+        if failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
+            raise failure from None
+        time.sleep(failure.retry_delay)
+
+    def _patiently(self, attempt: Callable[[], ResponseT]) -> ResponseT:
+        """Repeats a call while the server refuses it for now."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return attempt()
+            except grpc.RpcError as error:
+                self._pause(error, end)
+
     def call(self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None) -> ResponseT:
         """One answer of "ExperimentService/GetTrial"."""
         stub = self._channel.unary_unary(
@@ -116,16 +132,7 @@ class Connection:
             request_serializer=type(request).SerializeToString,
             response_deserializer=_reader(response),
         )
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            try:
-                answer: ResponseT = stub(request, timeout=timeout or self._timeout, metadata=self._metadata())
-                return answer
-            except grpc.RpcError as error:
-                failure = errors.from_rpc(error, self.settings.server)
-                if failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
-                    raise failure from None
-                time.sleep(failure.retry_delay)
+        return self._patiently(lambda: stub(request, timeout=timeout or self._timeout, metadata=self._metadata()))
 
     def send(
         self, method: str, requests: Callable[[], Iterator[Message]], response: type[ResponseT]
@@ -140,16 +147,7 @@ class Connection:
             request_serializer=serialize,
             response_deserializer=_reader(response),
         )
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while True:
-            try:
-                answer: ResponseT = stub(requests(), metadata=self._metadata())
-                return answer
-            except grpc.RpcError as error:
-                failure = errors.from_rpc(error, self.settings.server)
-                if failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
-                    raise failure from None
-                time.sleep(failure.retry_delay)
+        return self._patiently(lambda: stub(requests(), metadata=self._metadata()))
 
     def open(
         self, method: str, request: Message, response: type[ResponseT], timeout: float | None = None
@@ -177,9 +175,8 @@ class Connection:
                     yield answer
                 return
             except grpc.RpcError as error:
-                failure = errors.from_rpc(error, self.settings.server)
-                if begun or failure.retry_delay <= 0 or time.monotonic() + failure.retry_delay > end:
-                    raise failure from None
-                time.sleep(failure.retry_delay)
+                if begun:
+                    raise errors.from_rpc(error, self.settings.server) from None
+                self._pause(error, end)
             finally:
                 answers.cancel()  # where the reader left before the end
