@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -134,6 +136,30 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const Options&
     return absl::ErrnoToStatus(error, absl::StrCat("cannot execute ", options.arguments[0]));
   }
   return child;
+}
+
+absl::StatusOr<ChildProcess::Output> ChildProcess::Run(std::vector<std::string> arguments,
+                                                       absl::Duration timeout) {
+  // Not a pipe: a program that writes much does not wait for its reader, and one that leaves
+  // children behind does not keep the reader waiting.
+  const int file = memfd_create("output", MFD_CLOEXEC);
+  if (file < 0) return absl::ErrnoToStatus(errno, "cannot make a file in memory");
+  const absl::Cleanup close_file = [&] { close(file); };
+  auto child = Start(
+      {.arguments = std::move(arguments), .output_descriptor = file, .error_descriptor = file});
+  if (!child.ok()) return child.status();
+  Output output;
+  output.exit = (*child)->WaitFor(timeout);
+  child->reset();  // writes no more
+  std::array<char, 1 << 16> buffer;
+  while (true) {
+    const ssize_t got =
+        pread(file, buffer.data(), buffer.size(), static_cast<off_t>(output.text.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return absl::ErrnoToStatus(errno, "cannot read what a program wrote");
+    if (got == 0) return output;
+    output.text.append(buffer.data(), static_cast<size_t>(got));
+  }
 }
 
 ChildProcess::~ChildProcess() {

@@ -49,6 +49,15 @@ class ChildProcess {
     std::string ToString() const;
   };
 
+  // What a program wrote to standard output and error until it ended.
+  struct Output {
+    std::string text;
+    // nullopt for a program that did not end in time; it was killed.
+    std::optional<Exit> exit;
+  };
+  // Runs a program to its end, or for `timeout` at most. Errors are those of Start.
+  static absl::StatusOr<Output> Run(std::vector<std::string> arguments, absl::Duration timeout);
+
   // NOT_FOUND when there is no such program, PERMISSION_DENIED when it cannot be executed, and
   // other errors of fork and exec; the output file's errors, too. Standard input is /dev/null.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(const Options& options);

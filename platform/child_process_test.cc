@@ -68,6 +68,26 @@ TEST(ChildProcessTest, AppendsBothOutputsToTheFile) {
   EXPECT_EQ(ReadFile(path), "first\nerror\nsecond\n");
 }
 
+TEST(ChildProcessTest, RunReturnsWhatAProgramWrote) {
+  const auto output = ChildProcess::Run(
+      {"/bin/sh", "-c", "echo first; echo error >&2; head -c 100000 /dev/zero; exit 3"},
+      absl::InfiniteDuration());
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(output->text, "first\nerror\n" + std::string(100'000, '\0'));
+  EXPECT_EQ(output->exit, (ChildProcess::Exit{.code = 3}));
+}
+
+TEST(ChildProcessTest, RunKillsAProgramThatStays) {
+  const auto output = ChildProcess::Run({"/bin/sleep", "600"}, absl::Milliseconds(1));
+  ASSERT_TRUE(output.ok()) << output.status();
+  EXPECT_EQ(output->exit, std::nullopt);
+}
+
+TEST(ChildProcessTest, RunNamesAProgramThatIsNotThere) {
+  const auto output = ChildProcess::Run({"/nowhere/program"}, absl::InfiniteDuration());
+  EXPECT_EQ(output.status().code(), absl::StatusCode::kNotFound);
+}
+
 TEST(ChildProcessTest, OutputAndErrorMayGoToDescriptorsOfTheirOwn) {
   ChildProcess::Options options = Shell("echo out; echo error >&2");
   std::vector<std::string> paths;

@@ -4,11 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -16,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "platform/child_process.h"
-#include "platform/files.h"
+#include "platform/status_macros.h"
 #include "rpc/address.h"
 #include "rpc/certificates.h"
 #include "rpc/token_file.h"
@@ -49,23 +46,13 @@ ProgramVersion ParseVersion(absl::string_view line) {
 // What `PROGRAM --version` prints. The error says why a program cannot, such as a worker that lacks
 // LibTorch.
 absl::StatusOr<std::string> AskVersion(const std::string& path) {
-  const char* directory = std::getenv("TMPDIR");
-  std::string log = absl::StrCat(directory == nullptr || *directory == '\0' ? "/tmp" : directory,
-                                 "/lengthwise-version-XXXXXX");
-  const int descriptor = mkstemp(log.data());
-  if (descriptor < 0) return platform::FileError(errno, "make a file like", log);
-  close(descriptor);
-  const absl::Cleanup delete_log = [&log] { unlink(log.c_str()); };
-  const auto process =
-      platform::ChildProcess::Start({.arguments = {path, "--version"}, .output_file = log});
-  if (!process.ok()) return process.status();
-  const auto exit = (*process)->WaitFor(kProgramTimeout);
-  std::string said = platform::ReadFile(log).value_or("");
-  if (exit.has_value() && exit->ok()) return said;
+  ASSIGN_OR_RETURN(const platform::ChildProcess::Output said,
+                   platform::ChildProcess::Run({path, "--version"}, kProgramTimeout));
+  if (said.exit.has_value() && said.exit->ok()) return said.text;
   return absl::FailedPreconditionError(absl::StrCat(path, " does not start: ",
-                                                    !exit.has_value() ? "no answer in a minute"
-                                                    : said.empty()    ? exit->ToString()
-                                                                      : FirstLine(said)));
+                                                    !said.exit.has_value() ? "no answer in a minute"
+                                                    : said.text.empty()    ? said.exit->ToString()
+                                                                           : FirstLine(said.text)));
 }
 
 // Of what a program that works says of itself.

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -42,7 +41,7 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-// A file that is gone with the object.
+// A script that is gone with the object: sbatch takes it from a file.
 class ScratchFile {
  public:
   static absl::StatusOr<ScratchFile> Create(absl::string_view text) {
@@ -60,10 +59,6 @@ class ScratchFile {
     if (!path_.empty()) unlink(path_.c_str());
   }
   const std::string& path() const { return path_; }
-  std::string Read() const {
-    std::ifstream file(path_);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  }
 
  private:
   explicit ScratchFile(std::string path) : path_(std::move(path)) {}
@@ -72,28 +67,23 @@ class ScratchFile {
 
 // What the program wrote, where it succeeded.
 absl::StatusOr<std::string> Run(std::vector<std::string> arguments) {
-  absl::StatusOr<ScratchFile> output = ScratchFile::Create("");
-  if (!output.ok()) return output.status();
   const std::string program = arguments[0];
-  auto process = platform::ChildProcess::Start(
-      {.arguments = std::move(arguments), .output_file = output->path()});
-  if (absl::IsNotFound(process.status())) {
+  auto output = platform::ChildProcess::Run(std::move(arguments), kPatience);
+  if (absl::IsNotFound(output.status())) {
     return absl::NotFoundError(absl::StrCat("there is no program ", program,
                                             " in PATH; run this where Slurm's commands work"));
   }
-  if (!process.ok()) return process.status();
-  const auto exit = (*process)->WaitFor(kPatience);
-  std::string text = output->Read();
-  if (!exit.has_value()) {
+  if (!output.ok()) return output.status();
+  if (!output->exit.has_value()) {
     return absl::DeadlineExceededError(
         absl::StrCat(program, " did not end within ", absl::FormatDuration(kPatience)));
   }
-  if (!exit->ok()) {
-    const std::string said(absl::StripAsciiWhitespace(text));
-    return absl::FailedPreconditionError(
-        absl::StrCat(program, " ", said.empty() ? exit->ToString() : absl::StrCat("says: ", said)));
+  if (!output->exit->ok()) {
+    const std::string said(absl::StripAsciiWhitespace(output->text));
+    return absl::FailedPreconditionError(absl::StrCat(
+        program, " ", said.empty() ? output->exit->ToString() : absl::StrCat("says: ", said)));
   }
-  return text;
+  return std::move(output->text);
 }
 
 FleetJob::State StateOf(absl::string_view state) {
