@@ -1,22 +1,14 @@
 #include "server/flags.h"
 
-#include <cstdlib>
-
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "platform/user_directories.h"
 #include "platform/version_text.h"
 #include "rpc/address.h"
 
 namespace lengthwise::server {
 namespace {
-
-std::string DefaultDataDir() {
-  const char* data_home = std::getenv("XDG_DATA_HOME");
-  if (data_home != nullptr && data_home[0] == '/') return absl::StrCat(data_home, "/lengthwise");
-  const char* home = std::getenv("HOME");
-  return absl::StrCat(home == nullptr ? "." : home, "/.local/share/lengthwise");
-}
 
 // CLI11's validators return what is wrong, or nothing.
 std::string CheckAddress(const std::string& address) {
@@ -110,7 +102,7 @@ std::string CheckAddresses(const Flags& flags, bool insecure) {
 
 std::variant<Flags, int> ParseFlags(int argc, const char* const* argv) {
   Flags flags;
-  flags.core.data_dir = DefaultDataDir();
+  flags.core.data_dir = platform::DataDirectory().value_or("./.local/share/lengthwise");
   bool insecure = false;
 
   CLI::App app(

@@ -1,6 +1,5 @@
 // `lengthwise workers up` and `down`: workers on a cluster that lends machines.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <ostream>
@@ -15,6 +14,7 @@
 #include "client/display/interrupt.h"
 #include "client/fleet/fleet_plan.h"
 #include "client/fleet/slurm.h"
+#include "platform/user_directories.h"
 
 namespace lengthwise::client {
 namespace {
@@ -39,10 +39,7 @@ struct FleetOptions {
 
 // On a file system that the nodes share, as homes mostly are.
 std::string DefaultLogDirectory() {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  if (state != nullptr && *state == '/') return absl::StrCat(state, "/lengthwise/workers");
-  const char* home = std::getenv("HOME");
-  return absl::StrCat(home == nullptr ? "." : home, "/.local/state/lengthwise/workers");
+  return platform::StateDirectory().value_or("./.local/state/lengthwise") + "/workers";
 }
 
 bool AsksForGpu(const std::vector<std::string>& arguments) {

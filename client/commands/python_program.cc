@@ -19,6 +19,7 @@
 #include "client/display/interrupt.h"
 #include "platform/child_process.h"
 #include "platform/status_macros.h"
+#include "platform/user_directories.h"
 
 namespace lengthwise::client {
 namespace {
@@ -98,12 +99,7 @@ absl::StatusOr<std::string> FindPython() {
   const std::filesystem::path beside = ThisProgram().parent_path();
   std::vector<std::filesystem::path> places = {beside / "python",
                                                beside.parent_path() / "lib/lengthwise/python"};
-  const std::string home = Variable("HOME");
-  if (const std::string cache = Variable("XDG_CACHE_HOME"); !cache.empty()) {
-    places.emplace_back(cache + "/lengthwise/python");
-  } else if (!home.empty()) {
-    places.emplace_back(home + "/.cache/lengthwise/python");
-  }
+  if (const auto cache = platform::CacheDirectory()) places.emplace_back(*cache + "/python");
   for (const auto& place : places) {
     const std::filesystem::path python = place / "bin/python";
     if (::access(python.c_str(), X_OK) == 0) return python.string();

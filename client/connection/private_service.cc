@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "platform/status_macros.h"
+#include "platform/user_directories.h"
 #include "rpc/settings.h"
 
 namespace lengthwise::client {
@@ -37,11 +38,8 @@ std::string LogExcerpt(const std::string& log) {
 }  // namespace
 
 std::string DefaultDataDirectory() {
-  if (const std::string data = Environment("XDG_DATA_HOME"); !data.empty()) {
-    return absl::StrCat(data, "/lengthwise/runs");
-  }
-  const std::string home = Environment("HOME");
-  return home.empty() ? "lengthwise-runs" : absl::StrCat(home, "/.local/share/lengthwise/runs");
+  const auto data = platform::DataDirectory();
+  return data.has_value() ? *data + "/runs" : "lengthwise-runs";
 }
 
 absl::StatusOr<std::string> FindProgram(const std::string& name, const std::string& folder,

@@ -28,7 +28,7 @@ _LOG_LINES = 12
 def default_data_directory() -> Path:
     """Where `lengthwise run` keeps its experiments: $XDG_DATA_HOME/lengthwise/runs or ~/.local/share/lengthwise/runs."""
     data = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "lengthwise" / "runs"
+    return (Path(data) if data.startswith("/") else Path.home() / ".local" / "share") / "lengthwise" / "runs"
 
 
 def find_program(name: str, folder: str, variable: str) -> str:

@@ -1,7 +1,6 @@
 #include "worker/connection/data_cache.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "platform/files.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
+#include "platform/user_directories.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -94,10 +94,7 @@ void DataCache::Shrink(const std::string& kept) const {
 }
 
 std::string DefaultDataCacheDirectory() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return absl::StrCat(cache, "/lengthwise/data");
-  const char* home = std::getenv("HOME");
-  return absl::StrCat(home == nullptr ? "." : home, "/.cache/lengthwise/data");
+  return platform::CacheDirectory().value_or("./.cache/lengthwise") + "/data";
 }
 
 }  // namespace lengthwise::worker

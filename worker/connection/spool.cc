@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include "platform/files.h"
 #include "platform/log.h"
 #include "platform/status_macros.h"
+#include "platform/user_directories.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -115,10 +115,7 @@ void Spool::Log(const absl::Status& status) {
 }
 
 std::string DefaultSpoolDirectory() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return absl::StrCat(cache, "/lengthwise/spool");
-  const char* home = std::getenv("HOME");
-  return absl::StrCat(home == nullptr ? "." : home, "/.cache/lengthwise/spool");
+  return platform::CacheDirectory().value_or("./.cache/lengthwise") + "/spool";
 }
 
 }  // namespace lengthwise::worker

@@ -1,0 +1,24 @@
+#include "platform/user_directories.h"
+
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+
+namespace lengthwise::platform {
+namespace {
+
+std::optional<std::string> Directory(const char* variable, const char* below_home) {
+  const char* base = std::getenv(variable);
+  if (base != nullptr && base[0] == '/') return absl::StrCat(base, "/lengthwise");
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return std::nullopt;
+  return absl::StrCat(home, below_home, "/lengthwise");
+}
+
+}  // namespace
+
+std::optional<std::string> CacheDirectory() { return Directory("XDG_CACHE_HOME", "/.cache"); }
+std::optional<std::string> DataDirectory() { return Directory("XDG_DATA_HOME", "/.local/share"); }
+std::optional<std::string> StateDirectory() { return Directory("XDG_STATE_HOME", "/.local/state"); }
+
+}  // namespace lengthwise::platform

@@ -1,0 +1,20 @@
+// Where a user's files are by default, as the XDG base directory specification has it.
+#ifndef LENGTHWISE_PLATFORM_USER_DIRECTORIES_H_
+#define LENGTHWISE_PLATFORM_USER_DIRECTORIES_H_
+
+#include <optional>
+#include <string>
+
+namespace lengthwise::platform {
+
+// $XDG_CACHE_HOME/lengthwise, or ~/.cache/lengthwise where the variable is unset or not an absolute
+// path. nullopt where $HOME is unset or empty, too.
+std::optional<std::string> CacheDirectory();
+// Likewise, of $XDG_DATA_HOME and ~/.local/share.
+std::optional<std::string> DataDirectory();
+// Likewise, of $XDG_STATE_HOME and ~/.local/state.
+std::optional<std::string> StateDirectory();
+
+}  // namespace lengthwise::platform
+
+#endif  // LENGTHWISE_PLATFORM_USER_DIRECTORIES_H_
