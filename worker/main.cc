@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "models/kernels/adam_cuda.h"
+#include "platform/flag_checks.h"
 #include "platform/log.h"
 #include "platform/service_manager.h"
 #include "platform/signals.h"
@@ -132,12 +133,6 @@ std::string CheckAddress(const std::string& address) {
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
 }
 
-std::string CheckDuration(const std::string& text) {
-  absl::Duration duration;
-  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return "";
-  return absl::StrCat("\"", text, "\" is not a positive duration, such as 90s or 10m");
-}
-
 void AddFlags(CLI::App& app, Flags& flags) {
   for (const rpc::SettingKind& kind : rpc::kSettings) {
     app.add_option(absl::StrCat("--", kind.name), flags.access[kind.name],
@@ -202,13 +197,13 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->type_name("N");
   app.add_option("--exit_when_idle", flags.exit_when_idle,
                  "Exit when there was nothing to do for so long; default: never")
-      ->check(CheckDuration)
+      ->check(platform::CheckDuration)
       ->type_name("DURATION");
   app.add_option("--drain_timeout", flags.drain_timeout,
                  "Longest time for storing checkpoints after SIGTERM, or when the lease is "
                  "preempted. Set it a little below the time that is left until SIGKILL. Storing "
                  "ends sooner when the server takes nothing for 10 s")
-      ->check(CheckDuration)
+      ->check(platform::CheckDuration)
       ->capture_default_str()
       ->type_name("DURATION");
   app.add_option("--lifetime", flags.lifetime,
@@ -216,7 +211,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
                  "--drain_timeout before, or when a tenth of the time is left where that is less, "
                  "and takes no pack that could not reach a checkpoint; default: until "
                  "$SLURM_JOB_END_TIME, or for ever")
-      ->check(CheckDuration)
+      ->check(platform::CheckDuration)
       ->type_name("DURATION");
   app.add_option("--metrics_listen", flags.metrics_listen,
                  "Address of the worker's own metrics for Prometheus; default: none, for the "

@@ -14,6 +14,7 @@
 #include "client/display/interrupt.h"
 #include "client/fleet/fleet_plan.h"
 #include "client/fleet/slurm.h"
+#include "platform/flag_checks.h"
 #include "platform/user_directories.h"
 
 namespace lengthwise::client {
@@ -46,13 +47,6 @@ bool AsksForGpu(const std::vector<std::string>& arguments) {
   return std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
     return absl::StrContains(argument, "gpu") || absl::StartsWith(argument, "-G");
   });
-}
-
-// A validator of CLI11: what is wrong, or nothing.
-std::string CheckDuration(const std::string& text) {
-  absl::Duration duration;
-  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return "";
-  return absl::StrCat("\"", text, "\" is not a positive duration, such as 30s or 2m");
 }
 
 absl::Status CheckCluster(const FleetOptions& options) {
@@ -270,11 +264,11 @@ void AddFleetCommands(CLI::App& workers, Program& program) {
       ->type_name("NAME");
   up->add_option("--idle", options->idle,
                  "A worker exits after this long without a pack; default 60s")
-      ->check(CLI::Validator(CheckDuration, ""))
+      ->check(CLI::Validator(platform::CheckDuration, ""))
       ->type_name("TIME");
   up->add_option("--interval", options->interval,
                  "Time between two looks at the server; default 3s")
-      ->check(CLI::Validator(CheckDuration, ""))
+      ->check(CLI::Validator(platform::CheckDuration, ""))
       ->type_name("TIME");
   up->add_option("--worker", options->worker_program,
                  "Path of lengthwise_worker on the nodes; default: the one beside this program")

@@ -1,0 +1,21 @@
+// Checks of flags that several programs have, as CLI11's validators: they return what is wrong with
+// the text, or nothing.
+#ifndef LENGTHWISE_PLATFORM_FLAG_CHECKS_H_
+#define LENGTHWISE_PLATFORM_FLAG_CHECKS_H_
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace lengthwise::platform {
+
+inline std::string CheckDuration(const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return "";
+  return absl::StrCat("\"", text, "\" is not a positive duration, such as 30s or 10m");
+}
+
+}  // namespace lengthwise::platform
+
+#endif  // LENGTHWISE_PLATFORM_FLAG_CHECKS_H_
