@@ -3,11 +3,10 @@
 #define LENGTHWISE_SERVER_SELF_CHECK_H_
 
 #include <functional>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "platform/mutex.h"
+#include "platform/periodic_thread.h"
 
 namespace lengthwise::server {
 
@@ -20,21 +19,15 @@ class SelfCheck {
   // `check` returns within a bounded time. `give_up` is called once, with the last failure.
   SelfCheck(absl::Duration interval, std::function<absl::Status()> check,
             std::function<void(const absl::Status&)> give_up);
-  ~SelfCheck();
-  SelfCheck(const SelfCheck&) = delete;
-  SelfCheck& operator=(const SelfCheck&) = delete;
 
  private:
-  void Run();
+  // False when it has given up.
+  bool Check();
 
-  const absl::Duration interval_;
   const std::function<absl::Status()> check_;
   const std::function<void(const absl::Status&)> give_up_;
-
-  platform::Mutex mutex_;
-  platform::ConditionVariable changed_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  int failures_ = 0;  // in a row
+  platform::PeriodicThread thread_;
 };
 
 }  // namespace lengthwise::server

@@ -75,8 +75,13 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(Options options, Cor
     server->server_->GetHealthCheckService()->SetServingStatus(service, true);
   }
   if (options.tokens != nullptr) {
-    server->guard_ =
-        std::make_unique<StreamGuard>(*server->streams_, server->gate_, options.recheck_interval);
+    // A unary call asks the gate once and is over soon. A watcher or a worker, which asked when it
+    // came, stays for days.
+    server->recheck_ = std::make_unique<platform::PeriodicThread>(
+        options.recheck_interval, [streams = server->streams_, gate = &server->gate_] {
+          streams->StopRefused([gate](const Caller& caller) { return gate->Recheck(caller); });
+          return true;
+        });
   }
   server->edge_->Start(std::move(acceptor));
   return server;

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "grpcpp/server.h"
 #include "grpcpp/support/server_interceptor.h"
+#include "platform/periodic_thread.h"
 #include "proto/catalogue_service.pb.h"
 #include "rpc/transport.h"
 #include "server/api/access_service.h"
@@ -20,7 +21,6 @@
 #include "server/api/fleet_service.h"
 #include "server/api/open_streams.h"
 #include "server/api/push_stream.h"
-#include "server/api/stream_guard.h"
 #include "server/api/work_pool.h"
 #include "server/api/worker_service.h"
 #include "server/coordination/core.h"
@@ -113,7 +113,8 @@ class RpcServer {
   CatalogueService catalogue_;
   AdministrationService administration_;
   AccessService access_;
-  std::unique_ptr<StreamGuard> guard_;  // only where there can be tokens
+  // Ends streams whose token was revoked or has expired. Null where there are no tokens.
+  std::unique_ptr<platform::PeriodicThread> recheck_;
   std::unique_ptr<grpc::Server> server_;
 };
 

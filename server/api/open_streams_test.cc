@@ -1,6 +1,4 @@
 // Streams whose token is taken away while they are open, over a real connection.
-#include "server/api/stream_guard.h"
-
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -21,9 +19,9 @@ using ::testing::HasSubstr;
 constexpr char kExperiment[] = "experiments/grid-1";
 constexpr char kTrial[] = "experiments/grid-1/trials/t0";
 
-class StreamGuardTest : public testing::Test {
+class OpenStreamsTest : public testing::Test {
  protected:
-  StreamGuardTest() {
+  OpenStreamsTest() {
     const std::string directory =
         testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
     std::filesystem::remove_all(directory);
@@ -107,7 +105,7 @@ class StreamGuardTest : public testing::Test {
   std::unique_ptr<v1::WorkerService::Stub> workers_;
 };
 
-TEST_F(StreamGuardTest, AWatchersStreamEndsWhenItsTokenIsRevokedAndNoOther) {
+TEST_F(OpenStreamsTest, AWatchersStreamEndsWhenItsTokenIsRevokedAndNoOther) {
   const v1::CreateTokenResponse token = Token(v1::VIEWER);
   Watch revoked = Open(token.text());
   Watch other = Open(Token(v1::VIEWER).text());
@@ -125,7 +123,7 @@ TEST_F(StreamGuardTest, AWatchersStreamEndsWhenItsTokenIsRevokedAndNoOther) {
   other.context->TryCancel();
 }
 
-TEST_F(StreamGuardTest, AWatchersStreamEndsWhenItsTokenExpires) {
+TEST_F(OpenStreamsTest, AWatchersStreamEndsWhenItsTokenExpires) {
   Watch watch = Open(Token(v1::VIEWER, absl::Minutes(10)).text());
   Watch longer = Open(Token(v1::VIEWER, absl::Minutes(20)).text());
   minutes_ = 10;
@@ -136,7 +134,7 @@ TEST_F(StreamGuardTest, AWatchersStreamEndsWhenItsTokenExpires) {
   EXPECT_EQ(longer.End().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
-TEST_F(StreamGuardTest, AWorkersEventsAreTakenUntilItsTokenIsRevoked) {
+TEST_F(OpenStreamsTest, AWorkersEventsAreTakenUntilItsTokenIsRevoked) {
   const v1::CreateTokenResponse token = Token(v1::WORKER);
   const v1::Lease lease = LeaseOfAda();
   const auto context = With(token.text());
@@ -151,7 +149,7 @@ TEST_F(StreamGuardTest, AWorkersEventsAreTakenUntilItsTokenIsRevoked) {
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
-TEST_F(StreamGuardTest, AnUploadEndsWhenItsTokenIsRevoked) {
+TEST_F(OpenStreamsTest, AnUploadEndsWhenItsTokenIsRevoked) {
   const v1::CreateTokenResponse token = Token(v1::WORKER);
   const auto context = With(token.text());
   v1::UploadArtifactResponse response;
@@ -170,7 +168,7 @@ TEST_F(StreamGuardTest, AnUploadEndsWhenItsTokenIsRevoked) {
   EXPECT_TRUE(TestServer::Await([this] { return server_.UnfinishedArtifacts() == 0; }));
 }
 
-TEST_F(StreamGuardTest, WhoWatchedAServerWithoutTokensNeedsOneFromTheFirstTokenOn) {
+TEST_F(OpenStreamsTest, WhoWatchedAServerWithoutTokensNeedsOneFromTheFirstTokenOn) {
   Watch watch = Open("");
   Token(v1::ADMIN);
   const grpc::Status status = watch.End();
