@@ -5,10 +5,22 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 namespace lengthwise::platform {
+
+// Of --device.
+inline std::string CheckDevice(const std::string& text) {
+  int index = 0;
+  if (text == "cpu" || text == "auto" ||
+      (absl::StartsWith(text, "cuda:") && absl::SimpleAtoi(text.substr(5), &index) && index >= 0)) {
+    return "";
+  }
+  return absl::StrCat("\"", text, "\" is not cpu, cuda:N or auto");
+}
 
 inline std::string CheckDuration(const std::string& text) {
   absl::Duration duration;

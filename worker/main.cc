@@ -117,17 +117,7 @@ std::string DescribeLibTorch() {
   return absl::StrJoin(lines, "\n");
 }
 
-// Each validator returns what is wrong, or nothing: CLI11's convention.
-std::string CheckDevice(const std::string& device) {
-  int index = 0;
-  if (device == "cpu" || device == "auto" ||
-      (absl::StartsWith(device, "cuda:") && absl::SimpleAtoi(device.substr(5), &index) &&
-       index >= 0)) {
-    return "";
-  }
-  return absl::StrCat("\"", device, "\" is not cpu, cuda:N or auto");
-}
-
+// A validator of CLI11: returns what is wrong, or nothing.
 std::string CheckAddress(const std::string& address) {
   if (!rpc::HostOf(address).empty()) return "";
   return absl::StrCat("\"", address, "\" is not HOST:PORT");
@@ -141,7 +131,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   }
   app.add_option("--device", flags.runner.device,
                  "Where to train: cpu, cuda:N, or auto (the first CUDA device, else the CPU)")
-      ->check(CheckDevice)
+      ->check(platform::CheckDevice)
       ->capture_default_str()
       ->type_name("DEVICE");
   app.add_option(

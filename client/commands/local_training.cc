@@ -4,12 +4,11 @@
 #include <filesystem>
 #include <ostream>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/watch_display.h"
 #include "client/connection/names.h"
 #include "client/connection/private_service.h"
+#include "platform/flag_checks.h"
 #include "platform/status_macros.h"
 #include "platform/usable_cpus.h"
 
@@ -19,17 +18,6 @@ namespace {
 // For a worker to finish its step and hand over its checkpoint.
 constexpr absl::Duration kGrace = absl::Seconds(20);
 constexpr size_t kMostWorkers = 64;
-
-// What the worker would say, before one is started. CLI11's convention: nothing for what is right.
-std::string CheckDevice(const std::string& device) {
-  int index = 0;
-  if (device == "cpu" || device == "auto" ||
-      (absl::StartsWith(device, "cuda:") && absl::SimpleAtoi(device.substr(5), &index) &&
-       index >= 0)) {
-    return "";
-  }
-  return absl::StrCat("\"", device, "\" is not auto, cpu or cuda:N");
-}
 
 // A line about the other experiments of the directory that have trials to train; empty for none.
 std::string WhatElseWaits(Connection& connection, const std::string& experiment,
@@ -55,7 +43,7 @@ std::string WhatElseWaits(Connection& connection, const std::string& experiment,
 
 void AddWorkerOptions(CLI::App* command, LocalWorkers& workers) {
   command->add_option("--device", workers.device, "Where workers run: auto, cpu or cuda:N")
-      ->check(CLI::Validator(CheckDevice, "auto, cpu or cuda:N"))
+      ->check(CLI::Validator(platform::CheckDevice, "auto, cpu or cuda:N"))
       ->capture_default_str()
       ->type_name("DEVICE");
   command
