@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/display/component_label.h"
 #include "client/display/numbers.h"
 #include "client/display/records.h"
 #include "client/display/terminal_text.h"
@@ -74,6 +73,10 @@ void AddErrors(const v1::AnswerErrors* errors, std::vector<Value>& row) {
 }
 
 }  // namespace
+
+std::string Label(const v1::Component& component) {
+  return component.label().empty() ? component.name() : component.label();
+}
 
 std::string Caption(const AccuracySummary& summary) {
   const bool is_one = summary.axis == "length" || summary.axis == "scale";

@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "client/display/chart.h"
-#include "client/display/record_writer.h"
+#include "client/display/records.h"
 #include "client/display/table.h"
 #include "proto/experiment_service.pb.h"
 
 namespace lengthwise::client {
+
+// What listings call a task, a network or an encoding: its label, or its name where it has none.
+std::string Label(const v1::Component& component);
 
 // A point of the grid, seeds aside: the trials that differ only in their seeds, averaged.
 struct AccuracyRow {

@@ -1,9 +1,33 @@
 #include "client/display/records.h"
 
-#include "client/display/record_writer.h"
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/display/numbers.h"
 
 namespace lengthwise::client {
 namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 16;
+
+// As nlohmann::json writes doubles: a point or an exponent tells them from integers.
+std::string NumberText(double value) {
+  if (!std::isfinite(value)) return "null";
+  const double size = std::abs(value);
+  const bool fixed = size == 0 || (size >= 1e-4 && size < 1e15);
+  char buffer[40];
+  const auto [end, error] =
+      std::to_chars(buffer, buffer + sizeof(buffer), value,
+                    fixed ? std::chars_format::fixed : std::chars_format::scientific);
+  std::string text(buffer, end);
+  if (fixed && text.find('.') == std::string::npos) text += ".0";
+  return text;
+}
 
 void Write(const Records& records, RecordFormat format, std::ostream& out) {
   RecordWriter writer(format, records.columns, out);
@@ -12,6 +36,75 @@ void Write(const Records& records, RecordFormat format, std::ostream& out) {
 }
 
 }  // namespace
+
+std::string CsvText(const Value& value) {
+  if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
+  if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&value)) {
+    return std::isfinite(*number) ? FormatExact(*number) : "";
+  }
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    if (text->find_first_of(",\"\r\n") == std::string::npos) return *text;
+    return "\"" + absl::StrReplaceAll(*text, {{"\"", "\"\""}}) + "\"";
+  }
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    return absl::StrJoin(*list, " ");
+  }
+  return "";
+}
+
+std::string JsonText(const Value& value) {
+  if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
+  if (const auto* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return NumberText(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    // What is not UTF-8 in a user's text is replaced, not refused.
+    return nlohmann::json(*text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+    return absl::StrCat("[", absl::StrJoin(*list, ","), "]");
+  }
+  return "null";
+}
+
+RecordWriter::RecordWriter(RecordFormat format, std::vector<std::string> columns, std::ostream& out)
+    : format_(format), out_(out) {
+  const bool csv = format == RecordFormat::kCsv;
+  for (const std::string& column : columns) {
+    // The text of a Value() that was never written.
+    cells_.push_back({.key = csv ? column : absl::StrCat(JsonText(column), ":"),
+                      .value = {},
+                      .text = csv ? "" : "null"});
+    if (csv) absl::StrAppend(&buffer_, cells_.size() > 1 ? "," : "", CsvText(column));
+  }
+  buffer_ += csv ? "\n" : "[";
+}
+
+void RecordWriter::Write(const std::vector<Value>& row) {
+  const bool csv = format_ == RecordFormat::kCsv;
+  if (!csv) buffer_ += any_rows_ ? ",\n {" : "\n {";
+  any_rows_ = true;
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    Cell& cell = cells_[i];
+    if (row[i] != cell.value) {
+      cell.value = row[i];
+      cell.text = csv ? CsvText(row[i]) : JsonText(row[i]);
+    }
+    if (i > 0) buffer_ += ',';
+    if (!csv) buffer_ += cell.key;
+    buffer_ += cell.text;
+  }
+  buffer_ += csv ? "\n" : "}";
+  if (buffer_.size() < kBufferBytes) return;
+  out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  buffer_.clear();
+}
+
+void RecordWriter::Finish() {
+  if (format_ == RecordFormat::kJson) buffer_ += any_rows_ ? "\n]\n" : "]\n";
+  out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  buffer_.clear();
+}
 
 Value OrNothing(std::optional<double> number) {
   if (!number.has_value()) return {};

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "client/display/record_writer.h"
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {

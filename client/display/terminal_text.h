@@ -42,6 +42,10 @@ class Palette {
   bool enabled_;
 };
 
+// A bar of `width` columns, filled to `fraction` (0 to 1, others are taken for the nearer of the
+// two) in steps of half a column: "━━━━━━╸─────". Only a fraction of 1 fills the last half.
+std::string ProgressBar(double fraction, int width, Paint paint, const Palette& palette);
+
 }  // namespace lengthwise::client
 
 #endif  // LENGTHWISE_CLIENT_DISPLAY_TERMINAL_TEXT_H_

@@ -1,5 +1,7 @@
 #include "client/display/terminal_text.h"
 
+#include <cmath>
+
 #include "gtest/gtest.h"
 
 namespace lengthwise::client {
@@ -32,6 +34,26 @@ TEST(TextTest, WrapsAtSpaces) {
 TEST(TextTest, PaintsOnlyWhenEnabled) {
   EXPECT_EQ(Palette(false)(Paint::kRed, "x"), "x");
   EXPECT_EQ(Palette(true)(Paint::kRed, "x"), "\x1b[31mx\x1b[0m");
+}
+
+std::string PlainBar(double fraction, int width) {
+  return ProgressBar(fraction, width, Paint::kGreen, Palette(false));
+}
+
+TEST(ProgressBarTest, FillsInHalfColumns) {
+  EXPECT_EQ(PlainBar(0, 4), "────");
+  EXPECT_EQ(PlainBar(0.125, 4), "╸───");
+  EXPECT_EQ(PlainBar(0.5, 4), "━━──");
+  EXPECT_EQ(PlainBar(1, 4), "━━━━");
+}
+
+TEST(ProgressBarTest, IsNeverFullBeforeTheEnd) { EXPECT_EQ(PlainBar(0.9999, 4), "━━━╸"); }
+
+TEST(ProgressBarTest, TakesWhatIsOutOfRangeForTheNearerEnd) {
+  EXPECT_EQ(PlainBar(std::nan(""), 2), "──");
+  EXPECT_EQ(PlainBar(-1, 2), "──");
+  EXPECT_EQ(PlainBar(7, 2), "━━");
+  EXPECT_EQ(PlainBar(0.5, 0), "");
 }
 
 }  // namespace

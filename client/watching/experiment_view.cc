@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/display/component_label.h"
+#include "client/display/accuracy_summary.h"
 #include "client/display/numbers.h"
 
 namespace lengthwise::client {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/display/numbers.h"
-#include "client/display/progress_bar.h"
 #include "client/watching/label_fit.h"
 
 namespace lengthwise::client {
