@@ -62,8 +62,9 @@ FrameGuard::FrameGuard(const Limits& limits)
 
 void FrameGuard::Trust() {
   if (std::exchange(trusted_, true)) return;
-  streams_bucket_ = TokenBucket(limits_.trusted_stream_rate, limits_.trusted_stream_burst);
-  resets_bucket_ = TokenBucket(limits_.trusted_reset_rate, limits_.trusted_reset_burst);
+  streams_bucket_ =
+      platform::TokenBucket(limits_.trusted_stream_rate, limits_.trusted_stream_burst);
+  resets_bucket_ = platform::TokenBucket(limits_.trusted_reset_rate, limits_.trusted_reset_burst);
 }
 
 FrameGuard::Frame FrameGuard::Parse(const char* header) {
@@ -75,7 +76,7 @@ FrameGuard::Frame FrameGuard::Parse(const char* header) {
   return frame;
 }
 
-bool FrameGuard::Take(TokenBucket& bucket, absl::Time now) {
+bool FrameGuard::Take(platform::TokenBucket& bucket, absl::Time now) {
   const absl::Duration wait = bucket.Take(now);
   if (wait == absl::ZeroDuration()) return true;
   retry_at_ = now + wait;

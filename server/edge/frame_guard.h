@@ -5,9 +5,10 @@
 // in front of it and sees the frames of both directions. It reads frame headers and the five bytes
 // before each message; header blocks pass as they are.
 //
-//   too fast (streams, resets, control frames)  the connection waits: back-pressure, nothing is
-//   lost a message that is too large                 its call ends with RESOURCE_EXHAUSTED, others
-//   go on a header block that is too large, padding   the connection ends with GOAWAY
+// - Streams, resets or control frames that come too fast: the connection waits (back-pressure), and
+//   nothing is lost.
+// - A message that is too large: its call ends with RESOURCE_EXHAUSTED; others go on.
+// - A header block that is too large, or padding: the connection ends with GOAWAY.
 #ifndef LENGTHWISE_SERVER_EDGE_FRAME_GUARD_H_
 #define LENGTHWISE_SERVER_EDGE_FRAME_GUARD_H_
 
@@ -19,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/security/token_bucket.h"
+#include "platform/token_bucket.h"
 
 namespace lengthwise::server {
 
@@ -101,7 +102,7 @@ class FrameGuard {
   static Frame Parse(const char* header);
   // Whether the frame may begin now; else sets retry_at_, or returns why the connection must end.
   absl::StatusOr<bool> MayBegin(const Frame& frame, absl::Time now);
-  bool Take(TokenBucket& bucket, absl::Time now);
+  bool Take(platform::TokenBucket& bucket, absl::Time now);
   void BeginClientFrame(const Frame& frame);
   void EndClientFrame(std::string& to_server);
   void TakeMessageBytes(Stream& stream, absl::string_view bytes);
@@ -111,9 +112,9 @@ class FrameGuard {
 
   const Limits limits_;
   bool trusted_ = false;
-  TokenBucket streams_bucket_;
-  TokenBucket resets_bucket_;
-  TokenBucket control_bucket_;
+  platform::TokenBucket streams_bucket_;
+  platform::TokenBucket resets_bucket_;
+  platform::TokenBucket control_bucket_;
   absl::Time retry_at_ = absl::InfiniteFuture();
 
   // Of the client's direction.

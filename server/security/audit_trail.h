@@ -22,9 +22,9 @@
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/server_interceptor.h"
 #include "platform/mutex.h"
+#include "platform/token_bucket.h"
 #include "server/security/audit_log.h"
 #include "server/security/authorization.h"
-#include "server/security/token_bucket.h"
 
 namespace lengthwise::server {
 
@@ -60,7 +60,7 @@ class AuditTrail {
 
   // A caller's budget of calls that fail.
   struct Failures {
-    TokenBucket bucket{kFailuresPerSecond, kFailuresAtOnce};
+    platform::TokenBucket bucket{kFailuresPerSecond, kFailuresAtOnce};
     int64_t suppressed = 0;
   };
 

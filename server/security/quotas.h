@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "platform/mutex.h"
-#include "server/security/token_bucket.h"
+#include "platform/token_bucket.h"
 
 namespace lengthwise::server {
 
@@ -47,7 +47,7 @@ class Quotas {
   const Options options_;
   const std::function<absl::Time()> now_;
   platform::Mutex mutex_;
-  std::map<std::string, TokenBucket> calls_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, platform::TokenBucket> calls_ ABSL_GUARDED_BY(mutex_);
   const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
 };
 

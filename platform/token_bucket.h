@@ -1,10 +1,10 @@
 // A rate with a burst, as a pure object: time is an argument.
-#ifndef LENGTHWISE_SERVER_SECURITY_TOKEN_BUCKET_H_
-#define LENGTHWISE_SERVER_SECURITY_TOKEN_BUCKET_H_
+#ifndef LENGTHWISE_PLATFORM_TOKEN_BUCKET_H_
+#define LENGTHWISE_PLATFORM_TOKEN_BUCKET_H_
 
 #include "absl/time/time.h"
 
-namespace lengthwise::server {
+namespace lengthwise::platform {
 
 // Holds at most `burst` calls, gains `rate` a second. Not thread-safe.
 class TokenBucket {
@@ -23,6 +23,6 @@ class TokenBucket {
   absl::Time last_ = absl::InfinitePast();
 };
 
-}  // namespace lengthwise::server
+}  // namespace lengthwise::platform
 
-#endif  // LENGTHWISE_SERVER_SECURITY_TOKEN_BUCKET_H_
+#endif  // LENGTHWISE_PLATFORM_TOKEN_BUCKET_H_

@@ -1,8 +1,8 @@
-#include "server/security/token_bucket.h"
+#include "platform/token_bucket.h"
 
 #include "gtest/gtest.h"
 
-namespace lengthwise::server {
+namespace lengthwise::platform {
 namespace {
 
 TEST(TokenBucket, GivesItsBurstAtOnceAndThenItsRate) {
@@ -49,4 +49,4 @@ TEST(TokenBucket, AClockThatGoesBackGivesNothing) {
 }
 
 }  // namespace
-}  // namespace lengthwise::server
+}  // namespace lengthwise::platform

@@ -1,8 +1,8 @@
-#include "server/security/token_bucket.h"
+#include "platform/token_bucket.h"
 
 #include <algorithm>
 
-namespace lengthwise::server {
+namespace lengthwise::platform {
 
 absl::Duration TokenBucket::Take(absl::Time now) {
   if (now > last_) {
@@ -17,4 +17,4 @@ absl::Duration TokenBucket::Take(absl::Time now) {
   return absl::Seconds((1 - level_) / rate_);
 }
 
-}  // namespace lengthwise::server
+}  // namespace lengthwise::platform
