@@ -15,6 +15,7 @@
 #include "client/fleet/fleet_plan.h"
 #include "client/fleet/slurm.h"
 #include "platform/flag_checks.h"
+#include "platform/status_macros.h"
 #include "platform/user_directories.h"
 
 namespace lengthwise::client {
@@ -78,27 +79,25 @@ class SlurmFleet {
     v1::GetWantedWorkersRequest request;
     request.set_max_pack_size(job_.max_pack_size);
     request.set_experiment(job_.experiment);
-    const auto wanted = connection_.GetWantedWorkers(request);
-    if (!wanted.ok()) return wanted.status();
-    if (wanted->runnable_packs() <= wanted->idle_workers()) {
+    ASSIGN_OR_RETURN(const v1::GetWantedWorkersResponse wanted,
+                     connection_.GetWantedWorkers(request));
+    if (wanted.runnable_packs() <= wanted.idle_workers()) {
       // The cluster need not be asked. Idle workers exit by themselves.
-      Say(Describe(*wanted));
+      Say(Describe(wanted));
       return absl::OkStatus();
     }
-    auto jobs = slurm_.ListJobs();
-    if (!jobs.ok()) return jobs.status();
-    const auto workers = connection_.ListWorkers();
-    if (!workers.ok()) return workers.status();
-    FleetView view{.jobs = *std::move(jobs),
-                   .runnable_packs = wanted->runnable_packs(),
-                   .idle_workers = wanted->idle_workers()};
-    for (const v1::Worker& worker : workers->workers()) {
+    ASSIGN_OR_RETURN(std::vector<FleetJob> jobs, slurm_.ListJobs());
+    ASSIGN_OR_RETURN(const v1::ListWorkersResponse workers, connection_.ListWorkers());
+    FleetView view{.jobs = std::move(jobs),
+                   .runnable_packs = wanted.runnable_packs(),
+                   .idle_workers = wanted.idle_workers()};
+    for (const v1::Worker& worker : workers.workers()) {
       const auto job = JobOfWorker(worker.worker_id());
       if (!job.has_value()) continue;
       view.registered.insert(*job);
       if (worker.alive()) view.alive.insert(*job);
     }
-    Submit(*wanted, planner_.Next(view, absl::Now()));
+    Submit(wanted, planner_.Next(view, absl::Now()));
     return absl::OkStatus();
   }
 
@@ -157,23 +156,22 @@ class SlurmFleet {
 };
 
 absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
-  if (absl::Status status = CheckCluster(options); !status.ok()) return status;
-  const auto connection = program.Connect();
-  if (!connection.ok()) return connection.status();
+  RETURN_IF_ERROR(CheckCluster(options));
+  ASSIGN_OR_RETURN(const auto connection, program.Connect());
   SlurmJob job{.worker_program = options.worker_program,
-               .channel = (*connection)->channel_options(),
+               .channel = connection->channel_options(),
                .max_pack_size = options.pack_size,
                .idle = options.idle};
   if (job.worker_program.empty()) {
-    const auto found = FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY");
-    if (!found.ok()) return found.status();
-    job.worker_program = std::filesystem::absolute(*found).string();
+    ASSIGN_OR_RETURN(const std::string found,
+                     FindProgram("lengthwise_worker", "worker", "LENGTHWISE_WORKER_BINARY"));
+    job.worker_program = std::filesystem::absolute(found).string();
   }
   if (job.max_pack_size == 0) job.max_pack_size = AsksForGpu(options.sbatch_arguments) ? 30 : 1;
   if (!options.experiment.empty()) {
-    const auto experiment = FindExperiment(**connection, options.experiment);
-    if (!experiment.ok()) return experiment.status();
-    job.experiment = experiment->name();
+    ASSIGN_OR_RETURN(const v1::Experiment experiment,
+                     FindExperiment(*connection, options.experiment));
+    job.experiment = experiment.name();
   }
   // Jobs do not start in this directory.
   for (std::string* path : {&job.channel.token_file, &job.channel.tls_ca,
@@ -185,15 +183,15 @@ absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
   }
   absl::Duration interval;
   absl::ParseDuration(options.interval, &interval);
-  SlurmFleet fleet(program, **connection, options, std::move(job));
+  SlurmFleet fleet(program, *connection, options, std::move(job));
   const InterruptGuard interrupts;
   // What is wrong from the start ends the program; what goes wrong later passes.
-  absl::Status status = fleet.Round();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(fleet.Round());
   while (!options.once) {
     Sleep(interval, interrupts);
     if (interrupts.count() > 0) break;
-    if (status = fleet.Round(); !status.ok()) fleet.Say(std::string(status.message()));
+    const absl::Status status = fleet.Round();
+    if (!status.ok()) fleet.Say(std::string(status.message()));
   }
   if (!options.once) {
     program.out() << "Stopped. Jobs go on until their workers are idle for " << options.idle
@@ -203,15 +201,14 @@ absl::StatusOr<int> Up(Program& program, const FleetOptions& options) {
 }
 
 absl::StatusOr<int> Down(Program& program, const FleetOptions& options) {
-  if (absl::Status status = CheckCluster(options); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckCluster(options));
   const Slurm slurm(options.job_name, options.log_dir);
   const InterruptGuard interrupts;
-  if (absl::Status status = slurm.Drain(); !status.ok()) return status;
+  RETURN_IF_ERROR(slurm.Drain());
   int64_t before = -1, looks = 0;
   while (true) {
-    const auto jobs = slurm.ListJobs();
-    if (!jobs.ok()) return jobs.status();
-    const int64_t left = std::count_if(jobs->begin(), jobs->end(), [](const FleetJob& job) {
+    ASSIGN_OR_RETURN(const std::vector<FleetJob> jobs, slurm.ListJobs());
+    const int64_t left = std::count_if(jobs.begin(), jobs.end(), [](const FleetJob& job) {
       return job.state == FleetJob::State::kPending || job.state == FleetJob::State::kRunning;
     });
     if (left != before) {

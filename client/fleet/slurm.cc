@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "platform/child_process.h"
 #include "platform/files.h"
+#include "platform/status_macros.h"
 
 namespace lengthwise::client {
 namespace {
@@ -154,21 +155,20 @@ absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output)
 }
 
 absl::StatusOr<std::vector<FleetJob>> Slurm::ListJobs() const {
-  const auto output = Run({"squeue", "--all", "--me", "--name", job_name_, "--states=all",
-                           "--noheader", "--format=%i|%T|%r"});
-  if (!output.ok()) return output.status();
-  return ParseJobs(*output);
+  ASSIGN_OR_RETURN(const std::string output,
+                   Run({"squeue", "--all", "--me", "--name", job_name_, "--states=all",
+                        "--noheader", "--format=%i|%T|%r"}));
+  return ParseJobs(output);
 }
 
 absl::StatusOr<std::string> Slurm::Sbatch(const std::string& script,
                                           std::vector<std::string> arguments) const {
-  const auto file = ScratchFile::Create(script);
-  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(const ScratchFile file, ScratchFile::Create(script));
   std::vector<std::string> command = {"sbatch", "--no-requeue", "--open-mode=append", "--output",
                                       absl::StrCat(log_directory_, "/%j.log")};
   command.insert(command.end(), arguments.begin(), arguments.end());
   // Last, so that it counts: ListJobs finds the jobs by their name.
-  command.insert(command.end(), {"--parsable", "--job-name", job_name_, file->path()});
+  command.insert(command.end(), {"--parsable", "--job-name", job_name_, file.path()});
   return Run(std::move(command));
 }
 
@@ -186,14 +186,12 @@ absl::Status Slurm::Check(const std::string& script,
 
 absl::StatusOr<int64_t> Slurm::Submit(const std::string& script,
                                       const std::vector<std::string>& arguments) const {
-  if (absl::Status status = platform::CreateDirectories(log_directory_); !status.ok())
-    return status;
-  const auto output = Sbatch(script, arguments);
-  if (!output.ok()) return output.status();
+  RETURN_IF_ERROR(platform::CreateDirectories(log_directory_));
+  ASSIGN_OR_RETURN(const std::string output, Sbatch(script, arguments));
   // "JOB", or "JOB;CLUSTER", behind warnings.
   int64_t job = 0;
   const std::vector<absl::string_view> lines =
-      absl::StrSplit(absl::StripAsciiWhitespace(*output), '\n');
+      absl::StrSplit(absl::StripAsciiWhitespace(output), '\n');
   const absl::string_view number = lines.back().substr(0, lines.back().find(';'));
   if (!absl::SimpleAtoi(number, &job)) {
     return absl::InternalError(
@@ -203,8 +201,7 @@ absl::StatusOr<int64_t> Slurm::Submit(const std::string& script,
 }
 
 absl::Status Slurm::Drain() const {
-  const auto pending = Run({"scancel", "--me", "--name", job_name_, "--state", "PENDING"});
-  if (!pending.ok()) return pending.status();
+  RETURN_IF_ERROR(Run({"scancel", "--me", "--name", job_name_, "--state", "PENDING"}).status());
   // To the steps, and not to the script.
   return Run({"scancel", "--me", "--name", job_name_, "--state", "RUNNING", "--signal", "TERM"})
       .status();
