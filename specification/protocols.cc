@@ -1,19 +1,25 @@
 #include "specification/protocols.h"
 
-#include "specification/protocols/decimal_addition.h"
-#include "specification/protocols/latin_square.h"
-#include "specification/protocols/positional_attention.h"
-#include "specification/protocols/randomized_positional_encodings.h"
-
 namespace lengthwise::specification {
 
+// All protocols, sorted by name: a line declares the function that a protocol's file defines, and
+// lists its entry.
+// clang-format off
+#define LENGTHWISE_PROTOCOLS(PROTOCOL) \
+  PROTOCOL(DecimalAddition) \
+  PROTOCOL(LatinSquare) \
+  PROTOCOL(PositionalAttention) \
+  PROTOCOL(RandomizedPositionalEncodings)
+// clang-format on
+
+#define LENGTHWISE_DECLARE(Name) const ProtocolEntry& Name();
+LENGTHWISE_PROTOCOLS(LENGTHWISE_DECLARE)
+#undef LENGTHWISE_DECLARE
+
 absl::Span<const ProtocolEntry* const> ProtocolEntries() {
-  static const ProtocolEntry* const kEntries[] = {
-      &DecimalAddition(),
-      &LatinSquare(),
-      &PositionalAttention(),
-      &RandomizedPositionalEncodings(),
-  };
+#define LENGTHWISE_ENTRY(Name) &Name(),
+  static const ProtocolEntry* const kEntries[] = {LENGTHWISE_PROTOCOLS(LENGTHWISE_ENTRY)};
+#undef LENGTHWISE_ENTRY
   return kEntries;
 }
 

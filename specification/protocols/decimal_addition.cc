@@ -1,4 +1,5 @@
-#include "specification/protocols/decimal_addition.h"
+// Zhou et al. 2024.
+#include "specification/protocols.h"
 
 namespace lengthwise::specification {
 

@@ -1,4 +1,5 @@
-#include "specification/protocols/latin_square.h"
+// Ito et al. 2024.
+#include "specification/protocols.h"
 
 namespace lengthwise::specification {
 

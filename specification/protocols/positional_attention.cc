@@ -1,4 +1,6 @@
-#include "specification/protocols/positional_attention.h"
+// The protocol of "Positional Attention: Out-of-Distribution Generalization and Expressivity for
+// Neural Algorithmic Reasoning".
+#include "specification/protocols.h"
 
 namespace lengthwise::specification {
 

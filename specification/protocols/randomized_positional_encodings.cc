@@ -1,4 +1,5 @@
-#include "specification/protocols/randomized_positional_encodings.h"
+// Ruoss et al. 2023.
+#include "specification/protocols.h"
 
 namespace lengthwise::specification {
 
