@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "catalogue/suggestion.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "models/encodings/catalogue.h"
+#include "models/optimizers/catalogue.h"
 #include "proto/rpc_details.pb.h"
 #include "specification/resolve.h"
 
@@ -36,9 +38,13 @@ std::string MessageOf(std::string text,
 
 // Messages that list what is accepted follow the catalogue and the API; the tests of Suggestion say
 // what such a list looks like.
-std::vector<std::string> EncodingNames() {
+template <typename Entry>
+std::vector<std::string> Names(absl::Span<const Entry* const> entries,
+                               bool (*is_listed)(const Entry&) = nullptr) {
   std::vector<std::string> names;
-  for (const models::EncodingEntry* entry : models::EncodingEntries()) names.push_back(entry->name);
+  for (const Entry* entry : entries) {
+    if (is_listed == nullptr || is_listed(*entry)) names.push_back(entry->name);
+  }
   return names;
 }
 
@@ -136,7 +142,11 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
   EXPECT_EQ(
       message("encodings: none"),
       "encodings[0]: \"none\" gives no vectors for positions, which the network attends by or "
-      "reads beside its input; use one of sin_cos, one_hot, binary");
+      "reads beside its input; use one of " +
+          absl::StrJoin(Names<models::EncodingEntry>(
+                            models::EncodingEntries(),
+                            [](const models::EncodingEntry& entry) { return entry.gives_vectors; }),
+                        ", "));
   const std::string rotary =
       "networks[0].rotary: turns queries and keys of an input that has positions already: set "
       "attention_by: input and input_positions: true, or \"none\" and the encoding \"rope\"";
@@ -150,8 +160,12 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
   EXPECT_EQ(message("networks: encoder"),
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
             "encodings[0]: \"one_hot\" only gives vectors for positions, which the network has no "
-            "use for; use one of none, sin_cos, learned, relative, alibi, rope, shaw, sin_cos_2d, "
-            "fire, kerple_log, t5, formula");
+            "use for; use one of " +
+                absl::StrJoin(Names<models::EncodingEntry>(models::EncodingEntries(),
+                                                           [](const models::EncodingEntry& entry) {
+                                                             return entry.is_added;
+                                                           }),
+                              ", "));
 }
 
 TEST(MistakesTest, TextHasSizesThatItsTaskHasExamplesOfAndSequencesThatHoldThem) {
@@ -316,7 +330,8 @@ const Mistake kMistakes[] = {
     {"PartOfASchedule", "training: {steps: 1, schedule: cosine}",
      "training.schedule: unknown schedule \"cosine\"; did you mean \"warmup_cosine\"?"},
     {"NothingNear", "training: {steps: 1, optimizer: lion}",
-     "training.optimizer: unknown optimizer \"lion\"; accepted: adam, adamw, sgd"},
+     absl::StrCat("training.optimizer: unknown optimizer \"lion\"",
+                  catalogue::Suggestion("lion", Names(models::OptimizerEntries())))},
     {"DescriptionWithAnEscape", "description: \"\\e[31mred\"",
      "description: has control characters; expected text, lines and tabs"},
     {"UnknownTask", "tasks: bucketsorted",
@@ -357,7 +372,8 @@ const Mistake kMistakes[] = {
     {"InfiniteParameter", "encodings: [{name: sin_cos, max_position: .inf}]",
      "encodings[0].max_position: got inf, expected a finite value"},
     {"ComponentWithoutName", "encodings: [{label: a}]",
-     absl::StrCat("encodings[0].name: required", catalogue::Suggestion("", EncodingNames()))},
+     absl::StrCat("encodings[0].name: required",
+                  catalogue::Suggestion("", Names(models::EncodingEntries())))},
     {"ListForComponent", "encodings: [none, [sin_cos]]",
      "encodings[1]: got a list, expected a name, or a name with parameters"},
     {"TooFewPositions", "encodings: [{name: sin_cos, randomized: true, max_position: 39}]",
