@@ -9,13 +9,17 @@ import sys
 import threading
 import time
 import unittest
+from concurrent import futures
 from unittest import mock
 
 import service
 from service import Numbers, lengthwise
 
+import grpc
 import numpy
 from lengthwise import settings
+from lengthwise._proto import experiment_service_pb2, rpc_details_pb2
+from lengthwise.connection import Connection
 
 
 class ClientTest(unittest.TestCase):
@@ -446,6 +450,107 @@ class SettingsTest(unittest.TestCase):
             with self.assertRaisesRegex(lengthwise.LengthwiseError, "token") as caught:
                 stranger.experiments()
         self.assertEqual(caught.exception.code.name, "UNAUTHENTICATED")
+
+
+class RefusingServer(grpc.GenericRpcHandler):
+    """Refuses the first calls, then answers with as many messages as a call has had attempts."""
+
+    def __init__(self, refusals, retry_delay, after_first_answer=False):
+        self.attempts = 0
+        self._refusals, self._after_first_answer = refusals, after_first_answer
+        detail = rpc_details_pb2.RetryInfo()
+        detail.retry_delay.nanos = int(retry_delay * 1e9)
+        details = rpc_details_pb2.Status()
+        if retry_delay > 0:
+            details.details.add(type_url="type.googleapis.com/google.rpc.RetryInfo", value=detail.SerializeToString())
+        self._details = details.SerializeToString()
+        self._server = grpc.server(futures.ThreadPoolExecutor(2))
+        self._server.add_generic_rpc_handlers((self,))
+        port = self._server.add_insecure_port("127.0.0.1:0")
+        self._server.start()
+        self.connection = Connection(settings.Settings(server=f"127.0.0.1:{port}"), timeout=service.DEADLINE)
+
+    def close(self):
+        self.connection.close()
+        self._server.stop(None).wait()
+
+    def _refuse(self, context):
+        context.set_trailing_metadata((("grpc-status-details-bin", self._details),))
+        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many calls")
+
+    def _answer(self, request, context):
+        self.attempts += 1
+        if self.attempts <= self._refusals:
+            self._refuse(context)
+        return experiment_service_pb2.Trial(index=self.attempts)
+
+    def _answers(self, request, context):
+        self.attempts += 1
+        refused = self.attempts <= self._refusals
+        if refused and not self._after_first_answer:
+            self._refuse(context)
+        yield experiment_service_pb2.Trial(index=self.attempts)
+        if refused:
+            self._refuse(context)
+
+    def service(self, handler_call_details):
+        kind = handler_call_details.method.rpartition("/")[2]
+        convert = {
+            "request_deserializer": experiment_service_pb2.Trial.FromString,
+            "response_serializer": experiment_service_pb2.Trial.SerializeToString,
+        }
+        if kind == "Call":
+            return grpc.unary_unary_rpc_method_handler(self._answer, **convert)
+        if kind == "Send":
+            return grpc.stream_unary_rpc_method_handler(
+                lambda requests, context: self._answer(list(requests), context), **convert
+            )
+        return grpc.unary_stream_rpc_method_handler(self._answers, **convert)
+
+
+class RetryTest(unittest.TestCase):
+    Trial = experiment_service_pb2.Trial
+
+    def serve(self, *arguments, **keywords):
+        server = RefusingServer(*arguments, **keywords)
+        self.addCleanup(server.close)
+        return server
+
+    def calls(self, connection):
+        """Each kind of call; returns the index of its first answer."""
+        return {
+            "call": lambda: connection.call("S/Call", self.Trial(), self.Trial).index,
+            "send": lambda: connection.send("S/Send", lambda: iter([self.Trial()] * 3), self.Trial).index,
+            "stream": lambda: next(connection.stream("S/Stream", self.Trial(), self.Trial)).index,
+        }
+
+    def test_repeats_a_call_after_the_delay_that_the_server_asks_for(self):
+        for kind in ("call", "send", "stream"):
+            server = self.serve(refusals=2, retry_delay=0.01)
+            self.assertEqual(self.calls(server.connection)[kind](), 3, kind)
+
+    def test_does_not_repeat_a_call_without_a_delay(self):
+        for kind in ("call", "send", "stream"):
+            server = self.serve(refusals=1, retry_delay=0)
+            with self.assertRaisesRegex(lengthwise.LengthwiseError, "too many calls"):
+                self.calls(server.connection)[kind]()
+            self.assertEqual(server.attempts, 1, kind)
+
+    def test_gives_up_before_a_delay_beyond_its_patience(self):
+        with mock.patch("lengthwise.connection._PATIENCE_SECONDS", 0.0):
+            for kind in ("call", "send", "stream"):
+                server = self.serve(refusals=1, retry_delay=0.5)
+                with self.assertRaisesRegex(lengthwise.LengthwiseError, "too many calls"):
+                    self.calls(server.connection)[kind]()
+                self.assertEqual(server.attempts, 1, kind)
+
+    def test_does_not_repeat_a_stream_that_has_answered(self):
+        server = self.serve(refusals=1, retry_delay=0.01, after_first_answer=True)
+        answers = server.connection.stream("S/Stream", self.Trial(), self.Trial)
+        self.assertEqual(next(answers).index, 1)
+        with self.assertRaisesRegex(lengthwise.LengthwiseError, "too many calls"):
+            next(answers)
+        self.assertEqual(server.attempts, 1)
 
 
 class PackageTest(unittest.TestCase):
