@@ -20,6 +20,9 @@ namespace lengthwise::platform {
 namespace {
 
 constexpr size_t kChunk = size_t{1} << 20;
+// A large file goes to the disk in parts while it is written, so that the sync of its commit has
+// two or three of them left to write, and not gigabytes during which nobody hears of progress.
+constexpr int64_t kWritebackPart = int64_t{16} << 20;
 
 std::string DirectoryOf(const std::string& path) {
   // "a/b/" is "a/b".
@@ -27,6 +30,18 @@ std::string DirectoryOf(const std::string& path) {
   if (!clean.has_filename() && clean.has_relative_path()) clean = clean.parent_path();
   const std::string parent = clean.parent_path().string();
   return parent.empty() ? "." : parent;
+}
+
+// Starts to write a part to the disk, and waits for those before it. That makes nothing durable:
+// the sync does, and reports again what failed here. False: errno tells why.
+bool StartWriteback(int descriptor, int64_t part) {
+  const int64_t start = part * kWritebackPart;
+  int result = sync_file_range(descriptor, start, kWritebackPart, SYNC_FILE_RANGE_WRITE);
+  if (result == 0 && part > 0) {
+    result = sync_file_range(descriptor, 0, start, SYNC_FILE_RANGE_WAIT_BEFORE);
+  }
+  // Not every file system, or sandbox, has the call.
+  return result == 0 || (errno != EIO && errno != ENOSPC && errno != EDQUOT);
 }
 
 }  // namespace
@@ -182,11 +197,16 @@ AtomicFile::~AtomicFile() {
 
 absl::Status AtomicFile::Append(absl::string_view data) {
   LENGTHWISE_FAILPOINT_OR_RETURN("file.write.before");
+  int64_t position = lseek(descriptor_, 0, SEEK_CUR);
   while (!data.empty()) {
-    const ssize_t count = write(descriptor_, data.data(), data.size());
+    const ssize_t count = write(descriptor_, data.data(), std::min(data.size(), kChunk));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return FileError(errno, "write", path_);
     data.remove_prefix(count);
+    const int64_t part = position / kWritebackPart;
+    position += count;
+    if (position / kWritebackPart == part) continue;
+    if (!StartWriteback(descriptor_, part)) return FileError(errno, "write", path_);
   }
   return absl::OkStatus();
 }

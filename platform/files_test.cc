@@ -1,12 +1,44 @@
 #include "platform/files.h"
 
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+
+namespace {
+
+// What was asked of sync_file_range.
+struct Writeback {
+  int64_t started = 0;  // from the file's beginning
+  int64_t awaited = 0;
+  int error = 0;  // the answer
+};
+Writeback writeback;
+
+}  // namespace
+
+// In the place of the C library's.
+extern "C" int sync_file_range(int, off64_t offset, off64_t size, unsigned int flags) {
+  if (writeback.error != 0) {
+    errno = writeback.error;
+    return -1;
+  }
+  if (flags == SYNC_FILE_RANGE_WRITE && offset <= writeback.started) {
+    writeback.started = std::max<int64_t>(writeback.started, offset + size);
+  }
+  if (flags == SYNC_FILE_RANGE_WAIT_BEFORE && offset <= writeback.awaited) {
+    writeback.awaited = std::max<int64_t>(writeback.awaited, offset + size);
+  }
+  return 0;
+}
 
 namespace lengthwise::platform {
 namespace {
@@ -33,6 +65,38 @@ TEST_F(FilesTest, AFileAppearsWholeAtCommit) {
   ASSERT_TRUE((*file)->Commit().ok());
   EXPECT_EQ(*ReadFile(path), "one two");
   EXPECT_EQ(GetFileStatus(path)->size, 7);
+}
+
+// A sync of 3 GB at the end takes a slow disk longer than a worker that drains waits for a sign.
+TEST_F(FilesTest, LargeFilesReachTheDiskWhileTheyAreWritten) {
+  constexpr int64_t kMiB = 1 << 20;
+  writeback = {};
+  auto file = AtomicFile::Create(directory_ + "/file");
+  ASSERT_TRUE(file.ok());
+  const std::string chunk(3 * kMiB, 'x');
+  for (int64_t written = 3 * kMiB; written <= 96 * kMiB; written += 3 * kMiB) {
+    ASSERT_TRUE((*file)->Append(chunk).ok());
+    EXPECT_LT(written - writeback.started, 20 * kMiB);
+    EXPECT_LT(written - writeback.awaited, 40 * kMiB);
+  }
+  ASSERT_TRUE((*file)->Append(std::string(64 * kMiB, 'y')).ok());
+  EXPECT_GE(writeback.awaited, 120 * kMiB) << "also within one call";
+  EXPECT_TRUE((*file)->Commit().ok());
+  EXPECT_EQ(GetFileStatus(directory_ + "/file")->size, 160 * kMiB);
+}
+
+TEST_F(FilesTest, FailedWritebackFailsTheFileUnlessItIsNotSupported) {
+  const std::string bytes(size_t{20} << 20, 'x');
+  for (const auto& [error, code] :
+       std::vector<std::pair<int, absl::StatusCode>>{{EIO, absl::StatusCode::kUnavailable},
+                                                     {ENOSPC, absl::StatusCode::kResourceExhausted},
+                                                     {ENOSYS, absl::StatusCode::kOk}}) {
+    writeback = {.error = error};
+    auto file = AtomicFile::Create(directory_ + "/file");
+    ASSERT_TRUE(file.ok());
+    EXPECT_EQ((*file)->Append(bytes).code(), code);
+  }
+  writeback = {};
 }
 
 TEST_F(FilesTest, AnUncommittedFileLeavesNothing) {

@@ -155,19 +155,22 @@ void MeasureHeartbeats(const Flags& flags) {
         });
   }
   const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  const double cores = (server.CpuSeconds() - cpu) / seconds;
+  const double cpu_seconds = server.CpuSeconds() - cpu;
   while (under_way > 0) absl::SleepFor(absl::Milliseconds(10));
   if (failures > 0) Fail(absl::StrCat(failures.load(), " heartbeats failed"));
   platform::MutexLock lock(mutex);
   const auto count = static_cast<double>(latencies.size());
+  const double rate = count / seconds;
+  const double asked = flags.workers / absl::ToDoubleSeconds(interval);
+  // For the rate that was asked for, so that a client that cannot keep up makes no server cheap.
+  const double cores = cpu_seconds * asked / count;
   const double p99 = Quantile(latencies, 0.99);
   std::printf(
-      "heartbeats of %d workers on %d connections, every %.2f s: %.0f /s; %.2f cores of the "
-      "server, "
-      "%.0f us each; 99th percentile %.1f ms, %lld late\n",
-      flags.workers, static_cast<int>(stubs.size()), absl::ToDoubleSeconds(interval),
-      count / seconds, cores, 1e6 * cores * seconds / count, 1e3 * p99,
-      static_cast<long long>(late.load()));
+      "heartbeats of %d workers on %d connections, every %.2f s: %.0f of %.0f /s; %.2f cores of "
+      "the server for all, %.0f us each; 99th percentile %.1f ms, %lld late%s\n",
+      flags.workers, static_cast<int>(stubs.size()), absl::ToDoubleSeconds(interval), rate, asked,
+      cores, 1e6 * cpu_seconds / count, 1e3 * p99, static_cast<long long>(late.load()),
+      rate < 0.95 * asked ? "; load not reached" : "");
 }
 
 // --- A checkpoint beside slow downloads ---------------------------------------------------------

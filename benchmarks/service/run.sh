@@ -44,7 +44,10 @@ awk '
   /from the worker to a watcher/ { latency = Behind("99th percentile ") }
   /the server.s memory:/ { memory = Behind("at most ") * 1.048576 }
   /^upload of 1 MiB beside/ { upload = $0; sub(/.*longest of [0-9]+ /, "", upload); upload += 0 }
-  /^heartbeats of/ { cores = Behind("/s; "); beat = Behind("99th percentile ") }
+  /^heartbeats of/ {
+    cores = Behind("/s; "); beat = Behind("99th percentile ")
+    if (/load not reached/) beat = "load not reached"
+  }
   /^drain of a checkpoint/ { drain = Behind("ended in "); stored = Behind("stored ") }
   / storms$/ { seen = $(NF - 1) }
   /events; the promise was kept/ { storms = seen > 0 ? "kept, " seen " storms" : "no storm came" }

@@ -17,32 +17,54 @@ bool IsHopeless(absl::string_view reason) {
   });
 }
 
-void FleetPlanner::CountFailedStarts(const FleetView& view, absl::Time now) {
+void FleetPlanner::NoteFailures(const FleetView& view, absl::Time now) {
   // After a long time without a look the server may have forgotten workers that came and went.
   if (now - looked_ > options_.pause) unproven_.clear();
   looked_ = now;
   std::set<int64_t> unproven;
   std::set<int64_t> listed;
-  const auto failed = [&](int64_t id) {
-    if (!view.registered.contains(id)) failed_.try_emplace(id, now);
+  const auto failed = [&](int64_t id, absl::string_view reason) {
+    failed_.try_emplace(id, Failure{.noticed = now,
+                                    .reason = std::string(reason),
+                                    .reached_server = view.registered.contains(id)});
   };
   for (const FleetJob& job : view.jobs) {
     listed.insert(job.id);
-    if (job.state == FleetJob::State::kRunning && !view.registered.contains(job.id)) {
-      unproven.insert(job.id);
+    const bool reached_server = view.registered.contains(job.id);
+    if (job.state == FleetJob::State::kRunning && !reached_server) unproven.insert(job.id);
+    if (job.state == FleetJob::State::kFailed ||
+        (job.state == FleetJob::State::kEnded && !reached_server)) {
+      failed(job.id, job.reason);
     }
-    if (job.state == FleetJob::State::kEnded) failed(job.id);
   }
   // A cluster may forget a job before the next look.
   for (const int64_t id : unproven_) {
-    if (!listed.contains(id)) failed(id);
+    if (!listed.contains(id) && !view.registered.contains(id)) failed(id, "");
   }
   unproven_ = std::move(unproven);
-  // A worker that reached the server proves that those submitted before it could have.
-  const int64_t newest_success = view.registered.empty() ? 0 : *view.registered.rbegin();
   std::erase_if(failed_, [&](const auto& entry) {
-    return entry.first <= newest_success || now - entry.second >= options_.pause;
+    return !listed.contains(entry.first) && now - entry.second.noticed >= options_.pause;
   });
+}
+
+std::map<int64_t, FleetPlanner::Failure> FleetPlanner::FailedInARow(const FleetView& view,
+                                                                    absl::Time now) const {
+  // A worker that reached the server proves that those submitted before it could have. Only one
+  // that also ended well proves that workers do not crash.
+  const int64_t newest_worker = view.registered.empty() ? 0 : *view.registered.rbegin();
+  int64_t newest_success = 0;
+  for (const FleetJob& job : view.jobs) {
+    if (job.state == FleetJob::State::kEnded && view.registered.contains(job.id)) {
+      newest_success = std::max(newest_success, job.id);
+    }
+  }
+  std::map<int64_t, Failure> in_a_row = failed_;
+  std::erase_if(in_a_row, [&](const auto& entry) {
+    const auto& [id, failure] = entry;
+    return id <= (failure.reached_server ? newest_success : newest_worker) ||
+           now - failure.noticed >= options_.pause;
+  });
+  return in_a_row;
 }
 
 void FleetPlanner::Refused(absl::string_view reason, absl::Time now) {
@@ -51,7 +73,7 @@ void FleetPlanner::Refused(absl::string_view reason, absl::Time now) {
 }
 
 FleetPlanner::Plan FleetPlanner::Next(const FleetView& view, absl::Time now) {
-  CountFailedStarts(view, now);
+  NoteFailures(view, now);
   Plan plan;
   // Running or waiting jobs that will take packs.
   int64_t coming = 0;
@@ -72,16 +94,20 @@ FleetPlanner::Plan FleetPlanner::Next(const FleetView& view, absl::Time now) {
   // Idle workers and those that are on their way take the first packs.
   const int64_t wanted = view.runnable_packs - view.idle_workers - coming;
   if (wanted <= 0) return plan;
+  const std::map<int64_t, Failure> failed = FailedInARow(view, now);
   if (!hopeless.empty()) {
     plan.held_back = hopeless;
   } else if (now - refused_ < options_.pause) {
     plan.held_back = absl::StrCat("the cluster refuses the job: ", refusal_);
-  } else if (static_cast<int>(failed_.size()) >= options_.failed_starts) {
-    plan.failed_job = failed_.rbegin()->first;
+  } else if (static_cast<int>(failed.size()) >= options_.failed_jobs) {
+    const auto& [id, failure] = *failed.rbegin();
+    plan.failed_job = id;
     plan.held_back =
-        absl::StrCat(failed_.size(),
-                     " jobs in a row ended before their workers reached the server, the last is ",
-                     plan.failed_job);
+        absl::StrCat(failed.size(), " jobs in a row failed, the last is job ", id,
+                     failure.reason.empty() || failure.reason == "None"
+                         ? ""
+                         : absl::StrCat(" (", failure.reason, ")"),
+                     failure.reached_server ? "" : ", whose worker never reached the server");
   } else if (plan.pending >= options_.backlog) {
     plan.held_back = absl::StrCat(plan.pending, " jobs wait in the cluster's queue (--backlog)");
   } else if (plan.pending + plan.running >= options_.max_jobs) {

@@ -1,5 +1,5 @@
 // Decides how many jobs a cluster is asked for: a pure function of what the server and the cluster
-// say now, and of the starts that failed lately.
+// say now, and of the jobs that failed lately.
 #ifndef LENGTHWISE_CLIENT_FLEET_FLEET_PLAN_H_
 #define LENGTHWISE_CLIENT_FLEET_FLEET_PLAN_H_
 
@@ -21,6 +21,8 @@ struct FleetJob {
     kRunning,
     // Over. The cluster forgets it after some minutes.
     kEnded,
+    // Ended by its worker's crash, too little memory, or its node.
+    kFailed,
     kCancelled,
   };
   // Ascending in the order of submission.
@@ -48,8 +50,8 @@ class FleetPlanner {
     int64_t max_jobs = 10;
     // Jobs that wait in the cluster's queue at once, at most.
     int64_t backlog = 4;
-    // After so many failed starts in a row nothing is submitted until `pause` has passed.
-    int failed_starts = 3;
+    // After so many failed jobs in a row nothing is submitted until `pause` has passed.
+    int failed_jobs = 3;
     absl::Duration pause = absl::Minutes(5);
   };
 
@@ -60,7 +62,7 @@ class FleetPlanner {
     int64_t running = 0;
     // Why nothing is submitted although packs wait; empty where it is, or none wait.
     std::string held_back;
-    // The newest job that ended without a worker, where starts are paused; else 0.
+    // The newest failed job, where they pause the fleet; else 0.
     int64_t failed_job = 0;
   };
 
@@ -73,12 +75,21 @@ class FleetPlanner {
   void Refused(absl::string_view reason, absl::Time now);
 
  private:
-  void CountFailedStarts(const FleetView& view, absl::Time now);
+  struct Failure {
+    absl::Time noticed;
+    // In the cluster's words; empty where it did not say.
+    std::string reason;
+    bool reached_server = false;
+  };
+
+  void NoteFailures(const FleetView& view, absl::Time now);
+  // Failures in a row: those that no other job has disproved since, within `pause`.
+  std::map<int64_t, Failure> FailedInARow(const FleetView& view, absl::Time now) const;
 
   const Options options_;
-  // Jobs that ended before their worker reached the server, since the last one that did, and when
-  // that was noticed.
-  std::map<int64_t, absl::Time> failed_;
+  // Jobs that failed, or ended before their worker reached the server: while the cluster lists
+  // them, and for `pause`.
+  std::map<int64_t, Failure> failed_;
   // Submitted since the last look, or running at it without a worker that the server knew.
   std::set<int64_t> unproven_;
   absl::Time looked_ = absl::InfinitePast();

@@ -98,6 +98,43 @@ TEST_F(FleetPlannerTest, AWorkerThatReachesTheServerEndsThePause) {
   EXPECT_EQ(Next().submit, 3);
 }
 
+// Workers that register, take a pack and crash would otherwise be submitted for ever.
+TEST_F(FleetPlannerTest, WorkersThatCrashOneAfterAnotherPauseTheFleet) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 3; ++id) {
+    EXPECT_GT(Next().submit, 0) << id;
+    view_.jobs.push_back({.id = id, .state = State::kRunning});
+    view_.registered.insert(id);
+    view_.alive = {id};
+    EXPECT_GT(Next().submit, 0) << id;
+    now_ += absl::Seconds(40);
+    // The server takes it for alive until its lease expires.
+    view_.jobs.back() = {.id = id, .state = State::kFailed, .reason = "OutOfMemory"};
+  }
+  EXPECT_EQ(Next().submit, 0);
+  EXPECT_EQ(Next().failed_job, 3);
+  EXPECT_EQ(Next().held_back, "3 jobs in a row failed, the last is job 3 (OutOfMemory)");
+  // The cluster lists them still.
+  now_ += absl::Minutes(5);
+  EXPECT_GT(Next().submit, 0);
+  now_ += absl::Seconds(3);
+  EXPECT_GT(Next().submit, 0) << "the same failures do not pause it twice";
+}
+
+TEST_F(FleetPlannerTest, AJobThatEndsWellDisprovesTheCrashesBeforeIt) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 3; ++id) {
+    view_.jobs.push_back({.id = id, .state = State::kFailed});
+    view_.registered.insert(id);
+  }
+  view_.jobs.push_back({.id = 4, .state = State::kRunning});
+  view_.registered.insert(4);
+  view_.alive = {4};
+  EXPECT_EQ(Next().submit, 0) << "the fourth may crash, too";
+  view_.jobs.back().state = State::kEnded;
+  EXPECT_EQ(Next().submit, 3);
+}
+
 TEST_F(FleetPlannerTest, JobsThatWereCancelledOrWorkedAreNoFailures) {
   view_.runnable_packs = 10;
   view_.jobs = {{.id = 1, .state = State::kCancelled},

@@ -101,6 +101,9 @@ FleetJob::State StateOf(absl::string_view state) {
   for (const absl::string_view cancelled : {"CANCELLED", "PREEMPTED", "REVOKED"}) {
     if (state == cancelled) return FleetJob::State::kCancelled;
   }
+  for (const absl::string_view failed : {"FAILED", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL"}) {
+    if (state == failed) return FleetJob::State::kFailed;
+  }
   return FleetJob::State::kEnded;
 }
 

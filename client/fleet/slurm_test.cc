@@ -26,13 +26,14 @@ using State = FleetJob::State;
 TEST(SlurmTest, UnderstandsSqueue) {
   const auto jobs = ParseJobs(
       "41|RUNNING|None\n42|PENDING|Resources\n43|FAILED|NonZeroExitCode\n44|CANCELLED|None\n"
-      "45|COMPLETED|None\n");
+      "45|COMPLETED|None\n46|OUT_OF_MEMORY|OutOfMemory\n47|NODE_FAIL|NodeDown\n"
+      "48|BOOT_FAIL|None\n49|TIMEOUT|TimeLimit\n");
   ASSERT_TRUE(jobs.ok()) << jobs.status();
-  ASSERT_EQ(jobs->size(), 5u);
-  const std::vector<State> states = {(*jobs)[0].state, (*jobs)[1].state, (*jobs)[2].state,
-                                     (*jobs)[3].state, (*jobs)[4].state};
-  EXPECT_THAT(states, ElementsAre(State::kRunning, State::kPending, State::kEnded,
-                                  State::kCancelled, State::kEnded));
+  std::vector<State> states;
+  for (const FleetJob& job : *jobs) states.push_back(job.state);
+  ASSERT_THAT(states, ElementsAre(State::kRunning, State::kPending, State::kFailed,
+                                  State::kCancelled, State::kEnded, State::kFailed, State::kFailed,
+                                  State::kFailed, State::kEnded));
   EXPECT_EQ((*jobs)[1].id, 42);
   EXPECT_EQ((*jobs)[1].reason, "Resources");
   EXPECT_TRUE(ParseJobs("")->empty());

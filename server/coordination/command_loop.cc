@@ -87,8 +87,7 @@ void CommandLoop::AcquireLease(v1::AcquireLeaseRequest request, std::string call
 
 std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
   const absl::Time now = clock_.steady();
-  const absl::Time deadline =
-      broken_ ? now + kRetryStore : std::min(now + clean_up_after_, NextDeadline());
+  const absl::Time deadline = broken_ ? now + kRetryStore : std::min(clean_up_at_, NextDeadline());
   std::vector<Command> group;
   platform::MutexLock lock(queue_mutex_);
   while (queue_.empty() && !stopping_) {
@@ -120,23 +119,29 @@ void CommandLoop::Run() {
   while (!last) {
     const std::vector<Command> group = TakeGroup(last);
     ProcessGroup(group);
-    // Known work waits until the queue is empty, so that a command waits for one step at most.
-    if (!broken_ && (group.empty() || clean_up_after_ > absl::ZeroDuration())) CleanUp();
+    if (!broken_ && IsCleanUpDue(group.empty())) CleanUp();
   }
   waiters_.RefuseAll(Stopping());
+}
+
+bool CommandLoop::IsCleanUpDue(bool idle) const {
+  if (clean_up_failed_) return clock_.steady() >= clean_up_at_;
+  // Known work waits until the queue is empty, so that a command waits for one step at most.
+  return idle || clean_up_at_ == absl::InfiniteFuture();
 }
 
 void CommandLoop::CleanUp() {
   const absl::StatusOr<bool> more = ledger_.store().CleanUp();
   if (more.ok()) {
-    clean_up_after_ = *more ? absl::ZeroDuration() : absl::InfiniteDuration();
-    return;
+    clean_up_at_ = *more ? absl::InfinitePast() : absl::InfiniteFuture();
+  } else {
+    clean_up_at_ = clock_.steady() + kRetryStore;
+    if (!clean_up_failed_) {
+      platform::LogWarning(absl::StrCat(
+          "cannot clean up the database, and tries again every second: ", more.status().message()));
+    }
   }
-  if (clean_up_after_ != kRetryStore) {
-    platform::LogWarning(absl::StrCat(
-        "cannot clean up the database, and tries again every second: ", more.status().message()));
-  }
-  clean_up_after_ = kRetryStore;
+  clean_up_failed_ = !more.ok();
 }
 
 void CommandLoop::ProcessGroup(const std::vector<Command>& group) {

@@ -125,6 +125,8 @@ class CommandLoop {
   void Run();
   std::vector<Command> TakeGroup(bool& last);
   void ProcessGroup(const std::vector<Command>& group);
+  // After a group of commands, or without one, when there was none to wait for.
+  bool IsCleanUpDue(bool idle) const;
   void CleanUp();
   absl::Time NextDeadline();
 
@@ -137,9 +139,10 @@ class CommandLoop {
 
   // Of the thread.
   bool broken_ = false;
-  // How long the loop waits for commands before it cleans the store up: not at all while there is
-  // more to do, and for ever when there is nothing.
-  absl::Duration clean_up_after_ = absl::ZeroDuration();
+  // When the store is cleaned up if no command comes before: at once while there is more to do,
+  // and never when there is nothing, until a command may have made something to do.
+  absl::Time clean_up_at_ = absl::InfinitePast();
+  bool clean_up_failed_ = false;
 
   platform::Mutex queue_mutex_;
   platform::ConditionVariable queue_changed_;

@@ -1,4 +1,7 @@
 // What stays of trials, and what it takes on the disk.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -266,6 +270,42 @@ TEST_F(CoreHousekeepingTest, AnIdleServerGoesOnWithADeletionAfterAStart) {
   const absl::Time deadline = absl::Now() + absl::Minutes(1);
   while (rows() > 0 && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(rows(), 0);
+}
+
+// A store that fails for long must not be asked again by every command.
+TEST_F(CoreHousekeepingTest, FailedCleanUpIsTriedAgainOnceASecond) {
+  const std::string experiment = Create("weights", 20);
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  const auto other =
+      SqliteConnection::Open(coordinator_.data_dir() + "/lengthwise.db", /*read_only=*/false);
+  ASSERT_TRUE(other.ok()) << other.status();
+  const auto trials = [&] {
+    SqliteStatement query = (*other)->Query("SELECT count(*) FROM trials");
+    return query.Step() ? query.Int(0) : -1;
+  };
+  ASSERT_EQ((*other)->Execute("CREATE TRIGGER no BEFORE DELETE ON trials BEGIN "
+                              "SELECT RAISE(FAIL, 'not now'); END"),
+            absl::OkStatus());
+  // Nothing but the log tells of the first try.
+  const std::string log = coordinator_.data_dir() + "/log";
+  const int terminal = dup(STDERR_FILENO);
+  const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  dup2(file, STDERR_FILENO);
+  close(file);
+  ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (!absl::StrContains(platform::ReadFile(log).value_or(""), "cannot clean up") &&
+         absl::Now() < deadline) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  dup2(terminal, STDERR_FILENO);
+  close(terminal);
+  ASSERT_EQ((*other)->Execute("DROP TRIGGER no"), absl::OkStatus());
+  for (int i = 0; i < 10; ++i) coordinator_->loop().Flush();
+  EXPECT_EQ(trials(), 20) << "the second is not over";
+  coordinator_.Advance(absl::Seconds(1));
+  while (trials() > 0 && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(trials(), 0);
 }
 
 // A server that dies after the commit of a trial's end deletes nothing: its files are put back.

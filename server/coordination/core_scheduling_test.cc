@@ -511,6 +511,14 @@ TEST_F(CoreSchedulingTest, WantedWorkersSayWhatWaitsAndWhatItNeeds) {
 
   request.set_experiment("experiments/other-1");
   EXPECT_EQ(coordinator_->reads().GetWantedWorkers(request)->runnable_packs(), 0);
+  ASSERT_EQ(coordinator_.Register("dedicated", 2, "experiments/sort-1"), absl::OkStatus());
+  wanted = coordinator_->reads().GetWantedWorkers(request);
+  EXPECT_EQ(wanted->idle_workers(), 1) << "not the one that is dedicated to another experiment";
+  EXPECT_EQ(wanted->busy_workers(), 1) << "not the one that is idle";
+  request.set_experiment("experiments/sort-1");
+  wanted = coordinator_->reads().GetWantedWorkers(request);
+  EXPECT_EQ(wanted->idle_workers(), 2);
+  EXPECT_EQ(wanted->runnable_packs(), 3);
   request.set_experiment("no name");
   EXPECT_TRUE(absl::IsInvalidArgument(coordinator_->reads().GetWantedWorkers(request).status()));
   request.clear_experiment();

@@ -145,9 +145,8 @@ absl::StatusOr<v1::GetWantedWorkersResponse> Reads::GetWantedWorkers(
   loop_.BetweenGroups([&] {
     const Scheduler& scheduler = ledger_.scheduler();
     wanted = scheduler.Wanted(std::max(request.max_pack_size(), 1), experiment);
-    const int64_t live = scheduler.LiveWorkers(ledger_.Now());
-    response.set_idle_workers(scheduler.IdleWorkers(ledger_.Now()));
-    response.set_busy_workers(live - response.idle_workers());
+    response.set_busy_workers(scheduler.BusyWorkers(ledger_.Now()));
+    response.set_idle_workers(scheduler.IdleWorkers(ledger_.Now(), experiment));
   });
   std::vector<std::pair<std::string, WantedPacks>> rows(wanted.begin(), wanted.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {

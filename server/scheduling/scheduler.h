@@ -242,8 +242,11 @@ class Scheduler {
   int64_t running() const { return running_; }
   int64_t leases() const { return static_cast<int64_t>(leases_.size()); }
   int64_t LiveWorkers(absl::Time now) const;
-  // Of those, the workers without a live trial.
-  int64_t IdleWorkers(absl::Time now) const;
+  // Of those, the workers with a live trial.
+  int64_t BusyWorkers(absl::Time now) const;
+  // And those without one that take packs of the experiment: all but the workers that are dedicated
+  // to another. Where it is empty, those that take packs of any.
+  int64_t IdleWorkers(absl::Time now, absl::string_view experiment = "") const;
   // Registered workers, lost ones among them until they are forgotten; O(1).
   int64_t registered() const { return static_cast<int64_t>(workers_.size()); }
   // Runnable packs by shape, as workers of `max_pack_size` (at least 1) would lease them; of one

@@ -18,10 +18,16 @@ int64_t Scheduler::LiveWorkers(absl::Time now) const {
   });
 }
 
-int64_t Scheduler::IdleWorkers(absl::Time now) const {
-  return std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
-    return now - worker.second.last_seen <= options_.lease_duration &&
-           !busy_.contains(worker.first);
+int64_t Scheduler::BusyWorkers(absl::Time now) const {
+  return std::count_if(busy_.begin(), busy_.end(),
+                       [&](const auto& worker) { return IsAlive(worker.first, now); });
+}
+
+int64_t Scheduler::IdleWorkers(absl::Time now, absl::string_view experiment) const {
+  return std::count_if(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    const auto& [name, worker] = entry;
+    return now - worker.last_seen <= options_.lease_duration && !busy_.contains(name) &&
+           (worker.experiment.empty() || worker.experiment == experiment);
   });
 }
 

@@ -564,9 +564,22 @@ TEST_F(SchedulerTest, IdleWorkersAreAliveWithoutATrial) {
   scheduler_.Register("idle", 1, now_);
   Grant("busy");
   EXPECT_EQ(scheduler_.IdleWorkers(now_), 1);
+  EXPECT_EQ(scheduler_.BusyWorkers(now_), 1);
   EXPECT_EQ(scheduler_.LiveWorkers(now_), 2);
   After(absl::Minutes(1));
   EXPECT_EQ(scheduler_.IdleWorkers(now_), 0);
+  EXPECT_EQ(scheduler_.BusyWorkers(now_), 0);
+}
+
+// Or no worker would be started for packs that an idle one never takes.
+TEST_F(SchedulerTest, WorkersOfAnotherExperimentAreNotIdle) {
+  scheduler_.Register("sort", 1, now_, "sort-1");
+  scheduler_.Register("copy", 1, now_, "copy-2");
+  scheduler_.Register("any", 1, now_);
+  EXPECT_EQ(scheduler_.IdleWorkers(now_, "sort-1"), 2);
+  EXPECT_EQ(scheduler_.IdleWorkers(now_, "third-3"), 1);
+  EXPECT_EQ(scheduler_.IdleWorkers(now_), 1);
+  EXPECT_EQ(scheduler_.BusyWorkers(now_), 0);
 }
 
 TEST_F(SchedulerTest, SilentWorkersAreForgottenAfterAnHour) {

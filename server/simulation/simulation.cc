@@ -61,7 +61,8 @@ std::string Simulation::Run() {
   weather_ = kFairWeather;
   const absl::Time evening = timeline_.now();
   while (promise_.broken().empty() && Unended() > 0) {
-    timeline_.RunNext();
+    // To count costs as much as the trials are many, and these as the fleet is large.
+    for (int64_t i = 0; i < Scale(); ++i) timeline_.RunNext();
     if (timeline_.now() - evening > kLongestEvening) {
       promise_.Break(absl::StrCat(Unended(), " trials never end"));
     }
@@ -77,6 +78,8 @@ std::string Simulation::Summary() const {
       " deaths of the server, ", server_->failed_commits(), " failed commits, ", server_->damages(),
       " damaged checkpoints", options_.storms ? absl::StrCat(", ", storms_, " storms") : "");
 }
+
+int64_t Simulation::Scale() const { return std::max<int64_t>(1, options_.workers / kUsualWorkers); }
 
 int64_t Simulation::Unended() const {
   int64_t unended = 0;
@@ -112,8 +115,7 @@ void Simulation::Act() {
   timeline_.After(timeline_.Between(50, 1500), [this] { Act(); });
   if (timeline_.Chance(20)) Damage();
   const std::string id = AnyExperiment();
-  const int64_t scale = std::max<int64_t>(1, options_.workers / kUsualWorkers);
-  if (Unended() < kMostUnended * scale && (id.empty() || timeline_.Chance(2))) return Submit();
+  if (Unended() < kMostUnended * Scale() && (id.empty() || timeline_.Chance(2))) return Submit();
   if (id.empty()) return;
   switch (timeline_.Below(12)) {
     case 0:
@@ -138,8 +140,7 @@ void Simulation::Submit() {
   ++submissions_;
   Submission submission;
   const std::string name(1, static_cast<char>('a' + timeline_.Below(4)));
-  const int64_t scale = std::max<int64_t>(1, options_.workers / kUsualWorkers);
-  submission.grid = MakeGrid(timeline_, name, 1 + timeline_.Below(3), 6 * scale);
+  submission.grid = MakeGrid(timeline_, name, 1 + timeline_.Below(3), 6 * Scale());
   ExperimentRecord& record = submission.experiment;
   record.name = name;
   record.owner = AnyUser();

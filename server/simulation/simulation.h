@@ -65,6 +65,8 @@ class Simulation {
   // Any experiment that is there; empty: none.
   std::string AnyExperiment();
   std::string AnyTrial(const std::string& experiment);
+  // How many usual fleets this one is.
+  int64_t Scale() const;
   int64_t Unended() const;
   std::string AnyUser();
 

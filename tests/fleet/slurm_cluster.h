@@ -2,6 +2,7 @@
 #ifndef LENGTHWISE_TESTS_FLEET_SLURM_CLUSTER_H_
 #define LENGTHWISE_TESTS_FLEET_SLURM_CLUSTER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,7 +18,8 @@ namespace lengthwise::fleet {
 class SlurmCluster {
  public:
   // Starts it in a new directory and waits until both nodes are idle. UNAVAILABLE, with the reason,
-  // where this machine cannot have it: the test is to be skipped.
+  // where this machine cannot have it, because its packages or control groups are missing: the test
+  // is to be skipped. Other errors are failures.
   static absl::StatusOr<std::unique_ptr<SlurmCluster>> Start();
   // Cancels all jobs, waits until they are gone, ends the daemons and deletes the directory.
   ~SlurmCluster();
@@ -36,6 +38,8 @@ class SlurmCluster {
  private:
   SlurmCluster() = default;
   absl::Status Launch();
+  // Fails as soon as a daemon ends.
+  absl::Status Await(const std::string& what, const std::function<bool()>& condition) const;
 
   // Short: munge's socket is in it.
   std::string directory_;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -271,9 +272,32 @@ TEST_F(SlurmTest, StartsThatFailPauseTheFleetWithTheirReason) {
   Submit(server_, kSpecification);
   const auto up = StartUp({}, broken);
   ASSERT_TRUE(Await([&] {
-    return Contents(directory_ + "/up.log").find("jobs in a row ended") != std::string::npos;
+    return Contents(directory_ + "/up.log").find("jobs in a row failed") != std::string::npos;
   }));
   EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("cannot open shared object file"));
+  EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("never reached the server"));
+  EXPECT_TRUE(Await([&] { return NoJobIsLeft(); }));
+  up->Signal(SIGINT);
+  EXPECT_TRUE(up->WaitFor(kDeadline)->ok());
+}
+
+// Each of these workers reaches the server and dies of its first lease.
+TEST_F(SlurmTest, WorkersThatCrashPauseTheFleet) {
+  const std::string crashing = directory_ + "/crashing_worker";
+  std::ofstream(crashing) << "#!/bin/sh\nlog=$0.$SLURM_JOB_ID\n"
+                          << std::filesystem::absolute(kWorker).string() << " \"$@\" >$log 2>&1 &\n"
+                          << "until grep -q ': running ' $log || ! kill -0 $!; do sleep 0.1; done\n"
+                          << "kill -9 $!\nwait $!\n";
+  std::filesystem::permissions(crashing, std::filesystem::perms::owner_all);
+  std::string specification(kSpecification);
+  absl::StrReplaceAll({{"seeds: 0", "seeds: 0..9"}}, &specification);
+  Submit(server_, specification);
+  const auto up = StartUp({}, crashing);
+  ASSERT_TRUE(Await([&] {
+    return Contents(directory_ + "/up.log").find("jobs in a row failed") != std::string::npos;
+  }));
+  EXPECT_THAT(Contents(directory_ + "/up.log"), HasSubstr("(NonZeroExitCode)"));
+  EXPECT_THAT(Contents(directory_ + "/up.log"), Not(HasSubstr("never reached the server")));
   EXPECT_TRUE(Await([&] { return NoJobIsLeft(); }));
   up->Signal(SIGINT);
   EXPECT_TRUE(up->WaitFor(kDeadline)->ok());

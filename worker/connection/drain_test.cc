@@ -1,5 +1,6 @@
 // A worker that is asked to stop.
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include "platform/sha256.h"
 #include "worker/connection/backoff.h"
 #include "worker/connection/connection_fixture.h"
+#include "worker/connection/data_cache.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -86,10 +88,10 @@ TEST_F(DrainTest, DrainEndsAlthoughTheServerIsGone) {
   EXPECT_TRUE(Join().ok());
 }
 
-// Takes a MiB every 150 ms: twice as long in all as the server may stand still.
+// Takes a MiB every 250 ms: longer in all than the server may stand still.
 TEST_F(DrainTest, SlowUploadIsStoredBeyondTheStallLimit) {
-  options_.session.drain_stall = absl::Seconds(2);
-  server_.With([](State& state) { state.upload_pause = absl::Milliseconds(150); });
+  options_.session.drain_stall = absl::Seconds(6);
+  server_.With([](State& state) { state.upload_pause = absl::Milliseconds(250); });
   OfferLease(LeaseOf({"a"}));
   const std::string bytes(size_t{32} << 20, 'x');
   absl::Notification started;
@@ -125,6 +127,38 @@ TEST_F(DrainTest, DrainTimeoutEndsASlowUpload) {
     EXPECT_FALSE(state.artifacts.contains(platform::Sha256Hex(bytes)));
     EXPECT_THAT(state.releases, SizeIs(1));
   });
+}
+
+// What is fetched before the first step must not take a drain's time.
+TEST_F(DrainTest, DrainCancelsDownloads) {
+  const std::string bytes = "bytes";
+  const std::string directory = testing::TempDir() + "/drain_cancels_downloads";
+  std::filesystem::remove_all(directory);
+  DataCache data({.directory = directory});
+  options_.session.data = &data;
+  v1::Lease lease = LeaseOf({"a"});
+  lease.mutable_trials(0)->mutable_checkpoint()->set_sha256(platform::Sha256Hex(bytes));
+  lease.mutable_trials(0)->mutable_checkpoint()->set_size_bytes(5);
+  for (const bool examples : {false, true}) {
+    server_.With([&](State& state) {
+      state.artifacts[platform::Sha256Hex(bytes)] = bytes;
+      state.holds_downloads = true;
+      state.downloads = 0;
+      state.leases = {lease};
+    });
+    absl::Status fetched;
+    StartWorker([&](const v1::Lease&, PackSession& session) {
+      fetched = examples ? session.FetchData(0, platform::Sha256Hex(bytes), 5).status()
+                         : session.FetchCheckpoint(0).status();
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.downloads == 1; }));
+    EXPECT_TRUE(Stop().ok());
+    server_.With([](State& state) { state.holds_downloads = false; });
+    ASSERT_FALSE(running_.valid()) << "it still waits for the download";
+    EXPECT_TRUE(absl::IsCancelled(fetched)) << fetched;
+    server_.With([&](State& state) { EXPECT_THAT(state.releases, SizeIs(examples ? 2 : 1)); });
+  }
 }
 
 TEST_F(DrainTest, LifetimeDrainsTheLeaseAndEndsTheWorker) {

@@ -156,13 +156,20 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status DownloadArtifact(grpc::ServerContext*, const v1::DownloadArtifactRequest* request,
+  grpc::Status DownloadArtifact(grpc::ServerContext* context,
+                                const v1::DownloadArtifactRequest* request,
                                 grpc::ServerWriter<v1::DownloadArtifactResponse>* writer) override {
     std::string bytes;
     {
       MutexLock lock(server_.mutex_);
       State& state = Touch();
+      ++state.downloads;
       if (grpc::Status failure = Pop(state.download_failures); !failure.ok()) return failure;
+      // Nothing tells of a cancellation.
+      while (state.holds_downloads && !server_.stopping_ && !context->IsCancelled()) {
+        server_.changed_.WaitUntil(
+            server_.mutex_, std::chrono::steady_clock::now() + std::chrono::milliseconds(10));
+      }
       const auto found = state.artifacts.find(request->sha256());
       if (found == state.artifacts.end()) return {grpc::StatusCode::NOT_FOUND, "no artifact"};
       bytes = found->second;

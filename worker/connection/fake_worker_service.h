@@ -43,6 +43,7 @@ class FakeWorkerService {
     std::vector<v1::HeartbeatRequest> heartbeats;
     int acquires = 0;
     int streams = 0;
+    int downloads = 0;
     int duplicates = 0;  // events that came again
     int refusals = 0;
 
@@ -62,7 +63,8 @@ class FakeWorkerService {
     std::deque<grpc::Status> download_failures;  // and downloads
     std::deque<grpc::Status> registration_failures;
     bool damages_downloads = false;
-    absl::Duration upload_pause;  // before each message of an upload is taken
+    absl::Duration upload_pause;   // before each message of an upload is taken
+    bool holds_downloads = false;  // ends none before the caller does, or this is false again
     bool is_registered = false;
     absl::Duration heartbeat_interval = absl::Milliseconds(10);
     absl::Duration next_heartbeat_interval;  // in answers to heartbeats; zero: none is said

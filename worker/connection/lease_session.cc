@@ -44,7 +44,8 @@ absl::Status LeaseSession::Fetch(
   request.set_sha256(std::string(sha256));
   LENGTHWISE_FAILPOINT("session.fetch.before");
   Backoff backoff(options_.sender.backoff);
-  while (!outbox_.stopped(trial)) {
+  // What a drain stores was trained already.
+  while (!outbox_.stopped(trial) && !draining_.load(std::memory_order_acquire)) {
     const absl::Status status = ask(request);
     if (absl::IsPermissionDenied(status)) outbox_.CloseTrial(trial);
     if (status.ok() || !IsTransient(status)) return status;
@@ -208,6 +209,7 @@ void LeaseSession::Drain() {
     drain_end_ = end = std::min(drain_end_, After(options_.drain_timeout));
   }
   draining_.store(true, std::memory_order_release);
+  calls_.Cancel();
   outbox_.SetPatience(end, options_.drain_stall);
 }
 

@@ -53,8 +53,8 @@ class LeaseSession final : public PackSession {
   // Of PackSession.
   void Emit(int64_t trial, v1::Event event) override;
   void EmitCheckpoint(int64_t trial, int64_t step, std::string bytes) override;
-  // Tries again while the server is away. CANCELLED when the lease is over, DATA_LOSS for damaged
-  // bytes, FAILED_PRECONDITION when the lease names no checkpoint; others are the server's.
+  // Tries again while the server is away. CANCELLED when the lease is over or drains, DATA_LOSS for
+  // damaged bytes, FAILED_PRECONDITION when the lease names no checkpoint; others are the server's.
   absl::StatusOr<std::string> FetchCheckpoint(int64_t trial) override;
   // As FetchCheckpoint.
   absl::StatusOr<std::string> FetchData(int64_t trial, absl::string_view sha256,
@@ -72,8 +72,8 @@ class LeaseSession final : public PackSession {
   void AddMeasurements(v1::WorkerMeasurements& measurements);
   void Apply(const v1::HeartbeatResponse& response);
 
-  // Tells the runner to drain. Nobody waits for the server longer than drain_timeout from now, or
-  // drain_stall from its last progress.
+  // Tells the runner to drain, and cancels downloads. Nobody waits for the server longer than
+  // drain_timeout from now, or drain_stall from its last progress.
   void Drain();
   // Why the server wants the lease back; empty: it does not. The session drains then, the worker
   // goes on.

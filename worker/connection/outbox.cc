@@ -322,6 +322,11 @@ void Outbox::NoteProgress() {
   NoteProgressLocked();
 }
 
+TimePoint Outbox::patience() const {
+  MutexLock lock(mutex_);
+  return patience_;
+}
+
 void Outbox::NoteProgressLocked() {
   // Whoever waits until the time before looks again.
   patience_ = std::min(patience_end_, After(stall_));
@@ -504,6 +509,8 @@ void Outbox::WaitForRoom(int64_t trial, int64_t freed) {
 }
 
 void Outbox::Append(Trial& trial, Item item) {
+  // Until now the server had nothing to take, so it has not stalled.
+  if (events_ == 0) NoteProgressLocked();
   trial.has_outcome = item.is_outcome;
   Count(item, 1);
   trial.items.push_back(std::move(item));

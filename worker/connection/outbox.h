@@ -91,10 +91,13 @@ class Outbox {
   void CloseTrial(int64_t trial);
   void Close();
   // Closes the box at `end`, or once it made no progress for `stall` (counted from now), for
-  // whoever waits then. Progress is an acknowledgement, a stored artifact, or NoteProgress.
+  // whoever waits then. Progress is an acknowledgement, a stored artifact, the first item of an
+  // empty box, or NoteProgress.
   void SetPatience(TimePoint end, absl::Duration stall = absl::InfiniteDuration());
   // The server took a part of an upload.
   void NoteProgress();
+  // When waiting ends if there is no progress before; kNever without SetPatience.
+  TimePoint patience() const;
 
   // Waits until nothing is left to send or acknowledge; false when the box was closed instead.
   bool Flush();

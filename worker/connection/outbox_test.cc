@@ -4,7 +4,6 @@
 #include <chrono>
 #include <future>
 #include <string>
-#include <thread>
 #include <variant>
 #include <vector>
 
@@ -272,23 +271,40 @@ TEST(Outbox, PatienceEndsWaiting) {
   EXPECT_FALSE(outbox.Flush());
 }
 
+// Later than all times that were read before.
+void LetTimePass() {
+  const TimePoint start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() == start) {
+  }
+}
+
 TEST(Outbox, ProgressPutsOffTheStallButNotTheEnd) {
-  using std::chrono::steady_clock;
   Outbox outbox(LeaseOf(1), {});
   outbox.Put(0, LogEvent("x"));
-  const auto start = steady_clock::now();
-  outbox.SetPatience(start + std::chrono::seconds(3), absl::Milliseconds(1500));
-  std::atomic<bool> ended = false;
-  std::thread uploading([&] {
-    while (!ended) {
-      outbox.NoteProgress();
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  });
-  EXPECT_FALSE(outbox.Flush());
-  EXPECT_GE(steady_clock::now() - start, std::chrono::seconds(3));
-  ended = true;
-  uploading.join();
+  outbox.SetPatience(After(absl::Hours(10)), absl::Hours(1));
+  const TimePoint stall = outbox.patience();
+  EXPECT_LE(stall, After(absl::Hours(1)));
+  LetTimePass();
+  outbox.NoteProgress();
+  EXPECT_GT(outbox.patience(), stall);
+  const TimePoint end = After(absl::Minutes(1));
+  outbox.SetPatience(end, absl::Hours(1));
+  outbox.NoteProgress();
+  EXPECT_EQ(outbox.patience(), end);
+}
+
+// A runner whose last step takes longer than the stall has offered nothing yet.
+TEST(Outbox, StallBeginsWithTheFirstItem) {
+  Outbox outbox(LeaseOf(1), {});
+  outbox.SetPatience(kNever, absl::Hours(1));
+  const TimePoint drain = outbox.patience();
+  LetTimePass();
+  outbox.Put(0, LogEvent("x"));
+  const TimePoint first = outbox.patience();
+  EXPECT_GT(first, drain);
+  LetTimePass();
+  outbox.Put(0, LogEvent("y"));
+  EXPECT_EQ(outbox.patience(), first) << "more to take is no sign that anything is taken";
 }
 
 }  // namespace

@@ -309,6 +309,16 @@ TEST(FileExamplesTest, AFileThatCannotBeHadNowMayBeHadLater) {
   EXPECT_THAT(session.OutcomeOf(0).reason(), HasSubstr("the server is away"));
 }
 
+TEST(FileExamplesTest, ADrainThatCancelsTheFetchFailsNoTrial) {
+  const Files others(Reversals(6, 7), Reversals(9, 8));  // not in memory
+  FileSession session(others);
+  session.SetAvailable(false);
+  session.directive = [](int64_t, int64_t) { return PackSession::Directive::kDrain; };
+  RunLease(LeaseOf({others.Trial()}), session);
+  EXPECT_TRUE(session.events(0).empty());
+  EXPECT_TRUE(session.checkpoints(0).empty());
+}
+
 TEST(FileExamplesTest, ContentsThatAreNotTheFilesFailTheTrial) {
   const Files others(Reversals(6, 5), Reversals(9, 6));
   v1::TrialSpecification trial = others.Trial();

@@ -42,7 +42,11 @@ PackRun::PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, con
 }
 
 PackRun::End PackRun::Run() {
-  if (!Build()) return End::kComplete;
+  if (!Build()) {
+    const Directive directive = Listen();
+    if (directive == Directive::kLost) return End::kLost;
+    return directive == Directive::kDrain ? End::kDrained : End::kComplete;
+  }
   for (size_t i = 0; i < members_.size(); ++i) Resume(static_cast<int64_t>(i));
   Directive directive = EvaluateDue();
   if (directive == Directive::kContinue) directive = Train();
@@ -75,6 +79,8 @@ bool PackRun::Build() {
       members_.front().leased->specification(),
       [this](absl::string_view sha256, int64_t bytes) { return FetchData(sha256, bytes); });
   if (!blueprint.ok()) {
+    // A session that ends has no files to give, which is no fault of the trials.
+    if (Listen() != Directive::kContinue) return false;
     // A file of examples that could not be had now may be had by the next attempt.
     FailUnfinished(absl::IsInvalidArgument(blueprint.status()) ? v1::Outcome::FAILED_PERMANENTLY
                                                                : v1::Outcome::FAILED_TEMPORARILY,
