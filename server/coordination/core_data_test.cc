@@ -1,6 +1,8 @@
 // Files of examples: uploaded once, kept while an experiment needs them, brought to its workers.
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,12 @@ class CoreDataTest : public CoreHousekeepingTest {
   std::string DataPath(const std::string& experiment, const std::string& bytes = kExamples) {
     return absl::StrCat(coordinator_.data_dir(), "/artifacts/", experiment, "/data/",
                         platform::Sha256Hex(bytes), ".jsonl");
+  }
+
+  // As if it had been uploaded two hours ago.
+  static void Age(const std::string& path) {
+    std::filesystem::last_write_time(
+        path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
   }
 
   int64_t Files() {
@@ -146,14 +154,10 @@ TEST_F(CoreDataTest, WhatIsNotAsAnnouncedLeavesNothing) {
 
 // The hour is for who uploads and has not submitted yet.
 TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
-  const auto age = [](const std::string& path) {
-    std::filesystem::last_write_time(
-        path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
-  };
   const std::string others = "{\"input\": [0], \"target\": [1]}\n";
   ASSERT_EQ(Upload(), absl::OkStatus());
   const std::string experiment = CreateWithExamples()->experiment().name();
-  age(DataPath("uploads"));
+  Age(DataPath("uploads"));
   ASSERT_EQ(Upload(others), absl::OkStatus());
   EXPECT_TRUE(std::filesystem::exists(DataPath("uploads"))) << "an experiment has it";
   coordinator_.Close();
@@ -166,6 +170,30 @@ TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   EXPECT_FALSE(std::filesystem::exists(DataPath("mine-1")));
   EXPECT_FALSE(std::filesystem::exists(DataPath("uploads")));
+}
+
+// The command loop answers everybody, so nothing is hashed there that takes seconds.
+TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_TRUE(CreateWithExamples().ok());
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_TRUE(coordinator_.Complete(lease, 0, 100, {1}));
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  v1::EvaluateTrialRequest request;
+  request.set_trial(lease.trials(0).trial());
+  request.mutable_evaluation()->add_lengths(1);
+  const auto prepared = coordinator_->submissions().PrepareEvaluation(request);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  // Other bytes, unseen by whoever looks at size and time alone.
+  const auto written = std::filesystem::last_write_time(DataPath("mine-1"));
+  std::ofstream(DataPath("mine-1")) << std::string(sizeof(kExamples) - 1, 'x');
+  std::filesystem::last_write_time(DataPath("mine-1"), written);
+  std::promise<absl::Status> answer;
+  coordinator_->loop().Post<v1::CreateExperimentResponse>(
+      [&] { return coordinator_->submissions().Evaluate(*prepared); },
+      [&](const auto& response) { answer.set_value(response.status()); });
+  EXPECT_EQ(answer.get_future().get(), absl::OkStatus());
 }
 
 TEST_F(CoreDataTest, ABackupHasTheExamples) {
