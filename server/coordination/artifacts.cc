@@ -131,7 +131,6 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::WriteData(
                                                      ", this server accepts files of up to ",
                                                      max_data_bytes_, " (--max_data_bytes)"));
   }
-  store_.DeleteUnusedUploads();
   auto writer = store_.Write({.experiment = std::string(kUploads),
                               .trial = std::string(kDataFiles),
                               .sha256 = header.sha256()},

@@ -56,6 +56,9 @@ class CommandLoop {
     std::function<void(CommittedGroup)> publish;
     // Called on the loop's thread when a commit failed and the ledger was rebuilt.
     std::function<void()> commit_failed;
+    // Called on the loop's thread every ten minutes, whether there are commands or not: must be
+    // short.
+    std::function<void()> housekeep;
   };
 
   struct Command {
@@ -140,6 +143,7 @@ class CommandLoop {
   // How long the loop waits for commands before it cleans the store up: not at all while there is
   // more to do, and for ever when there is nothing.
   absl::Duration clean_up_after_ = absl::ZeroDuration();
+  absl::Time next_housekeeping_;
 
   platform::Mutex queue_mutex_;
   platform::ConditionVariable queue_changed_;

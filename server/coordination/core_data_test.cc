@@ -172,6 +172,42 @@ TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
   EXPECT_FALSE(std::filesystem::exists(DataPath("uploads")));
 }
 
+TEST_F(CoreDataTest, IdleServerDeletesUnusedUploads) {
+  const std::string others = "{\"input\": [0], \"target\": [1]}\n";
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_EQ(Upload(others), absl::OkStatus());
+  Age(DataPath("uploads"));
+  coordinator_.Advance(absl::Minutes(9));
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads")));
+  coordinator_.Advance(absl::Minutes(2));
+  EXPECT_FALSE(std::filesystem::exists(DataPath("uploads")));
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads", others))) << "it is new";
+  Age(DataPath("uploads", others));
+  coordinator_.Advance(absl::Minutes(10));
+  EXPECT_FALSE(std::filesystem::exists(DataPath("uploads", others)));
+}
+
+TEST_F(CoreDataTest, RepeatedUploadKeepsTheSharedFile) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  const std::string experiment = CreateWithExamples()->experiment().name();
+  Age(DataPath("uploads"));
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  EXPECT_EQ(std::filesystem::hard_link_count(DataPath("mine-1")), 2u);
+  EXPECT_EQ(Files(), 4) << "each with its manifest";
+  // Its hour begins again.
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  coordinator_.Advance(absl::Minutes(11));
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads")));
+}
+
+TEST_F(CoreDataTest, RepeatedUploadReplacesADamagedFile) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  std::ofstream(DataPath("uploads")) << "damaged";
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  EXPECT_TRUE(CreateWithExamples().ok());
+}
+
 // The command loop answers everybody, so nothing is hashed there that takes seconds.
 TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
   ASSERT_EQ(Upload(), absl::OkStatus());
