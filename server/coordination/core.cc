@@ -185,6 +185,8 @@ Statistics Core::GetStatistics() {
     });
   });
   statistics.running_trials = running_trials_.List();
+  statistics.example_files_stored = artifacts_.stored_files();
+  statistics.example_bytes_stored = artifacts_.stored_file_bytes();
   statistics.database_bytes = storage_->SizeBytes();
   const platform::DiskSpace disk = platform::ReadDiskSpace(options_.data_dir.c_str());
   statistics.disk_free_bytes = disk.free_bytes;

@@ -13,6 +13,7 @@
 #include "platform/sha256.h"
 #include "server/coordination/housekeeping_fixture.h"
 #include "server/coordination/test_coordinator.h"
+#include "server/status.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/artifact_usage.h"
 
@@ -26,11 +27,12 @@ constexpr char kExamples[] =
 
 class CoreDataTest : public CoreHousekeepingTest {
  protected:
-  absl::Status Upload(const std::string& bytes, const std::string& sha256, int64_t size) {
+  absl::Status Upload(const std::string& bytes, const std::string& sha256, int64_t size,
+                      const std::string& principal = "ada") {
     v1::UploadDataRequest::Header header;
     header.set_sha256(sha256);
     header.set_size_bytes(size);
-    auto writer = coordinator_->artifacts().WriteData(header);
+    auto writer = coordinator_->artifacts().WriteData(header, principal);
     if (!writer.ok()) return writer.status();
     // In two parts, which cut a line.
     const absl::string_view text(bytes);
@@ -152,6 +154,20 @@ TEST_F(CoreDataTest, WhatIsNotAsAnnouncedLeavesNothing) {
   EXPECT_EQ(Files(), 0);
 }
 
+TEST_F(CoreDataTest, UploadsOfOnePrincipalAreBounded) {
+  const std::string bytes = kExamples, sha256 = platform::Sha256Hex(bytes);
+  const auto size = static_cast<int64_t>(bytes.size());
+  coordinator_.Close();
+  coordinator_.options().max_data_bytes = size;
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(Upload(), absl::OkStatus());
+  const absl::Status refused = Upload();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_GT(RetryDelay(refused), absl::ZeroDuration());
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--max_data_bytes"));
+  EXPECT_EQ(Upload(bytes, sha256, size, "grace"), absl::OkStatus());
+}
+
 // The hour is for who uploads and has not submitted yet.
 TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
   const std::string others = "{\"input\": [0], \"target\": [1]}\n";
@@ -230,6 +246,16 @@ TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
       [&] { return coordinator_->submissions().Evaluate(*prepared); },
       [&](const auto& response) { answer.set_value(response.status()); });
   EXPECT_EQ(answer.get_future().get(), absl::OkStatus());
+}
+
+TEST_F(CoreDataTest, StoredFilesAreCounted) {
+  const std::string bytes = kExamples;
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_EQ(Upload("{\"input\": [0], \"target\": [1]}\n"), absl::OkStatus());
+  EXPECT_FALSE(Upload(bytes, platform::Sha256Hex("others"), 9).ok());
+  EXPECT_EQ(coordinator_->GetStatistics().example_files_stored, 2);
+  EXPECT_EQ(coordinator_->GetStatistics().example_bytes_stored,
+            static_cast<int64_t>(bytes.size()) + 30);
 }
 
 TEST_F(CoreDataTest, ABackupHasTheExamples) {
