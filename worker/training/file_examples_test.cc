@@ -199,6 +199,28 @@ TEST(FileExamplesTest, EveryTestExampleIsAskedOnceAndShapeByShape) {
   EXPECT_EQ(std::set<int64_t>(asked.begin(), asked.end()).size(), 50u);
 }
 
+// Row 3 is the same example, whether 4 or 50 are asked for.
+TEST(FileExamplesTest, OrderedRowsDoNotDependOnHowManyAreAsked) {
+  std::string test;
+  for (int i = 0; i < 50; ++i) {
+    absl::StrAppend(&test, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
+                    "\"length\": 7}\n");
+  }
+  const Files files(test, test);
+  const FileExamples examples = files.Examples();
+  std::set<int64_t> first_symbols;
+  for (int64_t row = 0; row < 50; ++row) {
+    Batch exactly, all;
+    examples.AppendEvaluation(
+        {.n = 7, .asked = row + 1, .first = row, .count = 1, .in_order = true}, exactly);
+    examples.AppendEvaluation({.n = 7, .asked = 50, .first = row, .count = 1, .in_order = true},
+                              all);
+    EXPECT_EQ(exactly.tokens, all.tokens);
+    first_symbols.insert(exactly.tokens.at(0));
+  }
+  EXPECT_EQ(first_symbols.size(), 50u);
+}
+
 TEST(FileExamplesTest, StepsHaveLengthsAsOftenAsExamplesHave) {
   const Files files(
       "{\"input\": [0], \"target\": [0]}\n{\"input\": [0, 1], \"target\": [1, 0]}\n"
@@ -231,6 +253,34 @@ TEST(FileExamplesTest, ATrialTrainsAndIsEvaluated) {
   RunLease(LeaseOf({ReversalFiles().Trial()}), session);
   ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
   EXPECT_THAT(Outline(session.events(0)), IsSupersetOf({"evaluation 15", "checkpoint 20"}));
+}
+
+TEST(FileExamplesTest, AttentionIsRecordedForDifferentExamples) {
+  std::string text;
+  for (int i = 0; i < 24; ++i) {
+    absl::StrAppend(&text, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
+                    "\"length\": 4}\n");
+  }
+  const Files files(text, text);
+  v1::TrialSpecification trial = files.Trial();
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  for (auto* lengths : {evaluation.mutable_lengths(), evaluation.mutable_interval_lengths()}) {
+    lengths->Clear();
+    lengths->Add(4);
+  }
+  evaluation.set_attention_sequences(20);
+  FileSession session(files);
+  RunLease(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  std::set<int32_t> first_symbols;
+  int maps = 0;
+  for (const v1::Event& event : session.events(0)) {
+    if (!event.has_attention_map()) continue;
+    ++maps;
+    first_symbols.insert(event.attention_map().tokens(0));
+  }
+  EXPECT_EQ(maps, 20);
+  EXPECT_EQ(first_symbols.size(), 20u);
 }
 
 void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
