@@ -128,8 +128,13 @@ void FillLengths(const tasks::examples::ExampleSet& set,
   if (AreLanguageModels(specification)) {
     v1::Packing& packing = *specification.mutable_training()->mutable_packing();
     int64_t longest = 0;
-    for (const auto& [length, group] : set.training) longest = std::max(longest, group.longest);
-    if (!packing.has_tokens()) packing.set_tokens(static_cast<int32_t>(longest + 1));
+    for (const auto& [length, group] : set.training) {
+      const bool trained = length >= lengths.min() && length <= lengths.max();
+      if (trained) longest = std::max(longest, group.longest);
+    }
+    if (longest > 0 && !packing.has_tokens()) {
+      packing.set_tokens(static_cast<int32_t>(longest + 1));
+    }
   }
   v1::Evaluation& evaluation = *specification.mutable_evaluation();
   if (evaluation.lengths_size() > 0 || set.test.size() > kMostDefaultLengths) return;

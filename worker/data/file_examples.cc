@@ -69,7 +69,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
   tasks::examples::Problems problems;
   ASSIGN_OR_RETURN(const tasks::examples::Loaded loaded,
                    tasks::examples::Load(train, test, options, problems));
-  if (!(tasks::examples::ContentsOf(loaded) == contents)) {
+  if (!tasks::examples::Agrees(contents, tasks::examples::ContentsOf(loaded))) {
     return absl::InvalidArgumentError(absl::StrCat(
         train.name, " does not hold what the specification says (contents): submit it again"));
   }
