@@ -136,6 +136,23 @@ TEST_F(ExampleFilesTest, LanguageModelsContinueText) {
   EXPECT_THAT(err_, HasSubstr("leave the mask out"));
 }
 
+TEST_F(ExampleFilesTest, TwentyBadLinesAreNamedInFull) {
+  const std::string name = std::string(100, 'n') + ".jsonl";
+  const std::string path = Specification(", train: " + name + ", test: my_test.jsonl");
+  std::string lines;
+  for (int line = 1; line <= 22; ++line) {
+    absl::StrAppend(&lines, "{\"input\": [", line, ", 1], \"target\": [\"", std::string(200, 'x'),
+                    "\"]}\n");
+  }
+  File(name, lines);
+  EXPECT_EQ(Run({"validate", path}), 2);
+  for (int line = 1; line <= 20; ++line) {
+    EXPECT_THAT(err_, HasSubstr(absl::StrCat(name, ":", line, ": target: got \"xxx")));
+  }
+  EXPECT_THAT(err_,
+              AllOf(HasSubstr("and 2 more in the task's files"), Not(HasSubstr(name + ":21"))));
+}
+
 // The sequences have 4 tokens at length 2, 6 at 3 and 8 at 4.
 TEST_F(ExampleFilesTest, FormulasOfTheLengthAreCheckedFromTheShortestExample) {
   Specification(kFiles);
