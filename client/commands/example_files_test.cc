@@ -104,6 +104,8 @@ TEST_F(ExampleFilesTest, NumbersNeedANetworkThatLearnsThem) {
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
   EXPECT_EQ(Run({"validate", path}), 2);
   EXPECT_THAT(err_, HasSubstr("\"encoder\" cannot learn \"examples_numbers\""));
+  EXPECT_THAT(err_, HasSubstr("my_train.jsonl:1: has the number 0.5, which makes all values "
+                              "numbers; symbols are integers from 0"));
   path = Specification(kFiles, "", "positional_attention");
   File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
