@@ -108,16 +108,20 @@ class Files {
 class FileSession : public RecordingSession {
  public:
   explicit FileSession(const Files& files) : files_(files) {}
-  absl::StatusOr<std::string> FetchData(int64_t /*trial*/, absl::string_view sha256,
+  absl::StatusOr<std::string> FetchData(int64_t trial, absl::string_view sha256,
                                         int64_t /*bytes*/) override {
+    if (trial == refused_) return absl::PermissionDeniedError("the trial was cancelled");
     if (!available_) return absl::UnavailableError("the server is away");
     return files_.Path(sha256);
   }
   void SetAvailable(bool available) { available_ = available; }
+  // The server refuses this trial's downloads.
+  void SetRefused(int64_t trial) { refused_ = trial; }
 
  private:
   const Files& files_;
   bool available_ = true;
+  int64_t refused_ = -1;
 };
 
 const Files& ReversalFiles() {
@@ -281,6 +285,52 @@ TEST(FileExamplesTest, AttentionIsRecordedForDifferentExamples) {
   }
   EXPECT_EQ(maps, 20);
   EXPECT_EQ(first_symbols.size(), 20u);
+}
+
+TEST(FileExamplesTest, ProjectionsTakeAsManyExamplesAsThereAre) {
+  v1::TrialSpecification trial = ReversalFiles().Trial();
+  v1::ProjectionSettings& projection = *trial.mutable_evaluation()->mutable_projection();
+  projection.set_fitted_length(6);
+  projection.add_lengths(9);
+  projection.set_sequences(100);
+  FileSession session(ReversalFiles());
+  RunLease(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  int projections = 0;
+  for (const v1::Event& event : session.events(0)) {
+    if (!event.has_projection()) continue;
+    ++projections;
+    EXPECT_EQ(event.projection().sequences(), 40);
+  }
+  EXPECT_EQ(projections, 1);
+}
+
+TEST(FileExamplesTest, ACancelledMemberDoesNotKeepTheFileFromItsPack) {
+  const Files others(Reversals(6, 7), Reversals(9, 8));  // not in memory
+  FileSession session(others);
+  session.directive = [](int64_t trial, int64_t) {
+    return trial == 0 ? PackSession::Directive::kCancelled : PackSession::Directive::kContinue;
+  };
+  session.SetRefused(0);
+  RunLease(LeaseOf({others.Trial(0), others.Trial(1)}), session);
+  EXPECT_EQ(session.OutcomeOf(1).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(1).reason();
+}
+
+TEST(FileExamplesTest, OnlyTrainingExamplesMustFitASequenceOfALanguageModel) {
+  const auto zeros = [](int length, int count) {
+    std::string input = "1";
+    for (int i = 0; i < count; ++i) input += ", 0";
+    return absl::StrCat("{\"input\": [", input, "], \"target\": [1], \"length\": ", length, "}\n");
+  };
+  // Training shows lengths 1 to 3.
+  const Files files(zeros(1, 3) + zeros(2, 4) + zeros(3, 5) + zeros(4, 100),
+                    zeros(2, 80) + zeros(4, 90));
+  v1::TrialSpecification trial = files.TextTrial();
+  trial.mutable_training()->mutable_packing()->set_tokens(64);
+  (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(128);
+  FileSession session(files);
+  RunLease(LeaseOf({trial}), session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
 }
 
 void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
