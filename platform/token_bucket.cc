@@ -4,17 +4,17 @@
 
 namespace lengthwise::platform {
 
-absl::Duration TokenBucket::Take(absl::Time now) {
+absl::Duration TokenBucket::Take(absl::Time now, double amount) {
   if (now > last_) {
     // Infinite the first time, which fills a bucket that is full.
     level_ = std::min(burst_, level_ + rate_ * absl::ToDoubleSeconds(now - last_));
     last_ = now;
   }
-  if (level_ >= 1) {
-    level_ -= 1;
+  if (level_ >= amount) {
+    level_ -= amount;
     return absl::ZeroDuration();
   }
-  return absl::Seconds((1 - level_) / rate_);
+  return absl::Seconds((amount - level_) / rate_);
 }
 
 }  // namespace lengthwise::platform

@@ -12,9 +12,9 @@ class TokenBucket {
   // `rate` above 0, `burst` at least 1. Full at the start.
   TokenBucket(double rate, double burst) : rate_(rate), burst_(burst), level_(burst) {}
 
-  // Takes one call: zero. Or takes nothing and says after how long there will be one. A clock that
-  // goes back takes nothing away and gives nothing twice.
-  absl::Duration Take(absl::Time now);
+  // Takes a call, or `amount` of what the rate counts: zero. Or takes nothing and says after how
+  // long there will be as much. A clock that goes back takes nothing away and gives nothing twice.
+  absl::Duration Take(absl::Time now, double amount = 1);
 
  private:
   double rate_;

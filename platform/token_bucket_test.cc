@@ -29,6 +29,16 @@ TEST(TokenBucket, WhoWaitsAsToldGetsThroughAtTheRate) {
   EXPECT_NEAR(absl::ToDoubleSeconds(now - absl::UnixEpoch()), 1000 / 50.0, 0.01);
 }
 
+TEST(TokenBucket, AnAmountIsTakenWholeOrNotAtAll) {
+  absl::Time now = absl::UnixEpoch();
+  TokenBucket bucket(/*rate=*/10, /*burst=*/100);
+  EXPECT_EQ(bucket.Take(now, 70), absl::ZeroDuration());
+  EXPECT_EQ(bucket.Take(now, 50), absl::Seconds(2));
+  EXPECT_EQ(bucket.Take(now, 30), absl::ZeroDuration());
+  now += absl::Seconds(5);
+  EXPECT_EQ(bucket.Take(now, 50), absl::ZeroDuration());
+}
+
 TEST(TokenBucket, ARestDoesNotGiveMoreThanTheBurst) {
   absl::Time now = absl::UnixEpoch();
   TokenBucket bucket(10, 2);

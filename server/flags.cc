@@ -64,7 +64,8 @@ void AddAccess(CLI::App& app, Flags& flags) {
       ->type_name("N")
       ->capture_default_str();
   app.add_option("--max_data_bytes", flags.core.max_data_bytes,
-                 "Largest file of examples that is accepted, bytes; at most 1 GiB")
+                 "Largest file of examples that is accepted, bytes; at most 1 GiB. A principal may "
+                 "upload eight times that in an hour")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
       ->type_name("N")
       ->capture_default_str();

@@ -24,17 +24,6 @@ constexpr int64_t kMostOperations = int64_t{1} << 26;
 // Their lengths are read by the server for each task anew.
 constexpr int kMostFilesOfExamples = 64;
 
-// Fewest and most tokens of a sequence, input and output; 0 where there is none.
-struct SequenceRange {
-  int64_t shortest = 0;
-  int64_t longest = 0;
-
-  void Take(int64_t tokens) {
-    shortest = shortest == 0 ? tokens : std::min(shortest, tokens);
-    longest = std::max(longest, tokens);
-  }
-};
-
 // The sequences that a task makes of the specification's lengths.
 void TakeSequences(const tasks::TransductionTask& task,
                    const v1::ExperimentSpecification& specification, SequenceRange& range) {
@@ -208,9 +197,8 @@ SequenceRange CheckTasks(const Catalogues& catalogues,
                                            "specification"));
         break;
       }
-      range.longest =
-          std::max(range.longest, CheckExamples(specification, absl::StrCat("tasks[", t, "]"),
-                                                entry, tasks[t]->parameters, findings));
+      range.Take(CheckExamples(specification, absl::StrCat("tasks[", t, "]"), entry,
+                               tasks[t]->parameters, findings));
       continue;
     }
     const std::unique_ptr<tasks::Task> created = entry.create(tasks[t]->parameters);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "platform/sha256.h"
@@ -45,6 +46,50 @@ void CheckTraining(const v1::Training& training, const std::string& file, const 
   }
 }
 
+// Tokens of the longest example of a length from `smallest` to `largest`.
+int64_t LongestOf(const Contents::OfPart& part, int32_t smallest, int32_t largest) {
+  if (part.longest_by_length.empty()) return part.longest;
+  int64_t longest = 0;
+  for (auto one = part.longest_by_length.lower_bound(smallest);
+       one != part.longest_by_length.end() && one->first <= largest; ++one) {
+    longest = std::max(longest, one->second);
+  }
+  return longest;
+}
+
+std::set<int32_t> EvaluatedLengths(const v1::Evaluation& evaluation) {
+  std::set<int32_t> lengths(evaluation.lengths().begin(), evaluation.lengths().end());
+  lengths.insert(evaluation.interval_lengths().begin(), evaluation.interval_lengths().end());
+  lengths.insert(evaluation.attention_lengths().begin(), evaluation.attention_lengths().end());
+  if (evaluation.has_projection()) {
+    lengths.insert(evaluation.projection().fitted_length());
+    lengths.insert(evaluation.projection().lengths().begin(),
+                   evaluation.projection().lengths().end());
+  }
+  return lengths;
+}
+
+// Of a network that reads examples whole: those of both parts at each length that is trained on or
+// evaluated.
+SequenceRange SequencesOf(const v1::ExperimentSpecification& specification,
+                          const Contents& contents) {
+  const v1::LengthRange& trained = specification.training().lengths();
+  const std::set<int32_t> evaluated = EvaluatedLengths(specification.evaluation());
+  // An input of the user's may be of any length that has as many values.
+  const bool any = specification.evaluation().attention_inputs_size() > 0;
+  const int64_t values = contents.form == Form::kNumbers && contents.same_length ? 2 : 1;
+  SequenceRange range;
+  for (const Contents::OfPart* part : {&contents.training, &contents.test}) {
+    if (part->longest_by_length.empty()) range.Take({0, part->longest / values});
+    for (const auto& [length, longest] : part->longest_by_length) {
+      const bool is_trained = length >= trained.min() && length <= trained.max();
+      if (!any && !is_trained && !evaluated.contains(length)) continue;
+      range.Take({part->shortest_by_length.at(length) / values, longest / values});
+    }
+  }
+  return range;
+}
+
 // Of a language model; returns the tokens of the longest sequence.
 int64_t CheckFileText(const v1::ExperimentSpecification& specification, const std::string& file,
                       const Contents& contents, Findings& findings) {
@@ -52,15 +97,21 @@ int64_t CheckFileText(const v1::ExperimentSpecification& specification, const st
   const v1::Training& training = specification.training();
   if (!training.has_packing()) return 0;  // not all tasks are text, a problem of its own
   // With the end token.
-  const int64_t longest_training = contents.training.longest + 1;
+  const v1::LengthRange& lengths = training.lengths();
+  const int64_t longest_training = LongestOf(contents.training, lengths.min(), lengths.max()) + 1;
   if (const int64_t tokens = training.packing().tokens(); tokens < longest_training) {
     findings.Add("training.packing.tokens",
                  absl::StrCat("got ", tokens, ", expected at least ", longest_training,
                               ", the tokens of the longest training example of ", file));
   }
-  return JoinsExamples(training.packing())
-             ? std::max<int64_t>(training.packing().tokens(), contents.test.longest + 1)
-             : std::max(longest_training, contents.test.longest + 1);
+  const std::set<int32_t> evaluated = EvaluatedLengths(specification.evaluation());
+  // A longer example may have a smaller length.
+  const int32_t largest =
+      evaluated.empty() ? lengths.max() : std::max(lengths.max(), *evaluated.rbegin());
+  const int64_t longest =
+      std::max(LongestOf(contents.training, 1, largest), LongestOf(contents.test, 1, largest)) + 1;
+  return JoinsExamples(training.packing()) ? std::max<int64_t>(training.packing().tokens(), longest)
+                                           : longest;
 }
 
 void CheckInputs(const v1::Evaluation& evaluation, const std::string& file,
@@ -85,13 +136,13 @@ void CheckInputs(const v1::Evaluation& evaluation, const std::string& file,
 
 }  // namespace
 
-int64_t CheckExamples(const v1::ExperimentSpecification& specification, const std::string& path,
-                      const tasks::TaskEntry& entry, const catalogue::Parameters& parameters,
-                      Findings& findings) {
+SequenceRange CheckExamples(const v1::ExperimentSpecification& specification,
+                            const std::string& path, const tasks::TaskEntry& entry,
+                            const catalogue::Parameters& parameters, Findings& findings) {
   const std::string& train = parameters.String("train");
   if (train.empty()) {
     findings.AddMissing(path + ".train", "required: a file of examples, such as my_train.jsonl");
-    return 0;
+    return {};
   }
   const std::string& text = parameters.String("contents");
   if (text.empty()) {
@@ -99,12 +150,12 @@ int64_t CheckExamples(const v1::ExperimentSpecification& specification, const st
                  absl::StrCat("nothing is known of the file ", train,
                               "; submit the specification with `lengthwise submit`, which brings "
                               "it, or train it with `lengthwise run`"));
-    return 0;
+    return {};
   }
   const absl::StatusOr<Contents> contents = tasks::examples::ParseContents(text);
   if (!contents.ok()) {
     findings.Add(path + ".contents", std::string(contents.status().message()));
-    return 0;
+    return {};
   }
   const std::string& test = parameters.String("test");
   for (const char* file : {"train", "test"}) {
@@ -120,7 +171,7 @@ int64_t CheckExamples(const v1::ExperimentSpecification& specification, const st
   if (numbers != (entry.kind == tasks::TaskKind::kRegression)) {
     findings.Add(path + ".name", absl::StrCat(train, " has ", numbers ? "numbers" : "symbols",
                                               ", \"", entry.name, "\" is for others"));
-    return 0;
+    return {};
   }
   const std::string& tested = test.empty() ? train : test;
   const v1::Evaluation& evaluation = specification.evaluation();
@@ -137,11 +188,9 @@ int64_t CheckExamples(const v1::ExperimentSpecification& specification, const st
                 findings);
     CheckTested("evaluation.projection.lengths", projection.lengths(), tested, *contents, findings);
   }
-  const int64_t longest = std::max(contents->training.longest, contents->test.longest);
-  if (is_text) return CheckFileText(specification, train, *contents, findings);
+  if (is_text) return {0, CheckFileText(specification, train, *contents, findings)};
   CheckInputs(evaluation, train, *contents, findings);
-  // Two tokens are the shortest sequence; only a limit is wanted.
-  return numbers && contents->same_length ? longest / 2 : longest;
+  return SequencesOf(specification, *contents);
 }
 
 std::vector<DataFile> DataFilesOf(const v1::ExperimentSpecification& specification) {

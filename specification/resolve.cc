@@ -22,10 +22,7 @@
 namespace lengthwise::specification {
 namespace {
 
-// A status travels in HTTP/2 headers, for which gRPC allows 8 KiB in all; the problems are in it
-// twice.
 constexpr size_t kMostProblems = 50;
-constexpr size_t kMostProblemBytes = 2'400;
 constexpr size_t kMostFieldBytes = 120;
 constexpr size_t kMostDescriptionBytes = 400;
 
@@ -59,7 +56,7 @@ void SortLengths(v1::Evaluation& evaluation) {
 
 absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
                                  const Limits& limits) {
-  if (!parsed.readable) return ToStatus(parsed.problems);
+  if (!parsed.readable) return ToStatus(parsed.problems, limits.max_problem_bytes);
   Findings findings(parsed);
   Grid grid;
   v1::ExperimentSpecification& specification = grid.specification;
@@ -156,7 +153,7 @@ absl::StatusOr<Grid> ResolveWith(const Catalogues& catalogues, Parsed parsed,
   if (findings.problems().size() == before) {
     CheckCombinations(catalogues, specification, tasks, networks, encodings, overridden, findings);
   }
-  if (!findings.empty()) return ToStatus(findings.problems());
+  if (!findings.empty()) return ToStatus(findings.problems(), limits.max_problem_bytes);
   grid.trials = Expand(specification);
   return grid;
 }
@@ -190,7 +187,7 @@ absl::StatusOr<v1::SpecificationText::Format> FormatOfFile(absl::string_view pat
                    "\" from its name: expected .yaml, .yml, .json, .textproto or .txtpb"));
 }
 
-absl::Status ToStatus(const std::vector<catalogue::Problem>& problems) {
+absl::Status ToStatus(const std::vector<catalogue::Problem>& problems, size_t most_bytes) {
   if (problems.empty()) return absl::OkStatus();
   google::rpc::BadRequest details;
   std::string message;
@@ -198,7 +195,7 @@ absl::Status ToStatus(const std::vector<catalogue::Problem>& problems) {
     const std::string field = Shortened(problems[i].field, kMostFieldBytes);
     const std::string description = Shortened(problems[i].description, kMostDescriptionBytes);
     const std::string line = field.empty() ? description : absl::StrCat(field, ": ", description);
-    if (i == kMostProblems || message.size() + line.size() > kMostProblemBytes) {
+    if (i == kMostProblems || message.size() + line.size() > most_bytes) {
       absl::StrAppend(&message, "\nand at least ", problems.size() - i, " more");
       break;
     }

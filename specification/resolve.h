@@ -3,6 +3,7 @@
 #ifndef LENGTHWISE_SPECIFICATION_RESOLVE_H_
 #define LENGTHWISE_SPECIFICATION_RESOLVE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,9 +17,15 @@
 
 namespace lengthwise::specification {
 
+// What the text of problems may take in a status: gRPC allows headers of 8 KiB in all, and the
+// problems are in it twice.
+inline constexpr size_t kStatusProblemBytes = 2'400;
+
 struct Limits {
   int64_t max_trials = 100'000;
   int64_t max_text_bytes = 1 << 20;
+  // Of the text of all problems.
+  size_t max_problem_bytes = kStatusProblemBytes;
 };
 
 // What trials that can train in one pack have in common: all but weight seed, data seed and
@@ -62,8 +69,8 @@ struct Grid {
 
 // Parses, resolves and expands. All problems come together in one INVALID_ARGUMENT whose message
 // has a line for each, "field: description", and whose payload kBadRequestTypeUrl is a serialized
-// google.rpc.BadRequest. Of very many problems the first are named and the rest counted: an answer
-// must fit into a response's headers.
+// google.rpc.BadRequest. Of very many problems the first are named and the rest counted
+// (Limits::max_problem_bytes).
 //
 // What a text may cost is bounded whatever it says: its size, its nesting, its values (also through
 // YAML's aliases) and the trials, which are counted before they are made. Any thread may call.
@@ -77,7 +84,8 @@ absl::StatusOr<v1::SpecificationText::Format> FormatOfFile(absl::string_view pat
 inline constexpr absl::string_view kBadRequestTypeUrl = "type.googleapis.com/google.rpc.BadRequest";
 
 // An INVALID_ARGUMENT made of problems, as described at Resolve. OK for no problems.
-absl::Status ToStatus(const std::vector<catalogue::Problem>& problems);
+absl::Status ToStatus(const std::vector<catalogue::Problem>& problems,
+                      size_t most_bytes = kStatusProblemBytes);
 
 }  // namespace lengthwise::specification
 

@@ -66,8 +66,10 @@ class TextTask : public Task {
   // Tokens of the longest example of `size` without augmentation.
   virtual int64_t LongestExample(int64_t size) const = 0;
 
-  // The same of the examples that are trained on, up to `size`.
-  virtual int64_t LongestTrainingExample(int64_t size) const { return LongestExample(size); }
+  // The same of the examples that are trained on, of sizes from `smallest` to `largest`.
+  virtual int64_t LongestTrainingExample(int64_t /*smallest*/, int64_t largest) const {
+    return LongestExample(largest);
+  }
 
   // Whether every training example of a size has LongestExample(size) tokens.
   virtual bool has_fixed_lengths() const { return false; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "catalogue/entry.h"
 #include "client/commands/specification_file.h"
@@ -94,6 +95,10 @@ std::vector<NumberGrid> GridsOf(const v1::Component& encoding,
 }  // namespace
 
 absl::StatusOr<int> DrawFormulas(Program& program, const FormulaDrawing& drawing) {
+  if (!drawing.out.empty() && !absl::EndsWith(drawing.out, ".svg")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--out: got ", drawing.out, ", pictures of formulas are .svg files"));
+  }
   ASSIGN_OR_RETURN(const auto text, ReadSpecification(drawing.specification));
   ASSIGN_OR_RETURN(const auto resolved, ResolveFile(drawing.specification, text));
   const v1::ExperimentSpecification& specification = resolved.grid.specification;

@@ -30,17 +30,33 @@ File FileOf(const std::string& specification_path, const std::string& name) {
   return {.path = (directory / name).string(), .name = name};
 }
 
+// Whether any of the specification's networks is as `is` says.
+template <typename Predicate>
+bool AnyNetwork(const v1::ExperimentSpecification& specification, const Predicate& is) {
+  return std::any_of(specification.networks().begin(), specification.networks().end(),
+                     [&](const v1::Component& network) {
+                       const auto entries = models::NetworkEntries();
+                       return std::any_of(entries.begin(), entries.end(),
+                                          [&](const models::NetworkEntry* entry) {
+                                            return entry->name == network.name() && is(*entry);
+                                          });
+                     });
+}
+
 // Whether a network continues text, and learns nothing else.
 bool AreLanguageModels(const v1::ExperimentSpecification& specification) {
-  return std::any_of(
-      specification.networks().begin(), specification.networks().end(),
-      [](const v1::Component& network) {
-        const auto entries = models::NetworkEntries();
-        return std::any_of(entries.begin(), entries.end(), [&](const models::NetworkEntry* entry) {
-          return entry->name == network.name() &&
-                 entry->task_kinds == std::vector<tasks::TaskKind>{tasks::TaskKind::kText};
-        });
-      });
+  return AnyNetwork(specification, [](const models::NetworkEntry& entry) {
+    return entry.task_kinds == std::vector<tasks::TaskKind>{tasks::TaskKind::kText};
+  });
+}
+
+// Whether no network that the specification names learns numbers.
+bool LearnSymbolsAlone(const v1::ExperimentSpecification& specification) {
+  return !specification.networks().empty() &&
+         !AnyNetwork(specification, [](const models::NetworkEntry& entry) {
+           return std::count(entry.task_kinds.begin(), entry.task_kinds.end(),
+                             tasks::TaskKind::kRegression) > 0;
+         });
 }
 
 void Set(v1::Component& component, const std::string& name, const std::string& value) {
@@ -109,6 +125,9 @@ std::shared_ptr<const tasks::examples::ExampleSet> Attach(const std::string& spe
                                "has lines with a mask; a language model's answers count "
                                "whole: leave the mask out"});
   }
+  if (!loaded->first_number.field.empty() && LearnSymbolsAlone(parsed.specification)) {
+    parsed.problems.push_back(loaded->first_number);
+  }
   if (has_numbers || is_text) {
     Become(has_numbers ? tasks::examples::ExamplesNumbers() : tasks::examples::ExamplesText(),
            task);
@@ -128,8 +147,13 @@ void FillLengths(const tasks::examples::ExampleSet& set,
   if (AreLanguageModels(specification)) {
     v1::Packing& packing = *specification.mutable_training()->mutable_packing();
     int64_t longest = 0;
-    for (const auto& [length, group] : set.training) longest = std::max(longest, group.longest);
-    if (!packing.has_tokens()) packing.set_tokens(static_cast<int32_t>(longest + 1));
+    for (const auto& [length, group] : set.training) {
+      const bool trained = length >= lengths.min() && length <= lengths.max();
+      if (trained) longest = std::max(longest, group.longest);
+    }
+    if (longest > 0 && !packing.has_tokens()) {
+      packing.set_tokens(static_cast<int32_t>(longest + 1));
+    }
   }
   v1::Evaluation& evaluation = *specification.mutable_evaluation();
   if (evaluation.lengths_size() > 0 || set.test.size() > kMostDefaultLengths) return;

@@ -1,6 +1,7 @@
 // Specifications whose task is a file of examples, checked and shown without a server.
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/commands_fixture.h"
 #include "client/commands/program.h"
 #include "gmock/gmock.h"
@@ -103,6 +104,8 @@ TEST_F(ExampleFilesTest, NumbersNeedANetworkThatLearnsThem) {
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
   EXPECT_EQ(Run({"validate", path}), 2);
   EXPECT_THAT(err_, HasSubstr("\"encoder\" cannot learn \"examples_numbers\""));
+  EXPECT_THAT(err_, HasSubstr("my_train.jsonl:1: has the number 0.5, which makes all values "
+                              "numbers; symbols are integers from 0"));
   path = Specification(kFiles, "", "positional_attention");
   File("my_train.jsonl", "{\"input\": [0.5, 1], \"target\": [1.5, 1]}\n");
   File("my_test.jsonl", "{\"input\": [0.5, 2], \"target\": [2.5, 2]}\n");
@@ -133,6 +136,67 @@ TEST_F(ExampleFilesTest, LanguageModelsContinueText) {
   File("my_train.jsonl", "{\"input\": \"12+7=\", \"target\": \"19\", \"mask\": [1, 0]}\n");
   EXPECT_EQ(Run({"validate", specification}), 2);
   EXPECT_THAT(err_, HasSubstr("leave the mask out"));
+}
+
+TEST_F(ExampleFilesTest, TwentyBadLinesAreNamedInFull) {
+  const std::string name = std::string(100, 'n') + ".jsonl";
+  const std::string path = Specification(", train: " + name + ", test: my_test.jsonl");
+  std::string lines;
+  for (int line = 1; line <= 22; ++line) {
+    absl::StrAppend(&lines, "{\"input\": [", line, ", 1], \"target\": [\"", std::string(200, 'x'),
+                    "\"]}\n");
+  }
+  File(name, lines);
+  EXPECT_EQ(Run({"validate", path}), 2);
+  for (int line = 1; line <= 20; ++line) {
+    EXPECT_THAT(err_, HasSubstr(absl::StrCat(name, ":", line, ": target: got \"xxx")));
+  }
+  EXPECT_THAT(err_,
+              AllOf(HasSubstr("and 2 more in the task's files"), Not(HasSubstr(name + ":21"))));
+}
+
+// The sequences have 4 tokens at length 2, 6 at 3 and 8 at 4.
+TEST_F(ExampleFilesTest, FormulasOfTheLengthAreCheckedFromTheShortestExample) {
+  Specification(kFiles);
+  const auto validate = [&](const std::string& logits, const std::string& lengths) {
+    return Run({"validate",
+                File("formula.yaml",
+                     absl::StrCat("name: mine\ntasks: {name: examples", kFiles,
+                                  "}\nencodings: {name: formula, label: mine, logits: \"", logits,
+                                  "\"}\nlearning_rates: 0.001\n"
+                                  "training: {steps: 10, lengths: ",
+                                  lengths, "}\n"))});
+  };
+  for (const int n : {4, 6, 8}) {
+    EXPECT_EQ(validate(absl::StrCat("1 / (n - ", n, ")"), "2..3"), 2);
+    EXPECT_THAT(err_, HasSubstr(absl::StrCat("n = ", n)));
+  }
+  EXPECT_EQ(validate("1 / (n - 3)", "2..3"), 0) << err_;
+  EXPECT_EQ(validate("1 / (n - 4)", "3..3"), 0) << "length 2 is not asked for: " << err_;
+}
+
+TEST_F(ExampleFilesTest, LanguageModelsNeedTheTokensOfTrainedLengthsAlone) {
+  Specification(kFiles);
+  const std::string lines =
+      "{\"input\": \"aaaaaaaaa\", \"target\": \"b\", \"length\": 1}\n"
+      "{\"input\": \"a\", \"target\": \"b\", \"length\": 2}\n"
+      "{\"input\": \"aaaaaaa\", \"target\": \"b\", \"length\": 3}\n";
+  File("my_train.jsonl", lines);
+  File("my_test.jsonl", lines);
+  const auto validate = [&](const std::string& training) {
+    return Run(
+        {"validate", "--resolved",
+         File("text.yaml", absl::StrCat("name: mine\ntasks: {name: examples", kFiles,
+                                        "}\nnetworks: {name: causal_decoder, blocks: 1, heads: 2, "
+                                        "d_model: 16}\nencodings: rope\nlearning_rates: 0.001\n"
+                                        "training: {steps: 10, ",
+                                        training, "}\n"))});
+  };
+  EXPECT_EQ(validate("lengths: 2..2, packing: {tokens: 3}"), 0) << err_;
+  EXPECT_EQ(validate("lengths: 2..2"), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("\"tokens\": 3"));
+  EXPECT_EQ(validate("lengths: 2..3, packing: {tokens: 8}"), 2);
+  EXPECT_THAT(err_, HasSubstr("training.packing.tokens: got 8, expected at least 9"));
 }
 
 TEST_F(ExampleFilesTest, ResolvedSpecificationsAreSpecifications) {

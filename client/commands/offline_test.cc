@@ -129,6 +129,8 @@ TEST_F(CommandsTest, FormulasAreDrawnInTheTerminalAndAsAFile) {
   EXPECT_THAT(drawn.str(), AllOf(HasSubstr("my_bias logits, head 1 of 2</text>"),
                                  HasSubstr("my_bias logits, head 2 of 2</text>")));
 
+  EXPECT_EQ(Run({"encodings", "--draw", path, "-o", svg + ".png"}), kUsage);
+  EXPECT_THAT(err_, HasSubstr("pictures of formulas are .svg files"));
   EXPECT_EQ(Run({"encodings", "--draw", path, "--head", "3"}), kUsage);
   EXPECT_THAT(err_, HasSubstr("--head: got 3, the network has heads 1 to 2"));
   for (const std::string length : {"-1", "513"}) {

@@ -17,6 +17,7 @@
 #include "client/display/numbers.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "platform/status_macros.h"
+#include "tasks/examples/entries.h"
 
 namespace lengthwise::client {
 namespace {
@@ -29,14 +30,19 @@ struct RunOptions {
   bool fresh = false;
 };
 
-// The same experiment, whatever its priority.
+// The same experiment, whatever its priority. Hashes tell files of examples apart; what is said of
+// their contents grew with releases.
 bool SameExperiment(const v1::ExperimentSpecification& resolved,
                     const v1::ExperimentSpecification& other) {
   auto grid = specification::Resolve(other, specification::Limits());
   if (!grid.ok()) return false;
   v1::ExperimentSpecification a = resolved;
-  a.clear_priority();
-  grid->specification.clear_priority();
+  for (v1::ExperimentSpecification* one : {&a, &grid->specification}) {
+    one->clear_priority();
+    for (v1::Component& task : *one->mutable_tasks()) {
+      if (tasks::examples::IsExamples(task.name())) task.mutable_parameters()->erase("contents");
+    }
+  }
   return google::protobuf::util::MessageDifferencer::Equals(a, grid->specification);
 }
 

@@ -318,12 +318,12 @@ grpc::ServerReadReactor<v1::UploadDataRequest>* ExperimentService::UploadData(
     grpc::CallbackServerContext* context, v1::UploadDataResponse* /*response*/) {
   return calls_.Open<grpc::ServerReadReactor<v1::UploadDataRequest>>(
       "lengthwise.v1.ExperimentService/UploadData", context, nullptr,
-      [this](const Caller&) -> absl::StatusOr<DataUpload*> {
+      [this](const Caller& caller) -> absl::StatusOr<DataUpload*> {
         return DataUpload::Start(
-            [this](const v1::UploadDataRequest::Header& header)
+            [this, principal = caller.principal](const v1::UploadDataRequest::Header& header)
                 -> absl::StatusOr<std::unique_ptr<ArtifactWriter>> {
               RETURN_IF_ERROR(CheckSha256("header.sha256", header.sha256()));
-              return core_.artifacts().WriteData(header);
+              return core_.artifacts().WriteData(header, principal);
             },
             transfers_.pool, streams_);
       });

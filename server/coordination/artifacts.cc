@@ -3,14 +3,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "platform/status_macros.h"
 #include "server/coordination/messages.h"
+#include "server/status.h"
 #include "tasks/examples/example_set.h"
 #include "tasks/examples/line.h"
 #include "tasks/examples/lines.h"
 
 namespace lengthwise::server {
 namespace {
+
+// Of the largest files of examples.
+constexpr int64_t kUploadsPerHour = 8;
 
 // What a worker, or who downloads, is told of the store's errors. A worker must not take a disk
 // that is full or cannot be written for an answer about its lease or its bytes: UNAVAILABLE makes
@@ -89,8 +95,9 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::Write(
 
 class Artifacts::DataWriter : public ArtifactWriter {
  public:
-  explicit DataWriter(std::unique_ptr<ArtifactStore::Writer> writer)
-      : writer_(std::move(writer)),
+  DataWriter(Artifacts& artifacts, std::unique_ptr<ArtifactStore::Writer> writer)
+      : artifacts_(artifacts),
+        writer_(std::move(writer)),
         lines_(tasks::examples::kMostLineBytes,
                [this](int64_t number, absl::string_view line, bool too_long) {
                  if (!wrong_.ok()) return;
@@ -104,24 +111,47 @@ class Artifacts::DataWriter : public ArtifactWriter {
   absl::Status Append(absl::string_view data) override {
     lines_.Add(data);
     RETURN_IF_ERROR(wrong_);
+    bytes_ += static_cast<int64_t>(data.size());
     return ForWorker(writer_->Append(data));
   }
 
   absl::Status Finish() override {
     lines_.End();
     RETURN_IF_ERROR(wrong_);
-    return ForWorker(writer_->Finish());
+    RETURN_IF_ERROR(ForWorker(writer_->Finish()));
+    ++artifacts_.stored_files_;
+    artifacts_.stored_file_bytes_ += bytes_;
+    return absl::OkStatus();
   }
 
  private:
+  Artifacts& artifacts_;
   const std::unique_ptr<ArtifactStore::Writer> writer_;
+  int64_t bytes_ = 0;
   tasks::examples::Line line_;
   absl::Status wrong_;
   tasks::examples::Lines lines_;
 };
 
+absl::Status Artifacts::TakeUpload(const std::string& principal, int64_t bytes) {
+  const int64_t most = kUploadsPerHour * max_data_bytes_;
+  absl::Duration wait;
+  {
+    const platform::MutexLock lock(mutex_);
+    wait =
+        uploads_.try_emplace(principal, static_cast<double>(most) / 3600, static_cast<double>(most))
+            .first->second.Take(absl::Now(), static_cast<double>(bytes));
+  }
+  if (wait == absl::ZeroDuration()) return absl::OkStatus();
+  return ExhaustedFor(
+      wait, absl::StrCat(principal, " uploads more than ", most,
+                         " bytes of examples in an hour; try again in ", absl::FormatDuration(wait),
+                         ", or have the server's --max_data_bytes raised, of which it is ",
+                         kUploadsPerHour, " times"));
+}
+
 absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::WriteData(
-    const v1::UploadDataRequest::Header& header) {
+    const v1::UploadDataRequest::Header& header, const std::string& principal) {
   if (header.size_bytes() < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("size_bytes: got ", header.size_bytes(), ", accepted is 1 and more"));
@@ -131,13 +161,13 @@ absl::StatusOr<std::unique_ptr<ArtifactWriter>> Artifacts::WriteData(
                                                      ", this server accepts files of up to ",
                                                      max_data_bytes_, " (--max_data_bytes)"));
   }
-  store_.DeleteUnusedUploads();
+  RETURN_IF_ERROR(TakeUpload(principal, header.size_bytes()));
   auto writer = store_.Write({.experiment = std::string(kUploads),
                               .trial = std::string(kDataFiles),
                               .sha256 = header.sha256()},
                              header.size_bytes(), /*step=*/0);
   if (!writer.ok()) return ForWorker(writer.status());
-  return std::make_unique<DataWriter>(*std::move(writer));
+  return std::make_unique<DataWriter>(*this, *std::move(writer));
 }
 
 absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Artifacts::Open(

@@ -1,19 +1,24 @@
 // Checkpoints in and out: uploads and downloads of the workers that hold a trial's lease, and
-// models for people.
+// models for people. Files of examples in.
 #ifndef LENGTHWISE_SERVER_COORDINATION_ARTIFACTS_H_
 #define LENGTHWISE_SERVER_COORDINATION_ARTIFACTS_H_
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/mutex.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/lease_ids.h"
 #include "server/coordination/names.h"
+#include "server/security/token_bucket.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
@@ -53,15 +58,19 @@ class Artifacts {
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> Write(
       const v1::UploadArtifactRequest::Header& header, std::string caller);
   // Takes a file of examples, whose lines are read on the way: INVALID_ARGUMENT for the first that
-  // is none.
+  // is none. RESOURCE_EXHAUSTED beyond the bytes that a principal may announce in an hour, eight of
+  // the largest files: what no experiment needs stays for an hour.
   absl::StatusOr<std::unique_ptr<ArtifactWriter>> WriteData(
-      const v1::UploadDataRequest::Header& header);
+      const v1::UploadDataRequest::Header& header, const std::string& principal);
   // Verifies an artifact of the trial, or a file of examples of its experiment, and opens it.
   absl::StatusOr<std::unique_ptr<ArtifactStore::Reader>> Open(
       const v1::DownloadArtifactRequest& request, absl::string_view caller);
   // Verifies the newest checkpoint of a trial and opens it. NOT_FOUND: no such trial, or nothing is
   // stored of it.
   absl::StatusOr<StoredModel> OpenModel(absl::string_view trial);
+  // Files of examples that were stored, and their bytes.
+  int64_t stored_files() const { return stored_files_; }
+  int64_t stored_file_bytes() const { return stored_file_bytes_; }
 
  private:
   class CheckedWriter;
@@ -74,6 +83,7 @@ class Artifacts {
 
   absl::StatusOr<TrialPath> CheckLease(absl::string_view trial, absl::string_view lease_id,
                                        int64_t token, absl::string_view caller);
+  absl::Status TakeUpload(const std::string& principal, int64_t bytes);
   // NOT_FOUND: no such trial, or nothing is stored of it.
   absl::StatusOr<NewestModel> FindNewestModel(absl::string_view trial_name);
 
@@ -82,6 +92,11 @@ class Artifacts {
   const LeaseIds& lease_ids_;
   const int64_t max_bytes_;
   const int64_t max_data_bytes_;
+  std::atomic<int64_t> stored_files_ = 0;
+  std::atomic<int64_t> stored_file_bytes_ = 0;
+  platform::Mutex mutex_;
+  // Bytes of each principal's uploads of examples.
+  std::map<std::string, TokenBucket> uploads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server

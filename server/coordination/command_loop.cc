@@ -16,6 +16,7 @@ constexpr size_t kMaxGroupCommands = 512;
 constexpr int64_t kMaxGroupBytes = 8 << 20;
 // How often a store that failed is tried again.
 constexpr absl::Duration kRetryStore = absl::Seconds(1);
+constexpr absl::Duration kHousekeepingInterval = absl::Minutes(10);
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping; try again"); }
 
@@ -32,7 +33,11 @@ absl::Status NotStored(const absl::Status& cause) {
 }  // namespace
 
 CommandLoop::CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters)
-    : options_(std::move(options)), clock_(std::move(clock)), ledger_(ledger), waiters_(waiters) {}
+    : options_(std::move(options)),
+      clock_(std::move(clock)),
+      ledger_(ledger),
+      waiters_(waiters),
+      next_housekeeping_(clock_.steady() + kHousekeepingInterval) {}
 
 void CommandLoop::Start() {
   platform::MutexLock lock(stop_mutex_);
@@ -111,13 +116,18 @@ std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
 }
 
 absl::Time CommandLoop::NextDeadline() {
-  return std::min(ledger_.scheduler().NextDeadline(), waiters_.NextDeadline());
+  return std::min(
+      {ledger_.scheduler().NextDeadline(), waiters_.NextDeadline(), next_housekeeping_});
 }
 
 void CommandLoop::Run() {
   bool last = false;
   while (!last) {
     const std::vector<Command> group = TakeGroup(last);
+    if (clock_.steady() >= next_housekeeping_) {
+      next_housekeeping_ = clock_.steady() + kHousekeepingInterval;
+      options_.housekeep();
+    }
     ProcessGroup(group);
     if (!broken_ && IsCleanUpDue(group.empty())) CleanUp();
   }

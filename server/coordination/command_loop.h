@@ -56,6 +56,9 @@ class CommandLoop {
     std::function<void(CommittedGroup)> publish;
     // Called on the loop's thread when a commit failed and the ledger was rebuilt.
     std::function<void()> commit_failed;
+    // Called on the loop's thread every ten minutes, whether there are commands or not: must be
+    // short.
+    std::function<void()> housekeep;
   };
 
   struct Command {
@@ -143,6 +146,7 @@ class CommandLoop {
   // and never when there is nothing, until a command may have made something to do.
   absl::Time clean_up_at_ = absl::InfinitePast();
   bool clean_up_failed_ = false;
+  absl::Time next_housekeeping_;
 
   platform::Mutex queue_mutex_;
   platform::ConditionVariable queue_changed_;

@@ -103,7 +103,8 @@ Core::Core(const CoreOptions& options, Dependencies dependencies,
       waiters_(engine_.ledger, engine_.leases),
       loop_({.max_queued_bytes = dependencies.max_queued_bytes,
              .publish = [this](CommittedGroup group) { Publish(std::move(group)); },
-             .commit_failed = [this] { CommitFailed(); }},
+             .commit_failed = [this] { CommitFailed(); },
+             .housekeep = [this] { artifact_store_->DeleteUnusedUploads(); }},
             clock_, engine_.ledger, waiters_),
       event_log_(*storage_, running_trials_),
       artifacts_(*storage_, *artifact_store_, engine_.lease_ids, options.max_artifact_bytes,
@@ -184,6 +185,8 @@ Statistics Core::GetStatistics() {
     });
   });
   statistics.running_trials = running_trials_.List();
+  statistics.example_files_stored = artifacts_.stored_files();
+  statistics.example_bytes_stored = artifacts_.stored_file_bytes();
   statistics.database_bytes = storage_->SizeBytes();
   const platform::DiskSpace disk = platform::ReadDiskSpace(options_.data_dir.c_str());
   statistics.disk_free_bytes = disk.free_bytes;

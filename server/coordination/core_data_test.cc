@@ -1,6 +1,8 @@
 // Files of examples: uploaded once, kept while an experiment needs them, brought to its workers.
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "platform/sha256.h"
 #include "server/coordination/housekeeping_fixture.h"
 #include "server/coordination/test_coordinator.h"
+#include "server/status.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/artifact_usage.h"
 
@@ -24,11 +27,12 @@ constexpr char kExamples[] =
 
 class CoreDataTest : public CoreHousekeepingTest {
  protected:
-  absl::Status Upload(const std::string& bytes, const std::string& sha256, int64_t size) {
+  absl::Status Upload(const std::string& bytes, const std::string& sha256, int64_t size,
+                      const std::string& principal = "ada") {
     v1::UploadDataRequest::Header header;
     header.set_sha256(sha256);
     header.set_size_bytes(size);
-    auto writer = coordinator_->artifacts().WriteData(header);
+    auto writer = coordinator_->artifacts().WriteData(header, principal);
     if (!writer.ok()) return writer.status();
     // In two parts, which cut a line.
     const absl::string_view text(bytes);
@@ -64,6 +68,12 @@ class CoreDataTest : public CoreHousekeepingTest {
   std::string DataPath(const std::string& experiment, const std::string& bytes = kExamples) {
     return absl::StrCat(coordinator_.data_dir(), "/artifacts/", experiment, "/data/",
                         platform::Sha256Hex(bytes), ".jsonl");
+  }
+
+  // As if it had been uploaded two hours ago.
+  static void Age(const std::string& path) {
+    std::filesystem::last_write_time(
+        path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
   }
 
   int64_t Files() {
@@ -144,16 +154,26 @@ TEST_F(CoreDataTest, WhatIsNotAsAnnouncedLeavesNothing) {
   EXPECT_EQ(Files(), 0);
 }
 
+TEST_F(CoreDataTest, UploadsOfOnePrincipalAreBounded) {
+  const std::string bytes = kExamples, sha256 = platform::Sha256Hex(bytes);
+  const auto size = static_cast<int64_t>(bytes.size());
+  coordinator_.Close();
+  coordinator_.options().max_data_bytes = size;
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(Upload(), absl::OkStatus());
+  const absl::Status refused = Upload();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_GT(RetryDelay(refused), absl::ZeroDuration());
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--max_data_bytes"));
+  EXPECT_EQ(Upload(bytes, sha256, size, "grace"), absl::OkStatus());
+}
+
 // The hour is for who uploads and has not submitted yet.
 TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
-  const auto age = [](const std::string& path) {
-    std::filesystem::last_write_time(
-        path, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
-  };
   const std::string others = "{\"input\": [0], \"target\": [1]}\n";
   ASSERT_EQ(Upload(), absl::OkStatus());
   const std::string experiment = CreateWithExamples()->experiment().name();
-  age(DataPath("uploads"));
+  Age(DataPath("uploads"));
   ASSERT_EQ(Upload(others), absl::OkStatus());
   EXPECT_TRUE(std::filesystem::exists(DataPath("uploads"))) << "an experiment has it";
   coordinator_.Close();
@@ -166,6 +186,76 @@ TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
   ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
   EXPECT_FALSE(std::filesystem::exists(DataPath("mine-1")));
   EXPECT_FALSE(std::filesystem::exists(DataPath("uploads")));
+}
+
+TEST_F(CoreDataTest, IdleServerDeletesUnusedUploads) {
+  const std::string others = "{\"input\": [0], \"target\": [1]}\n";
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_EQ(Upload(others), absl::OkStatus());
+  Age(DataPath("uploads"));
+  coordinator_.Advance(absl::Minutes(9));
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads")));
+  coordinator_.Advance(absl::Minutes(2));
+  EXPECT_FALSE(std::filesystem::exists(DataPath("uploads")));
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads", others))) << "it is new";
+  Age(DataPath("uploads", others));
+  coordinator_.Advance(absl::Minutes(10));
+  EXPECT_FALSE(std::filesystem::exists(DataPath("uploads", others)));
+}
+
+TEST_F(CoreDataTest, RepeatedUploadKeepsTheSharedFile) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  const std::string experiment = CreateWithExamples()->experiment().name();
+  Age(DataPath("uploads"));
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  EXPECT_EQ(std::filesystem::hard_link_count(DataPath("mine-1")), 2u);
+  EXPECT_EQ(Files(), 4) << "each with its manifest";
+  // Its hour begins again.
+  ASSERT_TRUE(coordinator_.Cancel(experiment).ok());
+  ASSERT_EQ(coordinator_.Delete(experiment), absl::OkStatus());
+  coordinator_.Advance(absl::Minutes(11));
+  EXPECT_TRUE(std::filesystem::exists(DataPath("uploads")));
+}
+
+TEST_F(CoreDataTest, RepeatedUploadReplacesADamagedFile) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  std::ofstream(DataPath("uploads")) << "damaged";
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  EXPECT_TRUE(CreateWithExamples().ok());
+}
+
+// The command loop answers everybody, so nothing is hashed there that takes seconds.
+TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_TRUE(CreateWithExamples().ok());
+  const v1::Lease lease = coordinator_.Acquire("w");
+  ASSERT_TRUE(coordinator_.Complete(lease, 0, 100, {1}));
+  coordinator_.Close();
+  ASSERT_EQ(coordinator_.Open(), absl::OkStatus());
+  v1::EvaluateTrialRequest request;
+  request.set_trial(lease.trials(0).trial());
+  request.mutable_evaluation()->add_lengths(1);
+  const auto prepared = coordinator_->submissions().PrepareEvaluation(request);
+  ASSERT_TRUE(prepared.ok()) << prepared.status();
+  // Other bytes, unseen by whoever looks at size and time alone.
+  const auto written = std::filesystem::last_write_time(DataPath("mine-1"));
+  std::ofstream(DataPath("mine-1")) << std::string(sizeof(kExamples) - 1, 'x');
+  std::filesystem::last_write_time(DataPath("mine-1"), written);
+  std::promise<absl::Status> answer;
+  coordinator_->loop().Post<v1::CreateExperimentResponse>(
+      [&] { return coordinator_->submissions().Evaluate(*prepared); },
+      [&](const auto& response) { answer.set_value(response.status()); });
+  EXPECT_EQ(answer.get_future().get(), absl::OkStatus());
+}
+
+TEST_F(CoreDataTest, StoredFilesAreCounted) {
+  const std::string bytes = kExamples;
+  ASSERT_EQ(Upload(), absl::OkStatus());
+  ASSERT_EQ(Upload("{\"input\": [0], \"target\": [1]}\n"), absl::OkStatus());
+  EXPECT_FALSE(Upload(bytes, platform::Sha256Hex("others"), 9).ok());
+  EXPECT_EQ(coordinator_->GetStatistics().example_files_stored, 2);
+  EXPECT_EQ(coordinator_->GetStatistics().example_bytes_stored,
+            static_cast<int64_t>(bytes.size()) + 30);
 }
 
 TEST_F(CoreDataTest, ABackupHasTheExamples) {

@@ -67,6 +67,8 @@ struct Statistics {
   v1::Histogram commit_commands;
   v1::Histogram commit_events;
   int64_t commit_failures = 0;
+  int64_t example_files_stored = 0;
+  int64_t example_bytes_stored = 0;
   int64_t database_bytes = 0;
   // Of the data directory's file system; 0 where it does not say.
   int64_t disk_free_bytes = 0;

@@ -193,7 +193,8 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
   record.priority = submission.grid.specification.priority();
   record.specification = submission.grid.specification.SerializeAsString();
 
-  // Evaluate copies the file only if it is whole. Reading it here keeps that off the command loop.
+  // Evaluate copies files only if they are whole. Reading them here keeps that off the command
+  // loop.
   ASSIGN_OR_RETURN(const auto checkpoints,
                    reader->NewestEvents(trial.key, v1::Event::kCheckpoint, 1));
   for (const EventRecord& checkpoint : checkpoints) {
@@ -202,6 +203,10 @@ absl::StatusOr<Submission> Submissions::PrepareEvaluation(
     artifacts_
         .Verify({.experiment = trial.experiment_id, .trial = trial.id, .sha256 = message->sha256()})
         .IgnoreError();
+  }
+  for (const specification::DataFile& file :
+       specification::DataFilesOf(submission.grid.specification)) {
+    artifacts_.Verify(DataFileId(trial.experiment_id, file.sha256), file.bytes).IgnoreError();
   }
   return submission;
 }

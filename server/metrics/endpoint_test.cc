@@ -67,6 +67,8 @@ Statistics SomeStatistics() {
   monitoring::Observe(12, statistics.commit_events);
   statistics.commit_failures = 15;
   statistics.oldest_queued_seconds = 12.5;
+  statistics.example_files_stored = 25;
+  statistics.example_bytes_stored = 26;
   statistics.database_bytes = 14;
   statistics.disk_free_bytes = 18;
   statistics.disk_size_bytes = 19;
@@ -140,6 +142,10 @@ TEST(MonitoringEndpoint, ServesTheStatisticsWithTypesAndHelp) {
       {"lengthwise_commit_events", "histogram", "lengthwise_commit_events_sum 12\n"},
       {"lengthwise_commit_failures_total", "counter", "lengthwise_commit_failures_total 15\n"},
       {"lengthwise_queue_oldest_seconds", "gauge", "lengthwise_queue_oldest_seconds 12.5\n"},
+      {"lengthwise_example_files_stored_total", "counter",
+       "lengthwise_example_files_stored_total 25\n"},
+      {"lengthwise_example_bytes_stored_total", "counter",
+       "lengthwise_example_bytes_stored_total 26\n"},
       {"lengthwise_database_bytes", "gauge", "lengthwise_database_bytes 14\n"},
       {"lengthwise_disk_free_bytes", "gauge", "lengthwise_disk_free_bytes 18\n"},
       {"lengthwise_disk_bytes", "gauge", "lengthwise_disk_bytes 19\n"},

@@ -86,6 +86,7 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
       return absl::DataLossError(absl::StrCat("the artifact's bytes have SHA-256 ", sha256,
                                               ", announced was ", id_.sha256, "; send it again"));
     }
+    if (id_.trial == kDataFiles && IsThere()) return store_.Remember(path_);
     absl::Status status = WriteManifest(path_, id_, size_bytes_, step_);
     LENGTHWISE_FAILPOINT("artifact.manifest.after");
     if (status.ok()) status = file_->Commit();
@@ -99,6 +100,15 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     return absl::DataLossError(absl::StrCat("the artifact has ", received_,
                                             " bytes so far, announced were ", size_bytes_,
                                             "; send it again"));
+  }
+
+  // Whether these examples are stored already. Experiments share that file, of which a new one
+  // would be a second copy. It counts as uploaded now.
+  bool IsThere() {
+    if (!store_.Verify(id_, size_bytes_).ok()) return false;
+    std::error_code error;
+    std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now(), error);
+    return !error;
   }
 
   ArtifactStore& store_;
@@ -317,9 +327,7 @@ absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
                    [&](const auto& entry) { return absl::StartsWith(entry.first, prefix); });
   }
   LENGTHWISE_FAILPOINT("artifact.tree.before");
-  RETURN_IF_ERROR(platform::DeleteTree(path));
-  DeleteUnusedUploads();
-  return absl::OkStatus();
+  return platform::DeleteTree(path);
 }
 
 void ArtifactStore::DeleteUnusedUploads(absl::Duration age) {

@@ -106,7 +106,6 @@ class ArtifactStore {
   // Deletes a trial's artifacts but these.
   absl::Status KeepOnly(const std::string& experiment, const std::string& trial,
                         const std::vector<std::string>& sha256s);
-  // With the uploads that only this experiment needed, as DeleteUnusedUploads.
   absl::Status DeleteExperiment(const std::string& experiment);
   // Deletes the artifacts of some trials of an experiment: a few milliseconds. True when there are
   // more.

@@ -43,11 +43,18 @@ Contents::OfPart OfPartOf(const Part& part) {
     summary.examples += count;
     summary.lengths[length] = count;
     summary.longest = std::max(summary.longest, group.longest);
+    summary.longest_by_length[length] = group.longest;
+    int64_t& shortest = summary.shortest_by_length[length];
+    shortest = group.longest;
+    for (const uint32_t first : group.shapes) {
+      const Example& example = group.examples[first];
+      shortest = std::min<int64_t>(shortest, example.inputs + example.targets);
+    }
   }
   return summary;
 }
 
-// "5x100,6-20x10": runs of neighbouring lengths with as many examples each.
+// "5x100,6-20x10": runs of neighbouring lengths with the same number each.
 std::string LengthsText(const std::map<int32_t, int64_t>& lengths) {
   std::string text;
   for (auto run = lengths.begin(); run != lengths.end();) {
@@ -83,16 +90,41 @@ bool ParseLengths(absl::string_view text, std::map<int32_t, int64_t>& lengths) {
 }
 
 Json PartJson(const Contents::OfPart& part) {
-  return {{"examples", part.examples},
-          {"longest", part.longest},
-          {"lengths", LengthsText(part.lengths)}};
+  Json json = {{"examples", part.examples},
+               {"longest", part.longest},
+               {"lengths", LengthsText(part.lengths)},
+               {"longest_by_length", LengthsText(part.longest_by_length)}};
+  if (part.shortest_by_length != part.longest_by_length) {
+    json["shortest_by_length"] = LengthsText(part.shortest_by_length);
+  }
+  return json;
+}
+
+// Tokens of the examples of each of `lengths`.
+bool ParseTokens(const nlohmann::json& json, const std::map<int32_t, int64_t>& lengths,
+                 std::map<int32_t, int64_t>& tokens) {
+  return ParseLengths(json.get<std::string>(), tokens) &&
+         std::equal(tokens.begin(), tokens.end(), lengths.begin(), lengths.end(),
+                    [](const auto& a, const auto& b) {
+                      return a.first == b.first && a.second >= 2 && a.second <= 2 * kMostLength;
+                    });
 }
 
 bool ParsePart(const nlohmann::json& json, Contents::OfPart& part) {
   part.examples = WholeNumber(json.at("examples"));
   part.longest = WholeNumber(json.at("longest"));
-  return ParseLengths(json.at("lengths").get<std::string>(), part.lengths) && part.longest >= 2 &&
-         part.longest <= 2 * kMostLength;
+  if (!ParseLengths(json.at("lengths").get<std::string>(), part.lengths) || part.longest < 2 ||
+      part.longest > 2 * kMostLength) {
+    return false;
+  }
+  if (!json.contains("longest_by_length")) return true;  // of release 0.2.0
+  if (!ParseTokens(json.at("longest_by_length"), part.lengths, part.longest_by_length)) {
+    return false;
+  }
+  part.shortest_by_length = part.longest_by_length;
+  if (!json.contains("shortest_by_length")) return true;
+  part.shortest_by_length.clear();
+  return ParseTokens(json.at("shortest_by_length"), part.lengths, part.shortest_by_length);
 }
 
 }  // namespace
@@ -107,6 +139,16 @@ Contents ContentsOf(const Loaded& loaded) {
           .test_bytes = loaded.test_bytes,
           .training = OfPartOf(set.training),
           .test = OfPartOf(set.test)};
+}
+
+bool Agrees(const Contents& said, Contents held) {
+  if (said.training.longest_by_length.empty()) {
+    for (Contents::OfPart* part : {&held.training, &held.test}) {
+      part->longest_by_length.clear();
+      part->shortest_by_length.clear();
+    }
+  }
+  return said == held;
 }
 
 std::string ToText(const Contents& contents) {
@@ -160,10 +202,6 @@ absl::StatusOr<Contents> ParseContents(absl::string_view text) {
   } catch (const nlohmann::json::exception&) {
     return refused;
   }
-}
-
-int64_t SequenceTokens(Form form, bool same_length, int64_t inputs, int64_t targets) {
-  return form == Form::kNumbers && same_length ? inputs : inputs + targets;
 }
 
 std::string ShowLengths(const std::map<int32_t, int64_t>& lengths) {

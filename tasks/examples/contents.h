@@ -19,6 +19,9 @@ struct Contents {
     std::map<int32_t, int64_t> lengths;
     // Inputs and targets of the longest example together.
     int64_t longest = 0;
+    // The same by length, and of the shortest. Empty in specifications of release 0.2.0.
+    std::map<int32_t, int64_t> longest_by_length;
+    std::map<int32_t, int64_t> shortest_by_length;
 
     bool operator==(const OfPart&) const = default;
   };
@@ -37,6 +40,9 @@ struct Contents {
 
 Contents ContentsOf(const Loaded& loaded);
 
+// Whether the files hold what a specification says of them, which may be less than `held`.
+bool Agrees(const Contents& said, Contents held);
+
 // The parameter `contents`: JSON of at most a few hundred bytes for each thousand lengths.
 std::string ToText(const Contents& contents);
 // INVALID_ARGUMENT for what ToText does not write.
@@ -48,10 +54,6 @@ struct FileBytes {
 };
 // These of it alone, without the lengths. The same errors.
 absl::StatusOr<FileBytes> ParseFileBytes(absl::string_view text);
-
-// Tokens of a sequence of the network: the input, and an empty token for each value of the target
-// but where numbers answer in place.
-int64_t SequenceTokens(Form form, bool same_length, int64_t inputs, int64_t targets);
 
 // "1–20, 25": lengths for a message, with at most eight ranges.
 std::string ShowLengths(const std::map<int32_t, int64_t>& lengths);

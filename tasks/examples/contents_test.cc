@@ -9,14 +9,21 @@ namespace lengthwise::tasks::examples {
 namespace {
 
 Contents Some() {
-  return {
-      .form = Form::kWords,
-      .input_symbols = 7,
-      .target_symbols = 3,
-      .train_bytes = 12,
-      .test_bytes = 5,
-      .training = {.examples = 31, .lengths = {{1, 10}, {2, 10}, {3, 10}, {9, 1}}, .longest = 12},
-      .test = {.examples = 4, .lengths = {{40, 4}}, .longest = 44}};
+  return {.form = Form::kWords,
+          .input_symbols = 7,
+          .target_symbols = 3,
+          .train_bytes = 12,
+          .test_bytes = 5,
+          .training = {.examples = 31,
+                       .lengths = {{1, 10}, {2, 10}, {3, 10}, {9, 1}},
+                       .longest = 12,
+                       .longest_by_length = {{1, 4}, {2, 4}, {3, 6}, {9, 12}},
+                       .shortest_by_length = {{1, 2}, {2, 3}, {3, 6}, {9, 12}}},
+          .test = {.examples = 4,
+                   .lengths = {{40, 4}},
+                   .longest = 44,
+                   .longest_by_length = {{40, 44}},
+                   .shortest_by_length = {{40, 44}}}};
 }
 
 TEST(ContentsTest, TextReadsBackTheSame) {
@@ -24,6 +31,27 @@ TEST(ContentsTest, TextReadsBackTheSame) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(*parsed, Some());
   EXPECT_THAT(ToText(Some()), ::testing::HasSubstr("\"1-3x10,9x1\""));
+}
+
+// What release 0.2.0 wrote.
+TEST(ContentsTest, ContentsWithoutTokensByLengthAgree) {
+  std::string text = ToText(Some());
+  for (const std::string added :
+       {R"(,"longest_by_length":"1-2x4,3x6,9x12","shortest_by_length":"1x2,2x3,3x6,9x12")",
+        R"(,"longest_by_length":"40x44")"}) {
+    ASSERT_NE(text.find(added), std::string::npos) << text;
+    text.erase(text.find(added), added.size());
+  }
+  const auto parsed = ParseContents(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_TRUE(parsed->training.longest_by_length.empty());
+  EXPECT_TRUE(Agrees(*parsed, Some()));
+  Contents others = Some();
+  others.training.longest = 13;
+  EXPECT_FALSE(Agrees(*parsed, others));
+  others = Some();
+  others.test.longest_by_length[40] = 43;
+  EXPECT_FALSE(Agrees(others, Some()));
 }
 
 TEST(ContentsTest, WhatNobodyWroteIsRefused) {
@@ -37,6 +65,9 @@ TEST(ContentsTest, WhatNobodyWroteIsRefused) {
                                                         {"1-3x10", "3-1x10"},
                                                         {"1-3x10", "1-9x10"},
                                                         {":7", ":70000"},
+                                                        {"1-2x4", "1-2x1"},
+                                                        {"3x6,9x12", "3x6"},
+                                                        {"1x2,2x3", "1x2,4x3"},
                                                         {"words", "waltz"}}) {
     std::string text = ToText(Some());
     text.replace(text.find(from), from.size(), to);

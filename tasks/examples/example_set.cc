@@ -458,6 +458,12 @@ absl::StatusOr<Loaded> Loader::Load(const File& train, const File& test) {
     RETURN_IF_ERROR(problems_.ToStatus());
   }
   Finish();
+  if (is_numbers_ && !beyond_.empty()) {
+    loaded.first_number = {beyond_field_,
+                           absl::StrCat("has the number ", beyond_,
+                                        ", which makes all values numbers; symbols are integers "
+                                        "from 0")};
+  }
   loaded.set = std::make_shared<const ExampleSet>(std::move(set_));
   return loaded;
 }

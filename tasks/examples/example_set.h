@@ -130,6 +130,8 @@ struct Loaded {
   int64_t test_bytes = 0;
   // What a user may want to know and that is no mistake.
   std::vector<std::string> warnings;
+  // The value that made all values numbers; empty where the options did, or none.
+  catalogue::Problem first_number;
 };
 
 // What is wrong with files: `field` is "my_train.jsonl:17".

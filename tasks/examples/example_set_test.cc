@@ -89,6 +89,17 @@ TEST_F(ExampleSetTest, TextIsCharactersOrWordsInTheOrderOfTheirBytes) {
   EXPECT_EQ(characters->set->ShowInput(characters->set->test.at(10).examples.at(0)), "jump twice");
 }
 
+TEST_F(ExampleSetTest, SpacesBetweenWordsMakeNoOtherInput) {
+  const std::string train = "{\"input\": \"jump twice\", \"target\": \"JUMP JUMP\"}\n";
+  const std::string test = "{\"input\": \" jump   twice\", \"target\": \"JUMP JUMP\"}\n";
+  const auto words = LoadText(train, test, {.words = true});
+  ASSERT_TRUE(words.ok()) << words.status();
+  EXPECT_THAT(words->warnings, ElementsAre(HasSubstr("my_test.jsonl:1: this input stands in")));
+  const auto characters = LoadText(train, test, {.any_target_length = true});
+  ASSERT_TRUE(characters.ok()) << characters.status();
+  EXPECT_THAT(characters->warnings, IsEmpty());
+}
+
 TEST_F(ExampleSetTest, FractionsMakeAllValuesNumbers) {
   const auto loaded = LoadText(
       "{\"input\": [1, 2], \"target\": [3]}\n"

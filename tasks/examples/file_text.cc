@@ -49,11 +49,9 @@ FileText::FileText(std::shared_ptr<const ExampleSet> set) : set_(std::move(set))
       longest = std::max(longest, group.longest + 1);
     }
   }
-  int64_t longest = 0, longest_training = 0, examples = 0;
+  int64_t longest = 0, examples = 0;
   for (auto& [length, tokens] : longest_) longest = tokens = std::max(longest, tokens);
   for (const auto& [length, group] : set_->training) {
-    longest_training = std::max(longest_training, group.longest + 1);
-    longest_training_[length] = longest_training;
     training_[length] = examples += static_cast<int64_t>(group.examples.size());
   }
 }
@@ -72,8 +70,13 @@ absl::Status FileText::CheckTraining(int64_t smallest, int64_t largest) const {
 
 int64_t FileText::LongestExample(int64_t size) const { return UpTo(longest_, size); }
 
-int64_t FileText::LongestTrainingExample(int64_t size) const {
-  return UpTo(longest_training_, size);
+int64_t FileText::LongestTrainingExample(int64_t smallest, int64_t largest) const {
+  int64_t longest = 0;
+  for (auto group = set_->training.lower_bound(static_cast<int32_t>(smallest));
+       group != set_->training.end() && group->first <= largest; ++group) {
+    longest = std::max(longest, group->second.longest + 1);
+  }
+  return longest;
 }
 
 int64_t FileText::TrainingUpTo(int64_t size) const { return UpTo(training_, size); }

@@ -33,7 +33,7 @@ class FileText : public TextTask {
   absl::Status CheckTraining(int64_t smallest, int64_t largest) const override;
   // Of all examples up to `size`, since a longer example may have a smaller size.
   int64_t LongestExample(int64_t size) const override;
-  int64_t LongestTrainingExample(int64_t size) const override;
+  int64_t LongestTrainingExample(int64_t smallest, int64_t largest) const override;
   // Each training example of the sizes is equally likely.
   int64_t DrawSize(int64_t smallest, int64_t largest, random::Stream& stream) const override;
   // A training example.
@@ -59,7 +59,7 @@ class FileText : public TextTask {
   std::vector<std::string> vocabulary_;
   std::vector<int32_t> inputs_, targets_;
   // By size: tokens of the longest example, and training examples, up to it.
-  std::map<int32_t, int64_t> longest_, longest_training_, training_;
+  std::map<int32_t, int64_t> longest_, training_;
 };
 
 }  // namespace lengthwise::tasks::examples

@@ -97,6 +97,14 @@ TEST(FileTextTest, LongestExampleGrowsWithTheSize) {
   EXPECT_EQ(text.LongestExample(3), 10);
 }
 
+TEST(FileTextTest, TrainingExamplesAreThoseOfTheirSizesAlone) {
+  const FileText text =
+      TextOfFiles(Line("aaaaaaaa", "b", 1) + Line("a", "b", 3), Line("aaaaaaaaaaaa", "b", 2));
+  EXPECT_EQ(text.LongestTrainingExample(1, 3), 10);
+  EXPECT_EQ(text.LongestTrainingExample(2, 3), 3);
+  EXPECT_EQ(text.LongestTrainingExample(2, 2), 0);
+}
+
 TEST(FileTextTest, AnAnswerIsRightAsAWhole) {
   const FileText text = TextOfFiles(Line("ab", "abc", 2), Line("ab", "abc", 2));
   random::Stream stream(0, random::Purpose::kTrainingSamples, 1, 0);

@@ -1,5 +1,7 @@
 #include "worker/connection/data_cache.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "platform/files.h"
 #include "platform/sha256.h"
+#include "worker/connection/connection_fixture.h"
 
 namespace lengthwise::worker {
 namespace {
@@ -78,6 +81,41 @@ TEST_F(DataCacheTest, NamesThatAreNoHashesLeadNowhere) {
   const auto got = DataCache(options_).Get(
       "../../etc/passwd", [](const auto&) { return absl::InternalError("fetched"); });
   EXPECT_EQ(got.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+class DataDeliveryTest : public ConnectionTest {};
+
+// The trial was closed without an outcome, so that its pack was leased again for ever.
+TEST_F(DataDeliveryTest, RegressionAnUnwritableCacheIsNoRefusalOfTheServer) {
+  const std::string closed = ::testing::TempDir() + "/closed";
+  std::filesystem::create_directories(closed);
+  std::filesystem::permissions(closed, std::filesystem::perms(0500));
+  DataCache cache({.directory = closed + "/cache"});
+  options_.session.data = &cache;
+  const std::string bytes = "examples", sha256 = platform::Sha256Hex(bytes);
+  server_.With([&](FakeWorkerService::State& state) { state.artifacts[sha256] = bytes; });
+  // Root may write everywhere.
+  const bool root = geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  OfferLease(LeaseOf({"a"}));
+  absl::Status fetched;
+  PackSession::Directive directive = PackSession::Directive::kLost;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    fetched = session.FetchData(0, sha256, static_cast<int64_t>(bytes.size())).status();
+    directive = session.GetDirective(0);
+    session.Emit(0, Completed());
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(server_.WaitUntil(
+      [](const FakeWorkerService::State& state) { return EventsOf(state, "a") == 1; }));
+  EXPECT_TRUE(Stop().ok());
+  if (root) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  EXPECT_EQ(fetched.code(), absl::StatusCode::kFailedPrecondition) << fetched;
+  EXPECT_EQ(directive, PackSession::Directive::kContinue);
 }
 
 }  // namespace

@@ -59,6 +59,9 @@ struct EvaluationRows {
   int64_t asked = 0;
   int64_t first = 0;
   int64_t count = 0;
+  // Keeps the order in which sequences are chosen, whatever their shapes: row r is the same for
+  // every `asked` above r. Rows may then be of several shapes, so ask for one at a time.
+  bool in_order = false;
   // In place of real numbers whole ones, where Examples::HasWholeNumbers says that there are any.
   bool whole_numbers = false;
   // What a model is asked during training: where n is in training's range, nothing that training

@@ -69,7 +69,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> LoadExamples(
   tasks::examples::Problems problems;
   ASSIGN_OR_RETURN(const tasks::examples::Loaded loaded,
                    tasks::examples::Load(train, test, options, problems));
-  if (!(tasks::examples::ContentsOf(loaded) == contents)) {
+  if (!tasks::examples::Agrees(contents, tasks::examples::ContentsOf(loaded))) {
     return absl::InvalidArgumentError(absl::StrCat(
         train.name, " does not hold what the specification says (contents): submit it again"));
   }
@@ -192,7 +192,7 @@ void FileExamples::AppendTraining(const SampleAddresses& addresses, int64_t n, B
   }
 }
 
-std::vector<const Example*> FileExamples::Chosen(int64_t n, int64_t asked) const {
+std::vector<const Example*> FileExamples::Chosen(int64_t n, int64_t asked, bool in_order) const {
   std::vector<const Example*> chosen;
   const LengthGroup* group = Group(set_->test, n);
   if (group == nullptr) return chosen;
@@ -202,6 +202,7 @@ std::vector<const Example*> FileExamples::Chosen(int64_t n, int64_t asked) const
   for (int64_t i = 0; i < std::min(asked, count); ++i) {
     chosen.push_back(&group->examples[order(static_cast<uint64_t>(i))]);
   }
+  if (in_order) return chosen;
   std::stable_sort(chosen.begin(), chosen.end(), [](const Example* a, const Example* b) {
     return std::tie(a->inputs, a->targets) < std::tie(b->inputs, b->targets);
   });
@@ -222,7 +223,7 @@ int64_t FileExamples::RowsOfOneShape(int64_t n, int64_t asked, int64_t first) co
 }
 
 void FileExamples::AppendEvaluation(const EvaluationRows& rows, Batch& batch) const {
-  const std::vector<const Example*> chosen = Chosen(rows.n, rows.asked);
+  const std::vector<const Example*> chosen = Chosen(rows.n, rows.asked, rows.in_order);
   for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
     Append(*chosen.at(static_cast<size_t>(row)), batch);
   }

@@ -64,8 +64,9 @@ class FileExamples : public Examples {
   // Whether numbers answer in the places of the input's.
   bool answers_in_place() const;
   const tasks::examples::LengthGroup* Group(const tasks::examples::Part& part, int64_t n) const;
-  // The first `asked` test examples of `n`, those of one shape side by side.
-  std::vector<const tasks::examples::Example*> Chosen(int64_t n, int64_t asked) const;
+  // The first `asked` test examples of `n`; those of one shape side by side unless `in_order`.
+  std::vector<const tasks::examples::Example*> Chosen(int64_t n, int64_t asked,
+                                                      bool in_order = false) const;
   void Append(const tasks::examples::Example& example, Batch& batch) const;
 
   const std::shared_ptr<const tasks::examples::ExampleSet> set_;

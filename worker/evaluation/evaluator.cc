@@ -153,9 +153,13 @@ std::optional<std::vector<LengthScore>> Evaluator::ScoreSource(
 v1::AttentionMap Evaluator::CaptureAttention(const models::ParameterSet& parameters, int64_t length,
                                              int64_t sequence) const {
   Batch batch;
-  examples_.AppendEvaluation(
-      {.seed = options_.seed, .n = length, .asked = sequence + 1, .first = sequence, .count = 1},
-      batch);
+  examples_.AppendEvaluation({.seed = options_.seed,
+                              .n = length,
+                              .asked = sequence + 1,
+                              .first = sequence,
+                              .count = 1,
+                              .in_order = true},
+                             batch);
   v1::AttentionMap map = Capture(
       parameters,
       {.length = length, .tokens = std::move(batch.tokens), .numbers = std::move(batch.numbers)},

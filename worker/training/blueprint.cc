@@ -147,7 +147,7 @@ void CheckText(const data::TextExamples& text, const v1::Training& training,
   CheckSizes("evaluation.interval_lengths", evaluation.interval_lengths(), text.task(), problems);
   CheckSizes("evaluation.attention_lengths", evaluation.attention_lengths(), text.task(), problems);
   if (!problems.empty()) return;
-  Require(tokens >= text.task().LongestTrainingExample(training.lengths().max()),
+  Require(tokens >= text.task().LongestTrainingExample(lengths.min(), lengths.max()),
           "training.packing.tokens", "must be at least those of the longest example", problems);
   Require(evaluation.projection().lengths().empty(), "evaluation.projection", "is not of text",
           problems);

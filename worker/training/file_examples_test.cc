@@ -108,16 +108,20 @@ class Files {
 class FileSession : public RecordingSession {
  public:
   explicit FileSession(const Files& files) : files_(files) {}
-  absl::StatusOr<std::string> FetchData(int64_t /*trial*/, absl::string_view sha256,
+  absl::StatusOr<std::string> FetchData(int64_t trial, absl::string_view sha256,
                                         int64_t /*bytes*/) override {
+    if (trial == refused_) return absl::PermissionDeniedError("the trial was cancelled");
     if (!available_) return absl::UnavailableError("the server is away");
     return files_.Path(sha256);
   }
   void SetAvailable(bool available) { available_ = available; }
+  // The server refuses this trial's downloads.
+  void SetRefused(int64_t trial) { refused_ = trial; }
 
  private:
   const Files& files_;
   bool available_ = true;
+  int64_t refused_ = -1;
 };
 
 const Files& ReversalFiles() {
@@ -199,6 +203,28 @@ TEST(FileExamplesTest, EveryTestExampleIsAskedOnceAndShapeByShape) {
   EXPECT_EQ(std::set<int64_t>(asked.begin(), asked.end()).size(), 50u);
 }
 
+// Row 3 is the same example, whether 4 or 50 are asked for.
+TEST(FileExamplesTest, OrderedRowsDoNotDependOnHowManyAreAsked) {
+  std::string test;
+  for (int i = 0; i < 50; ++i) {
+    absl::StrAppend(&test, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
+                    "\"length\": 7}\n");
+  }
+  const Files files(test, test);
+  const FileExamples examples = files.Examples();
+  std::set<int64_t> first_symbols;
+  for (int64_t row = 0; row < 50; ++row) {
+    Batch exactly, all;
+    examples.AppendEvaluation(
+        {.n = 7, .asked = row + 1, .first = row, .count = 1, .in_order = true}, exactly);
+    examples.AppendEvaluation({.n = 7, .asked = 50, .first = row, .count = 1, .in_order = true},
+                              all);
+    EXPECT_EQ(exactly.tokens, all.tokens);
+    first_symbols.insert(exactly.tokens.at(0));
+  }
+  EXPECT_EQ(first_symbols.size(), 50u);
+}
+
 TEST(FileExamplesTest, StepsHaveLengthsAsOftenAsExamplesHave) {
   const Files files(
       "{\"input\": [0], \"target\": [0]}\n{\"input\": [0, 1], \"target\": [1, 0]}\n"
@@ -231,6 +257,80 @@ TEST(FileExamplesTest, ATrialTrainsAndIsEvaluated) {
   RunLease(LeaseOf({ReversalFiles().Trial()}), session);
   ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
   EXPECT_THAT(Outline(session.events(0)), IsSupersetOf({"evaluation 15", "checkpoint 20"}));
+}
+
+TEST(FileExamplesTest, AttentionIsRecordedForDifferentExamples) {
+  std::string text;
+  for (int i = 0; i < 24; ++i) {
+    absl::StrAppend(&text, "{\"input\": [", i, i % 2 == 0 ? "" : ", 1", "], \"target\": [1], ",
+                    "\"length\": 4}\n");
+  }
+  const Files files(text, text);
+  v1::TrialSpecification trial = files.Trial();
+  v1::Evaluation& evaluation = *trial.mutable_evaluation();
+  for (auto* lengths : {evaluation.mutable_lengths(), evaluation.mutable_interval_lengths()}) {
+    lengths->Clear();
+    lengths->Add(4);
+  }
+  evaluation.set_attention_sequences(20);
+  FileSession session(files);
+  RunLease(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  std::set<int32_t> first_symbols;
+  int maps = 0;
+  for (const v1::Event& event : session.events(0)) {
+    if (!event.has_attention_map()) continue;
+    ++maps;
+    first_symbols.insert(event.attention_map().tokens(0));
+  }
+  EXPECT_EQ(maps, 20);
+  EXPECT_EQ(first_symbols.size(), 20u);
+}
+
+TEST(FileExamplesTest, ProjectionsTakeAsManyExamplesAsThereAre) {
+  v1::TrialSpecification trial = ReversalFiles().Trial();
+  v1::ProjectionSettings& projection = *trial.mutable_evaluation()->mutable_projection();
+  projection.set_fitted_length(6);
+  projection.add_lengths(9);
+  projection.set_sequences(100);
+  FileSession session(ReversalFiles());
+  RunLease(LeaseOf({trial}), session);
+  ASSERT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
+  int projections = 0;
+  for (const v1::Event& event : session.events(0)) {
+    if (!event.has_projection()) continue;
+    ++projections;
+    EXPECT_EQ(event.projection().sequences(), 40);
+  }
+  EXPECT_EQ(projections, 1);
+}
+
+TEST(FileExamplesTest, ACancelledMemberDoesNotKeepTheFileFromItsPack) {
+  const Files others(Reversals(6, 7), Reversals(9, 8));  // not in memory
+  FileSession session(others);
+  session.directive = [](int64_t trial, int64_t) {
+    return trial == 0 ? PackSession::Directive::kCancelled : PackSession::Directive::kContinue;
+  };
+  session.SetRefused(0);
+  RunLease(LeaseOf({others.Trial(0), others.Trial(1)}), session);
+  EXPECT_EQ(session.OutcomeOf(1).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(1).reason();
+}
+
+TEST(FileExamplesTest, OnlyTrainingExamplesMustFitASequenceOfALanguageModel) {
+  const auto zeros = [](int length, int count) {
+    std::string input = "1";
+    for (int i = 0; i < count; ++i) input += ", 0";
+    return absl::StrCat("{\"input\": [", input, "], \"target\": [1], \"length\": ", length, "}\n");
+  };
+  // Training shows lengths 1 to 3.
+  const Files files(zeros(1, 3) + zeros(2, 4) + zeros(3, 5) + zeros(4, 100),
+                    zeros(2, 80) + zeros(4, 90));
+  v1::TrialSpecification trial = files.TextTrial();
+  trial.mutable_training()->mutable_packing()->set_tokens(64);
+  (*trial.mutable_encoding()->mutable_parameters())["max_position"].set_number_value(128);
+  FileSession session(files);
+  RunLease(LeaseOf({trial}), session);
+  EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED) << session.OutcomeOf(0).reason();
 }
 
 void ExpectResumeChangesNothing(const v1::TrialSpecification& trial) {
