@@ -14,11 +14,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "platform/mutex.h"
+#include "platform/token_bucket.h"
 #include "proto/experiment_service.pb.h"
 #include "proto/worker_service.pb.h"
 #include "server/coordination/lease_ids.h"
 #include "server/coordination/names.h"
-#include "server/security/token_bucket.h"
 #include "server/storage/artifact_store.h"
 #include "server/storage/storage.h"
 
@@ -96,7 +96,7 @@ class Artifacts {
   std::atomic<int64_t> stored_file_bytes_ = 0;
   platform::Mutex mutex_;
   // Bytes of each principal's uploads of examples.
-  std::map<std::string, TokenBucket> uploads_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, platform::TokenBucket> uploads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace lengthwise::server
