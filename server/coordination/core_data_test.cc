@@ -246,6 +246,7 @@ TEST_F(CoreDataTest, EvaluationHashesExamplesBeforeTheLoop) {
       [&] { return coordinator_->submissions().Evaluate(*prepared); },
       [&](const auto& response) { answer.set_value(response.status()); });
   EXPECT_EQ(answer.get_future().get(), absl::OkStatus());
+  EXPECT_TRUE(std::filesystem::exists(DataPath("mine_evaluation-1")));
 }
 
 TEST_F(CoreDataTest, StoredFilesAreCounted) {

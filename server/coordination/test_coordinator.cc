@@ -23,6 +23,7 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
     pack->key = absl::StrCat("pack", rate);
     v1::TrialSpecification& shared = pack->specification;
     shared.mutable_task()->set_name("bucket_sort");
+    if (specification.tasks_size() > 0) *shared.mutable_task() = specification.tasks(0);
     shared.mutable_network()->set_name("encoder");
     shared.mutable_encoding()->set_name(rate % 2 == 0 ? "none" : "sin_cos");
     shared.mutable_encoding()->set_label(rate % 2 == 0 ? "" : "sines");
