@@ -33,15 +33,16 @@ std::string DirectoryOf(const std::string& path) {
 }
 
 // Starts to write a part to the disk, and waits for those before it. That makes nothing durable:
-// the sync does, and reports again what failed here. False: errno tells why.
+// the sync does. What failed is told here alone: a later sync does not repeat it. False: errno
+// tells why.
 bool StartWriteback(int descriptor, int64_t part) {
   const int64_t start = part * kWritebackPart;
-  int result = sync_file_range(descriptor, start, kWritebackPart, SYNC_FILE_RANGE_WRITE);
-  if (result == 0 && part > 0) {
-    result = sync_file_range(descriptor, 0, start, SYNC_FILE_RANGE_WAIT_BEFORE);
+  if (sync_file_range(descriptor, start, kWritebackPart, SYNC_FILE_RANGE_WRITE) != 0) {
+    // Not every file system, or sandbox, has the call. Without waiting, it takes no error from the
+    // sync.
+    return errno != EIO && errno != ENOSPC && errno != EDQUOT;
   }
-  // Not every file system, or sandbox, has the call.
-  return result == 0 || (errno != EIO && errno != ENOSPC && errno != EDQUOT);
+  return part == 0 || sync_file_range(descriptor, 0, start, SYNC_FILE_RANGE_WAIT_BEFORE) == 0;
 }
 
 }  // namespace

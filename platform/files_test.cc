@@ -19,7 +19,8 @@ namespace {
 struct Writeback {
   int64_t started = 0;  // from the file's beginning
   int64_t awaited = 0;
-  int error = 0;  // the answer
+  int error = 0;       // the answer
+  int wait_error = 0;  // the answer where it waits
 };
 Writeback writeback;
 
@@ -29,6 +30,10 @@ Writeback writeback;
 extern "C" int sync_file_range(int, off64_t offset, off64_t size, unsigned int flags) {
   if (writeback.error != 0) {
     errno = writeback.error;
+    return -1;
+  }
+  if (writeback.wait_error != 0 && flags == SYNC_FILE_RANGE_WAIT_BEFORE) {
+    errno = writeback.wait_error;
     return -1;
   }
   if (flags == SYNC_FILE_RANGE_WRITE && offset <= writeback.started) {
@@ -96,6 +101,16 @@ TEST_F(FilesTest, FailedWritebackFailsTheFileUnlessItIsNotSupported) {
     ASSERT_TRUE(file.ok());
     EXPECT_EQ((*file)->Append(bytes).code(), code);
   }
+  writeback = {};
+}
+
+// The kernel tells who waits, and then no more.
+TEST_F(FilesTest, AnyFailureToWaitForWritebackFailsTheFile) {
+  writeback = {.wait_error = ENODATA};
+  auto file = AtomicFile::Create(directory_ + "/file");
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ((*file)->Append(std::string(size_t{40} << 20, 'x')).code(),
+            absl::StatusCode::kUnavailable);
   writeback = {};
 }
 

@@ -1,5 +1,6 @@
 #include "server/coordination/artifacts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Of the largest files of examples.
 constexpr int64_t kUploadsPerHour = 8;
+// A small file counts as this part of the largest.
+constexpr int64_t kCountedParts = 1024;
 
 // What a worker, or who downloads, is told of the store's errors. A worker must not take a disk
 // that is full or cannot be written for an answer about its lease or its bytes: UNAVAILABLE makes
@@ -135,6 +138,8 @@ class Artifacts::DataWriter : public ArtifactWriter {
 
 absl::Status Artifacts::TakeUpload(const std::string& principal, int64_t bytes) {
   const int64_t most = kUploadsPerHour * max_data_bytes_;
+  // Small files cost, too: each is looked at, and deleted by itself.
+  bytes = std::max(bytes, max_data_bytes_ / kCountedParts);
   absl::Duration wait;
   {
     const platform::MutexLock lock(mutex_);
@@ -144,8 +149,9 @@ absl::Status Artifacts::TakeUpload(const std::string& principal, int64_t bytes) 
   }
   if (wait == absl::ZeroDuration()) return absl::OkStatus();
   return ExhaustedFor(
-      wait, absl::StrCat(principal, " uploads more than ", most,
-                         " bytes of examples in an hour; try again in ", absl::FormatDuration(wait),
+      wait, absl::StrCat(principal, " uploads more than ", most, " bytes or ",
+                         kUploadsPerHour * kCountedParts,
+                         " files of examples in an hour; try again in ", absl::FormatDuration(wait),
                          ", or have the server's --max_data_bytes raised, of which it is ",
                          kUploadsPerHour, " times"));
 }

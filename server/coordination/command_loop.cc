@@ -125,8 +125,8 @@ void CommandLoop::Run() {
   while (!last) {
     const std::vector<Command> group = TakeGroup(last);
     if (clock_.steady() >= next_housekeeping_) {
-      next_housekeeping_ = clock_.steady() + kHousekeepingInterval;
-      options_.housekeep();
+      const bool more = options_.housekeep();
+      next_housekeeping_ = clock_.steady() + (more ? absl::Seconds(1) : kHousekeepingInterval);
     }
     ProcessGroup(group);
     if (!broken_ && IsCleanUpDue(group.empty())) CleanUp();

@@ -56,9 +56,9 @@ class CommandLoop {
     std::function<void(CommittedGroup)> publish;
     // Called on the loop's thread when a commit failed and the ledger was rebuilt.
     std::function<void()> commit_failed;
-    // Called on the loop's thread every ten minutes, whether there are commands or not: must be
-    // short.
-    std::function<void()> housekeep;
+    // Called on the loop's thread every ten minutes, whether there are commands or not, and after a
+    // second where it returns that there is more to do. Must be short.
+    std::function<bool()> housekeep;
   };
 
   struct Command {

@@ -188,6 +188,10 @@ TEST_F(CoreDataTest, UploadsThatNothingNeedsAreDeletedAfterAnHour) {
   EXPECT_FALSE(std::filesystem::exists(DataPath("uploads")));
 }
 
+std::string Example(int number) {
+  return absl::StrCat("{\"input\": [", number, "], \"target\": [1]}\n");
+}
+
 TEST_F(CoreDataTest, IdleServerDeletesUnusedUploads) {
   const std::string others = "{\"input\": [0], \"target\": [1]}\n";
   ASSERT_EQ(Upload(), absl::OkStatus());
@@ -201,6 +205,25 @@ TEST_F(CoreDataTest, IdleServerDeletesUnusedUploads) {
   Age(DataPath("uploads", others));
   coordinator_.Advance(absl::Minutes(10));
   EXPECT_FALSE(std::filesystem::exists(DataPath("uploads", others)));
+}
+
+// Each is a look and a deletion on the command loop.
+TEST_F(CoreDataTest, ManyUnusedUploadsGoInParts) {
+  const auto left = [&] {
+    int files = 0;
+    for (int i = 0; i < 60; ++i) {
+      files += std::filesystem::exists(DataPath("uploads", Example(i))) ? 1 : 0;
+    }
+    return files;
+  };
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_EQ(Upload(Example(i)), absl::OkStatus());
+    Age(DataPath("uploads", Example(i)));
+  }
+  coordinator_.Advance(absl::Minutes(11));
+  EXPECT_EQ(left(), 10);
+  coordinator_.Advance(absl::Seconds(2));
+  EXPECT_EQ(left(), 0);
 }
 
 TEST_F(CoreDataTest, RepeatedUploadKeepsTheSharedFile) {

@@ -32,6 +32,7 @@ constexpr absl::string_view kManifestSuffix = ".json";
 constexpr size_t kChunkBytes = 1 << 20;
 // Trials whose files DeleteSome deletes.
 constexpr size_t kTrialsAtOnce = 50;
+constexpr int kUploadsAtOnce = 50;
 
 // What file systems take as one name, bytes.
 constexpr size_t kMaxFileName = 255;
@@ -91,6 +92,8 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
     LENGTHWISE_FAILPOINT("artifact.manifest.after");
     if (status.ok()) status = file_->Commit();
     LENGTHWISE_FAILPOINT("artifact.commit.after");
+    // A later upload must not take a name for durable whose directory was not synced.
+    if (!status.ok() && id_.trial == kDataFiles) store_.Delete(id_).IgnoreError();
     if (status.ok()) status = store_.Remember(path_);
     return status;
   }
@@ -107,8 +110,13 @@ class ArtifactFileWriter : public ArtifactStore::Writer {
   bool IsThere() {
     if (!store_.Verify(id_, size_bytes_).ok()) return false;
     std::error_code error;
-    std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now(), error);
-    return !error;
+    {
+      platform::MutexLock lock(store_.uploads_mutex_);
+      std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now(), error);
+    }
+    // Who wrote it may have died before this.
+    return !error &&
+           platform::SyncDirectory(std::filesystem::path(path_).parent_path().string()).ok();
   }
 
   ArtifactStore& store_;
@@ -330,13 +338,15 @@ absl::Status ArtifactStore::DeleteExperiment(const std::string& experiment) {
   return platform::DeleteTree(path);
 }
 
-void ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
+bool ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
   const std::string uploads = absl::StrCat(directory_, "/", kUploads, "/", kDataFiles);
   const auto files = platform::ListDirectory(uploads);
-  if (!files.ok()) return;
+  if (!files.ok()) return false;
+  int deleted = 0;
   for (const std::string& file : *files) {
     if (!absl::EndsWith(file, kDataSuffix)) continue;
     const std::string path = absl::StrCat(uploads, "/", file);
+    platform::MutexLock lock(uploads_mutex_);
     std::error_code gone;
     const auto status = platform::GetFileStatus(path);
     if (std::filesystem::hard_link_count(path, gone) != 1 || gone || !status.ok() ||
@@ -347,7 +357,9 @@ void ArtifactStore::DeleteUnusedUploads(absl::Duration age) {
             .trial = std::string(kDataFiles),
             .sha256 = std::string(absl::StripSuffix(file, kDataSuffix))})
         .IgnoreError();
+    if (++deleted == kUploadsAtOnce) return true;
   }
+  return false;
 }
 
 absl::StatusOr<bool> ArtifactStore::DeleteSome(const std::string& experiment) {

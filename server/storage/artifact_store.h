@@ -111,8 +111,9 @@ class ArtifactStore {
   // more.
   absl::StatusOr<bool> DeleteSome(const std::string& experiment);
   // Deletes files of examples that were uploaded more than `age` ago and that no experiment has. A
-  // file system without second names lets all go: experiments have their own.
-  void DeleteUnusedUploads(absl::Duration age = absl::Hours(1));
+  // file system without second names lets all go: experiments have their own. At most 50 at once;
+  // true when there may be more.
+  bool DeleteUnusedUploads(absl::Duration age = absl::Hours(1));
 
  private:
   struct Verified {
@@ -133,6 +134,8 @@ class ArtifactStore {
   friend class ArtifactFileWriter;
 
   const std::string directory_;
+  // Held between the look at an upload's age and what follows from it; before mutex_.
+  platform::Mutex uploads_mutex_;
   platform::Mutex mutex_;
   absl::flat_hash_map<std::string, Verified> verified_ ABSL_GUARDED_BY(mutex_);
 };

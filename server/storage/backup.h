@@ -4,8 +4,8 @@
 //   <backup>/artifacts/...     the newest two checkpoints of each trial that were there, laid out
 //   as
 //                              in the data directory
-//   <backup>/tokens,           who may call (rpc/token_store.h), where the server has tokens: a
-//   <backup>/requires_tokens   restored server must not be open to everyone
+//   <backup>/tokens,           who may call (server/security/token_store.h), where the server has
+//   tokens: a <backup>/requires_tokens   restored server must not be open to everyone
 //   <backup>/manifest.json     {"format": "lengthwise.backup.1", "create_time",
 //                              "database": {"size_bytes", "sha256"},
 //                              "artifacts": [{"experiment", "trial", "sha256", "size_bytes"}]}
@@ -25,8 +25,8 @@
 
 namespace lengthwise::server {
 
-// Copies the files of rpc/token_files.h from one directory to the other, where there are some;
-// readable by their owner alone.
+// Copies the files of server/security/token_files.h from one directory to the other, where there
+// are some; readable by their owner alone.
 absl::Status CopyTokens(const std::string& from, const std::string& to);
 
 // Inside a data directory.

@@ -66,13 +66,7 @@ absl::StatusOr<std::unique_ptr<SlurmCluster>> SlurmCluster::Start() {
   if (unpacked.code != 0) {
     return absl::UnavailableError(absl::StripAsciiWhitespace(unpacked.output));
   }
-  const std::array<int, 3> ports = FreePorts();
   const std::string run = directory + "/run";
-  const end_to_end::Result configured =
-      end_to_end::RunProgram({kScript, "configure", root, run, absl::StrCat(ports[0]),
-                              absl::StrCat(ports[1]), absl::StrCat(ports[2])},
-                             directory + "/configure.log");
-  if (configured.code != 0) return absl::InternalError(configured.output);
   std::string libraries;
   for (const auto& entry : std::filesystem::directory_iterator(root + "/usr/lib")) {
     if (!std::filesystem::exists(entry.path() / "slurm-wlm")) continue;
@@ -83,10 +77,24 @@ absl::StatusOr<std::unique_ptr<SlurmCluster>> SlurmCluster::Start() {
       {"SLURM_CONF", run + "/slurm.conf"},
       {"LD_LIBRARY_PATH", libraries},
       {"PATH", absl::StrCat(root, "/usr/bin:", root, "/usr/sbin:", path == nullptr ? "" : path)}};
-  const absl::Status launched = cluster->Launch();
-  if (launched.ok()) return cluster;
-  const std::string logs = cluster->Logs();
-  std::cout << logs;
+  absl::Status launched;
+  std::string logs;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const std::array<int, 3> ports = FreePorts();
+    const end_to_end::Result configured =
+        end_to_end::RunProgram({kScript, "configure", root, run, absl::StrCat(ports[0]),
+                                absl::StrCat(ports[1]), absl::StrCat(ports[2])},
+                               directory + "/configure.log");
+    if (configured.code != 0) return absl::InternalError(configured.output);
+    launched = cluster->Launch();
+    if (launched.ok()) return cluster;
+    logs = cluster->Logs();
+    std::cout << logs;
+    cluster->StopDaemons();
+    // Another program may take a port before a daemon has it.
+    if (!absl::StrContains(logs, "already in use")) break;
+    std::filesystem::remove_all(run);
+  }
   const std::string why = absl::StrCat("Debian's Slurm does not start: ", launched.message());
   // Not every container lets slurmd make control groups. Anything else is a fault of ours.
   for (const absl::string_view line : absl::StrSplit(logs, '\n')) {
@@ -148,6 +156,13 @@ absl::Status SlurmCluster::Launch() {
   });
 }
 
+void SlurmCluster::StopDaemons() {
+  while (!daemons_.empty()) {
+    daemons_.back()->Terminate(absl::Seconds(10));
+    daemons_.pop_back();
+  }
+}
+
 SlurmCluster::~SlurmCluster() {
   if (daemons_.size() == 4) {
     Run({"scancel", "--me"});
@@ -158,10 +173,7 @@ SlurmCluster::~SlurmCluster() {
       absl::SleepFor(absl::Milliseconds(100));
     }
   }
-  while (!daemons_.empty()) {
-    daemons_.back()->Terminate(absl::Seconds(10));
-    daemons_.pop_back();
-  }
+  StopDaemons();
   for (const auto& [name, value] : environment_) {
     if (name != "SLURM_CONF") continue;
     for (const std::string& left : end_to_end::ProcessesWithVariable(name, value)) {

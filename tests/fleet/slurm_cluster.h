@@ -38,6 +38,7 @@ class SlurmCluster {
  private:
   SlurmCluster() = default;
   absl::Status Launch();
+  void StopDaemons();
   // Fails as soon as a daemon ends.
   absl::Status Await(const std::string& what, const std::function<bool()>& condition) const;
 

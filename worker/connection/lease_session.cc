@@ -49,11 +49,12 @@ absl::Status LeaseSession::Fetch(
     const absl::Status status = ask(request);
     if (absl::IsPermissionDenied(status)) outbox_.CloseTrial(trial);
     if (status.ok() || !IsTransient(status)) return status;
+    if (draining_.load(std::memory_order_acquire)) break;
     platform::LogWarning(absl::StrCat("fetching ", what, " of ", name, " failed (",
                                       ShortReason(status), "); retrying"));
     outbox_.Sleep(After(backoff.Next()));
   }
-  return absl::CancelledError(absl::StrCat("the lease of ", name, " is over"));
+  return absl::CancelledError(absl::StrCat("the lease of ", name, " is over, or drains"));
 }
 
 absl::StatusOr<std::string> LeaseSession::FetchCheckpoint(int64_t trial) {
