@@ -29,7 +29,7 @@ class ConfirmationTest : public CommandsTestOn<RealServer> {
     EXPECT_EQ(Run({"cancel", "e-1"}), kSuccess) << err_;
   }
 
-  bool IsThere() { return server_.core()->reads().GetExperiment("experiments/e-1").ok(); }
+  bool IsThere() { return server_.calls()->reads().GetExperiment("experiments/e-1").ok(); }
 
   // Deletes e-1 in a terminal, types the answer, and waits for `outcome`.
   void DeleteAndAnswer(const std::string& answer, const std::string& outcome) {

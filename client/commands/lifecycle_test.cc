@@ -26,11 +26,11 @@ class LifecycleTest : public CommandsTestOn<RealServer> {
 
   // The worker's trials, of which none has told anything yet.
   v1::Lease Lease(const std::string& worker, int trials) {
-    EXPECT_EQ(server_.core().Register(worker, trials), absl::OkStatus());
-    return server_.core().Acquire(worker);
+    EXPECT_EQ(server_.calls().Register(worker, trials), absl::OkStatus());
+    return server_.calls().Acquire(worker);
   }
   void Fail(const v1::Lease& lease, int trial, int64_t sequence = 1) {
-    const auto answer = server_.core().Send(
+    const auto answer = server_.calls().Send(
         lease, {server::OutcomeEvent(lease, trial, sequence, 5, v1::Outcome::FAILED_PERMANENTLY,
                                      "the loss is not a number")});
     EXPECT_EQ(answer->acknowledged_sequence(), sequence) << answer->detail();
@@ -67,7 +67,7 @@ TEST_F(LifecycleTest, ShowsWhoChangedATrialWhenAndWhy) {
   const v1::Lease lease = Lease("n07-1", 1);
   v1::Event line = server::PointsEvent(lease, 0, 1, 1);
   line.mutable_log_line()->set_text("not a change");
-  EXPECT_EQ(server_.core().Send(lease, {line})->acknowledged_sequence(), 1);
+  EXPECT_EQ(server_.calls().Send(lease, {line})->acknowledged_sequence(), 1);
   Fail(lease, 0, 2);
   EXPECT_EQ(Run({"show", "e-1/0"}), kSuccess);
   EXPECT_THAT(out_, Not(HasSubstr("not a change")));
@@ -84,7 +84,7 @@ TEST_F(LifecycleTest, RetriesWhatFailedAndOnRequestWhatWasCancelled) {
   Fail(lease, 0);
   EXPECT_EQ(Run({"cancel", "e-1/1"}), kSuccess);
   EXPECT_EQ(out_, "Cancelled the trial bucket_sort-encoder-none-lr0.001-seed1.\n");
-  EXPECT_TRUE(server_.core().Complete(lease, 2, 10, {0.5}));
+  EXPECT_TRUE(server_.calls().Complete(lease, 2, 10, {0.5}));
   EXPECT_EQ(Run({"retry", "e-1"}), kSuccess);
   EXPECT_EQ(out_, "Queued 1 trial of e-1 again: 4 queued, 1 done, 1 cancelled.\n");
   EXPECT_EQ(Run({"retry", "e-1", "--failed"}), kSuccess);
@@ -105,9 +105,9 @@ TEST_F(LifecycleTest, CancelsAndDeletes) {
   EXPECT_EQ(Run({"cancel", "e-1"}), kSuccess);
   EXPECT_EQ(out_, "Cancelled e-1: 6 cancelled.\n");
   EXPECT_EQ(Run({"delete", "e", "--yes"}), kFailure);  // only by its full name
-  EXPECT_TRUE(server_.core()->reads().GetExperiment("experiments/e-1").ok());
+  EXPECT_TRUE(server_.calls()->reads().GetExperiment("experiments/e-1").ok());
   EXPECT_EQ(Run({"delete", "e-1", "--yes"}), kSuccess);
-  EXPECT_TRUE(absl::IsNotFound(server_.core()->reads().GetExperiment("experiments/e-1").status()));
+  EXPECT_TRUE(absl::IsNotFound(server_.calls()->reads().GetExperiment("experiments/e-1").status()));
   EXPECT_EQ(Run({"list"}), kSuccess);
   EXPECT_THAT(out_, StartsWith("No experiments yet."));
 }
@@ -138,13 +138,13 @@ TEST_F(LifecycleTest, ResultsKeepSeenAndUnseenApart) {
 
 TEST_F(LifecycleTest, BacksUpAndShowsTheServersDisk) {
   EXPECT_EQ(Run({"backup", "monday"}), kSuccess);
-  const std::string path = server_.core().data_dir() + "/backups/monday";
+  const std::string path = server_.calls().data_dir() + "/backups/monday";
   EXPECT_THAT(out_, AllOf(StartsWith("Backed up "), HasSubstr(" to " + path + " on the server's"),
                           HasSubstr("lengthwise_server --data_dir NEW --restore " + path + "\n")));
   EXPECT_EQ(Run({"backup", "monday"}), kFailure);
   EXPECT_THAT(err_, HasSubstr("there is a backup \"monday\" already"));
   EXPECT_EQ(Run({"storage"}), kSuccess);
-  EXPECT_THAT(out_, AllOf(HasSubstr(server_.core().data_dir()), HasSubstr("monday")));
+  EXPECT_THAT(out_, AllOf(HasSubstr(server_.calls().data_dir()), HasSubstr("monday")));
   EXPECT_EQ(Run({"storage", "--output", "json"}), kSuccess);
   EXPECT_EQ(nlohmann::json::parse(out_)[3]["name"], "monday");
 }
@@ -155,8 +155,8 @@ TEST_F(LifecycleTest, ListsWorkers) {
   Lease("n07-cuda0", 1);
   EXPECT_EQ(Run({"workers"}), kSuccess);
   EXPECT_THAT(out_, HasSubstr("n07-cuda0  busy"));
-  EXPECT_EQ(server_.core().Register("stopped"), absl::OkStatus());
-  EXPECT_EQ(server_.core().Stop("stopped"), absl::OkStatus());
+  EXPECT_EQ(server_.calls().Register("stopped"), absl::OkStatus());
+  EXPECT_EQ(server_.calls().Stop("stopped"), absl::OkStatus());
   EXPECT_EQ(Run({"workers"}), kSuccess);
   EXPECT_THAT(out_, ContainsRegex("stopped +stopped "));
   EXPECT_THAT(out_, Not(HasSubstr("lost")));

@@ -1,7 +1,6 @@
 // A lease belongs to the principal that acquired it: every method that workers call is tried with
 // another worker's token, the lease's id and a guess of it.
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,7 +41,7 @@ class LeaseOwnerTest : public testing::Test {
     bool of_worker_alone = false;
   };
 
-  LeaseOwnerTest() : coordinator_(NewDirectory()) {
+  LeaseOwnerTest() {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     tokens_ = TokenStore::Open(coordinator_.data_dir()).value();
     RpcServer::Options options;
@@ -60,13 +59,6 @@ class LeaseOwnerTest : public testing::Test {
     EXPECT_EQ(ada_.lease.trials_size(), 1);
     EXPECT_EQ(UploadArtifact(ada_), "");
     EXPECT_EQ(Send(ada_, CheckpointEvent(ada_.lease, 0, 1, 10, kModel)), "");
-  }
-
-  static std::string NewDirectory() {
-    const std::string path =
-        testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(path);
-    return path;
   }
 
   std::string Token(const std::string& principal) {

@@ -1,6 +1,5 @@
 #include "server/api/test_server.h"
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <latch>
@@ -15,21 +14,11 @@
 namespace lengthwise::server {
 namespace {
 
-// The simple grid, with ids "t0", "t1", ... in its order.
 absl::StatusOr<specification::Grid> ResolveNumbered(const v1::CreateExperimentRequest& request) {
   absl::StatusOr<specification::Grid> grid = ResolveSimply(request);
   if (!grid.ok()) return grid;
   for (size_t i = 0; i < grid->trials.size(); ++i) grid->trials[i].id = absl::StrCat("t", i);
   return grid;
-}
-
-std::string NewDirectory() {
-  static std::atomic<int> number = 0;
-  const std::string directory = absl::StrCat(
-      testing::TempDir(), "/", testing::UnitTest::GetInstance()->current_test_info()->name(),
-      number++, ".data");
-  std::filesystem::remove_all(directory);
-  return directory;
 }
 
 class GatedStorage final : public Storage {
@@ -73,10 +62,14 @@ int64_t ReadGate::reads() {
   return reads_;
 }
 
-TestServer::TestServer() : core_(NewDirectory(), 0, ResolveNumbered) {
+TestServer::TestServer() : TestServer(ResolveNumbered) {}
+
+TestServer::TestServer(GridResolver resolve, const std::function<void(TestCoordinator&)>& prepare)
+    : core_(NewDirectory(), /*max_database_bytes=*/0, std::move(resolve)) {
   core_.set_wrap_storage([gate = read_gate_](std::unique_ptr<Storage> storage) {
     return std::make_unique<GatedStorage>(std::move(storage), gate);
   });
+  if (prepare) prepare(core_);
   EXPECT_EQ(core_.Open(), absl::OkStatus());
 }
 
@@ -84,6 +77,16 @@ TestServer::~TestServer() { read_gate_->Release(); }
 
 void TestServer::Serve(RpcServer::Options options) {
   rpc_ = RpcServer::Start(std::move(options), *core_).value();
+}
+
+void TestServer::Close() {
+  rpc_.reset();
+  core_.Close();
+}
+
+void TestServer::Reopen() {
+  EXPECT_EQ(core_.Open(), absl::OkStatus());
+  Serve();
 }
 
 std::shared_ptr<grpc::Channel> TestServer::Connect() const {

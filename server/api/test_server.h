@@ -1,5 +1,6 @@
-// For tests of the handlers: a real server on a temporary data directory, with a worker inside that
-// makes what clients read, and a store and a command loop that can be held up.
+// For tests of what calls a server, in its own process: the real one on 127.0.0.1 and a free port,
+// with a temporary data directory, a worker inside that makes what clients read, and a store and a
+// command loop that can be held up.
 #ifndef LENGTHWISE_SERVER_API_TEST_SERVER_H_
 #define LENGTHWISE_SERVER_API_TEST_SERVER_H_
 
@@ -36,12 +37,20 @@ class ReadGate {
 
 class TestServer {
  public:
-  // Opens the core; clients can connect after Serve.
+  // Opens the core; clients can connect after Serve. `prepare` may change its options before.
+  // Without a resolver, the simple grid with ids "t0", "t1", ... in its order.
   TestServer();
+  explicit TestServer(GridResolver resolve,
+                      const std::function<void(TestCoordinator&)>& prepare = {});
   ~TestServer();
 
   void Serve(RpcServer::Options options = {});
+  // Ends all calls and closes the core, as a process that is stopped.
+  void Close();
+  // After Close: on the same data directory, and on another port.
+  void Reopen();
   RpcServer& rpc() { return *rpc_; }
+  const std::string& address() const { return rpc_->address(); }
   // On a connection of its own.
   std::shared_ptr<grpc::Channel> Connect() const;
   Core& core() { return *core_; }

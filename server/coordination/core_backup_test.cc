@@ -77,7 +77,7 @@ TEST_F(CoreBackupTest, ABackupMadeWhileEventsComeHasAllThatWasAcknowledgedBefore
             absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(coordinator_->backups().GetStorage()->backups_size(), 1);
 
-  const std::string restored = NewDirectory("_restored");
+  const std::string restored = NewDirectory();
   CoreOptions options;
   options.data_dir = restored;
   options.restore_from = path;
@@ -240,14 +240,14 @@ TEST_F(CoreBackupTest, ADamagedBackupIsRefusedByTheNameOfItsFileAndNothingIsMade
     dependencies.resolve = ResolveSimply;
     return Core::Open(options, dependencies).status();
   };
-  const std::string target = NewDirectory("_restored");
+  const std::string target = NewDirectory();
   EXPECT_TRUE(absl::IsNotFound(restore(backup + "_none", target)));
   EXPECT_TRUE(absl::IsFailedPrecondition(restore(backup, coordinator_.data_dir())));
 
   // Each copy with another damage.
   const auto damaged = [&](const std::string& what,
                            const std::function<void(const std::string&)>& damage) {
-    const std::string copy = NewDirectory("_" + what);
+    const std::string copy = NewDirectory();
     std::filesystem::copy(backup, copy, std::filesystem::copy_options::recursive);
     const std::string file = what == "artifact" || what == "missing"
                                  ? copy + artifact.substr(backup.size())
@@ -287,9 +287,8 @@ TEST_F(CoreBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
   std::set<std::string> given = {"experiments/sort-1", coordinator_.Create("sort", 1, 1),
                                  coordinator_.Create("new", 1, 1)};
   // Again, too, from the same backup.
-  for (const char* suffix : {"_first", "_second"}) {
-    const std::string restored = NewDirectory(suffix);
-    TestCoordinator copy(restored);
+  for (int copies = 0; copies < 2; ++copies) {
+    TestCoordinator copy;
     copy.options().restore_from = coordinator_.data_dir() + "/backups/b";
     ASSERT_EQ(copy.Open(), absl::OkStatus());
     EXPECT_TRUE(copy->reads().GetExperiment("experiments/sort-1").ok());
@@ -304,7 +303,7 @@ TEST_F(CoreBackupTest, IdsGivenAfterTheBackupAreNotGivenAgain) {
     ASSERT_TRUE(copy.Cancel(deleted).ok());
     ASSERT_EQ(copy.Delete(deleted), absl::OkStatus());
     const std::string left =
-        restored + "/artifacts/" + deleted.substr(std::string("experiments/").size());
+        copy.data_dir() + "/artifacts/" + deleted.substr(std::string("experiments/").size());
     std::filesystem::create_directories(left + "/trial");
     std::filesystem::create_directories(left + "0/trial");  // another's
     copy.Close();

@@ -1,5 +1,4 @@
 // What happens when somebody, or a time server, sets the clock.
-#include <filesystem>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -11,7 +10,7 @@ namespace {
 
 class CoreClockTest : public testing::TestWithParam<absl::Duration> {
  protected:
-  CoreClockTest() : coordinator_(NewDirectory()) {
+  CoreClockTest() {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
     experiment_ = coordinator_.Create("sort", 1, 1);
@@ -19,11 +18,6 @@ class CoreClockTest : public testing::TestWithParam<absl::Duration> {
     EXPECT_EQ(lease_.trials_size(), 1);
   }
 
-  static std::string NewDirectory() {
-    const std::string path = testing::TempDir() + "/clock";
-    std::filesystem::remove_all(path);
-    return path;
-  }
   void Restart(absl::Duration clock_set_by) {
     coordinator_.Close();
     coordinator_.SetWallClock(clock_set_by);

@@ -2,7 +2,6 @@
 // is damaged, never a message that lacks something; and everything else goes on.
 #include <sqlite3.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,10 +20,7 @@ using testing::SizeIs;
 
 class CoreDamageTest : public testing::Test {
  protected:
-  CoreDamageTest()
-      : coordinator_(testing::TempDir() + "/" +
-                     testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove_all(coordinator_.data_dir());
+  CoreDamageTest() {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
     experiment_ = coordinator_.Create("sort", 1, 2);

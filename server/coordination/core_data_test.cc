@@ -289,7 +289,7 @@ TEST_F(CoreDataTest, ABackupHasTheExamples) {
   request.set_name("b");
   ASSERT_EQ(coordinator_->backups().BackUp(request, [](const auto&) { return true; }),
             absl::OkStatus());
-  const std::string restored = NewDirectory("_restored");
+  const std::string restored = NewDirectory();
   CoreOptions options;
   options.data_dir = restored;
   options.restore_from = coordinator_.data_dir() + "/backups/b";

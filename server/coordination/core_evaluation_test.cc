@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,13 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-std::string NewDirectory() {
-  const std::string path = testing::TempDir() + "/evaluation_" +
-                           testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::filesystem::remove_all(path);
-  return path;
-}
 
 class CoreEvaluationTest : public testing::Test {
  protected:

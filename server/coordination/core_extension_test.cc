@@ -1,6 +1,5 @@
 // Experiments that get more seeds.
 #include <atomic>
-#include <filesystem>
 #include <future>
 #include <string>
 #include <vector>
@@ -15,16 +14,9 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
-std::string NewDirectory() {
-  const std::string path = testing::TempDir() + "/extension_" +
-                           testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::filesystem::remove_all(path);
-  return path;
-}
-
 class CoreExtensionTest : public testing::Test {
  protected:
-  CoreExtensionTest() : coordinator_(NewDirectory()) {
+  CoreExtensionTest() {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }

@@ -27,13 +27,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-std::string NewDirectory() {
-  const std::string path = testing::TempDir() + "/faults_" +
-                           testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::filesystem::remove_all(path);
-  return path;
-}
-
 TEST(CoreFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
   const std::string directory = NewDirectory();
   int acknowledgements[2];
@@ -85,7 +78,7 @@ TEST(CoreFaultsTest, WhatWasAcknowledgedIsThereAfterSigkill) {
 }
 
 TEST(CoreFaultsTest, ARestartedServerGoesOnWithBackOffsTokensAndCancellations) {
-  TestCoordinator coordinator(NewDirectory());
+  TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w", 2), absl::OkStatus());
   const std::string experiment = coordinator.Create("sort", 2, 2);
@@ -137,7 +130,7 @@ std::string ArtifactOf(TestCoordinator& coordinator, const std::string& trial,
 }
 
 TEST(CoreFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAndNothingIsLost) {
-  TestCoordinator coordinator(NewDirectory());
+  TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
   const std::string experiment = coordinator.Create("sort", 1, 2);
@@ -187,7 +180,7 @@ TEST(CoreFaultsTest, ACheckpointThatCannotBeReadForAWhileDelaysItsTrialAndNothin
 }
 
 TEST(CoreFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading) {
-  TestCoordinator coordinator(NewDirectory());
+  TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
   const std::string experiment = coordinator.Create("sort", 20, 1);
@@ -216,7 +209,7 @@ TEST(CoreFaultsTest, ADiskThatReadsNothingDoesNotHoldUpWhatNeedsNoReading) {
 }
 
 TEST(CoreFaultsTest, AnUploadThatCannotBeReadForAWhileIsToldAgainAndNoFailure) {
-  TestCoordinator coordinator(NewDirectory());
+  TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
   coordinator.Create("sort", 1, 1);
@@ -293,7 +286,7 @@ TEST(CoreFaultsTest, ADamagedDatabaseIsNamedAndNotTouched) {
 }
 
 TEST(CoreFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
-  TestCoordinator coordinator(NewDirectory());
+  TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   const std::string experiment = coordinator.Create("sort", 20, 20);
   std::atomic<int> ended = 0;
@@ -329,7 +322,7 @@ TEST(CoreFaultsTest, ManyWorkersAtOnceEndEveryTrialOnce) {
 }
 
 TEST(CoreFaultsTest, AStoppedCoordinatorAnswersUnavailable) {
-  TestCoordinator coordinator(NewDirectory());
+  TestCoordinator coordinator;
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   ASSERT_EQ(coordinator.Register("w"), absl::OkStatus());
   v1::AcquireLeaseRequest request;

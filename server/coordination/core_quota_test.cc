@@ -1,5 +1,4 @@
 // How many trials an owner may have that have not ended.
-#include <filesystem>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -15,17 +14,10 @@ using ::testing::HasSubstr;
 
 class CoreQuotaTest : public testing::Test {
  protected:
-  CoreQuotaTest() : coordinator_(NewDirectory()) {
+  CoreQuotaTest() {
     coordinator_.options().max_unended_trials = 6;
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
-  }
-
-  static std::string NewDirectory() {
-    const std::string path = testing::TempDir() + "/quota_" +
-                             testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(path);
-    return path;
   }
 
   absl::StatusOr<v1::CreateExperimentResponse> Submit(const std::string& owner, int trials,

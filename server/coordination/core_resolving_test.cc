@@ -1,6 +1,5 @@
 // Submissions that are resolved as the real server does: extensions and evaluations are resolved
 // again, and must change nothing else.
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -48,13 +47,6 @@ class CoreResolvingTest : public testing::Test {
     return request.has_specification_text()
                ? specification::Resolve(request.specification_text(), limits)
                : specification::Resolve(request.specification(), limits);
-  }
-
-  static std::string NewDirectory() {
-    const std::string path = testing::TempDir() + "/resolving_" +
-                             testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(path);
-    return path;
   }
 
   std::vector<v1::Trial> Trials() {

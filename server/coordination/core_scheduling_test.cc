@@ -1,7 +1,6 @@
 // What becomes of trials that failed, did not fit, were cancelled or made room, and what their
 // histories say of it: through the store, and through restarts.
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <map>
@@ -24,12 +23,7 @@ using testing::StartsWith;
 
 class CoreSchedulingTest : public testing::Test {
  protected:
-  CoreSchedulingTest()
-      : coordinator_(testing::TempDir() + "/scheduling_" +
-                     testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove_all(coordinator_.data_dir());
-    EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
-  }
+  CoreSchedulingTest() { EXPECT_EQ(coordinator_.Open(), absl::OkStatus()); }
 
   void Restart() {
     coordinator_.Close();

@@ -20,15 +20,11 @@ using Statistics = Statistics;
 
 class CoreStatisticsTest : public testing::Test {
  protected:
-  CoreStatisticsTest() : coordinator_(Directory()) {
+  CoreStatisticsTest() {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w", 2), absl::OkStatus());
   }
 
-  static std::string Directory() {
-    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-    return testing::TempDir() + "/" + test->name();
-  }
   Statistics Read() { return coordinator_->GetStatistics(); }
   // What has been counted at least once.
   static std::map<std::string, int64_t> Counted(std::map<std::string, int64_t> counts) {
@@ -203,7 +199,7 @@ TEST_F(CoreStatisticsTest, CommitsAreMeasured) {
 }
 
 TEST(CoordinatorStatistics, AStoreThatRefusesIsCounted) {
-  TestCoordinator coordinator(testing::TempDir() + "/full", /*max_database_bytes=*/512 << 10);
+  TestCoordinator coordinator(NewDirectory(), /*max_database_bytes=*/512 << 10);
   ASSERT_EQ(coordinator.Open(), absl::OkStatus());
   int created = 0;
   while (created < 1000 && absl::StartsWith(coordinator.Create("large", 100, 10), "experiments/")) {

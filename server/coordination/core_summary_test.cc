@@ -1,6 +1,5 @@
 // Summaries of experiments: what the store has, whenever it is asked.
 #include <atomic>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,16 +16,9 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 
-std::string NewDirectory() {
-  const std::string path = testing::TempDir() + "/summary_" +
-                           testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::filesystem::remove_all(path);
-  return path;
-}
-
 class CoreSummaryTest : public testing::Test {
  protected:
-  CoreSummaryTest() : coordinator_(NewDirectory()) {
+  CoreSummaryTest() {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }

@@ -25,10 +25,7 @@ using testing::SizeIs;
 
 class CoreTest : public testing::Test {
  protected:
-  CoreTest()
-      : coordinator_(testing::TempDir() + "/coordinator_" +
-                     testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove_all(coordinator_.data_dir());
+  CoreTest() {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
   }

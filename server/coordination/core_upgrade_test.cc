@@ -166,11 +166,7 @@ std::string Rows() {
 
 class CoreUpgradeTest : public testing::Test {
  protected:
-  CoreUpgradeTest()
-      : directory_(testing::TempDir() + "/" +
-                   testing::UnitTest::GetInstance()->current_test_info()->name()),
-        coordinator_(directory_) {
-    std::filesystem::remove_all(directory_);
+  CoreUpgradeTest() : directory_(NewDirectory()), coordinator_(directory_) {
     std::filesystem::create_directories(directory_);
     Execute(directory_ + "/lengthwise.db", absl::StrCat(kVersion1, Rows()));
   }

@@ -17,16 +17,9 @@ namespace lengthwise::server {
 
 class CoreHousekeepingTest : public testing::Test {
  protected:
-  CoreHousekeepingTest() : coordinator_(NewDirectory()) {
+  CoreHousekeepingTest() {
     EXPECT_EQ(coordinator_.Open(), absl::OkStatus());
     EXPECT_EQ(coordinator_.Register("w"), absl::OkStatus());
-  }
-
-  static std::string NewDirectory(const std::string& suffix = "") {
-    const std::string path = testing::TempDir() + "/housekeeping_" +
-                             testing::UnitTest::GetInstance()->current_test_info()->name() + suffix;
-    std::filesystem::remove_all(path);
-    return path;
   }
 
   std::string Create(const std::string& keep, int seeds = 1) {

@@ -1,6 +1,10 @@
 #include "server/coordination/test_coordinator.h"
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
 #include "platform/sha256.h"
 #include "platform/status_macros.h"
 
@@ -39,6 +43,16 @@ absl::StatusOr<specification::Grid> ResolveSimply(const v1::CreateExperimentRequ
     }
   }
   return grid;
+}
+
+std::string NewDirectory() {
+  static std::atomic<int> number = 0;
+  // The names of tests with parameters have a slash.
+  const std::string test = absl::StrReplaceAll(
+      testing::UnitTest::GetInstance()->current_test_info()->name(), {{"/", "_"}});
+  const std::string directory = absl::StrCat(testing::TempDir(), "/", test, number++, ".data");
+  std::filesystem::remove_all(directory);
+  return directory;
 }
 
 void PostExtend(Core& core, const v1::ExtendExperimentRequest& request,
@@ -104,11 +118,12 @@ TestCoordinator::TestCoordinator(std::string data_dir, int64_t max_database_byte
 }
 
 absl::Status TestCoordinator::Open() {
-  const auto now = [microseconds = microseconds_] {
-    return absl::FromUnixMicros(microseconds->load());
+  const auto now = [microseconds = microseconds_, start = start_] {
+    return absl::FromUnixMicros(microseconds->load()) +
+           (start.has_value() ? absl::Now() - *start : absl::ZeroDuration());
   };
-  const auto wall = [microseconds = microseconds_, ahead = wall_ahead_] {
-    return absl::FromUnixMicros(microseconds->load() + ahead->load());
+  const auto wall = [now, ahead = wall_ahead_] {
+    return now() + absl::Microseconds(ahead->load());
   };
   failed_sync_ = std::make_shared<FailedSync>();
   const auto on_failed_sync = [failed_sync = failed_sync_](const absl::Status& status) {

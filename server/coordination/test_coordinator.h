@@ -1,5 +1,5 @@
-// For tests: a real core on a real store, with a small grid resolver and a clock that stands
-// still until it is moved; and calls that wait for their answers.
+// For tests: a real core on a real store, with a small grid resolver and a clock that stands still
+// unless a test moves it or lets it run; and calls that wait for their answers.
 #ifndef LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_
 #define LENGTHWISE_SERVER_COORDINATION_TEST_COORDINATOR_H_
 
@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "platform/version.h"
@@ -38,9 +39,12 @@ void PostHeartbeat(Core& core, const v1::HeartbeatRequest& request, const std::s
 void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,
                 Callback<v1::StreamEventsResponse> done);
 
+// A directory that is not there yet, of the running test; another at each call.
+std::string NewDirectory();
+
 class TestCoordinator {
  public:
-  explicit TestCoordinator(std::string data_dir, int64_t max_database_bytes = 0,
+  explicit TestCoordinator(std::string data_dir = NewDirectory(), int64_t max_database_bytes = 0,
                            GridResolver resolve = ResolveSimply);
 
   // Opens, or opens again after the one before is gone. A sync that fails does not end the process:
@@ -55,6 +59,8 @@ class TestCoordinator {
   void SetWallClock(absl::Duration by);
   // Moves the clock and waits until the command loop has acted on it.
   void Advance(absl::Duration time);
+  // From the next Open on, the clock runs as the machine's does.
+  void RunClock() { start_ = absl::Now(); }
 
   // "experiments/<name>-<number>" of a new experiment of `rates` times `seeds` trials.
   std::string Create(const std::string& name, int rates, int seeds);
@@ -132,6 +138,7 @@ class TestCoordinator {
   std::string principal_ = "anonymous";
   std::shared_ptr<std::atomic<int64_t>> microseconds_;
   std::shared_ptr<std::atomic<int64_t>> wall_ahead_;  // of the steady clock, microseconds
+  std::optional<absl::Time> start_;                   // absent: the clock stands still
   struct FailedSync {
     platform::Mutex mutex;
     absl::Status status ABSL_GUARDED_BY(mutex);
