@@ -145,7 +145,7 @@ TEST(LengthwiseWorker, AutoTakesTheCpuAndSaysWhyWhereLibTorchCannotUseTheGpu) {
   FakeWorkerService server;
   server.Start();
   const std::vector<std::string> arguments = {"--server", server.address(), "--exit_when_idle",
-                                              "100ms", "--device"};
+                                              "3s", "--device"};
   setenv("LD_LIBRARY_PATH", "worker/test_driver", 1);
   auto chosen = arguments, named = arguments;
   chosen.push_back("auto");
