@@ -44,6 +44,8 @@ for library in "${files[@]}"; do
   fi
 done
 [ -z "$cuda" ] || install -m 644 "$cuda" "$libraries/"
+# The programs take no relative one, either.
+case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 environment=${XDG_CACHE_HOME:-${HOME:-}/.cache}/lengthwise/python
 if [ -x "$environment/bin/python" ]; then
   # It starts with -m, so that the paths in its scripts do not matter.

@@ -8,6 +8,8 @@
 # DIR/bin/python. It holds the packages of python/requirements.txt and the package `lengthwise` of this checkout.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# The programs take no relative one, either.
+case ${XDG_CACHE_HOME:-} in /*) ;; *) unset XDG_CACHE_HOME ;; esac
 directory=$(realpath -m "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/lengthwise/python}")
 
 say() { printf '[python] %s\n' "$*"; }

@@ -294,8 +294,8 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
     platform::LogInfo(absl::StrCat("metrics on http://", metrics->address(), "/metrics"));
   }
   signals.OnFirst([&connection](int signal) {
-    platform::LogInfo(absl::StrCat(signal == SIGINT ? "SIGINT" : "SIGTERM",
-                                   ": finishing; a second signal exits at once"));
+    platform::LogInfo(
+        absl::StrCat(signal == SIGINT ? "SIGINT" : "SIGTERM", ": finishing; SIGINT exits at once"));
     platform::NotifyStopping().IgnoreError();
     connection.Drain();
   });
@@ -330,8 +330,9 @@ int Main(int argc, char** argv) {
       },
       "Print the versions of this program and of LibTorch, and the GPUs that it can use");
   app.footer(
-      "The first SIGTERM or SIGINT stores checkpoints, gives the work back and exits 0; a second "
-      "one exits at once.\nExit codes: 0 asked to stop or idle, 1 failed, 2 wrong flags.");
+      "The first SIGTERM or SIGINT stores checkpoints, gives the work back and exits 0. A "
+      "SIGINT after it exits at once.\nExit codes: 0 asked to stop or idle, 1 failed, 2 wrong "
+      "flags.");
   Flags flags;
   AddFlags(app, flags);
   try {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -23,8 +25,8 @@ void FleetPlanner::NoteFailures(const FleetView& view, absl::Time now) {
   looked_ = now;
   std::set<int64_t> unproven;
   std::set<int64_t> listed;
-  const auto failed = [&](int64_t id, absl::string_view reason) {
-    failed_.try_emplace(id, Failure{.noticed = now,
+  const auto failed = [&](int64_t id, absl::string_view reason, absl::Time ended) {
+    failed_.try_emplace(id, Failure{.time = std::min(now, ended),
                                     .reason = std::string(reason),
                                     .reached_server = view.registered.contains(id)});
   };
@@ -34,16 +36,17 @@ void FleetPlanner::NoteFailures(const FleetView& view, absl::Time now) {
     if (job.state == FleetJob::State::kRunning && !reached_server) unproven.insert(job.id);
     if (job.state == FleetJob::State::kFailed ||
         (job.state == FleetJob::State::kEnded && !reached_server)) {
-      failed(job.id, job.reason);
+      failed(job.id, job.reason, job.ended);
     }
   }
   // A cluster may forget a job before the next look.
   for (const int64_t id : unproven_) {
-    if (!listed.contains(id) && !view.registered.contains(id)) failed(id, "");
+    if (!listed.contains(id) && !view.registered.contains(id)) failed(id, "", now);
   }
   unproven_ = std::move(unproven);
   std::erase_if(failed_, [&](const auto& entry) {
-    return !listed.contains(entry.first) && now - entry.second.noticed >= options_.pause;
+    return !listed.contains(entry.first) &&
+           now - entry.second.time >= options_.failed_jobs * options_.pause;
   });
 }
 
@@ -61,9 +64,17 @@ std::map<int64_t, FleetPlanner::Failure> FleetPlanner::FailedInARow(const FleetV
   std::map<int64_t, Failure> in_a_row = failed_;
   std::erase_if(in_a_row, [&](const auto& entry) {
     const auto& [id, failure] = entry;
-    return id <= (failure.reached_server ? newest_success : newest_worker) ||
-           now - failure.noticed >= options_.pause;
+    return id <= (failure.reached_server ? newest_success : newest_worker);
   });
+  std::vector<absl::Time> times;
+  for (const auto& [id, failure] : in_a_row) times.push_back(failure.time);
+  std::sort(times.begin(), times.end(), std::greater<>());
+  absl::Time first = now;
+  for (const absl::Time time : times) {
+    if (first - time >= options_.pause) break;
+    first = time;
+  }
+  std::erase_if(in_a_row, [&](const auto& entry) { return entry.second.time < first; });
   return in_a_row;
 }
 

@@ -30,6 +30,8 @@ struct FleetJob {
   State state = State::kPending;
   // Why it waits, or how it ended, in the cluster's words.
   std::string reason;
+  // When it ended, where the cluster says.
+  absl::Time ended = absl::InfiniteFuture();
 };
 
 // What is known when a decision is made.
@@ -50,7 +52,8 @@ class FleetPlanner {
     int64_t max_jobs = 10;
     // Jobs that wait in the cluster's queue at once, at most.
     int64_t backlog = 4;
-    // After so many failed jobs in a row nothing is submitted until `pause` has passed.
+    // After so many failed jobs in a row nothing is submitted until `pause` has passed since the
+    // last of them. A row ends where `pause` passes without a failure, too.
     int failed_jobs = 3;
     absl::Duration pause = absl::Minutes(5);
   };
@@ -76,19 +79,21 @@ class FleetPlanner {
 
  private:
   struct Failure {
-    absl::Time noticed;
+    // The job's end, as far as it is known.
+    absl::Time time;
     // In the cluster's words; empty where it did not say.
     std::string reason;
     bool reached_server = false;
   };
 
   void NoteFailures(const FleetView& view, absl::Time now);
-  // Failures in a row: those that no other job has disproved since, within `pause`.
+  // Failures in a row: those that no other job has disproved since, each within `pause` of the next
+  // and the last within `pause` of now.
   std::map<int64_t, Failure> FailedInARow(const FleetView& view, absl::Time now) const;
 
   const Options options_;
   // Jobs that failed, or ended before their worker reached the server: while the cluster lists
-  // them, and for `pause`.
+  // them, and as long as they may be of a row.
   std::map<int64_t, Failure> failed_;
   // Submitted since the last look, or running at it without a worker that the server knew.
   std::set<int64_t> unproven_;

@@ -121,6 +121,32 @@ TEST_F(FleetPlannerTest, WorkersThatCrashOneAfterAnotherPauseTheFleet) {
   EXPECT_GT(Next().submit, 0) << "the same failures do not pause it twice";
 }
 
+TEST_F(FleetPlannerTest, CrashesMinutesApartPauseTheFleetFromTheLast) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 3; ++id) {
+    EXPECT_GT(Next().submit, 0) << id;
+    now_ += absl::Seconds(160);
+    view_.jobs.push_back({.id = id, .state = State::kFailed});
+    view_.registered.insert(id);
+  }
+  EXPECT_EQ(Next().failed_job, 3);
+  now_ += absl::Seconds(299);
+  EXPECT_EQ(Next().submit, 0);
+  now_ += absl::Seconds(1);
+  EXPECT_GT(Next().submit, 0);
+}
+
+// The cluster lists them for a while, and this program may have just begun.
+TEST_F(FleetPlannerTest, JobsThatFailedLongAgoDoNotPauseTheFleet) {
+  view_.runnable_packs = 10;
+  for (int64_t id = 1; id <= 3; ++id) {
+    view_.jobs.push_back(
+        {.id = id, .state = State::kFailed, .ended = now_ - absl::Minutes(5) - absl::Seconds(id)});
+    view_.registered.insert(id);
+  }
+  EXPECT_GT(Next().submit, 0);
+}
+
 TEST_F(FleetPlannerTest, AJobThatEndsWellDisprovesTheCrashesBeforeIt) {
   view_.runnable_packs = 10;
   for (int64_t id = 1; id <= 3; ++id) {

@@ -147,12 +147,17 @@ absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output)
   for (const absl::string_view line : absl::StrSplit(squeue_output, '\n', absl::SkipWhitespace())) {
     const std::vector<absl::string_view> fields = absl::StrSplit(line, '|');
     FleetJob& job = jobs.emplace_back();
-    if (fields.size() != 3 || !absl::SimpleAtoi(fields[0], &job.id)) {
+    if (fields.size() != 4 || !absl::SimpleAtoi(fields[0], &job.id)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("squeue wrote \"", line, "\"; expected JOB|STATE|REASON"));
+          absl::StrCat("squeue wrote \"", line, "\"; expected JOB|STATE|REASON|END"));
     }
     job.state = StateOf(fields[1]);
     job.reason = std::string(fields[2]);
+    // Of a job that runs, its limit; "N/A" where there is none.
+    if (absl::Time end; absl::ParseTime("%Y-%m-%dT%H:%M:%S", fields[3], absl::LocalTimeZone(), &end,
+                                        /*err=*/nullptr)) {
+      job.ended = end;
+    }
   }
   return jobs;
 }
@@ -160,7 +165,7 @@ absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output)
 absl::StatusOr<std::vector<FleetJob>> Slurm::ListJobs() const {
   ASSIGN_OR_RETURN(const std::string output,
                    Run({"squeue", "--all", "--me", "--name", job_name_, "--states=all",
-                        "--noheader", "--format=%i|%T|%r"}));
+                        "--noheader", "--format=%i|%T|%r|%e"}));
   return ParseJobs(output);
 }
 

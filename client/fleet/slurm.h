@@ -35,7 +35,7 @@ std::string JobScript(const SlurmJob& job);
 // workers.
 std::optional<int64_t> JobOfWorker(absl::string_view worker_id);
 
-// Understands the output of `squeue --format=%i|%T|%r`. INVALID_ARGUMENT for other text.
+// Understands the output of `squeue --format=%i|%T|%r|%e`. INVALID_ARGUMENT for other text.
 absl::StatusOr<std::vector<FleetJob>> ParseJobs(absl::string_view squeue_output);
 
 // Calls the programs in PATH for the user's jobs of one name. Errors have the program's own words;

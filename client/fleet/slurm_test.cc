@@ -25,9 +25,10 @@ using State = FleetJob::State;
 
 TEST(SlurmTest, UnderstandsSqueue) {
   const auto jobs = ParseJobs(
-      "41|RUNNING|None\n42|PENDING|Resources\n43|FAILED|NonZeroExitCode\n44|CANCELLED|None\n"
-      "45|COMPLETED|None\n46|OUT_OF_MEMORY|OutOfMemory\n47|NODE_FAIL|NodeDown\n"
-      "48|BOOT_FAIL|None\n49|TIMEOUT|TimeLimit\n");
+      "41|RUNNING|None|2026-11-23T08:59:59\n42|PENDING|Resources|N/A\n"
+      "43|FAILED|NonZeroExitCode|2026-11-23T07:00:05\n44|CANCELLED|None|N/A\n"
+      "45|COMPLETED|None|N/A\n46|OUT_OF_MEMORY|OutOfMemory|N/A\n47|NODE_FAIL|NodeDown|N/A\n"
+      "48|BOOT_FAIL|None|N/A\n49|TIMEOUT|TimeLimit|N/A\n");
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   std::vector<State> states;
   for (const FleetJob& job : *jobs) states.push_back(job.state);
@@ -36,6 +37,9 @@ TEST(SlurmTest, UnderstandsSqueue) {
                                   State::kFailed, State::kEnded));
   EXPECT_EQ((*jobs)[1].id, 42);
   EXPECT_EQ((*jobs)[1].reason, "Resources");
+  EXPECT_EQ((*jobs)[1].ended, absl::InfiniteFuture());
+  EXPECT_EQ((*jobs)[2].ended,
+            absl::FromCivil(absl::CivilSecond(2026, 11, 23, 7, 0, 5), absl::LocalTimeZone()));
   EXPECT_TRUE(ParseJobs("")->empty());
   EXPECT_FALSE(ParseJobs("slurm_load_jobs error").ok());
 }

@@ -96,9 +96,11 @@ absl::StatusOr<std::unique_ptr<SlurmCluster>> SlurmCluster::Start() {
     std::filesystem::remove_all(run);
   }
   const std::string why = absl::StrCat("Debian's Slurm does not start: ", launched.message());
-  // Not every container lets slurmd make control groups. Anything else is a fault of ours.
+  // Not every container lets slurmd make control groups: it writes an "error", or that it is
+  // "fatal", and ends. Anything else is a fault of ours.
   for (const absl::string_view line : absl::StrSplit(logs, '\n')) {
-    if (absl::StrContains(line, "fatal") && absl::StrContains(line, "cgroup")) {
+    if ((absl::StrContains(line, "fatal") || absl::StrContains(line, "error")) &&
+        absl::StrContains(line, "cgroup")) {
       return absl::UnavailableError(absl::StrCat(why, ": ", line));
     }
   }
