@@ -48,7 +48,7 @@ TEST_F(CommandsTest, WorkersUpSubmitsAJobForEachPackThatWaits) {
     std::ofstream(directory + "/" + name) << "#!/bin/sh\n" << script << "\n";
     std::filesystem::permissions(directory + "/" + name, std::filesystem::perms::owner_all);
   };
-  program("squeue", "echo '7|PENDING|Resources'");
+  program("squeue", "echo '7|PENDING|Resources|N/A'");
   program("sbatch", "echo \"$@\" >>" + directory +
                         "/calls; for last; do :; done; cat \"$last\" >>" + directory +
                         "/scripts; echo 8");
