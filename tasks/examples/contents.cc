@@ -92,8 +92,9 @@ bool ParseLengths(absl::string_view text, std::map<int32_t, int64_t>& lengths) {
 Json PartJson(const Contents::OfPart& part) {
   Json json = {{"examples", part.examples},
                {"longest", part.longest},
-               {"lengths", LengthsText(part.lengths)},
-               {"longest_by_length", LengthsText(part.longest_by_length)}};
+               {"lengths", LengthsText(part.lengths)}};
+  if (part.longest_by_length.empty()) return json;  // of release 0.2.0
+  json["longest_by_length"] = LengthsText(part.longest_by_length);
   if (part.shortest_by_length != part.longest_by_length) {
     json["shortest_by_length"] = LengthsText(part.shortest_by_length);
   }
