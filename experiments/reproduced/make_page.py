@@ -93,7 +93,8 @@ def collect(source: Source, server: str, machine: str) -> int:
     """Adds the trials that succeeded since; returns how many there are in all."""
     import lengthwise
 
-    rows = {(row["experiment"], row["trial"], row["scale"]): row for row in read_raw(source)}
+    # A trial's name says everything about it, with its seed: no seed counts twice, whichever server trained it.
+    rows = {(row["trial"], row["scale"]): row for row in read_raw(source)}
     client = lengthwise.Client(server)
     for experiment in client.experiments():
         if experiment.id.rpartition("-")[0] != source.experiment:
@@ -122,9 +123,8 @@ def collect(source: Source, server: str, machine: str) -> int:
                 "threads": str(provenance.get("threads", "")),
                 "revision": provenance.get("source_revision", "")[:7],
             }
-            key = (row["experiment"], row["trial"], row["scale"])
-            # What was collected before stays: its machine was another one, perhaps.
-            rows.setdefault(key, row)
+            # A trial collected before stays: another machine may have trained it.
+            rows.setdefault((row["trial"], row["scale"]), row)
     if not rows:
         return 0
     RESULTS.mkdir(exist_ok=True)
@@ -132,7 +132,7 @@ def collect(source: Source, server: str, machine: str) -> int:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted(rows.values(), key=lambda row: (row["trial"], int(row["scale"]))))
-    return len({(experiment, trial) for experiment, trial, _ in rows})
+    return len({trial for trial, _ in rows})
 
 
 def percentile(values: Sequence[float], share: float) -> float:
