@@ -174,6 +174,7 @@ class HeartbeatLoad {
       Fail(absl::StrCat(result.cancellations.size(), " of ", cancellations,
                         " cancellations reached their workers"));
     }
+    platform::MutexLock lock(mutex_);
     result.heartbeats_per_second = static_cast<double>(answered_) / took;
     result.server_cores = cpu_seconds / took;
     result.client_lag = absl::FDivDuration(lag_, (absl::Now() - start) * workers_.size());
@@ -209,26 +210,27 @@ class HeartbeatLoad {
   }
 
   void Answered(FleetWorker& worker, const grpc::Status& status) {
+    Count(worker, status);
+    --in_flight_;  // last: Run may return
+  }
+
+  void Count(FleetWorker& worker, const grpc::Status& status) {
     const absl::Time now = absl::Now();
     platform::MutexLock lock(mutex_);
-    if (!over_) {
-      if (!status.ok()) ++failures_;
-      if (result_ != nullptr) {
-        ++answered_;
-        lag_ += worker.sent - worker.due;
-        if (!worker.waits) {
-          result_->latencies.push_back(absl::ToDoubleSeconds(now - worker.sent));
-        }
-        if (worker.response.leases_size() > 0 &&
-            worker.response.leases(0).cancelled_trials_size() > 0) {
-          result_->cancellations.push_back(absl::ToDoubleSeconds(now - worker.cancelled));
-          worker.request.clear_leases();  // the trial was the only one
-        }
+    if (over_) return;
+    if (!status.ok()) ++failures_;
+    if (result_ != nullptr) {
+      ++answered_;
+      lag_ += worker.sent - worker.due;
+      if (!worker.waits) result_->latencies.push_back(absl::ToDoubleSeconds(now - worker.sent));
+      if (worker.response.leases_size() > 0 &&
+          worker.response.leases(0).cancelled_trials_size() > 0) {
+        result_->cancellations.push_back(absl::ToDoubleSeconds(now - worker.cancelled));
+        worker.request.clear_leases();  // the trial was the only one
       }
-      worker.due = std::max(now, worker.sent + interval_);
-      due_.push({worker.due, &worker});
     }
-    --in_flight_;
+    worker.due = std::max(now, worker.sent + interval_);
+    due_.push({worker.due, &worker});
   }
 
   void Cancel(int cancellations, absl::Duration gap) {
@@ -260,8 +262,8 @@ class HeartbeatLoad {
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_ ABSL_GUARDED_BY(mutex_);
   Result* result_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: not measuring
   bool over_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t answered_ = 0;
-  absl::Duration lag_;
+  int64_t answered_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration lag_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> in_flight_ = 0, failures_ = 0;
 };
 
