@@ -14,7 +14,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <queue>
 #include <string>
 #include <thread>
 #include <utility>
@@ -35,6 +37,7 @@
 #include "platform/mutex.h"
 #include "platform/sha256.h"
 #include "platform/version.h"
+#include "proto/experiment_service.grpc.pb.h"
 #include "proto/worker_service.grpc.pb.h"
 #include "worker/connection/worker_loop.h"
 #include "worker/pack_session.h"
@@ -47,6 +50,7 @@ struct Flags {
   int workers = 10'000;
   int connections = 6'500;
   int seconds = 20;
+  int cancellations = 200;
   int uploads = 50;
   int checkpoint_mb = 47;
 };
@@ -87,90 +91,251 @@ std::shared_ptr<grpc::Channel> ConnectFrom(uint32_t host, const std::string& ser
   return grpc::CreateInsecureChannelFromFd(server, descriptor);
 }
 
-// One worker without a lease, on one of the connections.
-struct IdleWorker {
+absl::Duration ToDuration(const google::protobuf::Duration& duration) {
+  return absl::Seconds(duration.seconds()) + absl::Nanoseconds(duration.nanos());
+}
+
+// One worker with a lease of one trial, on one of the connections. Has one heartbeat in flight.
+struct FleetWorker {
   v1::WorkerService::Stub* stub = nullptr;
+  std::string trial;
+  bool waits = false;
   v1::HeartbeatRequest request;
   v1::HeartbeatResponse response;
   std::unique_ptr<grpc::ClientContext> context;
   absl::Time sent;
-  std::atomic<bool> busy = false;
+  absl::Time due;
+  // When its trial was cancelled. Under the fleet's mutex.
+  absl::Time cancelled = absl::InfiniteFuture();
+};
+
+// Workers whose heartbeats are sent as worker/connection sends them: the next one follows the
+// answer, and not before the interval since the last one.
+class HeartbeatLoad {
+ public:
+  struct Result {
+    double heartbeats_per_second = 0;
+    double server_cores = 0;
+    // Of the workers that do not wait: from the heartbeat to its answer. Of the others: from the
+    // cancellation of a trial to the answer that tells its worker.
+    std::vector<double> latencies;
+    std::vector<double> cancellations;
+    // By how much heartbeats were sent after their time, as a share of the time between them: the
+    // load of this machine's client, not of the server.
+    double client_lag = 0;
+    int64_t resident_bytes = 0;
+  };
+
+  HeartbeatLoad(ServerProcess& server, std::vector<std::unique_ptr<FleetWorker>>& workers,
+                absl::Duration interval, absl::Duration wait)
+      : server_(server), workers_(workers), interval_(interval), wait_(wait) {}
+
+  // Measures for `seconds` after a warm-up. `cancellations` of trials are spread over it.
+  Result Run(int seconds, int cancellations) {
+    // Evenly over the time for which answers are held, as workers that registered one after
+    // another.
+    const absl::Duration warm_up = std::max(interval_, wait_) + absl::Seconds(1);
+    const absl::Time begin = absl::Now();
+    {
+      platform::MutexLock lock(mutex_);
+      for (size_t i = 0; i < workers_.size(); ++i) {
+        const double share = static_cast<double>(i) / static_cast<double>(workers_.size());
+        workers_[i]->waits = wait_ > absl::ZeroDuration() && i % kOfThemOneDoesNotWait != 0;
+        workers_[i]->due = begin + std::max(interval_, wait_) * share;
+        due_.push({workers_[i]->due, workers_[i].get()});
+      }
+    }
+    std::thread sender([this] { Send(); });
+    absl::SleepFor(warm_up);
+    Result result;
+    {
+      platform::MutexLock lock(mutex_);
+      result_ = &result;
+    }
+    const double cpu = server_.CpuSeconds();
+    const absl::Time start = absl::Now();
+    Cancel(cancellations, absl::Seconds(seconds) / std::max(1, cancellations));
+    absl::SleepFor(start + absl::Seconds(seconds) - absl::Now());
+    const double took = absl::ToDoubleSeconds(absl::Now() - start);
+    const double cpu_seconds = server_.CpuSeconds() - cpu;
+    result.resident_bytes = server_.ResidentBytes();
+    {
+      platform::MutexLock lock(mutex_);
+      result_ = nullptr;
+      over_ = true;
+    }
+    sender.join();
+    for (const auto& worker : workers_) {
+      if (worker->context != nullptr) worker->context->TryCancel();
+    }
+    while (in_flight_ > 0) absl::SleepFor(absl::Milliseconds(10));
+    if (failures_ > 0) Fail(absl::StrCat(failures_.load(), " heartbeats failed"));
+    if (static_cast<int>(result.cancellations.size()) < cancellations) {
+      Fail(absl::StrCat(result.cancellations.size(), " of ", cancellations,
+                        " cancellations reached their workers"));
+    }
+    platform::MutexLock lock(mutex_);
+    result.heartbeats_per_second = static_cast<double>(answered_) / took;
+    result.server_cores = cpu_seconds / took;
+    result.client_lag = absl::FDivDuration(lag_, (absl::Now() - start) * workers_.size());
+    return result;
+  }
+
+ private:
+  static constexpr size_t kOfThemOneDoesNotWait = 100;
+
+  void Send() {
+    while (true) {
+      FleetWorker* worker = nullptr;
+      {
+        platform::MutexLock lock(mutex_);
+        if (over_) return;
+        if (!due_.empty() && due_.top().first <= absl::Now()) {
+          worker = due_.top().second;
+          due_.pop();
+        }
+      }
+      if (worker == nullptr) {
+        absl::SleepFor(absl::Microseconds(500));
+        continue;
+      }
+      worker->context = std::make_unique<grpc::ClientContext>();
+      worker->request.mutable_wait()->set_seconds(worker->waits ? absl::ToInt64Seconds(wait_) : 0);
+      worker->sent = absl::Now();
+      ++in_flight_;
+      worker->stub->async()->Heartbeat(
+          worker->context.get(), &worker->request, &worker->response,
+          [this, worker](const grpc::Status& status) { Answered(*worker, status); });
+    }
+  }
+
+  void Answered(FleetWorker& worker, const grpc::Status& status) {
+    Count(worker, status);
+    --in_flight_;  // last: Run may return
+  }
+
+  void Count(FleetWorker& worker, const grpc::Status& status) {
+    const absl::Time now = absl::Now();
+    platform::MutexLock lock(mutex_);
+    if (over_) return;
+    if (!status.ok()) ++failures_;
+    if (result_ != nullptr) {
+      ++answered_;
+      lag_ += worker.sent - worker.due;
+      if (!worker.waits) result_->latencies.push_back(absl::ToDoubleSeconds(now - worker.sent));
+      if (worker.response.leases_size() > 0 &&
+          worker.response.leases(0).cancelled_trials_size() > 0) {
+        result_->cancellations.push_back(absl::ToDoubleSeconds(now - worker.cancelled));
+        worker.request.clear_leases();  // the trial was the only one
+      }
+    }
+    worker.due = std::max(now, worker.sent + interval_);
+    due_.push({worker.due, &worker});
+  }
+
+  void Cancel(int cancellations, absl::Duration gap) {
+    const auto stub = v1::ExperimentService::NewStub(server_.Connect());
+    for (int i = 0; i < cancellations; ++i) {
+      const absl::Time next = absl::Now() + gap * 0.9;
+      // Each once, and none of those that do not wait.
+      const size_t at = static_cast<size_t>(i) * kOfThemOneDoesNotWait;
+      FleetWorker& worker = *workers_[(at + 1 + at / workers_.size()) % workers_.size()];
+      v1::CancelTrialRequest request;
+      request.set_name(worker.trial);
+      {
+        platform::MutexLock lock(mutex_);
+        worker.cancelled = absl::Now();
+      }
+      grpc::ClientContext context;
+      v1::Trial cancelled;
+      Must(stub->CancelTrial(&context, request, &cancelled), "cancellation refused");
+      absl::SleepFor(next - absl::Now());
+    }
+  }
+
+  ServerProcess& server_;
+  std::vector<std::unique_ptr<FleetWorker>>& workers_;
+  const absl::Duration interval_;
+  const absl::Duration wait_;
+  platform::Mutex mutex_;
+  using Due = std::pair<absl::Time, FleetWorker*>;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_ ABSL_GUARDED_BY(mutex_);
+  Result* result_ ABSL_GUARDED_BY(mutex_) = nullptr;  // null: not measuring
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t answered_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration lag_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int64_t> in_flight_ = 0, failures_ = 0;
 };
 
 void MeasureHeartbeats(const Flags& flags) {
   ServerProcess server(flags.server);
+  SubmitTrials(server, "fleet", flags.workers);
   std::vector<std::unique_ptr<v1::WorkerService::Stub>> stubs;
-  std::vector<std::unique_ptr<IdleWorker>> workers;
+  for (int i = 0; i < std::min(flags.workers, flags.connections); ++i) {
+    stubs.push_back(
+        v1::WorkerService::NewStub(ConnectFrom(static_cast<uint32_t>(i) + 1, server.address())));
+  }
+  std::vector<std::unique_ptr<FleetWorker>> workers(static_cast<size_t>(flags.workers));
   absl::Duration interval;
-  for (int i = 0; i < flags.workers; ++i) {
-    if (i < flags.connections) {
-      stubs.push_back(
-          v1::WorkerService::NewStub(ConnectFrom(static_cast<uint32_t>(i) + 1, server.address())));
+  absl::Duration lease_duration;
+  // Several at once, so that no lease expires before the last one is granted.
+  const auto start_workers = [&](size_t from, size_t step) {
+    for (size_t i = from; i < workers.size(); i += step) {
+      workers[i] = std::make_unique<FleetWorker>();
+      FleetWorker& worker = *workers[i];
+      worker.stub = stubs[i % stubs.size()].get();
+      v1::RegisterWorkerRequest registration;
+      registration.mutable_worker()->set_worker_id(absl::StrCat("fleet-", i));
+      registration.mutable_worker()->set_max_pack_size(1);
+      registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
+      v1::RegisterWorkerResponse registered;
+      grpc::ClientContext context;
+      Must(worker.stub->RegisterWorker(&context, registration, &registered),
+           "registration refused");
+      v1::AcquireLeaseRequest acquire;
+      acquire.set_worker_id(registration.worker().worker_id());
+      acquire.mutable_wait()->set_seconds(30);
+      v1::AcquireLeaseResponse acquired;
+      grpc::ClientContext acquire_context;
+      Must(worker.stub->AcquireLease(&acquire_context, acquire, &acquired), "no lease");
+      if (!acquired.has_lease()) Fail("no lease: " + acquired.no_lease_reason());
+      worker.trial = acquired.lease().trials(0).trial();
+      worker.request.set_worker_id(acquire.worker_id());
+      v1::HeldLease& held = *worker.request.add_leases();
+      held.set_lease_id(acquired.lease().lease_id());
+      held.set_fencing_token(acquired.lease().fencing_token());
+      if (i + 1 == workers.size()) {
+        interval = ToDuration(registered.heartbeat_interval());
+        lease_duration = ToDuration(registered.lease_duration());
+      }
     }
-    auto worker = std::make_unique<IdleWorker>();
-    worker->stub = stubs[static_cast<size_t>(i) % stubs.size()].get();
-    v1::RegisterWorkerRequest registration;
-    registration.mutable_worker()->set_worker_id(absl::StrCat("fleet-", i));
-    registration.mutable_worker()->set_max_pack_size(1);
-    registration.mutable_worker()->set_api_version(platform::kWorkerApiVersion);
-    v1::RegisterWorkerResponse registered;
-    grpc::ClientContext context;
-    Must(worker->stub->RegisterWorker(&context, registration, &registered), "registration refused");
-    worker->request.set_worker_id(registration.worker().worker_id());
-    interval = absl::Seconds(registered.heartbeat_interval().seconds()) +
-               absl::Nanoseconds(registered.heartbeat_interval().nanos());
-    workers.push_back(std::move(worker));
-  }
-  platform::Mutex mutex;
-  std::vector<double> latencies;  // guarded by mutex
-  std::atomic<int64_t> failures = 0, late = 0, under_way = 0;
-  const double cpu = server.CpuSeconds();
-  const absl::Time start = absl::Now();
-  const absl::Time end = start + absl::Seconds(flags.seconds);
-  int64_t sent = 0;
-  // Evenly over the interval, as workers that registered one after another beat.
-  const absl::Duration gap = interval / flags.workers;
-  while (true) {
-    const absl::Time due = start + gap * sent;
-    if (due >= end) break;
-    absl::SleepFor(std::max(absl::ZeroDuration(), due - absl::Now()));
-    IdleWorker& worker = *workers[static_cast<size_t>(sent++ % flags.workers)];
-    if (worker.busy.exchange(true)) {
-      ++late;  // its last heartbeat was not answered within an interval
-      continue;
-    }
-    worker.context = std::make_unique<grpc::ClientContext>();
-    worker.sent = absl::Now();
-    ++under_way;
-    worker.stub->async()->Heartbeat(
-        worker.context.get(), &worker.request, &worker.response, [&](const grpc::Status& status) {
-          const double took = absl::ToDoubleSeconds(absl::Now() - worker.sent);
-          if (!status.ok()) ++failures;
-          {
-            platform::MutexLock lock(mutex);
-            latencies.push_back(took);
-          }
-          worker.busy = false;
-          --under_way;
-        });
-  }
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  const double cpu_seconds = server.CpuSeconds() - cpu;
-  while (under_way > 0) absl::SleepFor(absl::Milliseconds(10));
-  if (failures > 0) Fail(absl::StrCat(failures.load(), " heartbeats failed"));
-  platform::MutexLock lock(mutex);
-  const auto count = static_cast<double>(latencies.size());
-  const double rate = count / seconds;
-  const double asked = flags.workers / absl::ToDoubleSeconds(interval);
-  // For the rate that was asked for, so that a client that cannot keep up makes no server cheap.
-  const double cores = cpu_seconds * asked / count;
-  const double p99 = Quantile(latencies, 0.99);
-  std::printf(
-      "heartbeats of %d workers on %d connections, every %.2f s: %.0f of %.0f /s; %.2f cores of "
-      "the server for all, %.0f us each; 99th percentile %.1f ms, %lld late%s\n",
-      flags.workers, static_cast<int>(stubs.size()), absl::ToDoubleSeconds(interval), rate, asked,
-      cores, 1e6 * cpu_seconds / count, 1e3 * p99, static_cast<long long>(late.load()),
-      rate < 0.95 * asked ? "; load not reached" : "");
+  };
+  constexpr size_t kStarters = 16;
+  std::vector<std::thread> starters;
+  for (size_t i = 0; i < kStarters; ++i) starters.emplace_back(start_workers, i, kStarters);
+  for (std::thread& starter : starters) starter.join();
+
+  const auto print = [&](const char* kind, HeartbeatLoad::Result result) {
+    const double latency = Quantile(result.latencies, 0.99);
+    const double cancellation = Quantile(result.cancellations, 0.99);
+    const double longest = Quantile(result.cancellations, 1);
+    std::printf(
+        "%s of %d workers with leases on %d connections: %.0f /s; %.2f cores of the server for "
+        "all, %.0f us each; not held: 99th percentile %.1f ms (of %d); from a cancellation to its "
+        "worker: 99th percentile %.1f ms, longest %.1f ms (of %d); server's memory %lld MB%s\n",
+        kind, flags.workers, static_cast<int>(stubs.size()), result.heartbeats_per_second,
+        result.server_cores, 1e6 * result.server_cores / result.heartbeats_per_second,
+        1e3 * latency, static_cast<int>(result.latencies.size()), 1e3 * cancellation, 1e3 * longest,
+        static_cast<int>(result.cancellations.size()),
+        static_cast<long long>(result.resident_bytes >> 20),
+        result.client_lag > 0.05 ? "; load not reached" : "");
+  };
+  const int cancellations = std::min(flags.cancellations, flags.workers / 4);
+  // As workers of release 0.2.0, and as those that wait.
+  print("heartbeats, none held,",
+        HeartbeatLoad(server, workers, interval, absl::ZeroDuration()).Run(flags.seconds, 0));
+  print("heartbeats", HeartbeatLoad(server, workers, interval, lease_duration / 4)
+                          .Run(flags.seconds, cancellations));
 }
 
 // --- A checkpoint beside slow downloads ---------------------------------------------------------
@@ -397,7 +562,7 @@ int Main(int argc, char** argv) {
                "fleet");
   app.add_option("--server_program", flags.server, "Path of lengthwise_server")->required();
   app.add_option("--workers", flags.workers, "That send heartbeats")
-      ->check(CLI::Range(1, 20'000))
+      ->check(CLI::Range(1'000, 20'000))
       ->capture_default_str();
   app.add_option("--connections", flags.connections,
                  "Of these workers; the server takes three descriptors for each")
@@ -405,6 +570,9 @@ int Main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seconds", flags.seconds, "Of heartbeats")
       ->check(CLI::Range(1, 600))
+      ->capture_default_str();
+  app.add_option("--cancellations", flags.cancellations, "Of workers' trials, meanwhile")
+      ->check(CLI::Range(0, 1'000))
       ->capture_default_str();
   app.add_option("--uploads", flags.uploads)->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--checkpoint_mb", flags.checkpoint_mb, "Of the checkpoint that is drained")

@@ -45,8 +45,9 @@ awk '
   /the server.s memory:/ { memory = Behind("at most ") * 1.048576 }
   /^upload of 1 MiB beside/ { upload = $0; sub(/.*longest of [0-9]+ /, "", upload); upload += 0 }
   /^heartbeats of/ {
-    cores = Behind("/s; "); beat = Behind("99th percentile ")
-    if (/load not reached/) beat = "load not reached"
+    cores = Behind("/s; "); beat = Behind("not held: 99th percentile ")
+    cancellation = Behind("to its worker: 99th percentile ")
+    if (/load not reached/) beat = cancellation = "load not reached"
   }
   /^drain of a checkpoint/ { drain = Behind("ended in "); stored = Behind("stored ") }
   / storms$/ { seen = $(NF - 1) }
@@ -64,7 +65,8 @@ awk '
     Row("pick the next pack among 1,000,000 queued trials, 99th percentile, ms", pick ? pick : "missing", "at most 1")
     Row("upload of 1 MiB beside eight slow downloads, longest, ms", upload, "below 100")
     Row("cores of the server for heartbeats of 10,000 workers", cores, "below 1")
-    Row("the same heartbeats, 99th percentile, ms", beat, "below 100")
+    Row("a heartbeat among them that is not held, 99th percentile, ms", beat, "below 100")
+    Row("from a cancellation to its worker, 99th percentile, ms", cancellation, "below 100")
     Row("checkpoint of 47 MB drained over 2 MB/s, seconds (MB stored: " stored ")", drain, "below 40")
     Row("every promise, simulated workers with wall-time storms", storms ? storms : "missing", "kept")
     Row("server memory with the watchers, some of which never read, MB", memory, "below 300")

@@ -18,6 +18,7 @@
 namespace lengthwise::server {
 namespace {
 
+// Of AcquireLease and Heartbeat.
 constexpr int64_t kMaxWaitSeconds = 60;
 
 // What a worker says of itself is stored and shown to people. Its control characters are written
@@ -82,11 +83,10 @@ grpc::ServerUnaryReactor* WorkerService::Heartbeat(grpc::CallbackServerContext* 
                       response,
                       [this](const v1::HeartbeatRequest& asked, const Caller& caller,
                              Done<v1::HeartbeatResponse> done) {
-                        core_.loop().Post<v1::HeartbeatResponse>(
-                            [this, printable = Printable(asked), by = caller.principal] {
-                              return core_.leases().Heartbeat(printable, by);
-                            },
-                            std::move(done));
+                        if (absl::Status status = CheckWait(asked.wait()); !status.ok()) {
+                          return done(status);
+                        }
+                        core_.loop().Heartbeat(Printable(asked), caller.principal, std::move(done));
                       });
 }
 

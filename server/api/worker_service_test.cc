@@ -2,12 +2,15 @@
 
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/server_builder.h"
@@ -378,6 +381,73 @@ TEST_F(WorkerServiceTest, TheCoordinatorIsToldOfAWorkerThatWaitsNoMore) {
   EXPECT_EQ(counts.running(), 1);
   EXPECT_EQ(counts.queued(), 1) << "no lease was given to the one that had gone";
   EXPECT_EQ(server_.core().waiting_workers(), 0);
+}
+
+// A fleet that is large for its interval, so that answers are held.
+class LargeFleetTest : public ::testing::Test {
+ protected:
+  LargeFleetTest()
+      : server_(ResolveSimply, [](TestCoordinator& coordinator) {
+          coordinator.options().heartbeat_interval = absl::Milliseconds(1);
+          coordinator.RunClock();
+        }) {
+    server_.Serve();
+    stub_ = v1::WorkerService::NewStub(server_.Connect());
+    for (int i = 0; i < kWorkers; ++i) {
+      EXPECT_EQ(server_.calls().Register(absl::StrCat("w", i)), absl::OkStatus());
+    }
+    // Held for four to five seconds now.
+    server_.calls().Create("sort", 1, 1);
+    lease_ = server_.calls().Acquire("w0");
+  }
+
+  // A heartbeat of the worker that has the lease, in a thread of its own.
+  std::future<grpc::Status> Beat(absl::Duration wait) {
+    return std::async(std::launch::async, [this, wait] {
+      v1::HeartbeatRequest request;
+      request.set_worker_id("w0");
+      request.mutable_wait()->set_seconds(absl::ToInt64Seconds(wait));
+      request.add_leases()->set_lease_id(lease_.lease_id());
+      request.mutable_leases(0)->set_fencing_token(lease_.fencing_token());
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+      return stub_->Heartbeat(&context, request, &heard_);
+    });
+  }
+
+  static constexpr int kWorkers = 10'000;
+
+  TestServer server_;
+  std::unique_ptr<v1::WorkerService::Stub> stub_;
+  v1::Lease lease_;
+  v1::HeartbeatResponse heard_;
+};
+
+TEST_F(LargeFleetTest, CancellationReachesAWorkerWhoseHeartbeatIsHeld) {
+  auto answer = Beat(absl::Seconds(20));
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().held_heartbeats() == 1; }));
+  const absl::Time start = absl::Now();
+  ASSERT_TRUE(server_.calls().CancelTrial(lease_.trials(0).trial()).ok());
+  EXPECT_TRUE(answer.get().ok());
+  // Less than the least time that it would be held for, and within the promise.
+  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
+  EXPECT_THAT(heard_.leases(0).cancelled_trials(), testing::ElementsAre(lease_.trials(0).trial()));
+}
+
+TEST_F(LargeFleetTest, StoppingServerAnswersHeldHeartbeats) {
+  auto answer = Beat(absl::Seconds(20));
+  ASSERT_TRUE(TestServer::Await([this] { return server_.core().held_heartbeats() == 1; }));
+  const absl::Time start = absl::Now();
+  server_.Close();
+  EXPECT_EQ(answer.get().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+}
+
+TEST_F(LargeFleetTest, WaitOfAHeartbeatIsChecked) {
+  EXPECT_TRUE(Beat(absl::ZeroDuration()).get().ok()) << "of an older worker: at once";
+  const grpc::Status status = Beat(absl::Seconds(61)).get();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("wait: is 61 s"));
 }
 
 TEST_F(WorkerServiceTest, ControlCharactersOfWorkersAreWrittenOut) {

@@ -30,13 +30,25 @@ absl::Status NotStored(const absl::Status& cause) {
       absl::StrCat("nothing was stored: ", cause.message(), "; try again"));
 }
 
+// A callback that ignores all but its first call: when a commit fails, a command and the waiting
+// call that it added may both be told.
+template <typename T>
+Callback<T> Once(Callback<T> done) {
+  return [answered = std::make_shared<bool>(false),
+          done = std::move(done)](absl::StatusOr<T> response) {
+    if (!std::exchange(*answered, true)) done(std::move(response));
+  };
+}
+
 }  // namespace
 
-CommandLoop::CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters)
+CommandLoop::CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters,
+                         HeldHeartbeats& heartbeats)
     : options_(std::move(options)),
       clock_(std::move(clock)),
       ledger_(ledger),
       waiters_(waiters),
+      heartbeats_(heartbeats),
       next_housekeeping_(clock_.steady() + kHousekeepingInterval) {}
 
 void CommandLoop::Start() {
@@ -75,12 +87,7 @@ void CommandLoop::PostCommand(Command command) {
 void CommandLoop::AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
                                std::function<bool()> given_up,
                                Callback<v1::AcquireLeaseResponse> done) {
-  // When a commit fails, the command and the waiter that it added may both be told.
-  const Callback<v1::AcquireLeaseResponse> once =
-      [answered = std::make_shared<bool>(false),
-       done = std::move(done)](absl::StatusOr<v1::AcquireLeaseResponse> response) {
-        if (!std::exchange(*answered, true)) done(std::move(response));
-      };
+  const Callback<v1::AcquireLeaseResponse> once = Once(std::move(done));
   PostCommand({.apply = [this, request = std::move(request), caller = std::move(caller),
                          given_up = std::move(given_up), once]() -> Answer {
                  absl::Status status = waiters_.Add(request, caller, given_up, once);
@@ -88,6 +95,19 @@ void CommandLoop::AcquireLease(v1::AcquireLeaseRequest request, std::string call
                  return [once, status = std::move(status)] { once(status); };
                },
                .fail = [once](const absl::Status& status) { once(status); }});
+}
+
+void CommandLoop::Heartbeat(v1::HeartbeatRequest request, std::string caller,
+                            Callback<v1::HeartbeatResponse> done) {
+  const Callback<v1::HeartbeatResponse> once = Once(std::move(done));
+  PostCommand(
+      {.apply = [this, request = std::move(request), caller = std::move(caller), once]() -> Answer {
+         auto taken = heartbeats_.Take(request, caller, once);
+         if (!taken.ok()) return [once, status = taken.status()] { once(status); };
+         if (!taken->has_value()) return nullptr;
+         return [once, response = **std::move(taken)] { once(response); };
+       },
+       .fail = [once](const absl::Status& status) { once(status); }});
 }
 
 std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
@@ -116,8 +136,8 @@ std::vector<CommandLoop::Command> CommandLoop::TakeGroup(bool& last) {
 }
 
 absl::Time CommandLoop::NextDeadline() {
-  return std::min(
-      {ledger_.scheduler().NextDeadline(), waiters_.NextDeadline(), next_housekeeping_});
+  return std::min({ledger_.scheduler().NextDeadline(), waiters_.NextDeadline(),
+                   heartbeats_.NextDeadline(), next_housekeeping_});
 }
 
 void CommandLoop::Run() {
@@ -132,6 +152,7 @@ void CommandLoop::Run() {
     if (!broken_ && IsCleanUpDue(group.empty())) CleanUp();
   }
   waiters_.RefuseAll(Stopping());
+  heartbeats_.RefuseAll(Stopping());
 }
 
 bool CommandLoop::IsCleanUpDue(bool idle) const {
@@ -169,6 +190,7 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
       // After the commands: heartbeats that waited in the queue came in time.
       ledger_.Tick().IgnoreError();  // an error of the store shows at the commit
       waiters_.Serve(answers);
+      heartbeats_.Serve(answers);
     }
   }
   const auto start = std::chrono::steady_clock::now();
@@ -186,10 +208,12 @@ void CommandLoop::ProcessGroup(const std::vector<Command>& group) {
     const absl::Status failure = NotStored(status);
     for (const Command& command : group) command.fail(failure);
     waiters_.CommitFailed(failure);
+    heartbeats_.CommitFailed(failure);
     return;
   }
   const absl::Duration commit_time = absl::FromChrono(std::chrono::steady_clock::now() - start);
   waiters_.Committed();
+  heartbeats_.Committed();
   if (changed) LENGTHWISE_FAILPOINT("coordinator.publish.before");
   options_.publish({.effects = ledger_.TakeEffects(),
                     .commit_time = commit_time,

@@ -1,7 +1,7 @@
 // The thread that changes state. Commands wait in a queue and are applied in groups, each in one
 // transaction of the store (group commit):
 //
-//   queue -> [apply commands, end leases, serve waiting workers] -> commit -> publish -> answer
+//   queue -> [apply commands, end leases, serve waiting calls] -> commit -> publish -> answer
 //
 // A command's answer is given after the transaction that holds its effects is durable. When a
 // commit fails, all commands of its group are answered UNAVAILABLE and the scheduler's memory is
@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "platform/mutex.h"
 #include "proto/worker_service.pb.h"
+#include "server/coordination/held_heartbeats.h"
 #include "server/coordination/lease_waiters.h"
 #include "server/coordination/ledger.h"
 
@@ -73,7 +74,8 @@ class CommandLoop {
   };
 
   // All must outlive it. Runs from Start on.
-  CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters);
+  CommandLoop(Options options, Clock clock, Ledger& ledger, LeaseWaiters& waiters,
+              HeldHeartbeats& heartbeats);
   ~CommandLoop() { Stop(); }
 
   void Start();
@@ -109,6 +111,9 @@ class CommandLoop {
   // Queues a worker that waits for a pack (LeaseWaiters::Add).
   void AcquireLease(v1::AcquireLeaseRequest request, std::string caller,
                     std::function<bool()> given_up, Callback<v1::AcquireLeaseResponse> done);
+  // Queues a heartbeat, whose answer may be held (HeldHeartbeats::Take).
+  void Heartbeat(v1::HeartbeatRequest request, std::string caller,
+                 Callback<v1::HeartbeatResponse> done);
 
   // Returns what `read` returns, which runs while no group is being applied and may read the
   // scheduler. Keep it short: commands wait for it.
@@ -135,8 +140,10 @@ class CommandLoop {
 
   const Options options_;
   const Clock clock_;
-  Ledger& ledger_;         // changed under state_mutex_
-  LeaseWaiters& waiters_;  // of the thread
+  Ledger& ledger_;  // changed under state_mutex_
+  // Of the thread.
+  LeaseWaiters& waiters_;
+  HeldHeartbeats& heartbeats_;
 
   platform::Mutex state_mutex_;  // not held while committing
 

@@ -26,6 +26,7 @@
 #include "server/coordination/engine.h"
 #include "server/coordination/event_log.h"
 #include "server/coordination/fleet.h"
+#include "server/coordination/held_heartbeats.h"
 #include "server/coordination/lease_waiters.h"
 #include "server/coordination/reads.h"
 #include "server/coordination/running_trials.h"
@@ -80,6 +81,8 @@ class Core {
   Statistics GetStatistics();
   // Workers whose AcquireLease waits.
   int64_t waiting_workers() const { return waiters_.waiting(); }
+  // Heartbeats whose answers are held.
+  int64_t held_heartbeats() const { return heartbeats_.held(); }
 
  private:
   Core(const CoreOptions& options, Dependencies dependencies,
@@ -105,6 +108,7 @@ class Core {
   RunningTrials running_trials_;
   Engine engine_;
   LeaseWaiters waiters_;
+  HeldHeartbeats heartbeats_;
   // Deleted experiments of which files are left, after a failure. Of the loop's thread alone.
   std::vector<std::string> refused_;
   CommandLoop loop_;

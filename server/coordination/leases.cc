@@ -41,6 +41,17 @@ absl::Duration Leases::HeartbeatInterval(absl::Duration least, int64_t workers) 
   return std::max(least, std::min(bounded, kLongestHeartbeatInterval));
 }
 
+absl::Duration Leases::LongestHold(absl::Duration least, absl::Duration lease, int64_t workers) {
+  const absl::Duration wanted =
+      std::min(absl::Seconds(1) * workers / kMostHeartbeatsPerSecond, lease / 4);
+  return wanted > least ? wanted : absl::ZeroDuration();
+}
+
+absl::Duration Leases::longest_hold() const {
+  return LongestHold(options_.heartbeat_interval, options_.lease_duration,
+                     ledger_.scheduler().registered());
+}
+
 google::protobuf::Duration Leases::CurrentHeartbeatInterval() const {
   const absl::Duration wanted =
       HeartbeatInterval(options_.heartbeat_interval, ledger_.scheduler().registered());
@@ -233,18 +244,45 @@ absl::StatusOr<v1::Lease> Leases::MakeLease(const Decisions& decisions, absl::st
   return lease;
 }
 
+template <typename HeldLeases>
+std::vector<Token> Leases::TokensOf(const HeldLeases& leases, const std::string& caller) const {
+  std::vector<Token> tokens;
+  for (const v1::HeldLease& lease : leases) {
+    const bool fits = ids_.Fits(lease.lease_id(), lease.fencing_token(), caller);
+    tokens.push_back(fits ? lease.fencing_token() : 0);
+  }
+  return tokens;
+}
+
+template <typename HeldLeases>
+absl::StatusOr<v1::HeartbeatResponse> Leases::ToResponse(
+    const HeldLeases& leases, const std::vector<LeaseDirective>& directives) {
+  v1::HeartbeatResponse response;
+  *response.mutable_heartbeat_interval() = CurrentHeartbeatInterval();
+  auto next = directives.begin();
+  for (const v1::HeldLease& lease : leases) {
+    const LeaseDirective& decided = *next++;
+    v1::HeartbeatResponse::LeaseDirective& directive = *response.add_leases();
+    directive.set_lease_id(lease.lease_id());
+    directive.set_lost(decided.lost);
+    directive.set_preempted(!decided.preempted.empty());
+    directive.set_reason(decided.preempted);
+    for (const TrialKey key : decided.cancelled) {
+      ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, store_.FindTrial(key));
+      if (!trial.has_value()) continue;  // its experiment was deleted
+      directive.add_cancelled_trials(TrialName(trial->experiment_id, trial->id));
+    }
+  }
+  return response;
+}
+
 absl::StatusOr<v1::HeartbeatResponse> Leases::Heartbeat(const v1::HeartbeatRequest& request,
                                                         const std::string& caller) {
   LENGTHWISE_FAILPOINT("engine.heartbeat");
   RETURN_IF_ERROR(CheckWorker(request.worker_id(), caller));
-  std::vector<Token> tokens;
-  for (const v1::HeldLease& lease : request.leases()) {
-    // An id that does not fit is no lease of this caller.
-    const bool fits = ids_.Fits(lease.lease_id(), lease.fencing_token(), caller);
-    tokens.push_back(fits ? lease.fencing_token() : 0);
-  }
   ASSIGN_OR_RETURN(const std::vector<LeaseDirective> directives,
-                   ledger_.scheduler().Heartbeat(request.worker_id(), tokens, ledger_.Now()));
+                   ledger_.scheduler().Heartbeat(
+                       request.worker_id(), TokensOf(request.leases(), caller), ledger_.Now()));
   fleet_.Heartbeat(request.worker_id(), request.measurements(), ledger_.Now(), ledger_.WallTime());
   if (request.stopping()) {
     ledger_.scheduler().Unregister(request.worker_id());
@@ -254,24 +292,17 @@ absl::StatusOr<v1::HeartbeatResponse> Leases::Heartbeat(const v1::HeartbeatReque
     ledger_.scheduler().SetCapacity(request.worker_id(), capacity.shape(),
                                     capacity.max_pack_size());
   }
-  v1::HeartbeatResponse response;
-  *response.mutable_heartbeat_interval() = CurrentHeartbeatInterval();
-  for (int i = 0; i < request.leases_size(); ++i) {
-    v1::HeartbeatResponse::LeaseDirective& directive = *response.add_leases();
-    directive.set_lease_id(request.leases(i).lease_id());
-    directive.set_lost(directives[i].lost);
-    directive.set_preempted(!directives[i].preempted.empty());
-    directive.set_reason(directives[i].preempted);
-    for (const TrialKey key : directives[i].cancelled) {
-      ASSIGN_OR_RETURN(const std::optional<TrialRecord> trial, store_.FindTrial(key));
-      if (!trial.has_value()) continue;  // its experiment was deleted
-      directive.add_cancelled_trials(TrialName(trial->experiment_id, trial->id));
-    }
-  }
+  ASSIGN_OR_RETURN(v1::HeartbeatResponse response, ToResponse(request.leases(), directives));
   for (const v1::TrialProgress& progress : request.progress()) {
     ledger_.effects().progress.push_back({.worker = request.worker_id(), .progress = progress});
   }
   return response;
+}
+
+absl::StatusOr<v1::HeartbeatResponse> Leases::AnswerHeartbeat(
+    const std::string& worker, const std::vector<v1::HeldLease>& leases,
+    const std::string& caller) {
+  return ToResponse(leases, ledger_.scheduler().Directives(worker, TokensOf(leases, caller)));
 }
 
 absl::StatusOr<v1::ReleaseLeaseResponse> Leases::Release(const v1::ReleaseLeaseRequest& request,

@@ -30,10 +30,14 @@ class Leases {
     absl::Duration heartbeat_interval = absl::Seconds(1);
   };
 
-  // How often each of `workers` reports: as often as `least` says, or less often where their
-  // heartbeats would otherwise be more than kMostHeartbeatsPerSecond, but never less often than
-  // kLongestHeartbeatInterval, by which a cancellation reaches a worker within 2 s.
+  // Interval between the heartbeats of each of `workers`: `least`, or longer where their heartbeats
+  // would be more than kMostHeartbeatsPerSecond, up to kLongestHeartbeatInterval. A cancellation
+  // then reaches a worker within 2 s even where no answer is held.
   static absl::Duration HeartbeatInterval(absl::Duration least, int64_t workers);
+  // Longest that an answer is held in a fleet of `workers`, so that their heartbeats are about
+  // kMostHeartbeatsPerSecond. Zero where they are fewer at the interval `least`. At most a quarter
+  // of `lease`: a worker can lose an answer and still renew its lease in time.
+  static absl::Duration LongestHold(absl::Duration least, absl::Duration lease, int64_t workers);
   static constexpr int64_t kMostHeartbeatsPerSecond = 2'000;
   static constexpr absl::Duration kLongestHeartbeatInterval = absl::Milliseconds(1750);
 
@@ -49,13 +53,28 @@ class Leases {
   // be read that no more were tried.
   absl::StatusOr<v1::AcquireLeaseResponse> Acquire(const std::string& worker,
                                                    const std::string& caller);
+  // Records a heartbeat, and answers it as if nothing waited.
   absl::StatusOr<v1::HeartbeatResponse> Heartbeat(const v1::HeartbeatRequest& request,
                                                   const std::string& caller);
+  // LongestHold of this fleet.
+  absl::Duration longest_hold() const;
+  // The answer to a heartbeat that was recorded before. Renews nothing: the worker was last heard
+  // of when it sent the heartbeat.
+  absl::StatusOr<v1::HeartbeatResponse> AnswerHeartbeat(const std::string& worker,
+                                                        const std::vector<v1::HeldLease>& leases,
+                                                        const std::string& caller);
   absl::StatusOr<v1::ReleaseLeaseResponse> Release(const v1::ReleaseLeaseRequest& request,
                                                    const std::string& caller);
 
  private:
   google::protobuf::Duration CurrentHeartbeatInterval() const;
+  // What the scheduler calls these leases; 0 for an id that does not fit, which is no lease of this
+  // caller.
+  template <typename HeldLeases>
+  std::vector<Token> TokensOf(const HeldLeases& leases, const std::string& caller) const;
+  template <typename HeldLeases>
+  absl::StatusOr<v1::HeartbeatResponse> ToResponse(const HeldLeases& leases,
+                                                   const std::vector<LeaseDirective>& directives);
   absl::StatusOr<v1::Lease> MakeLease(const Decisions& decisions, absl::string_view caller);
   // What was found of trials that are to be leased.
   enum class Found {

@@ -84,9 +84,7 @@ void PostRetry(Core& core, const v1::RetryTrialsRequest& request, const std::str
 
 void PostHeartbeat(Core& core, const v1::HeartbeatRequest& request, const std::string& caller,
                    Callback<v1::HeartbeatResponse> done) {
-  core.loop().Post<v1::HeartbeatResponse>(
-      [&core, request, caller] { return core.leases().Heartbeat(request, caller); },
-      std::move(done));
+  core.loop().Heartbeat(request, caller, std::move(done));
 }
 
 void PostEvents(Core& core, const v1::StreamEventsRequest& request, const std::string& caller,

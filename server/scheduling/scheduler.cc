@@ -137,6 +137,7 @@ void Scheduler::Register(absl::string_view worker, int32_t max_pack_size, absl::
   Worker& registered = workers_[std::string(worker)];
   registered.max_pack_size = std::max(max_pack_size, 1);
   registered.last_seen = now;
+  registered.silence = absl::ZeroDuration();
   registered.experiment = std::string(experiment);
   if (experiment.empty()) return;
   // Leases that were restored before the worker came back.
@@ -153,6 +154,16 @@ absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_vi
   const auto registered = workers_.find(worker);
   if (registered == workers_.end()) return NotRegistered(worker);
   registered->second.last_seen = now;
+  registered->second.silence = absl::ZeroDuration();
+  for (const Token token : leases) {
+    const auto lease = leases_.find(token);
+    if (lease != leases_.end() && lease->second.worker == worker) Renew(token, lease->second, now);
+  }
+  return Directives(worker, leases);
+}
+
+std::vector<LeaseDirective> Scheduler::Directives(absl::string_view worker,
+                                                  absl::Span<const Token> leases) const {
   std::vector<LeaseDirective> directives;
   for (const Token token : leases) {
     LeaseDirective& directive = directives.emplace_back();
@@ -162,11 +173,22 @@ absl::StatusOr<std::vector<LeaseDirective>> Scheduler::Heartbeat(absl::string_vi
       directive.lost = true;
       continue;
     }
-    Renew(token, lease->second, now);
     directive.cancelled = lease->second.cancelled;
     directive.preempted = lease->second.preempted;
   }
   return directives;
+}
+
+void Scheduler::ExpectSilence(absl::string_view worker, absl::Duration hold) {
+  const auto registered = workers_.find(worker);
+  if (registered != workers_.end()) registered->second.silence = hold;
+}
+
+std::vector<std::string> Scheduler::TakeWorkersToTell() {
+  std::vector<std::string> workers;
+  for (const Token token : to_tell_) workers.push_back(leases_.at(token).worker);
+  to_tell_.clear();
+  return workers;
 }
 
 void Scheduler::SetCapacity(absl::string_view worker, absl::string_view shape,
@@ -260,7 +282,10 @@ TrialChange Scheduler::End(TrialKey key, v1::TrialState to, std::string actor, s
   if (trial.lease == 0) {
     Dequeue(trial);
   } else {
-    if (to == v1::CANCELLED) leases_.at(trial.lease).cancelled.push_back(key);
+    if (to == v1::CANCELLED) {
+      leases_.at(trial.lease).cancelled.push_back(key);
+      to_tell_.insert(trial.lease);
+    }
     LetGo(trial);
   }
   Forget(key);
@@ -271,6 +296,7 @@ void Scheduler::EndLease(Token token, Decisions& decisions) {
   const auto lease = leases_.find(token);
   if (!lease->second.preempted.empty()) --preempted_;
   expiries_.erase({lease->second.expires, token});
+  to_tell_.erase(token);
   decisions.leases.push_back({.token = token, .worker = lease->second.worker});
   leases_.erase(lease);
 }
@@ -473,6 +499,11 @@ absl::Time Scheduler::NextDeadline() const {
     deadline = std::min(deadline, leases_.at(*token).rank->second + options_.min_run);
   }
   return deadline;
+}
+
+bool Scheduler::HasRunnable(absl::Time now) {
+  MatureDelayed(now);
+  return !queue_.empty();
 }
 
 bool Scheduler::HasRunnable(absl::string_view worker, absl::Time now) {

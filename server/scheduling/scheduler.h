@@ -28,6 +28,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -142,8 +143,9 @@ class Scheduler {
     absl::Duration max_back_off = absl::Minutes(5);
     // A worker is forgotten after so long a silence.
     absl::Duration worker_memory = absl::Hours(1);
-    // A worker without trials counts as free while it was heard of within so long: what was killed
-    // or has left does not keep others from being preempted.
+    // A worker without trials counts as free for this long after its last call, and for as long as
+    // its heartbeat is held (ExpectSilence): a killed worker does not keep leases from being
+    // preempted.
     absl::Duration free_memory = absl::Seconds(5);
     // A lease is not preempted before it has run so long.
     absl::Duration min_run = absl::Minutes(1);
@@ -179,6 +181,15 @@ class Scheduler {
   absl::StatusOr<std::vector<LeaseDirective>> Heartbeat(absl::string_view worker,
                                                         absl::Span<const Token> leases,
                                                         absl::Time now);
+  // The directives of these leases of the worker. Renews nothing.
+  std::vector<LeaseDirective> Directives(absl::string_view worker,
+                                         absl::Span<const Token> leases) const;
+  // The worker's next heartbeat comes this much later than others', because the answer to the last
+  // one is held.
+  void ExpectSilence(absl::string_view worker, absl::Duration hold);
+  // Workers with a lease that got a directive since the last call: a trial was cancelled, or the
+  // lease is preempted. A lease that expired is not among them: its worker had long been silent.
+  std::vector<std::string> TakeWorkersToTell();
 
   // The worker's device takes at most so many trials (at least 1) of this shape at once. Without
   // effect for a worker that is not registered, or a shape that this scheduler cannot have named.
@@ -226,6 +237,8 @@ class Scheduler {
   // InfiniteFuture.
   absl::Time NextDeadline() const;
 
+  // True if some trial could be leased now to a worker that takes any.
+  bool HasRunnable(absl::Time now);
   // True if some trial could be leased to the worker now, or it is not registered.
   bool HasRunnable(absl::string_view worker, absl::Time now);
 
@@ -291,6 +304,7 @@ class Scheduler {
   struct Worker {
     int32_t max_pack_size = 1;
     absl::Time last_seen;
+    absl::Duration silence;                                // ExpectSilence, from last_seen on
     std::string experiment;                                // empty: not dedicated to one
     absl::flat_hash_map<std::string, int32_t> capacities;  // by shape
   };
@@ -354,6 +368,7 @@ class Scheduler {
   // - running_, busy_, preempted_, Pack::trials and the queue's running trials by owner are counts
   //   of the above.
   // - postponed_ gives reasons to some trials of delayed_, and to no others.
+  // - to_tell_ holds tokens of leases_ alone.
   const Options options_;
   Token next_token_;
   int64_t running_ = 0;
@@ -364,6 +379,8 @@ class Scheduler {
   absl::flat_hash_map<TrialKey, std::string> postponed_;  // why, of delayed ones without a back-off
   absl::btree_map<Token, Lease> leases_;
   absl::btree_set<std::pair<absl::Time, Token>> expiries_;
+  // Leases with a directive that TakeWorkersToTell has not returned.
+  absl::flat_hash_set<Token> to_tell_;
   absl::btree_map<std::string, Worker> workers_;
   absl::flat_hash_map<std::string, int32_t> busy_;  // leases with live trials, by worker
   // Leases that can be preempted: priority, when they were granted, token.

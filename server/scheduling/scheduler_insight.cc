@@ -220,6 +220,11 @@ absl::Status Scheduler::CheckInvariants() const {
       return absl::InternalError(absl::StrCat("trial ", key, " is postponed and does not wait"));
     }
   }
+  for (const Token token : to_tell_) {
+    if (!leases_.contains(token)) {
+      return absl::InternalError(absl::StrCat("lease ", token, " has ended and has a directive"));
+    }
+  }
   if (waiting + static_cast<int64_t>(delayed_.size()) != queued()) {
     return absl::InternalError("a waiting trial is nowhere");
   }

@@ -30,7 +30,8 @@ void Scheduler::Unrank(Token token, Lease& lease) {
 int64_t Scheduler::FreeWorkers(absl::Time now) const {
   return std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
     return worker.second.experiment.empty() &&
-           now - worker.second.last_seen <= options_.free_memory && !busy_.contains(worker.first);
+           now - worker.second.last_seen <= options_.free_memory + worker.second.silence &&
+           !busy_.contains(worker.first);
   });
 }
 
@@ -52,6 +53,7 @@ void Scheduler::Preempt(absl::Time now) {
         "preempted for priority ", queue_.next_priority(), ", which goes before ", priority, ": ",
         waiting, waiting == 1 ? " such pack waits" : " such packs wait", " and no worker is free");
     Unrank(*token, lease);
+    to_tell_.insert(*token);
     ++preempted_;
   }
 }

@@ -425,6 +425,43 @@ TEST_F(SchedulerTest, AWorkerHearsOfCancelledTrialsAndTheLeaseLivesForTheOthers)
   EXPECT_THAT(scheduler_.Cancel(1, "user ada", "again").trials, IsEmpty());
 }
 
+TEST_F(SchedulerTest, WorkersToTellHaveANewDirective) {
+  for (TrialKey key = 1; key <= 4; ++key) Add(key, key);
+  for (const char* worker : {"a", "b", "c"}) {
+    scheduler_.Register(worker, 1, now_);
+    Grant(worker);
+  }
+  EXPECT_THAT(scheduler_.TakeWorkersToTell(), IsEmpty());
+  scheduler_.Cancel(2, "user ada", "not needed");
+  scheduler_.Cancel(4, "user ada", "it waits: no worker has it");
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+  EXPECT_THAT(scheduler_.TakeWorkersToTell(), ElementsAre("b"));
+  EXPECT_THAT(scheduler_.TakeWorkersToTell(), IsEmpty()) << "said once";
+  scheduler_.Cancel(3, "user ada", "not needed");
+  scheduler_.Release("c", token_, "done", now_);
+  EXPECT_EQ(scheduler_.CheckInvariants(), absl::OkStatus());
+  EXPECT_THAT(scheduler_.TakeWorkersToTell(), IsEmpty()) << "the lease is gone";
+}
+
+// Its answer is held: it is silent because the server wants it so.
+TEST_F(SchedulerTest, WorkerWithAHeldHeartbeatIsFree) {
+  for (const char* worker : {"busy", "free"}) scheduler_.Register(worker, 1, now_);
+  Add(1, 1, /*priority=*/0);
+  Grant("busy");
+  const auto preempts_after = [&](absl::Duration silence) {
+    Beat("busy");
+    EXPECT_TRUE(scheduler_.Heartbeat("free", {}, now_).ok());
+    scheduler_.ExpectSilence("free", absl::Seconds(4));
+    After(silence);
+    scheduler_.Tick(now_);
+    return Beat("busy").preempted != "";
+  };
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(preempts_after(absl::Seconds(8)));
+  Add(2, 2, /*priority=*/5);
+  EXPECT_FALSE(preempts_after(absl::Seconds(9)));
+  EXPECT_TRUE(preempts_after(absl::Seconds(10)));
+}
+
 TEST_F(SchedulerTest, ALeaseEndsWithItsLastOutcome) {
   Add(1, 1);
   scheduler_.Register("w", 2, now_);

@@ -70,6 +70,29 @@ TEST_F(DrainTest, APreemptedLeaseIsGivenBackWithItsReasonAndTheWorkerTakesTheNex
   EXPECT_TRUE(Stop().ok());
 }
 
+TEST_F(DrainTest, DrainDoesNotWaitForAHeldHeartbeat) {
+  server_.With([](State& state) {
+    state.lease_duration = absl::Minutes(4);
+    state.holds_heartbeats = true;
+  });
+  OfferLease(LeaseOf({"a"}));
+  absl::Notification started;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    started.Notify();
+    EXPECT_EQ(AwaitDirective(session, 0), Directive::kDrain);
+    return absl::OkStatus();
+  });
+  started.WaitForNotification();
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.held_heartbeats == 1; }));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10)) << "not 30 s";
+  server_.With([](State& state) {
+    EXPECT_THAT(state.releases, SizeIs(1));
+    EXPECT_TRUE(state.heartbeats.back().stopping());
+  });
+}
+
 TEST_F(DrainTest, DrainEndsAlthoughTheServerIsGone) {
   options_.session.drain_timeout = absl::Milliseconds(100);
   options_.rpc_timeout = absl::Milliseconds(100);

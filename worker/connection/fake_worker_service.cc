@@ -1,5 +1,6 @@
 #include "worker/connection/fake_worker_service.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -29,6 +30,8 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     state.is_registered = true;
     *response->mutable_heartbeat_interval() =
         TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(state.heartbeat_interval));
+    *response->mutable_lease_duration() =
+        TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(state.lease_duration));
     return grpc::Status::OK;
   }
 
@@ -52,13 +55,14 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status Heartbeat(grpc::ServerContext*, const v1::HeartbeatRequest* request,
+  grpc::Status Heartbeat(grpc::ServerContext* context, const v1::HeartbeatRequest* request,
                          v1::HeartbeatResponse* response) override {
     MutexLock lock(server_.mutex_);
     State& state = Touch();
     if (grpc::Status failure = Pop(state.heartbeat_failures); !failure.ok()) return failure;
     if (!state.is_registered) return {grpc::StatusCode::NOT_FOUND, "not registered"};
     state.heartbeats.push_back(*request);
+    Hold(*context, *request);
     if (state.next_heartbeat_interval > absl::ZeroDuration()) {
       *response->mutable_heartbeat_interval() =
           google::protobuf::util::TimeUtil::MillisecondsToDuration(
@@ -184,6 +188,29 @@ class FakeWorkerService::Service final : public v1::WorkerService::Service {
   }
 
  private:
+  bool HasDirective(const v1::HeartbeatRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
+    const State& state = server_.state_;
+    return std::any_of(request.leases().begin(), request.leases().end(), [&](const auto& held) {
+      return !state.cancelled_trials.empty() || state.lost_leases.contains(held.lease_id()) ||
+             state.preempted_leases.contains(held.lease_id());
+    });
+  }
+
+  void Hold(const grpc::ServerContext& context, const v1::HeartbeatRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
+    const auto end = steady_clock::now() +
+                     std::chrono::milliseconds(TimeUtil::DurationToMilliseconds(request.wait()));
+    ++server_.state_.held_heartbeats;
+    while (server_.state_.holds_heartbeats && !HasDirective(request) && !server_.stopping_ &&
+           !context.IsCancelled() && steady_clock::now() < end) {
+      // Nothing tells of a cancellation of the call.
+      server_.changed_.WaitUntil(server_.mutex_,
+                                 steady_clock::now() + std::chrono::milliseconds(10));
+    }
+    --server_.state_.held_heartbeats;
+  }
+
   State& Touch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(server_.mutex_) {
     server_.changed_.NotifyAll();
     return server_.state_;

@@ -68,6 +68,10 @@ class FakeWorkerService {
     bool is_registered = false;
     absl::Duration heartbeat_interval = absl::Milliseconds(10);
     absl::Duration next_heartbeat_interval;  // in answers to heartbeats; zero: none is said
+    absl::Duration lease_duration;           // of registrations; zero: none is said
+    // Holds each answer that has no directive for the worker's wait, or until this is false again.
+    bool holds_heartbeats = false;
+    int held_heartbeats = 0;  // now
   };
 
   FakeWorkerService();

@@ -17,6 +17,9 @@ namespace {
 using ::google::protobuf::util::TimeUtil;
 using platform::MutexLock;
 
+// A dead connection is noticed after this and the rpc timeout at the latest.
+constexpr absl::Duration kLongestWait = absl::Seconds(30);
+
 // The server will give the same answer again, to a worker that it has taken before as well.
 bool IsFinal(const absl::Status& status) {
   return status.code() == absl::StatusCode::kFailedPrecondition ||
@@ -105,13 +108,21 @@ void Presence::Run() {
   while (true) {
     bool registered;
     bool was_registered;
+    absl::Duration wait;
     {
       MutexLock lock(mutex_);
       if (stopping_ || !refusal_.ok()) return;
       registered = registered_;
       was_registered = was_registered_;
+      wait = std::min(lease_duration_ / 4, kLongestWait);
     }
-    absl::Status status = registered ? SendHeartbeat() : Register();
+    const TimePoint sent = std::chrono::steady_clock::now();
+    absl::Status status = registered ? SendHeartbeat(wait) : Register();
+    {
+      // Stop has cancelled the call: nothing is to be explained.
+      MutexLock lock(mutex_);
+      if (stopping_) return;
+    }
     if (!status.ok() && options_.explain) {
       const absl::Status explained = options_.explain(status);
       // While it works, the worker waits for a server that is itself again.
@@ -122,8 +133,11 @@ void Presence::Run() {
     if (status.ok()) {
       reachability_.Succeeded();
       backoff.Reset();
-      // A heartbeat follows a registration at once: leases may be close to their end.
-      if (registered) Wait(heartbeat_interval());
+      // A heartbeat follows a registration at once: leases may be close to their end. It also
+      // follows one at once that was held for longer than the interval.
+      if (registered) {
+        Wait(heartbeat_interval() - absl::FromChrono(std::chrono::steady_clock::now() - sent));
+      }
     } else if (registered && status.code() == absl::StatusCode::kNotFound) {
       RegistrationLost();
     } else if (!registered && (IsFinal(status) || (!was_registered && IsAboutAccess(status)))) {
@@ -132,10 +146,6 @@ void Presence::Run() {
       if (session_ != nullptr) session_->Abandon();
       changed_.NotifyAll();
     } else {
-      {
-        MutexLock lock(mutex_);
-        if (stopping_) return;
-      }
       reachability_.Failed(status);
       Wait(backoff.Next());
     }
@@ -153,12 +163,13 @@ absl::Status Presence::Register() {
   LENGTHWISE_FAILPOINT("presence.register.after");
   if (options_.capacities != nullptr && options_.capacities->ForgetTold()) {
     // Or the first lease may be one that does not fit.
-    RETURN_IF_ERROR(SendHeartbeat());
+    RETURN_IF_ERROR(SendHeartbeat(absl::ZeroDuration()));
   }
   platform::LogInfo(absl::StrCat("registered as ", description_.worker_id()));
   MutexLock lock(mutex_);
   registered_ = was_registered_ = true;
   SetHeartbeatInterval(response.heartbeat_interval());
+  lease_duration_ = absl::Milliseconds(TimeUtil::DurationToMilliseconds(response.lease_duration()));
   changed_.NotifyAll();
   return absl::OkStatus();
 }
@@ -173,9 +184,10 @@ void Presence::SetHeartbeatInterval(const google::protobuf::Duration& interval) 
   if (asked > absl::ZeroDuration()) heartbeat_interval_ = asked;
 }
 
-absl::Status Presence::SendHeartbeat() {
+absl::Status Presence::SendHeartbeat(absl::Duration wait) {
   v1::HeartbeatRequest request;
   request.set_worker_id(description_.worker_id());
+  *request.mutable_wait() = TimeUtil::MillisecondsToDuration(absl::ToInt64Milliseconds(wait));
   if (options_.measurements != nullptr) {
     *request.mutable_measurements() = options_.measurements->Read();
   }
@@ -187,7 +199,7 @@ absl::Status Presence::SendHeartbeat() {
   LENGTHWISE_FAILPOINT("presence.heartbeat.before");
   v1::HeartbeatResponse response;
   {
-    CallGroup::Call call(calls_, options_.rpc_timeout);
+    CallGroup::Call call(calls_, options_.rpc_timeout + wait);
     RETURN_IF_ERROR(ToStatus(stub_.Heartbeat(call.context(), request, &response)));
   }
   LENGTHWISE_FAILPOINT("presence.heartbeat.after");

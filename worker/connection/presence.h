@@ -20,15 +20,16 @@
 
 namespace lengthwise::worker {
 
-// Owns one thread that registers, retries for ever while the server is away, sends heartbeats at
+// Owns one thread that registers, retries without end while the server is away, sends heartbeats at
 // the interval that the server asked for, and registers again when the server does not know the
-// worker any more. Failing heartbeats change nothing for a lease: a server that was away gives it a
-// full duration when it is back. Thread-safe.
+// worker. A server may hold the answer to a heartbeat for up to a quarter of a lease: one answer
+// can then be lost, and the lease is still renewed in time. Failing heartbeats change nothing for a
+// lease: a server that was away gives it a full duration when it is back. Thread-safe.
 class Presence {
  public:
   struct Options {
     Backoff::Options backoff;
-    // Of one registration or heartbeat.
+    // Timeout of one registration or heartbeat, beside the time for which its answer is held.
     absl::Duration rpc_timeout = absl::Seconds(10);
     // As in Connection::Options.
     std::function<absl::Status(const absl::Status&)> explain;
@@ -66,7 +67,8 @@ class Presence {
  private:
   void Run();
   absl::Status Register();
-  absl::Status SendHeartbeat();
+  // The server may hold the answer for `wait`. Stop ends it.
+  absl::Status SendHeartbeat(absl::Duration wait);
   // As the newest answer asks for.
   absl::Duration heartbeat_interval() ABSL_LOCKS_EXCLUDED(mutex_);
   // An absent duration changes nothing.
@@ -91,6 +93,7 @@ class Presence {
   bool was_registered_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   absl::Duration heartbeat_interval_ ABSL_GUARDED_BY(mutex_) = absl::Seconds(1);
+  absl::Duration lease_duration_ ABSL_GUARDED_BY(mutex_);  // zero: the server did not say
   LeaseSession* session_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "platform/sha256.h"
@@ -315,6 +316,59 @@ TEST_F(ConnectionTest, HeartbeatsFollowTheIntervalOfTheNewestAnswer) {
   });
   StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
   EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.heartbeats.size() > 3; }));
+  EXPECT_TRUE(Stop().ok());
+}
+
+// A server of a large fleet: its interval is short, and its answers take long.
+TEST_F(ConnectionTest, CancellationReachesTheRunnerWhileAHeartbeatIsHeld) {
+  server_.With([](State& state) {
+    state.lease_duration = absl::Minutes(4);
+    state.holds_heartbeats = true;
+  });
+  OfferLease(LeaseOf({"a"}));
+  std::promise<Directive> directive;
+  StartWorker([&](const v1::Lease&, PackSession& session) {
+    // The heartbeat that is held may be one from before the lease: a real server ends it, too.
+    server_.With([](State& state) { state.holds_heartbeats = false; });
+    EXPECT_TRUE(server_.WaitUntil([](const State& state) {
+      return !state.heartbeats.empty() && state.heartbeats.back().leases_size() == 1;
+    }));
+    server_.With([](State& state) { state.holds_heartbeats = true; });
+    EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.held_heartbeats == 1; }));
+    server_.With([](State& state) { state.cancelled_trials = {"a"}; });
+    directive.set_value(AwaitDirective(session, 0));
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(directive.get_future().get(), Directive::kCancelled);
+  EXPECT_TRUE(Stop().ok());
+  server_.With([](State& state) {
+    EXPECT_EQ(state.heartbeats.front().wait().seconds(), 30) << "a quarter lease, 30 s at most";
+  });
+}
+
+TEST_F(ConnectionTest, HeldAnswersPaceTheHeartbeats) {
+  server_.With([](State& state) {
+    state.heartbeat_interval = absl::Milliseconds(1);
+    state.lease_duration = absl::Milliseconds(800);
+    state.holds_heartbeats = true;
+  });
+  const absl::Time start = absl::Now();
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.heartbeats.size() >= 3; }));
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(400)) << "two were held for 200 ms each";
+  EXPECT_TRUE(Stop().ok());
+}
+
+// An older server answers at once: the worker keeps its interval.
+TEST_F(ConnectionTest, AnswerAtOnceIsFollowedAfterTheInterval) {
+  server_.With([](State& state) {
+    state.heartbeat_interval = absl::Hours(24);
+    state.lease_duration = absl::Minutes(4);
+  });
+  StartWorker([](const v1::Lease&, PackSession&) { return absl::OkStatus(); });
+  EXPECT_TRUE(server_.WaitUntil([](const State& state) { return state.heartbeats.size() == 1; }));
+  absl::SleepFor(absl::Milliseconds(200));
+  server_.With([](State& state) { EXPECT_THAT(state.heartbeats, SizeIs(1)); });
   EXPECT_TRUE(Stop().ok());
 }
 

@@ -1,0 +1,59 @@
+#include "server/coordination/held_heartbeats.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "google/protobuf/util/time_util.h"
+#include "platform/status_macros.h"
+
+namespace lengthwise::server {
+namespace {
+
+bool HasDirective(const v1::HeartbeatResponse& response) {
+  return std::any_of(response.leases().begin(), response.leases().end(),
+                     [](const v1::HeartbeatResponse::LeaseDirective& directive) {
+                       return directive.lost() || directive.preempted() ||
+                              directive.cancelled_trials_size() > 0;
+                     });
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<v1::HeartbeatResponse>> HeldHeartbeats::Take(
+    const v1::HeartbeatRequest& request, const std::string& caller, Done done) {
+  ASSIGN_OR_RETURN(v1::HeartbeatResponse response, leases_.Heartbeat(request, caller));
+  calls_.Supersede(request.worker_id());
+  const absl::Duration wait =
+      absl::Microseconds(google::protobuf::util::TimeUtil::DurationToMicroseconds(request.wait()));
+  // Steps of the golden ratio fill the range evenly. Without it, a pause of the server would bring
+  // all workers into step, and they would stay there.
+  spread_ = std::fmod(spread_ + 0.618033988749895, 1.0);
+  const absl::Duration hold = std::min(wait, leases_.longest_hold() * (0.8 + 0.2 * spread_));
+  // A directive is repeated in every answer until its lease ends: to hold the answer again would
+  // keep the worker waiting, and to answer at once is the pace that heartbeat_interval sets.
+  if (hold <= absl::ZeroDuration() || request.stopping() || HasDirective(response)) return response;
+  ledger_.scheduler().ExpectSilence(request.worker_id(), hold);
+  Call call;
+  call.worker = request.worker_id();
+  call.caller = caller;
+  call.deadline = ledger_.Now() + hold;
+  call.done = std::move(done);
+  call.leases.assign(request.leases().begin(), request.leases().end());
+  calls_.Add(std::move(call));
+  return std::nullopt;
+}
+
+void HeldHeartbeats::Serve(std::vector<std::function<void()>>& answers) {
+  const auto answer = [this](const Call& call) {
+    return std::optional(leases_.AnswerHeartbeat(call.worker, call.leases, call.caller));
+  };
+  // Of all leases of the worker, also of one that it took since: it names that one in its next
+  // heartbeat, which then comes at once.
+  for (const std::string& worker : ledger_.scheduler().TakeWorkersToTell()) {
+    calls_.DecideFor(worker, answer, answers);
+  }
+  calls_.DecideDue(ledger_.Now(), answer, answers);
+}
+
+}  // namespace lengthwise::server
