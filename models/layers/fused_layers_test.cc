@@ -201,7 +201,10 @@ TEST(KernelChoiceTest, PlainIsLibTorchsOperators) {
     }
     EXPECT_TRUE(different);
   };
-  expect(FeedForwardInputs(3, 16), FusedFeedForward, PlainFeedForward);
+  // Of too few rows for the kernels of a linear layer, whose bits are those of the fused layer.
+  Tensors few_rows = FeedForwardInputs(3, 16);
+  few_rows[0] = few_rows[0].narrow(1, 0, 1);
+  expect(few_rows, FusedFeedForward, PlainFeedForward);
   expect(AddLayerNormInputs(3, 20), FusedAddLayerNorm, PlainAddLayerNorm);
   expect(CrossEntropyInputs(3), FusedCrossEntropy, PlainCrossEntropy);
 }
