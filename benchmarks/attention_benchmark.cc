@@ -1,27 +1,45 @@
-// Attention's forward and backward pass by the fused kernels and by plain operators on the same
-// thread: batch 128, 8 heads of 8 features, as in the training step.
+// Attention by our kernels and by LibTorch's operators, on one thread or on a GPU.
 //
-//   bazel run -c opt //benchmarks:attention
+// Fused and Plain: forward and backward pass, batch 128, 8 heads of 8 features, as in the training
+// step.
+//
+// Evaluated, EvaluatedPlain and EvaluatedFactored: the forward pass of the encoding "relative" on
+// drawn positions, its terms included, d_model 64: as a CPU evaluates; by operators with R of all
+// pairs; and by operators without R (models/encodings/difference_logits.h).
+//
+//   bazel run -c opt //benchmarks:attention -- [--device=cuda]
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "ATen/Parallel.h"
-#include "ATen/ops/empty.h"
+#include "ATen/ops/arange.h"
+#include "ATen/ops/cat.h"
 #include "ATen/ops/matmul.h"
+#include "ATen/ops/mm.h"
 #include "ATen/ops/ones_like.h"
 #include "ATen/ops/randn.h"
 #include "ATen/ops/softmax.h"
 #include "benchmark/benchmark.h"
+#include "benchmarks/benchmark_device.h"
+#include "c10/core/GradMode.h"
 #include "models/attention/fused.h"
+#include "models/encodings/difference_logits.h"
+#include "models/encodings/sinusoids.h"
 
 namespace lengthwise::models {
 namespace {
 
-constexpr int64_t kSequences = 128, kHeads = 8, kHeadSize = 8;
+constexpr int64_t kSequences = 128, kHeads = 8, kHeadSize = 8, kWidth = kHeads * kHeadSize;
+
+at::Device device = at::kCPU;
 
 enum Kind : int64_t { kNone, kAdditive, kRelative, kToeplitz };
 
-at::Tensor Leaf(at::IntArrayRef shape) { return at::randn(shape).mul(0.3).requires_grad_(true); }
+at::Tensor Leaf(at::IntArrayRef shape) {
+  return at::randn(shape, at::TensorOptions(device)).mul(0.3).requires_grad_(true);
+}
 
 AttentionTerms Terms(int64_t kind, int64_t n) {
   AttentionTerms terms;
@@ -68,7 +86,86 @@ void Measure(benchmark::State& state, bool fused) {
     const at::Tensor output =
         fused ? FusedAttention(qkv, kHeads, terms) : PlainAttention(qkv, terms);
     output.backward(at::ones_like(output));
+    benchmarks::WaitFor(device);
     benchmark::ClobberMemory();
+  }
+}
+
+// One block's attention of an evaluation.
+struct Evaluation {
+  Evaluation(int64_t sequences, int64_t n)
+      : qkv(Leaf({1, sequences, n, 3 * kWidth}).detach()),
+        projection(Leaf({1, kWidth, kWidth}).detach()),
+        content_bias(Leaf({1, kHeads, kHeadSize}).detach()),
+        position_bias(Leaf({1, kHeads, kHeadSize}).detach()),
+        // Of 2,048, without a pattern.
+        positions(at::arange(n, at::TensorOptions(device).dtype(at::kLong))
+                      .mul(2048 / n)
+                      .add(1)
+                      .view({1, n})) {}
+
+  at::Tensor qkv, projection, content_bias, position_bias, positions;
+};
+
+// As Relative::RowsAtOnce of models/encodings/relative.cc.
+int64_t RowsAtOnce(int64_t n) {
+  return std::clamp((int64_t{1} << 22) / (n * kWidth), int64_t{1}, n);
+}
+
+at::Tensor EvaluateFused(const Evaluation& of) {
+  const int64_t n = of.positions.size(1), rows = RowsAtOnce(n);
+  const at::Tensor sinusoids = Sinusoids(of.positions, kWidth, at::kFloat);
+  std::vector<at::Tensor> parts;
+  for (int64_t first = 0; first < n; first += rows) {
+    const int64_t count = std::min(rows, n - first);
+    AttentionTerms terms;
+    terms.relative = at::mm(of.projection.squeeze(0).t(),
+                            SinusoidsOfDifferences(sinusoids, first, count).flatten(0, 2).t())
+                         .view({1, kHeads, kHeadSize, count, n});
+    terms.content_bias = of.content_bias;
+    terms.position_bias = of.position_bias;
+    parts.push_back(FusedAttentionRows(of.qkv, kHeads, first, count, terms));
+  }
+  return at::cat(parts, 2);
+}
+
+at::Tensor EvaluateByOperators(const Evaluation& of, bool factored) {
+  const int64_t n = of.positions.size(1);
+  const auto parts = of.qkv.unflatten(3, {3, kHeads, kHeadSize}).permute({3, 0, 1, 4, 2, 5});
+  const double scale = 1 / std::sqrt(static_cast<double>(kHeadSize));
+  const at::Tensor sinusoids = Sinusoids(of.positions, kWidth, at::kFloat);
+  const at::Tensor biased = parts[0].add(of.position_bias.unsqueeze(1).unsqueeze(3)).mul(scale);
+  at::Tensor logits = at::matmul(parts[0].add(of.content_bias.unsqueeze(1).unsqueeze(3)).mul(scale),
+                                 parts[1].transpose(-1, -2));
+  logits.add_(factored ? FactoredDifferenceLogits(biased, sinusoids, of.projection)
+                       : DifferenceLogits(biased, sinusoids, of.projection, RowsAtOnce(n)));
+  return at::matmul(at::softmax(logits, -1), parts[2]).transpose(2, 3).flatten(3, 4);
+}
+
+template <typename Function>
+void MeasureEvaluation(benchmark::State& state, const Function& function) {
+  at::set_num_threads(1);
+  const c10::NoGradGuard no_gradients;
+  const Evaluation evaluation(state.range(0), state.range(1));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(function(evaluation));
+    benchmarks::WaitFor(device);
+    benchmark::ClobberMemory();
+  }
+}
+
+void Evaluated(benchmark::State& state) { MeasureEvaluation(state, EvaluateFused); }
+void EvaluatedPlain(benchmark::State& state) {
+  MeasureEvaluation(state, [](const Evaluation& of) { return EvaluateByOperators(of, false); });
+}
+void EvaluatedFactored(benchmark::State& state) {
+  MeasureEvaluation(state, [](const Evaluation& of) { return EvaluateByOperators(of, true); });
+}
+
+void EvaluationShapes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"sequences", "tokens"})->Unit(benchmark::kMillisecond);
+  for (const int64_t n : {250, 500}) {
+    for (const int64_t sequences : {1, 8, 32}) benchmark->Args({sequences, n});
   }
 }
 
@@ -84,8 +181,19 @@ void Shapes(benchmark::internal::Benchmark* benchmark) {
 
 BENCHMARK(Fused)->Apply(Shapes)->Args({kToeplitz, 80});
 BENCHMARK(Plain)->Apply(Shapes);
+BENCHMARK(Evaluated)->Apply(EvaluationShapes);
+BENCHMARK(EvaluatedPlain)->Apply(EvaluationShapes);
+BENCHMARK(EvaluatedFactored)->Apply(EvaluationShapes);
+
+int Main(int argc, char** argv) {
+  device = benchmarks::TakeDevice(argc, argv);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
 
 }  // namespace
 }  // namespace lengthwise::models
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) { return lengthwise::models::Main(argc, argv); }

@@ -8,8 +8,10 @@
 # $OUT gets steps.jsonl, a line for each measurement, and kernels.csv. --rehearse: everything once, tiny and on the CPU.
 set -uo pipefail
 device=cuda packs=(1 10 30) lengths=(20 40 1..40) fixed=(40 20) precisions=(float32 bfloat16) steps=200 largest=30 compiling=max-autotune
+timing=(--benchmark_min_time=0.2)
 if [ "${1:-}" = --rehearse ]; then
   device=cpu packs=(1 2) lengths=(1..2) fixed=(2) precisions=(float32) steps=2 largest=2 compiling=eager
+  timing=(--benchmark_min_time=0.001 '--benchmark_filter=tokens:20|CrossEntropy')
 fi
 . "$(dirname "$0")/../tests/gpu/environment.sh"
 [ $device = cpu ] || skip_without_cuda
@@ -33,10 +35,22 @@ measure() {
 step "rooflines"
 "$PYTHON" benchmarks/gpu_roofline.py | tee "$scratch/roofline.json"
 
+step "each of our kernels, and LibTorch's operators"
+for name in attention layers; do
+  limit=40
+  check "$name" "${native[@]}" "$BIN/benchmarks/$name" --device=$device "${timing[@]}" --benchmark_out_format=json \
+    --benchmark_out="$scratch/$name.json"
+done
+
 step "our packs, all in one process"
 ours=("$BIN/benchmarks/training_step" --device $device --encoding randomized_relative)
-measure "packs" 130 "${native[@]}" "${ours[@]}" --packs "${packs[@]}" --lengths "${lengths[@]}" \
+measure "packs" 100 "${native[@]}" "${ours[@]}" --packs "${packs[@]}" --lengths "${lengths[@]}" \
   --precisions "${precisions[@]}" --steps $steps
+
+for kernels in fused plain; do
+  measure "the largest pack, $kernels kernels" 15 "${native[@]}" "${ours[@]}" --kernels $kernels --packs $largest \
+    --lengths "${fixed[@]}" --precisions "${precisions[@]}" --steps $steps
+done
 
 step "ensembles"
 # Recording forty lengths takes seconds; compiling one takes most of a minute, so only the largest ensemble is compiled.

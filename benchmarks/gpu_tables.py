@@ -25,7 +25,9 @@ def print_rates(lines: list[str]) -> None:
         drawn = result["shortest"] != result["length"]
         length = f"{result['shortest']}..{result['length']}" if drawn else str(result["length"])
         seconds = result["step_seconds_mean" if drawn else "step_seconds_median"]
-        rates[result["precision"], length, result["pack"]][result["program"]] = result["pack"] / seconds
+        # One word where --kernels decided for all of them.
+        named = f", {result['kernels']} kernels" if result.get("kernels") in ("fused", "plain") else ""
+        rates[result["precision"], length, result["pack"]][result["program"] + named] = result["pack"] / seconds
     programs = sorted({name for row in rates.values() for name in row}, key=lambda name: (name != "lengthwise", name))
     print("| precision | length | models | " + " | ".join(programs) + " |")
     print("| --- " * (3 + len(programs)) + "|")

@@ -1,9 +1,9 @@
 // Forward and backward pass of the layers that have kernels of their own, and of the same layers as
-// plain operators, on one thread. Sizes are those of the training step of 40 letters (128 sequences
-// of 80 tokens, d_model 64, feed-forward width 256) and, for the layers of causal decoders, of
-// 2,048 tokens with d_model 512.
+// plain operators, on one thread or on a GPU. Sizes are those of the training step of 40 letters
+// (128 sequences of 80 tokens, d_model 64, feed-forward width 256) and, for the layers of causal
+// decoders, of 2,048 tokens with d_model 512.
 //
-//   bazel run //benchmarks:layers
+//   bazel run -c opt //benchmarks:layers -- [--device=cuda]
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +20,7 @@
 #include "ATen/ops/relu.h"
 #include "ATen/ops/rsqrt.h"
 #include "benchmark/benchmark.h"
+#include "benchmarks/benchmark_device.h"
 #include "models/layers/add_layer_norm.h"
 #include "models/layers/cross_entropy.h"
 #include "models/layers/feed_forward.h"
@@ -38,7 +39,11 @@ struct Size {
 constexpr Size kEncoder = {.sequences = 128, .tokens = 80, .features = 64, .width = 256};
 constexpr Size kDecoder = {.sequences = 1, .tokens = 2048, .features = 512, .width = 2048};
 
-at::Tensor Leaf(at::IntArrayRef shape) { return at::randn(shape).mul(0.1).requires_grad_(true); }
+at::Device device = at::kCPU;
+
+at::Tensor Leaf(at::IntArrayRef shape) {
+  return at::randn(shape, at::TensorOptions(device)).mul(0.1).requires_grad_(true);
+}
 
 at::Tensor Features(const Size& size) {
   return Leaf({1, size.sequences, size.tokens, size.features});
@@ -58,6 +63,7 @@ void Measure(benchmark::State& state, const Tensors& inputs, const Function& fun
   for (auto _ : state) {
     const at::Tensor output = function(inputs);
     output.backward(at::ones_like(output));
+    benchmarks::WaitFor(device);
     benchmark::ClobberMemory();
   }
 }
@@ -134,15 +140,17 @@ void PlainGatedFeedForward(benchmark::State& state) {
 // 40 outputs of two classes, and how many of them are right.
 constexpr int64_t kOutputs = 40, kClasses = 2;
 struct Answers {
-  at::Tensor classes = at::randint(kClasses, {1, kEncoder.sequences, kOutputs}, at::kLong);
-  at::Tensor mask = at::ones({1, kEncoder.sequences, kOutputs}, at::kBool);
+  at::Tensor classes = at::randint(kClasses, {1, kEncoder.sequences, kOutputs},
+                                   at::TensorOptions(device).dtype(at::kLong));
+  at::Tensor mask =
+      at::ones({1, kEncoder.sequences, kOutputs}, at::TensorOptions(device).dtype(at::kBool));
 };
 Tensors CrossEntropyInputs() { return {Leaf({1, kEncoder.sequences, kOutputs, kClasses})}; }
 void FusedCrossEntropy(benchmark::State& state) {
   const Answers answers;
   Measure(state, CrossEntropyInputs(), [&](const Tensors& x) {
     const ClassMeasures measures = CrossEntropy(x[0], answers.classes, answers.mask);
-    benchmark::DoNotOptimize(measures.accuracies.const_data_ptr<double>());
+    benchmark::DoNotOptimize(measures.accuracies);
     return measures.losses;
   });
 }
@@ -152,7 +160,7 @@ void PlainCrossEntropy(benchmark::State& state) {
     const at::Tensor right = x[0].argmax(-1).eq(answers.classes).logical_and(answers.mask);
     const at::Tensor accuracies =
         right.flatten(1).sum(1).to(at::kDouble).div(answers.mask.flatten(1).sum(1));
-    benchmark::DoNotOptimize(accuracies.const_data_ptr<double>());
+    benchmark::DoNotOptimize(accuracies);
     return at::log_softmax(x[0], -1)
         .gather(-1, answers.classes.unsqueeze(-1))
         .flatten(1)
@@ -174,7 +182,15 @@ BENCHMARK(PlainRmsNorm)->Unit(benchmark::kMillisecond);
 BENCHMARK(FusedGatedFeedForward)->Unit(benchmark::kMillisecond);
 BENCHMARK(PlainGatedFeedForward)->Unit(benchmark::kMillisecond);
 
+int Main(int argc, char** argv) {
+  device = benchmarks::TakeDevice(argc, argv);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
 }  // namespace
 }  // namespace lengthwise::models
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) { return lengthwise::models::Main(argc, argv); }

@@ -1,4 +1,4 @@
-// What benchmarks of steps measure with, and what the machine can do at best.
+// Clocks and statistics of the benchmarks of steps, and the limits of the machine.
 #ifndef LENGTHWISE_BENCHMARKS_MEASURING_H_
 #define LENGTHWISE_BENCHMARKS_MEASURING_H_
 
@@ -15,6 +15,7 @@
 #include "ATen/ops/empty.h"
 #include "ATen/ops/mm.h"
 #include "ATen/ops/rand.h"
+#include "benchmarks/benchmark_device.h"
 
 namespace lengthwise::benchmarks {
 
@@ -39,27 +40,31 @@ inline double Mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Fastest of a few repetitions, in seconds.
+// Fastest of a few repetitions, in seconds, the last of them after the device was waited for.
 template <typename Body>
-double Fastest(const Body& body) {
+double Fastest(const at::Device& device, const Body& body) {
   double best = 1e9;
   for (int i = 0; i < 7; ++i) {
+    WaitFor(device);
     const double start = WallSeconds();
     body();
+    WaitFor(device);
     best = std::min(best, WallSeconds() - start);
   }
   return best;
 }
 
-// What the machine can do on the same threads: a large product, one of the given shape, a copy.
-inline void PrintRoofline(int64_t rows, int64_t inner, int64_t columns) {
-  const at::Tensor a = at::rand({2048, 2048}), left = at::rand({rows, inner}),
-                   right = at::rand({inner, columns});
-  const double large = 2.0 * 2048 * 2048 * 2048 / Fastest([&] { at::mm(a, a); });
-  const double given =
-      2.0 * static_cast<double>(rows * inner * columns) / Fastest([&] { at::mm(left, right); });
-  const at::Tensor from = at::rand({64 << 20}), to = at::empty({64 << 20});
-  const double copied = 2.0 * 4 * (64 << 20) / Fastest([&] { to.copy_(from); });
+// Prints the limits of the device, a CPU on the calling thread's number of threads: a large
+// product, one of the given shape, and a copy.
+inline void PrintRoofline(const at::Device& device, int64_t rows, int64_t inner, int64_t columns) {
+  const at::TensorOptions on(device);
+  const at::Tensor a = at::rand({2048, 2048}, on), left = at::rand({rows, inner}, on),
+                   right = at::rand({inner, columns}, on);
+  const double large = 2.0 * 2048 * 2048 * 2048 / Fastest(device, [&] { at::mm(a, a); });
+  const double given = 2.0 * static_cast<double>(rows * inner * columns) /
+                       Fastest(device, [&] { at::mm(left, right); });
+  const at::Tensor from = at::rand({64 << 20}, on), to = at::empty({64 << 20}, on);
+  const double copied = 2.0 * 4 * (64 << 20) / Fastest(device, [&] { to.copy_(from); });
   std::printf(
       "{\"large_product_flop_per_second\": %.4g, \"%lldx%lldx%lld_flop_per_second\": %.4g, "
       "\"copy_bytes_per_second\": %.4g}\n",

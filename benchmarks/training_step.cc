@@ -23,8 +23,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "benchmarks/measuring.h"
+#include "models/layers/kernel_choice.h"
 #include "worker/training/blueprint.h"
 #include "worker/training/device.h"
+#include "worker/training/pack_kernels.h"
 #include "worker/training/pack_model.h"
 
 namespace lengthwise::worker::training {
@@ -46,6 +48,7 @@ struct Options {
   std::vector<std::string> precisions = {"float32"};
   std::vector<std::string> lengths = {"40"};
   std::vector<int> packs = {1};
+  std::string kernels = "auto";
   int steps = 20;
   int threads = 2;
   bool roofline = false;
@@ -108,7 +111,8 @@ v1::TrialSpecification Trial(const Options& options, const Case& measured) {
   return trial;
 }
 
-absl::Status Measure(const Options& options, const Case& measured, const Device& device) {
+absl::Status Measure(const Options& options, const Case& measured, const Device& device,
+                     PackKernels& kernels) {
   const auto blueprint = MakeBlueprint(Trial(options, measured));
   if (!blueprint.ok()) return blueprint.status();
   std::vector<MemberSeeds> seeds;
@@ -119,6 +123,8 @@ absl::Status Measure(const Options& options, const Case& measured, const Device&
     members.push_back(i);
   }
   const std::vector<double> learning_rates(members.size(), 3e-4);
+  const PackKernels::Chosen chosen = kernels.Choose(*blueprint, measured.pack);
+  const models::KernelScope scope(chosen.choice);
   const auto created = CreatePackModel(*blueprint, seeds, device, [](const std::string& text) {
     std::fprintf(stderr, "%s\n", text.c_str());
   });
@@ -140,13 +146,15 @@ absl::Status Measure(const Options& options, const Case& measured, const Device&
   }
   std::printf(
       "{\"program\": \"lengthwise\", \"encoding\": \"%s\", \"length\": %d, \"shortest\": %d, "
-      "\"device\": \"%s\", \"precision\": \"%s\", \"pack\": %d, \"threads\": %d, "
+      "\"device\": \"%s\", \"kernels\": \"%s\", \"precision\": \"%s\", \"pack\": %d, "
+      "\"threads\": %d, "
       "\"step_seconds_median\": %.6f, \"step_seconds_mean\": %.6f, \"step_seconds_min\": %.6f, "
       "\"cpu_seconds_median\": %.6f, \"cpu_seconds_mean\": %.6f, \"bytes_over_base\": %lld, "
       "\"loss\": %.6g}\n",
       options.encoding.c_str(), measured.longest, measured.shortest,
-      device.provenance.device().c_str(), measured.precision.c_str(), measured.pack, device.threads,
-      Median(wall), Mean(wall), *std::min_element(wall.begin(), wall.end()), Median(cpu), Mean(cpu),
+      device.provenance.device().c_str(), chosen.summary.c_str(), measured.precision.c_str(),
+      measured.pack, device.threads, Median(wall), Mean(wall),
+      *std::min_element(wall.begin(), wall.end()), Median(cpu), Mean(cpu),
       static_cast<long long>(PeakBytes() - base), loss);
   std::fflush(stdout);  // what was measured stays if a later case fails
   return absl::OkStatus();
@@ -160,15 +168,25 @@ int MeasureAll(const Options& options) {
   }
   PrepareThread(*device);
   if (options.roofline) {
-    benchmarks::PrintRoofline(10240, 64, 256);
+    benchmarks::PrintRoofline(
+        device->cuda ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device->index))
+                     : at::kCPU,
+        10240, 64, 256);
     return 0;
   }
+  const auto mode = ParseKernelMode(options.kernels);
+  if (!mode.ok()) {
+    std::fprintf(stderr, "%s\n", mode.status().ToString().c_str());
+    return 1;
+  }
+  PackKernels kernels(*device, {.mode = *mode});
   for (const std::string& precision : options.precisions) {
     for (const std::string& lengths : options.lengths) {
       for (const int pack : options.packs) {
         Case measured = {.precision = precision, .pack = pack};
         ParseLengths(lengths, measured);
-        if (const absl::Status status = Measure(options, measured, *device); !status.ok()) {
+        if (const absl::Status status = Measure(options, measured, *device, kernels);
+            !status.ok()) {
           std::fprintf(stderr, "%s\n", status.ToString().c_str());
           return 1;
         }
@@ -191,6 +209,7 @@ int Main(int argc, char** argv) {
                  "step's length as training does")
       ->check(CheckLengths);
   app.add_option("--device", options.device, "cpu, cuda or auto");
+  app.add_option("--kernels", options.kernels, "auto, fused or plain, as of the worker");
   app.add_option("--precision,--precisions", options.precisions, "float32 or bfloat16");
   app.add_option("--steps", options.steps)->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads);

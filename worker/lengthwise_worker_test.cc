@@ -100,9 +100,9 @@ std::pair<int, std::string> RunToEnd(const std::vector<std::string>& arguments) 
 TEST(LengthwiseWorker, HelpNamesTheFlags) {
   const auto [code, output] = RunToEnd({"--help"});
   EXPECT_EQ(code, 0);
-  for (const char* flag :
-       {"--server", "--device", "--threads", "--max_pack_size", "--worker_id", "--buffer_bytes",
-        "--spool_dir", "--spool_bytes", "--exit_when_idle", "--exit_with_parent"}) {
+  for (const char* flag : {"--server", "--device", "--kernels", "--threads", "--max_pack_size",
+                           "--worker_id", "--buffer_bytes", "--spool_dir", "--spool_bytes",
+                           "--exit_when_idle", "--exit_with_parent"}) {
     EXPECT_THAT(output, HasSubstr(flag));
   }
 }
@@ -111,6 +111,7 @@ TEST(LengthwiseWorker, WrongFlagsExitWith2AndSayWhatIsAccepted) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{}, "--server is required"},
       {{"--server", "h:1", "--device", "gpu"}, "cpu, cuda:N or auto"},
+      {{"--server", "h:1", "--kernels", "fast"}, "--kernels"},
       {{"--server", "h:1", "--exit_when_idle", "soon"}, "duration"},
       {{"--server", "h:1", "--buffer_bytes", "0"}, "--buffer_bytes"},
       {{"--server", "h:1", "--spool_bytes", "-1"}, "--spool_bytes"},

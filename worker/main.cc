@@ -134,6 +134,14 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->check(platform::CheckDevice)
       ->capture_default_str()
       ->type_name("DEVICE");
+  app.add_option("--kernels", flags.runner.kernels,
+                 "Kernels of a CUDA device. auto: when the first pack of a shape starts, compares "
+                 "each of this program's kernels with LibTorch's operators, and uses the faster "
+                 "one that agrees. fused: always this program's kernels. plain: always LibTorch's "
+                 "operators. A CPU always uses this program's kernels")
+      ->check(CLI::IsMember({"auto", "fused", "plain"}).description(""))
+      ->capture_default_str()
+      ->type_name("KERNELS");
   app.add_option(
          "--threads", flags.runner.threads,
          "Threads of the CPU's kernels. 0: one for each CPU that the affinity (taskset), the "
@@ -258,7 +266,8 @@ int Run(const Flags& flags, platform::TerminationSignals& signals) {
           ? MakeWorkerId(HostName(), DeviceInId(flags.runner.device, **runner), getpid())
           : flags.worker_id;
   options.experiment = flags.experiment;
-  Measurements measurements(GpuReader(flags.runner.device, **runner));
+  Measurements measurements(GpuReader(flags.runner.device, **runner),
+                            [&runner] { return (*runner)->provenance().kernels(); });
   options.session.measurements = &measurements;
   Spool spool(flags.spool);
   DataCache data(flags.data);

@@ -79,8 +79,9 @@ class PackRunner {
   // all; the caller releases the lease.
   virtual absl::Status Run(const v1::Lease& lease, PackSession& session) = 0;
 
-  // What it runs on; and how many trials of a pack it trains at once.
+  // What it runs on, with the kernels of the newest pack; any thread.
   virtual v1::Provenance provenance() const = 0;
+  // How many trials of a pack it trains at once.
   virtual int32_t max_pack_size() const = 0;
 };
 
@@ -91,9 +92,13 @@ struct PackRunnerOptions {
   int32_t threads = 0;
   // Trials of a pack; 0 means 30 on CUDA and 1 on a CPU, where packing gains nothing.
   int32_t max_pack_size = 0;
+  // "auto", "fused" or "plain": how a CUDA device computes the operations for which this program
+  // has kernels (training/pack_kernels.h).
+  std::string kernels = "auto";
 };
 
-// INVALID_ARGUMENT for a device that is not there, saying which are. Implemented in
+// INVALID_ARGUMENT for a device that is not there, saying which are, and for other kernels.
+// Implemented in
 // worker/training.
 absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOptions& options);
 

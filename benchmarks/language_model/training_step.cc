@@ -43,7 +43,7 @@ int Measure(const Options& options) {
   worker::training::PrepareThread(*device);
   const DecoderSize size = SizeOf(options.size);
   if (options.roofline) {
-    PrintRoofline(options.tokens, size.d_model, 4 * size.d_model);
+    PrintRoofline(at::kCPU, options.tokens, size.d_model, 4 * size.d_model);
     return 0;
   }
   catalogue::Parameters network, given;

@@ -32,6 +32,7 @@ class HostileTextTest : public CommandsTest {
     worker.set_worker_id(absl::StrCat("n07", kHostile));
     worker.mutable_provenance()->set_device(kHostile);
     worker.mutable_provenance()->set_host(kHostile);
+    worker.mutable_provenance()->set_kernels(kHostile);
     worker.add_trials(absl::StrCat(kTrial, kHostile));
     server_.AddWorker(worker);
 

@@ -222,6 +222,7 @@ absl::StatusOr<int> ShowTrial(Program& program, Connection& connection, const st
                        provenance.source_revision(), ", LibTorch ", provenance.libtorch_version(),
                        provenance.cuda_version().empty() ? "" : ", CUDA ",
                        provenance.cuda_version()));
+    Field(program, "kernels", provenance.kernels());
   }
   ShowHistory(program, connection, trial);
   return kSuccess;

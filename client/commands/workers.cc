@@ -1,4 +1,8 @@
 // `lengthwise workers`: who trains.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -17,7 +21,7 @@ absl::StatusOr<int> Workers(Program& program) {
   if (!program.output_is_table()) {
     Records records{.columns = {"worker", "alive", "stopped", "device", "host", "threads",
                                 "max_pack_size", "trials", "steps_per_second",
-                                "model_steps_per_second", "last_heartbeat_time"}};
+                                "model_steps_per_second", "last_heartbeat_time", "kernels"}};
     for (const v1::Worker& worker : workers.workers()) {
       records.rows.push_back(
           {worker.worker_id(), worker.alive(), worker.stopped(), worker.provenance().device(),
@@ -26,7 +30,8 @@ absl::StatusOr<int> Workers(Program& program) {
            worker.steps_per_second(), worker.model_steps_per_second(),
            absl::FormatTime(absl::RFC3339_sec,
                             absl::FromUnixSeconds(worker.last_heartbeat_time().seconds()),
-                            absl::UTCTimeZone())});
+                            absl::UTCTimeZone()),
+           worker.provenance().kernels()});
     }
     program.Write(records);
     return kSuccess;
@@ -36,29 +41,38 @@ absl::StatusOr<int> Workers(Program& program) {
                   << connection->address() << "`\n";
     return kSuccess;
   }
-  Table table({{.header = "worker", .shrinks_to = 12},
-               {.header = "state"},
-               {.header = "device", .shrinks_to = 8},
-               {.header = "heard of"},
-               {.header = "steps/s", .align = Table::Align::kRight},
-               {.header = "models/s", .align = Table::Align::kRight},
-               {.header = "trials", .shrinks_to = 12}});
+  // A CPU has one kind.
+  const bool has_kernels =
+      std::any_of(workers.workers().begin(), workers.workers().end(),
+                  [](const v1::Worker& worker) { return !worker.provenance().kernels().empty(); });
+  std::vector<Table::Column> columns = {{.header = "worker", .shrinks_to = 12},
+                                        {.header = "state"},
+                                        {.header = "device", .shrinks_to = 8},
+                                        {.header = "heard of"},
+                                        {.header = "steps/s", .align = Table::Align::kRight},
+                                        {.header = "models/s", .align = Table::Align::kRight},
+                                        {.header = "trials", .shrinks_to = 12}};
+  if (has_kernels) columns.push_back({.header = "kernels", .shrinks_to = 12});
+  Table table(std::move(columns));
   for (const v1::Worker& worker : workers.workers()) {
     const bool busy = worker.trials_size() > 0;
     std::string trials = busy ? ShortName(worker.trials(0)) : "";
     if (worker.trials_size() > 1) {
       absl::StrAppend(&trials, " and ", worker.trials_size() - 1, " more");
     }
-    table.AddRow(
-        {Table::Cell(worker.worker_id(), Paint::kBold),
-         worker.stopped()  ? Table::Cell("stopped", Paint::kDim)
-         : !worker.alive() ? Table::Cell("lost", Paint::kRed)
-         : busy            ? Table::Cell("busy", Paint::kCyan)
-                           : Table::Cell("idle", Paint::kGreen),
-         worker.provenance().device(),
-         FormatAge(absl::Now() - absl::FromUnixSeconds(worker.last_heartbeat_time().seconds())),
-         busy ? FormatRate(worker.steps_per_second()) : "–",
-         busy ? FormatRate(worker.model_steps_per_second()) : "–", trials});
+    std::vector<Table::Cell> row = {
+        Table::Cell(worker.worker_id(), Paint::kBold),
+        worker.stopped()  ? Table::Cell("stopped", Paint::kDim)
+        : !worker.alive() ? Table::Cell("lost", Paint::kRed)
+        : busy            ? Table::Cell("busy", Paint::kCyan)
+                          : Table::Cell("idle", Paint::kGreen),
+        worker.provenance().device(),
+        FormatAge(absl::Now() - absl::FromUnixSeconds(worker.last_heartbeat_time().seconds())),
+        busy ? FormatRate(worker.steps_per_second()) : "–",
+        busy ? FormatRate(worker.model_steps_per_second()) : "–",
+        trials};
+    if (has_kernels) row.emplace_back(worker.provenance().kernels());
+    table.AddRow(std::move(row));
   }
   program.out() << table.Render(program.width(), program.palette());
   return kSuccess;

@@ -12,6 +12,7 @@
 #include "models/attention/fused_kernels.h"
 #include "models/encodings/sinusoids.h"
 #include "models/kernels/attention_cuda.h"
+#include "models/layers/kernel_choice.h"
 #include "models/layers/products.h"
 #include "torch/csrc/autograd/custom_function.h"
 #include "torch/custom_class.h"
@@ -166,8 +167,11 @@ at::Tensor Turned(const at::Tensor& qkv, int64_t heads, const at::Tensor& rotati
 bool CanFuse(const at::Tensor& tensor, int64_t head_size) {
   const at::ScalarType type = tensor.scalar_type();
   if (type != at::kFloat && type != at::kBFloat16) return false;
+  if (!UsesFusedKernel(FusedOperation::kAttention)) return false;
   if (tensor.is_cpu()) return true;
-  return tensor.is_cuda() && kernels::HasAttentionCuda() && head_size <= kernels::kMaxCudaHeadSize;
+  return tensor.is_cuda() && kernels::HasAttentionCuda() &&
+         head_size <= kernels::kMaxCudaHeadSize &&
+         UsesCudaKernel(FusedOperation::kAttention, tensor.get_device());
 }
 
 at::Tensor FusedAttention(const at::Tensor& qkv, int64_t heads, const AttentionTerms& given_terms) {

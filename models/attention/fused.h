@@ -10,8 +10,10 @@
 
 namespace lengthwise::models {
 
-// Whether FusedAttention takes tensors like this, as heads of `head_size` numbers: float32 and
-// bfloat16 on the CPU; on a GPU, heads of up to 64, where the program was built with nvcc.
+// Returns true if attention over tensors like this, with heads of `head_size` numbers, uses
+// FusedAttention: float32 and bfloat16 on the CPU; on a GPU of compute capability 8.0 or newer,
+// heads of up to 64 in a program built with nvcc. False if the thread's KernelChoice
+// (layers/kernel_choice.h) is LibTorch's operators.
 bool CanFuse(const at::Tensor& tensor, int64_t head_size);
 
 // Attention of `heads` heads over queries, keys and values [P, B, n, d], one behind the other in

@@ -20,6 +20,7 @@
 #include "ATen/ops/matmul.h"
 #include "ATen/ops/mm.h"
 #include "absl/strings/str_cat.h"
+#include "models/encodings/difference_logits.h"
 #include "models/encodings/factory.h"
 #include "models/encodings/kept_tensors.h"
 #include "models/encodings/shifted_rows.h"
@@ -149,31 +150,14 @@ class Relative : public Encoding {
     return at::cat({before.add(clamped_to_), at::full_like(positions, clamped_to_ - 1)}, 1);
   }
 
-  // The logits' position part for distances p_j - p_i, all of which differ: for each query place i
-  // and head, one product of all sequences' queries with the projected distances from there.
+  // The logits' position part for distances p_j - p_i. Stored results of a CPU come from the first
+  // way and keep their bits; on other devices the second one needs less memory and fewer kernels.
   at::Tensor DifferenceTerm(const at::Tensor& biased, const at::Tensor& positions,
                             const at::Tensor& projection) const {
-    const int64_t members = biased.size(0), sequences = biased.size(1), n = biased.size(3);
     const at::Tensor sinusoids = Sinusoids(positions, d_model_, projection.scalar_type());
-    const at::Tensor by_place = biased.permute({0, 3, 2, 1, 4});  // [P, n, H, B, dh]
-    const int64_t rows = RowsAtOnce(members, n);
-    std::vector<at::Tensor> parts;
-    for (int64_t first = 0; first < n; first += rows) {
-      const int64_t count = std::min(rows, n - first);
-      const at::Tensor relative =
-          at::bmm(
-              SinusoidsOfDifferences(sinusoids, first, count).view({members, count * n, d_model_}),
-              projection)
-              .view({members, count, n, heads_, head_size_})
-              .permute({0, 1, 3, 4, 2})
-              .reshape({members * count * heads_, head_size_, n});
-      parts.push_back(at::bmm(by_place.narrow(1, first, count)
-                                  .reshape({members * count * heads_, sequences, head_size_}),
-                              relative)
-                          .view({members, count, heads_, sequences, n}));
-    }
-    const at::Tensor term = parts.size() == 1 ? parts[0] : at::cat(parts, 1);
-    return term.permute({0, 3, 2, 1, 4});
+    if (!biased.is_cpu()) return FactoredDifferenceLogits(biased, sinusoids, projection);
+    return DifferenceLogits(biased, sinusoids, projection,
+                            RowsAtOnce(biased.size(0), biased.size(3)));
   }
 
   // Whether the distance of a pair depends only on how many places it is apart.

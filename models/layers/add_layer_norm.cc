@@ -4,6 +4,7 @@
 #include "ATen/ops/empty_like.h"
 #include "models/kernels/add_layer_norm.h"
 #include "models/kernels/rows_cuda.h"
+#include "models/layers/kernel_choice.h"
 #include "models/layers/kernel_type.h"
 #include "models/layers/layers.h"
 #include "models/layers/on_stream.h"
@@ -83,10 +84,13 @@ class FusedAddLayerNorm : public torch::autograd::Function<FusedAddLayerNorm> {
 };
 
 bool CanFuse(const at::Tensor& a, const at::Tensor& b) {
-  if (a.scalar_type() != at::kFloat) return false;
+  if (a.scalar_type() != at::kFloat || !UsesFusedKernel(FusedOperation::kAddLayerNorm)) {
+    return false;
+  }
   if (a.is_cpu()) return b.scalar_type() == at::kFloat;
   return a.is_cuda() && HasKernelType(b.scalar_type()) && kernels::HasRowsCuda() &&
-         a.size(3) <= kernels::kMaxCudaNormWidth;
+         a.size(3) <= kernels::kMaxCudaNormWidth &&
+         UsesCudaKernel(FusedOperation::kAddLayerNorm, a.get_device());
 }
 
 }  // namespace

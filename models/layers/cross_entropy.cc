@@ -9,6 +9,7 @@
 #include "c10/util/Exception.h"
 #include "models/kernels/cross_entropy.h"
 #include "models/kernels/rows_cuda.h"
+#include "models/layers/kernel_choice.h"
 #include "models/layers/kernel_type.h"
 #include "models/layers/on_stream.h"
 #include "models/layers/on_threads.h"
@@ -28,8 +29,11 @@ kernels::CrossEntropyInputs Inputs(const at::Tensor& logits, const at::Tensor& c
 }
 
 bool CanFuse(const at::Tensor& logits) {
-  if (logits.scalar_type() != at::kFloat) return false;
-  return logits.is_cpu() || (logits.is_cuda() && kernels::HasRowsCuda());
+  if (logits.scalar_type() != at::kFloat || !UsesFusedKernel(FusedOperation::kCrossEntropy)) {
+    return false;
+  }
+  return logits.is_cpu() || (logits.is_cuda() && kernels::HasRowsCuda() &&
+                             UsesCudaKernel(FusedOperation::kCrossEntropy, logits.get_device()));
 }
 
 // All tensors are contiguous. Gives the members' sums [P, 3] of kernels::CrossEntropyResult, of

@@ -9,6 +9,7 @@
 #include "ATen/ops/relu.h"
 #include "models/kernels/feed_forward.h"
 #include "models/kernels/rows_cuda.h"
+#include "models/layers/kernel_choice.h"
 #include "models/layers/kernel_type.h"
 #include "models/layers/layers.h"
 #include "models/layers/on_stream.h"
@@ -130,8 +131,14 @@ class CudaFeedForward : public torch::autograd::Function<CudaFeedForward> {
   }
 };
 
+bool CanFuseOnCpu(const at::Tensor& x) {
+  return x.is_cpu() && x.scalar_type() == at::kFloat &&
+         UsesFusedKernel(FusedOperation::kFeedForward);
+}
+
 bool CanFuseOnCuda(const at::Tensor& x) {
-  return x.is_cuda() && HasKernelType(x.scalar_type()) && kernels::HasRowsCuda();
+  return x.is_cuda() && HasKernelType(x.scalar_type()) && kernels::HasRowsCuda() &&
+         UsesCudaKernel(FusedOperation::kFeedForward, x.get_device());
 }
 
 }  // namespace
@@ -139,7 +146,7 @@ bool CanFuseOnCuda(const at::Tensor& x) {
 at::Tensor FeedForward(const at::Tensor& features, const FeedForwardParameters& parameters) {
   const auto& [up, up_bias, down, down_bias] = parameters;
   const at::Tensor x = Operand(features);
-  if (x.is_cpu() && x.scalar_type() == at::kFloat) {
+  if (CanFuseOnCpu(x)) {
     return FusedFeedForward::apply(x.contiguous(), up.contiguous(), up_bias.contiguous(),
                                    down.contiguous(), down_bias.contiguous());
   }

@@ -7,7 +7,11 @@
 #include "ATen/ops/full_like.h"
 #include "ATen/ops/zeros_like.h"
 #include "gtest/gtest.h"
+#include "models/layers/kernel_choice.h"
 #include "models/layers/layer_cases.h"
+#include "models/layers/recompute.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
 
 namespace lengthwise::models {
 namespace {
@@ -181,6 +185,48 @@ TEST(FeedForwardTest, APackGivesTheBitsOfItsMembers) {
 
 TEST(AddLayerNormTest, APackGivesTheBitsOfItsMembers) {
   ExpectPackIsItsMembers(AddLayerNormInputs(3, 20), FusedAddLayerNorm);
+}
+
+// To the bit, which the kernels do not give.
+TEST(KernelChoiceTest, PlainIsLibTorchsOperators) {
+  const auto expect = [](const Tensors& inputs, const Function& fused, const Function& plain) {
+    const Tensors expected = Differentiate(inputs, at::kFloat, plain);
+    bool different = false;
+    const Tensors by_default = Differentiate(inputs, at::kFloat, fused);
+    const KernelScope scope(KernelChoice::Plain());
+    const Tensors chosen = Differentiate(inputs, at::kFloat, fused);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(at::equal(chosen[i], expected[i])) << "tensor " << i;
+      different = different || !at::equal(by_default[i], expected[i]);
+    }
+    EXPECT_TRUE(different);
+  };
+  // Of too few rows for the kernels of a linear layer, whose bits are those of the fused layer.
+  Tensors few_rows = FeedForwardInputs(3, 16);
+  few_rows[0] = few_rows[0].narrow(1, 0, 1);
+  expect(few_rows, FusedFeedForward, PlainFeedForward);
+  expect(AddLayerNormInputs(3, 20), FusedAddLayerNorm, PlainAddLayerNorm);
+  expect(CrossEntropyInputs(3), FusedCrossEntropy, PlainCrossEntropy);
+}
+
+// A backward pass may run on another thread, outside every scope.
+TEST(KernelChoiceTest, RecomputationKeepsTheChoiceOfTheForwardPass) {
+  ParameterLayout layout;
+  layout.Add("a", {1}, {});
+  const ParameterArena arena(layout, 1, at::kFloat, at::kCPU);
+  std::vector<KernelChoice> choices;
+  const at::Tensor features = Numbers({1, 2, 3, 4}, 1).requires_grad_(true);
+  at::Tensor output;
+  {
+    const KernelScope scope(KernelChoice::Plain());
+    output =
+        Recomputed(arena.Members(0, 1), features, [&](const ParameterSet&, const at::Tensor& x) {
+          choices.push_back(CurrentKernels());
+          return x.mul(2);
+        });
+  }
+  output.sum().backward();
+  EXPECT_EQ(choices, std::vector<KernelChoice>(2, KernelChoice::Plain()));
 }
 
 }  // namespace

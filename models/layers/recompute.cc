@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "c10/core/GradMode.h"
+#include "models/layers/kernel_choice.h"
 #include "models/layers/products.h"
 #include "torch/csrc/autograd/autograd.h"
 #include "torch/csrc/autograd/custom_function.h"
@@ -21,6 +22,7 @@ struct Work : torch::CustomClassHolder {
   const ParameterSet parameters;
   const NetworkPart part;
   const bool in_bfloat16 = Bfloat16Products::Active();
+  const KernelChoice kernels = CurrentKernels();
 };
 
 class Recompute : public torch::autograd::Function<Recompute> {
@@ -37,7 +39,9 @@ class Recompute : public torch::autograd::Function<Recompute> {
     const auto capsule = context->saved_data["work"].toCapsule();
     const Work& work = static_cast<const Work&>(*capsule);
     const c10::AutoGradMode with_gradients(true);
+    // Backward passes of a GPU run on a thread of LibTorch's.
     const Bfloat16Products products(work.in_bfloat16);
+    const KernelScope kernels(work.kernels);
     // Leaves of a graph of their own, whose gradients go to those of the whole.
     variable_list inputs = {context->get_saved_variables()[0].detach().requires_grad_(true)};
     for (const at::Tensor& parameter : work.parameters.tensors()) {

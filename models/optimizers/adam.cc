@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "models/kernels/adam_cuda.h"
+#include "models/layers/kernel_choice.h"
 #include "models/layers/on_stream.h"
 #include "models/layers/on_threads.h"
 #include "models/optimizers/factory.h"
@@ -42,6 +43,14 @@ void Decay(const ParameterLayout& layout, const WeightDecay& decay, const at::Te
   }
 }
 
+bool CanFuse(const at::Tensor& parameters) {
+  if (parameters.scalar_type() != at::kFloat || !UsesFusedKernel(FusedOperation::kAdam)) {
+    return false;
+  }
+  return parameters.is_cpu() || (parameters.is_cuda() && kernels::HasAdamCuda() &&
+                                 UsesCudaKernel(FusedOperation::kAdam, parameters.get_device()));
+}
+
 class Adam : public Optimizer {
  public:
   Adam(const catalogue::Parameters& parameters, const WeightDecay& decay)
@@ -70,8 +79,7 @@ class Adam : public Optimizer {
 
     Decay(arena.layout(), decay_, numbers.narrow(0, 0, count), parameters);
 
-    if (parameters.scalar_type() == at::kFloat &&
-        (parameters.is_cpu() || (parameters.is_cuda() && kernels::HasAdamCuda()))) {
+    if (CanFuse(parameters)) {
       return UpdateInOnePass(parameters, gradients, mean, mean_square, numbers, factors);
     }
     if (factors.defined()) gradients.mul_(factors.unsqueeze(1));

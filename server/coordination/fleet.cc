@@ -44,6 +44,9 @@ void Fleet::Heartbeat(absl::string_view worker, const v1::WorkerMeasurements& me
   *entry.worker.mutable_last_heartbeat_time() = ToTimestamp(wall);
   entry.worker.set_steps_per_second(measurements.steps_per_second());
   entry.worker.set_model_steps_per_second(measurements.model_steps_per_second());
+  if (!measurements.kernels().empty()) {
+    entry.worker.mutable_provenance()->set_kernels(measurements.kernels());
+  }
   entry.measurements = measurements;
   if (!monitoring::IsSound(measurements.step_seconds())) entry.measurements.clear_step_seconds();
 }

@@ -2,9 +2,9 @@
 # Packs what tests and benchmarks on a lent GPU need into one archive of at most 50 MB: stripped programs and tests, the
 # libraries that no Python environment with PyTorch brings, and the scripts.
 #
-#   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise //benchmarks:training_step \
+#   bazel build //server:lengthwise_server //worker:lengthwise_worker //client:lengthwise //benchmarks:training_step //benchmarks:attention //benchmarks:layers \
 #     //models/attention:fused_cuda_test //models/layers:fused_layers_cuda_test //models/optimizers:adam_cuda_test \
-#     //worker/training:pack_model_cuda_test
+#     //worker/training:pack_model_cuda_test //tests/golden:device_models_test //models/networks:pack_precision_test
 #   tests/gpu/bundle.sh ARCHIVE [BIN]
 #
 # BIN is where Bazel puts programs: bazel-bin. On a machine with a GPU, and a Python that has the torch that the programs
@@ -22,9 +22,10 @@ bin=$(realpath -m "${2:-$(dirname "$0")/../../bazel-bin}")
 cd "$(dirname "$0")/../.."
 
 MOST_BYTES=50000000
-programs=(server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step)
+programs=(server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step benchmarks/attention
+  benchmarks/layers)
 tests=(models/attention/fused_cuda_test models/layers/fused_layers_cuda_test models/optimizers/adam_cuda_test
-  worker/training/pack_model_cuda_test)
+  worker/training/pack_model_cuda_test tests/golden/device_models_test models/networks/pack_precision_test)
 texts=(tests/gpu/environment.sh tests/gpu/run.sh tests/gpu/cell.sh benchmarks/gpu.sh
   benchmarks/gpu_roofline.py benchmarks/gpu_tables.py benchmarks/compare_training_step.py benchmarks/ensemble_benchmark.py
   benchmarks/pytorch_step.py benchmarks/pytorch_ensemble_step.py benchmarks/jax_ensemble_step.py)
@@ -38,6 +39,8 @@ for file in "${programs[@]}" "${tests[@]}"; do
   install -D -m 755 "$bin/$file" "$bundle/bazel-bin/$file"
   strip "$bundle/bazel-bin/$file"
 done
+mkdir -p "$bundle/tests/golden/randomized_positional_encodings"
+cp -r tests/golden/randomized_positional_encodings/model{,_full} "$bundle/tests/golden/randomized_positional_encodings/"
 for file in "${texts[@]}"; do
   install -D -m "$([ -x "$file" ] && echo 755 || echo 644)" "$file" "$bundle/$file"
 done

@@ -25,7 +25,7 @@ no_library_is_missing() {
 }
 export -f no_library_is_missing
 tests=(models/attention/fused_cuda_test models/layers/fused_layers_cuda_test models/optimizers/adam_cuda_test
-  worker/training/pack_model_cuda_test)
+  worker/training/pack_model_cuda_test tests/golden/device_models_test models/networks/pack_precision_test)
 for program in server/lengthwise_server worker/lengthwise_worker client/lengthwise benchmarks/training_step "${tests[@]}"; do
   check "$program finds its libraries" "${native[@]}" bash -c 'no_library_is_missing "$1"' _ "$BIN/$program"
 done
@@ -53,7 +53,6 @@ for test in "${tests[@]}"; do
   check "$test, $([ $rehearse = yes ] && echo skipped || echo 'none skipped')" \
     "${native[@]}" bash -c 'ran_all "$@"' _ "$BIN/$test" $rehearse "$log"
 done
-echo "golden values on CUDA: tests/golden has no CUDA mode"
 
 step "forty lengths, recorded when they first come up and replayed afterwards, without a warning"
 device=cuda lengths=1..40 packs=3 steps=80

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "platform/mutex.h"
@@ -19,8 +20,10 @@ class Measurements {
  public:
   using ReadGpu = std::function<std::optional<v1::GpuUse>()>;
 
-  // `read_gpu` is asked at every Read; absent for a worker without a GPU.
-  explicit Measurements(ReadGpu read_gpu = nullptr);
+  // Both are asked at every Read. `read_gpu` is absent for a worker without a GPU, `read_kernels`
+  // gives v1::Provenance.kernels of the newest pack.
+  explicit Measurements(ReadGpu read_gpu = nullptr,
+                        std::function<std::string()> read_kernels = nullptr);
 
   void CountStep(const PackSession::StepTime& step);
   void CountEvaluation(double seconds);
@@ -32,6 +35,7 @@ class Measurements {
 
  private:
   const ReadGpu read_gpu_;
+  const std::function<std::string()> read_kernels_;
   platform::Mutex mutex_;
   v1::WorkerMeasurements counted_ ABSL_GUARDED_BY(mutex_);
 };

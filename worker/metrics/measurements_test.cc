@@ -41,5 +41,14 @@ TEST(Measurements, ReadTheGpuAnewAndLeaveOutOneThatIsSilent) {
   EXPECT_EQ(measurements.Read().gpu().memory_used_bytes(), 7);
 }
 
+TEST(Measurements, ReadTheKernelsOfTheNewestPack) {
+  EXPECT_EQ(Measurements().Read().kernels(), "");
+  std::string kernels = "auto";
+  Measurements measurements(nullptr, [&kernels] { return kernels; });
+  EXPECT_EQ(measurements.Read().kernels(), "auto");
+  kernels = "attention fused 3.05x";
+  EXPECT_EQ(measurements.Read().kernels(), "attention fused 3.05x");
+}
+
 }  // namespace
 }  // namespace lengthwise::worker

@@ -28,8 +28,12 @@ bool IsDue(int64_t step, int64_t every) { return every > 0 && step % every == 0;
 }  // namespace
 
 PackRun::PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, const Device& device,
-                 PackSession& session, CoreSharingMonitor* sharing)
-    : device_(device), session_(session), sharing_(sharing), rate_(Clock::now()) {
+                 PackSession& session, CoreSharingMonitor* sharing, PackKernels* kernels)
+    : device_(device),
+      session_(session),
+      sharing_(sharing),
+      kernels_(kernels),
+      rate_(Clock::now()) {
   for (const int64_t trial : trials) {
     const v1::LeasedTrial& leased = lease.trials(static_cast<int>(trial));
     members_.push_back(
@@ -100,6 +104,12 @@ bool PackRun::Build() {
     seeds.push_back(
         {.weight_seed = specification.weight_seed(), .data_seed = specification.data_seed()});
     member.schedule = blueprint_.CreateSchedule(specification.learning_rate());
+  }
+  if (kernels_ != nullptr) {
+    PackKernels::Chosen chosen =
+        kernels_->Choose(blueprint_, static_cast<int64_t>(members_.size()));
+    kernel_summary_ = std::move(chosen.summary);
+    kernel_scope_.emplace(chosen.choice);
   }
   auto model = CreatePackModel(blueprint_, seeds, device_, [this](const std::string& text) {
     LogToUnfinished(v1::LogLine::WARNING, text);
@@ -445,6 +455,7 @@ void PackRun::WriteCheckpoint(int64_t index) {
 
 void PackRun::Finish(Member& member, v1::Outcome outcome) {
   *outcome.mutable_provenance() = device_.provenance;
+  outcome.mutable_provenance()->set_kernels(kernel_summary_);
   outcome.set_training_seconds(member.time.seconds());
   outcome.set_evaluation_seconds(member.evaluation_seconds);
   outcome.set_training_steps(member.step);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "models/layers/kernel_choice.h"
 #include "proto/event.pb.h"
 #include "proto/worker_service.pb.h"
 #include "worker/pack_session.h"
@@ -19,6 +20,7 @@
 #include "worker/training/device.h"
 #include "worker/training/pace.h"
 #include "worker/training/pack_evaluation.h"
+#include "worker/training/pack_kernels.h"
 #include "worker/training/pack_model.h"
 #include "worker/training/trial_reporter.h"
 
@@ -46,9 +48,10 @@ class PackRun {
   };
 
   // `trials` are indices into the lease; the lease, the session, the device and `sharing` must
-  // outlive the run. `sharing` says how many threads train; null: those of the device.
+  // outlive the run. `sharing` says how many threads train; null: those of the device. `kernels`
+  // chooses the pack's kernels; null: our own. Run it and destroy it on the thread that made it.
   PackRun(const v1::Lease& lease, const std::vector<int64_t>& trials, const Device& device,
-          PackSession& session, CoreSharingMonitor* sharing);
+          PackSession& session, CoreSharingMonitor* sharing, PackKernels* kernels = nullptr);
 
   // Throws what LibTorch throws; then call FailUnfinished.
   End Run();
@@ -131,8 +134,12 @@ class PackRun {
   const Device& device_;
   PackSession& session_;
   CoreSharingMonitor* const sharing_;
+  PackKernels* const kernels_;
   std::vector<Member> members_;
   Blueprint blueprint_;
+  // As Provenance.kernels; and the choice, from the building of the model on.
+  std::string kernel_summary_;
+  std::optional<models::KernelScope> kernel_scope_;
   std::unique_ptr<PackModel> model_;
   std::optional<PackEvaluation> evaluation_;  // once the model is built
   StepRate rate_;

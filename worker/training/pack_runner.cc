@@ -18,6 +18,7 @@
 #include "worker/training/core_sharing.h"
 #include "worker/training/device.h"
 #include "worker/training/exceptions.h"
+#include "worker/training/pack_kernels.h"
 #include "worker/training/pack_run.h"
 
 namespace lengthwise::worker {
@@ -28,8 +29,10 @@ constexpr int32_t kCpuPackSize = 1;
 
 class LeaseRunner : public PackRunner {
  public:
-  LeaseRunner(training::Device device, int32_t max_pack_size)
-      : device_(std::move(device)), max_pack_size_(max_pack_size) {
+  LeaseRunner(training::Device device, int32_t max_pack_size, training::KernelMode kernels)
+      : device_(std::move(device)),
+        max_pack_size_(max_pack_size),
+        kernels_(device_, {.mode = kernels}) {
     // A single thread waits for no other.
     if (device_.threads > 1) monitor_.emplace(device_.threads, LogSharing);
   }
@@ -47,14 +50,18 @@ class LeaseRunner : public PackRunner {
     return absl::OkStatus();
   }
 
-  v1::Provenance provenance() const override { return device_.provenance; }
+  v1::Provenance provenance() const override {
+    v1::Provenance provenance = device_.provenance;
+    provenance.set_kernels(kernels_.summary());
+    return provenance;
+  }
   int32_t max_pack_size() const override { return max_pack_size_; }
 
  private:
   training::PackRun::End RunPack(const v1::Lease& lease, const std::vector<int64_t>& trials,
                                  PackSession& session) {
     training::PackRun run(lease, trials, device_, session,
-                          monitor_.has_value() ? &*monitor_ : nullptr);
+                          monitor_.has_value() ? &*monitor_ : nullptr, &kernels_);
     // The one place where exceptions end, LibTorch's and those of memory. A smaller pack, another
     // worker, or a later attempt may do better: what is wrong with the trial itself was found
     // without them.
@@ -82,6 +89,7 @@ class LeaseRunner : public PackRunner {
 
   const training::Device device_;
   const int32_t max_pack_size_;
+  training::PackKernels kernels_;
   std::optional<training::CoreSharingMonitor> monitor_;
 };
 
@@ -92,6 +100,7 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
     return absl::InvalidArgumentError(
         absl::StrCat("max_pack_size must be at least 0, not ", options.max_pack_size));
   }
+  ASSIGN_OR_RETURN(const training::KernelMode kernels, training::ParseKernelMode(options.kernels));
   ASSIGN_OR_RETURN(training::Device device, training::OpenDevice(options.device, options.threads));
   if (!device.warning.empty()) {
     platform::LogWarning(
@@ -99,7 +108,11 @@ absl::StatusOr<std::unique_ptr<PackRunner>> CreatePackRunner(const PackRunnerOpt
   }
   int32_t max_pack_size = options.max_pack_size;
   if (max_pack_size == 0) max_pack_size = device.cuda ? kCudaPackSize : kCpuPackSize;
-  return std::make_unique<LeaseRunner>(std::move(device), max_pack_size);
+  if (!device.cuda && kernels == training::KernelMode::kPlain) {
+    platform::LogWarning(
+        "--kernels plain is for CUDA devices: a CPU always uses this program's own kernels");
+  }
+  return std::make_unique<LeaseRunner>(std::move(device), max_pack_size, kernels);
 }
 
 }  // namespace lengthwise::worker

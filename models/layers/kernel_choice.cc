@@ -1,0 +1,48 @@
+#include "models/layers/kernel_choice.h"
+
+#include <utility>
+
+#include "models/kernels/cuda_capability.h"
+
+namespace lengthwise::models {
+namespace {
+
+thread_local KernelChoice current;
+
+}  // namespace
+
+absl::string_view NameOf(FusedOperation operation) {
+  switch (operation) {
+    case FusedOperation::kAttention:
+      return "attention";
+    case FusedOperation::kAddLayerNorm:
+      return "layer norm";
+    case FusedOperation::kFeedForward:
+      return "feed-forward";
+    case FusedOperation::kCrossEntropy:
+      return "cross-entropy";
+    case FusedOperation::kAdam:
+      return "Adam";
+  }
+  return "";
+}
+
+KernelChoice KernelChoice::Plain() {
+  KernelChoice choice;
+  choice.plain_.set();
+  return choice;
+}
+
+KernelScope::KernelScope(KernelChoice choice) : before_(std::exchange(current, choice)) {}
+
+KernelScope::~KernelScope() { current = before_; }
+
+KernelChoice CurrentKernels() { return current; }
+
+bool UsesFusedKernel(FusedOperation operation) { return current.fused(operation); }
+
+bool UsesCudaKernel(FusedOperation operation, int ordinal) {
+  return UsesFusedKernel(operation) && kernels::RunsCudaKernels(ordinal);
+}
+
+}  // namespace lengthwise::models

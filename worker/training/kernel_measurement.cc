@@ -1,0 +1,303 @@
+// MeasureKernels of pack_kernels.h. The layers, attention and the optimizer compute the same
+// problem under both choices, so that what is measured is what a pack runs.
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "ATen/ATen.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "c10/core/GradMode.h"
+#include "c10/core/impl/VirtualGuardImpl.h"
+#include "models/attention/attention.h"
+#include "models/encodings/causal.h"
+#include "models/encodings/encoding.h"
+#include "models/encodings/positions.h"
+#include "models/layers/add_layer_norm.h"
+#include "models/layers/cross_entropy.h"
+#include "models/layers/feed_forward.h"
+#include "models/layers/products.h"
+#include "models/optimizers/optimizer.h"
+#include "models/parameters/arena.h"
+#include "models/parameters/layout.h"
+#include "random/stream.h"
+#include "torch/csrc/autograd/autograd.h"
+#include "worker/training/exceptions.h"
+#include "worker/training/pack_kernels.h"
+#include "worker/training/pack_parameters.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using models::FusedOperation;
+using models::KernelCandidate;
+using models::KernelChoice;
+using models::KernelComparison;
+using models::KernelScope;
+using Tensors = std::vector<at::Tensor>;
+using Function = std::function<at::Tensor(const Tensors&)>;
+using Results = std::vector<std::vector<double>>;
+
+// Sums of float32 in another order, and products that round to bfloat16 (8 significant bits).
+constexpr double kTolerance = 1e-4, kBfloat16Tolerance = 5e-2;
+constexpr double kLearningRate = 1e-3;
+
+// In [-1, 1] without a pattern.
+at::Tensor Numbers(at::IntArrayRef shape, double seed, const at::Device& device) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return at::arange(count, at::TensorOptions(device).dtype(at::kDouble))
+      .mul(12.9898)
+      .add(seed)
+      .sin()
+      .to(at::kFloat)
+      .view(shape);
+}
+
+std::vector<double> OnHost(const at::Tensor& tensor) {
+  const at::Tensor values = tensor.detach().to(at::kCPU, at::kDouble).contiguous();
+  const auto* data = values.const_data_ptr<double>();
+  return {data, data + values.numel()};
+}
+
+class Measurement {
+ public:
+  Measurement(const KernelProblem& problem, const Device& device)
+      : problem_(problem), device_(DeviceOf(device)) {}
+
+  KernelComparison AddLayerNorm() const {
+    const auto& p = problem_;
+    const std::vector<int64_t> rows = Features(p.d_model);
+    return Compare(FusedOperation::kAddLayerNorm, rows,
+                   {Random(rows, 1), Random(rows, 2), Random({p.members, p.d_model}, 3),
+                    Random({p.members, p.d_model}, 4)},
+                   [](const Tensors& x) {
+                     // What is added comes from a product.
+                     return models::AddLayerNorm(x[0], models::Operand(x[1]), x[2], x[3]);
+                   });
+  }
+
+  KernelComparison FeedForward() const {
+    const auto& p = problem_;
+    const std::vector<int64_t> rows = Features(p.d_model);
+    return Compare(
+        FusedOperation::kFeedForward, rows,
+        {Random(rows, 1), Random({p.members, p.d_model, p.hidden}, 2).mul(0.3),
+         Random({p.members, p.hidden}, 3), Random({p.members, p.hidden, p.d_model}, 4).mul(0.3),
+         Random({p.members, p.d_model}, 5)},
+        [](const Tensors& x) {
+          return models::FeedForward(
+              x[0], {.up = x[1], .up_bias = x[2], .down = x[3], .down_bias = x[4]});
+        });
+  }
+
+  KernelComparison CrossEntropy() const {
+    const auto& p = problem_;
+    const at::Tensor classes =
+        at::arange(p.members * p.sequences * p.tokens, at::TensorOptions(device_).dtype(at::kLong))
+            .mul(7)
+            .remainder(p.classes)
+            .view({p.members, p.sequences, p.tokens});
+    const at::Tensor mask = at::ones_like(classes, at::kBool);
+    return Compare(FusedOperation::kCrossEntropy, {p.members},
+                   {Random(Features(p.classes), 1).mul(10)}, [classes, mask](const Tensors& x) {
+                     return models::CrossEntropy(x[0], classes, mask).losses;
+                   });
+  }
+
+  // INVALID_ARGUMENT for an encoding that cannot be made.
+  absl::StatusOr<KernelComparison> Attention() const {
+    const auto& p = problem_;
+    struct Case {
+      models::ParameterLayout layout;
+      std::unique_ptr<models::Encoding> encoding;
+      std::unique_ptr<models::ParameterArena> arena;
+      at::Tensor positions;
+    };
+    const auto subject = std::make_shared<Case>();
+    auto encoding = models::CreateEncoding(p.encoding.name, p.encoding.parameters,
+                                           {.blocks = 1,
+                                            .heads = p.heads,
+                                            .d_model = p.d_model,
+                                            .causal = p.causal,
+                                            .longest_sequence = p.tokens},
+                                           subject->layout);
+    if (!encoding.ok()) return encoding.status();
+    subject->encoding = p.causal ? models::MakeCausal(*std::move(encoding)) : *std::move(encoding);
+    subject->arena =
+        std::make_unique<models::ParameterArena>(subject->layout, p.members, at::kFloat, device_);
+    const models::PositionPolicy policy(p.encoding.parameters);
+    std::vector<int64_t> positions;
+    for (int64_t member = 0; member < p.members; ++member) {
+      subject->arena->Initialize(member, static_cast<uint64_t>(member));
+      const std::vector<int64_t> drawn = policy.DrawBatch(
+          static_cast<uint64_t>(member), random::Purpose::kTrainingPositions, 1, p.tokens);
+      positions.insert(positions.end(), drawn.begin(), drawn.begin() + p.tokens);
+    }
+    subject->positions = at::tensor(positions, at::kLong).view({p.members, p.tokens}).to(device_);
+    Tensors leaves = {Random(Features(3 * p.d_model), 1)};
+    for (const at::Tensor& parameter : subject->arena->Members(0, p.members).tensors()) {
+      leaves.push_back(parameter);
+    }
+    return Compare(FusedOperation::kAttention, Features(p.d_model), std::move(leaves),
+                   [subject, heads = p.heads, members = p.members](const Tensors& x) {
+                     const models::ParameterSet parameters =
+                         subject->arena->Members(0, members).Replaced({x.begin() + 1, x.end()});
+                     return models::Attend(*subject->encoding, parameters, 0, heads,
+                                           subject->positions, models::Operand(x[0]), nullptr);
+                   });
+  }
+
+  // INVALID_ARGUMENT for an optimizer that cannot be made.
+  absl::StatusOr<KernelComparison> Adam() const {
+    const auto& p = problem_;
+    auto created = models::CreateOptimizer(p.optimizer.name, p.optimizer.parameters);
+    if (!created.ok()) return created.status();
+    const std::shared_ptr<const models::Optimizer> optimizer = *std::move(created);
+    // One block's weights.
+    const auto layout = std::make_shared<models::ParameterLayout>();
+    layout->Add("weights", {4 * p.d_model * p.d_model + 2 * p.d_model * p.hidden},
+                {.kind = models::Initializer::Kind::kZeros});
+    const auto make_arena = [layout, members = p.members, device = device_] {
+      auto arena = std::make_shared<models::ParameterArena>(*layout, members, at::kFloat, device);
+      const auto shape = arena->parameters().sizes();
+      arena->parameters().copy_(Numbers(shape, 1, device));
+      arena->gradients().copy_(Numbers(shape, 2, device));
+      return arena;
+    };
+    const std::vector<double> rates(static_cast<size_t>(p.members), kLearningRate);
+    const at::Tensor numbers =
+        at::tensor(optimizer->StepNumbers(1, rates), at::kDouble).to(device_);
+    const auto step = [optimizer, numbers, members = p.members](models::ParameterArena& arena) {
+      const c10::NoGradGuard no_gradients;
+      optimizer->Step(arena, 0, members, numbers, at::Tensor());
+    };
+    const auto candidate = [&](KernelChoice choice) {
+      return KernelCandidate{.run =
+                                 [choice, step, arena = make_arena()] {
+                                   const KernelScope scope(choice);
+                                   step(*arena);
+                                 },
+                             .results = [choice, step, make_arena]() -> Results {
+                               const KernelScope scope(choice);
+                               const auto arena = make_arena();
+                               const at::Tensor before = arena->parameters().clone();
+                               step(*arena);
+                               // The parameters hardly change.
+                               return {OnHost(arena->parameters().sub(before)),
+                                       OnHost(arena->first_moments()),
+                                       OnHost(arena->second_moments())};
+                             }};
+    };
+    return KernelComparison{.operation = FusedOperation::kAdam,
+                            .fused = candidate(KernelChoice::Fused()),
+                            .plain = candidate(KernelChoice::Plain()),
+                            .wait = Wait(),
+                            .tolerance = kTolerance};
+  }
+
+ private:
+  std::vector<int64_t> Features(int64_t width) const {
+    return {problem_.members, problem_.sequences, problem_.tokens, width};
+  }
+
+  at::Tensor Random(at::IntArrayRef shape, double seed) const {
+    return Numbers(shape, seed, device_);
+  }
+
+  std::function<void()> Wait() const {
+    if (device_.is_cpu()) return [] {};
+    return [device = device_] {
+      c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
+    };
+  }
+
+  // `function` of `inputs` with a result of `shape`, whose numbers count differently in the
+  // gradients: equal counts would hide an error that sums cancel.
+  KernelComparison Compare(FusedOperation operation, at::IntArrayRef shape, Tensors inputs,
+                           const Function& function) const {
+    for (at::Tensor& input : inputs) input = input.detach().requires_grad_(true);
+    const at::Tensor counts = Random(shape, 6).add(1.5);
+    const auto candidate = [&](KernelChoice choice) {
+      const auto pass = [choice, inputs, function, counts,
+                         in_bfloat16 = problem_.in_bfloat16]() -> Tensors {
+        const KernelScope scope(choice);
+        const models::Bfloat16Products products(in_bfloat16);
+        const c10::AutoGradMode with_gradients(true);
+        const at::Tensor output = function(inputs);
+        Tensors all = {output.detach()};
+        const Tensors gradients = torch::autograd::grad(
+            {output}, inputs, {counts.to(output.scalar_type())}, /*retain_graph=*/false,
+            /*create_graph=*/false, /*allow_unused=*/true);
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          all.push_back(gradients[i].defined() ? gradients[i] : at::zeros_like(inputs[i]));
+        }
+        return all;
+      };
+      return KernelCandidate{.run = [pass] { pass(); },
+                             .results =
+                                 [pass] {
+                                   Results results;
+                                   for (const at::Tensor& one : pass()) {
+                                     results.push_back(OnHost(one));
+                                   }
+                                   return results;
+                                 }};
+    };
+    return {.operation = operation,
+            .fused = candidate(KernelChoice::Fused()),
+            .plain = candidate(KernelChoice::Plain()),
+            .wait = Wait(),
+            .tolerance = problem_.in_bfloat16 && operation != FusedOperation::kCrossEntropy
+                             ? kBfloat16Tolerance
+                             : kTolerance};
+  }
+
+  const KernelProblem& problem_;
+  const at::Device device_;
+};
+
+absl::StatusOr<KernelComparison> Made(KernelComparison comparison) { return comparison; }
+
+double Seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::vector<models::KernelDecision> MeasureKernels(const KernelProblem& problem,
+                                                   const Device& device) {
+  const Measurement measurement(problem, device);
+  std::vector<models::KernelDecision> decisions;
+  const auto add = [&](FusedOperation operation, const auto& make) {
+    std::string why;
+    try {
+      const absl::StatusOr<KernelComparison> comparison = make();
+      if (comparison.ok()) {
+        decisions.push_back(models::DecideKernel(*comparison, Seconds));
+        return;
+      }
+      why = comparison.status().message();
+    } catch (const std::exception& error) {  // out of memory
+      why = FirstLine(error);
+    }
+    decisions.push_back({.operation = operation,
+                         .fused = true,
+                         .reason = absl::StrCat("not checked: ", why),
+                         .summary = "fused: not checked"});
+  };
+  if (problem.attends) add(FusedOperation::kAttention, [&] { return measurement.Attention(); });
+  add(FusedOperation::kAddLayerNorm, [&] { return Made(measurement.AddLayerNorm()); });
+  add(FusedOperation::kFeedForward, [&] { return Made(measurement.FeedForward()); });
+  add(FusedOperation::kCrossEntropy, [&] { return Made(measurement.CrossEntropy()); });
+  add(FusedOperation::kAdam, [&] { return measurement.Adam(); });
+  // The training step needs the memory more than LibTorch's cache does.
+  if (device.make_graph_pool) {
+    if (const auto pool = device.make_graph_pool(); pool != nullptr) pool->FreeUnusedMemory();
+  }
+  return decisions;
+}
+
+}  // namespace lengthwise::worker::training

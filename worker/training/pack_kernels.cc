@@ -1,0 +1,127 @@
+#include "worker/training/pack_kernels.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "models/kernels/adam_cuda.h"
+#include "models/kernels/cuda_capability.h"
+#include "platform/log.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+// Enough to keep a GPU busy; a batch of 30 members with LibTorch's attention takes gigabytes.
+constexpr int64_t kMostSequences = 1024;
+constexpr int64_t kMostTokens = 512;
+
+int64_t HiddenFeatures(const Blueprint& blueprint) {
+  const auto& given = blueprint.network.parameters.values();
+  const auto found = given.find("d_ff");
+  const int64_t hidden = found == given.end() ? 0 : blueprint.network.parameters.Int("d_ff");
+  return hidden > 0 ? hidden : 4 * blueprint.size.d_model;
+}
+
+std::string Describe(const KernelProblem& problem) {
+  return absl::StrFormat("packs of %d, %d tokens, d_model %d, %d heads, %s, %s", problem.members,
+                         problem.tokens, problem.d_model, problem.heads, problem.encoding.name,
+                         problem.in_bfloat16 ? "bfloat16" : "float32");
+}
+
+// Equal for packs that the same measurement serves.
+std::string KeyOf(const KernelProblem& problem) {
+  std::string key =
+      absl::StrCat(Describe(problem), " ", problem.sequences, " ", problem.hidden, " ",
+                   problem.classes, " ", problem.causal, " ", problem.optimizer.name);
+  for (const auto& [name, value] : problem.encoding.parameters.values()) {
+    absl::StrAppend(&key, " ", name, "=", catalogue::FormatValue(value));
+  }
+  return key;
+}
+
+}  // namespace
+
+absl::StatusOr<KernelMode> ParseKernelMode(absl::string_view name) {
+  if (name == "auto") return KernelMode::kAuto;
+  if (name == "fused") return KernelMode::kFused;
+  if (name == "plain") return KernelMode::kPlain;
+  return absl::InvalidArgumentError(
+      absl::StrCat("kernels must be auto, fused or plain, not \"", name, "\""));
+}
+
+KernelProblem ProblemOf(const Blueprint& blueprint, int64_t members) {
+  const v1::Training& training = blueprint.training;
+  const int64_t longest = blueprint.text != nullptr ? training.packing().tokens()
+                                                    : blueprint.source().LongestTraining(training);
+  const int64_t batch = std::max<int64_t>(1, training.batch_size());
+  return {.members = members,
+          .sequences = std::clamp<int64_t>(kMostSequences / members, 1, batch),
+          .tokens = std::clamp<int64_t>(longest, 1, kMostTokens),
+          .d_model = blueprint.size.d_model,
+          .heads = blueprint.size.heads,
+          .hidden = HiddenFeatures(blueprint),
+          .classes = blueprint.examples != nullptr
+                         ? std::max<int64_t>(2, blueprint.examples->output_columns())
+                         : 2,
+          .in_bfloat16 = training.precision() == "bfloat16",
+          .causal = blueprint.text != nullptr,
+          .attends = !blueprint.size.as_vectors && blueprint.size.heads > 0,
+          .encoding = blueprint.encoding,
+          .optimizer = blueprint.optimizer};
+}
+
+std::string WhyNoKernels(const Device& device) {
+  if (!kernels::HasAdamCuda()) return "built without nvcc";  // all kernels are built together
+  if (kernels::RunsCudaKernels(device.index)) return "";
+  const int capability = kernels::CudaCapability(device.index);
+  return absl::StrCat("compute capability ", capability / 10, ".", capability % 10,
+                      " is below 8.0");
+}
+
+PackKernels::PackKernels(const Device& device, Options options)
+    : device_(device), options_(std::move(options)) {
+  if (!device_.cuda) return;
+  summary_ = options_.mode == KernelMode::kAuto    ? "auto"
+             : options_.mode == KernelMode::kFused ? "fused"
+                                                   : "plain";
+}
+
+PackKernels::Chosen PackKernels::Choose(const Blueprint& blueprint, int64_t members) {
+  Chosen chosen = Decide(blueprint, members);
+  const platform::MutexLock lock(mutex_);
+  summary_ = chosen.summary;
+  return chosen;
+}
+
+std::string PackKernels::summary() const {
+  const platform::MutexLock lock(mutex_);
+  return summary_;
+}
+
+PackKernels::Chosen PackKernels::Decide(const Blueprint& blueprint, int64_t members) {
+  if (!device_.cuda) return {};
+  if (options_.mode == KernelMode::kPlain) return {models::KernelChoice::Plain(), "plain"};
+  if (blueprint.training.precision() == "float64") {
+    return {models::KernelChoice::Plain(), "plain: float64"};
+  }
+  if (const std::string why = options_.why_none(device_); !why.empty()) {
+    return {models::KernelChoice::Plain(), absl::StrCat("plain: ", why)};
+  }
+  if (options_.mode == KernelMode::kFused) return {models::KernelChoice::Fused(), "fused"};
+  const KernelProblem problem = ProblemOf(blueprint, members);
+  const auto [entry, is_new] = known_.try_emplace(KeyOf(problem));
+  if (is_new) {
+    const std::vector<models::KernelDecision> decisions = options_.measure(problem, device_);
+    for (const models::KernelDecision& decision : decisions) {
+      platform::LogInfo(absl::StrCat(
+          "kernels for ", Describe(problem), ": ", models::NameOf(decision.operation),
+          decision.fused ? " fused: " : " by LibTorch's operators: ", decision.reason));
+    }
+    entry->second = {models::ChoiceOf(decisions), models::SummaryOf(decisions)};
+  }
+  return entry->second;
+}
+
+}  // namespace lengthwise::worker::training

@@ -1,0 +1,171 @@
+#include "worker/training/pack_kernels.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "models/layers/kernel_choice.h"
+#include "worker/pack_session.h"
+#include "worker/tiny_trials.h"
+#include "worker/training/recording_session.h"
+
+namespace lengthwise::worker::training {
+namespace {
+
+using models::FusedOperation;
+using models::KernelChoice;
+using models::KernelDecision;
+using ::testing::HasSubstr;
+
+Blueprint TinyBlueprint(const std::string& precision = "float32") {
+  v1::TrialSpecification trial = TinyTrial();
+  trial.mutable_training()->set_precision(precision);
+  return MakeBlueprint(trial).value();
+}
+
+// A GPU that runs the kernels, and on which attention's is slow.
+class PackKernelsTest : public ::testing::Test {
+ protected:
+  PackKernelsTest() {
+    device_.cuda = true;
+    options_.why_none = [](const Device&) { return ""; };
+    options_.measure = [this](const KernelProblem& problem, const Device&) {
+      measured_.push_back(problem.members);
+      return std::vector<KernelDecision>{
+          {.operation = FusedOperation::kAttention,
+           .fused = false,
+           .summary = "plain: slower 0.5x"},
+          {.operation = FusedOperation::kAdam, .fused = true, .summary = "fused 2.00x"}};
+    };
+  }
+
+  Device device_;
+  PackKernels::Options options_;
+  std::vector<int64_t> measured_;
+};
+
+TEST_F(PackKernelsTest, EachShapeIsMeasuredOnce) {
+  PackKernels kernels(device_, options_);
+  EXPECT_EQ(kernels.summary(), "auto");
+  const Blueprint blueprint = TinyBlueprint();
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    const PackKernels::Chosen chosen = kernels.Choose(blueprint, 3);
+    EXPECT_FALSE(chosen.choice.fused(FusedOperation::kAttention));
+    EXPECT_TRUE(chosen.choice.fused(FusedOperation::kAdam));
+    EXPECT_EQ(chosen.summary, "attention plain: slower 0.5x, Adam fused 2.00x");
+    EXPECT_EQ(kernels.summary(), chosen.summary);
+  }
+  EXPECT_THAT(measured_, testing::ElementsAre(3));
+  kernels.Choose(blueprint, 4);
+  kernels.Choose(TinyBlueprint("bfloat16"), 3);
+  EXPECT_THAT(measured_, testing::ElementsAre(3, 4, 3));
+}
+
+TEST_F(PackKernelsTest, NamedKernelsAreNotMeasured) {
+  options_.mode = KernelMode::kFused;
+  PackKernels fused(device_, options_);
+  EXPECT_EQ(fused.Choose(TinyBlueprint(), 3).choice, KernelChoice::Fused());
+  EXPECT_EQ(fused.summary(), "fused");
+  options_.mode = KernelMode::kPlain;
+  PackKernels plain(device_, options_);
+  EXPECT_EQ(plain.Choose(TinyBlueprint(), 3).choice, KernelChoice::Plain());
+  EXPECT_EQ(plain.summary(), "plain");
+  EXPECT_TRUE(measured_.empty());
+}
+
+TEST_F(PackKernelsTest, ADeviceWithoutKernelsUsesOperatorsAndSaysWhy) {
+  options_.why_none = [](const Device&) { return "compute capability 7.5 is below 8.0"; };
+  for (const KernelMode mode : {KernelMode::kAuto, KernelMode::kFused}) {
+    options_.mode = mode;
+    PackKernels kernels(device_, options_);
+    const PackKernels::Chosen chosen = kernels.Choose(TinyBlueprint(), 3);
+    EXPECT_EQ(chosen.choice, KernelChoice::Plain());
+    EXPECT_EQ(chosen.summary, "plain: compute capability 7.5 is below 8.0");
+  }
+  options_.why_none = [](const Device&) { return ""; };
+  EXPECT_EQ(PackKernels(device_, options_).Choose(TinyBlueprint("float64"), 3).summary,
+            "plain: float64");
+  EXPECT_TRUE(measured_.empty());
+}
+
+TEST_F(PackKernelsTest, ACpuAlwaysUsesItsKernels) {
+  device_.cuda = false;
+  for (const KernelMode mode : {KernelMode::kAuto, KernelMode::kFused, KernelMode::kPlain}) {
+    options_.mode = mode;
+    PackKernels kernels(device_, options_);
+    EXPECT_EQ(kernels.Choose(TinyBlueprint(), 3).choice, KernelChoice::Fused());
+    EXPECT_EQ(kernels.summary(), "");
+  }
+  EXPECT_TRUE(measured_.empty());
+}
+
+TEST(ParseKernelModeTest, NamesWhatIsAccepted) {
+  EXPECT_EQ(ParseKernelMode("auto").value(), KernelMode::kAuto);
+  EXPECT_EQ(ParseKernelMode("fused").value(), KernelMode::kFused);
+  EXPECT_EQ(ParseKernelMode("plain").value(), KernelMode::kPlain);
+  EXPECT_EQ(ParseKernelMode("fast").status().message(),
+            "kernels must be auto, fused or plain, not \"fast\"");
+  EXPECT_EQ(CreatePackRunner({.device = "cpu", .kernels = "fast"}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+// The CPU's kernels against LibTorch's operators, with the code that compares a GPU's.
+TEST(MeasureKernelsTest, EveryKernelOfTheCpuAgrees) {
+  const Device device = OpenDevice("cpu", 1).value();
+  PrepareThread(device);
+  for (const char* encoding :
+       {"none", "sin_cos", "learned", "rope", "alibi", "relative", "t5", "shaw", "fire"}) {
+    for (const int64_t members : {1, 2}) {
+      v1::TrialSpecification trial = TinyTrial();
+      trial.mutable_encoding()->Clear();
+      SetEncoding(encoding, trial);
+      const Blueprint blueprint = MakeBlueprint(trial).value();
+      const std::vector<KernelDecision> decisions =
+          MeasureKernels(ProblemOf(blueprint, members), device);
+      ASSERT_EQ(decisions.size(), models::kFusedOperations.size());
+      for (size_t i = 0; i < decisions.size(); ++i) {
+        EXPECT_EQ(decisions[i].operation, models::kFusedOperations[i]);
+        EXPECT_THAT(decisions[i].reason, HasSubstr("the kernel takes"))
+            << encoding << ", " << models::NameOf(decisions[i].operation);
+      }
+    }
+  }
+}
+
+TEST(MeasureKernelsTest, CausalAttentionAgrees) {
+  const Device device = OpenDevice("cpu", 1).value();
+  PrepareThread(device);
+  const std::vector<KernelDecision> decisions =
+      MeasureKernels(ProblemOf(MakeBlueprint(TinyTextTrial()).value(), 1), device);
+  ASSERT_EQ(decisions[0].operation, FusedOperation::kAttention);
+  EXPECT_THAT(decisions[0].reason, HasSubstr("the kernel takes"));
+}
+
+TEST(MeasureKernelsTest, WhatCannotBeMadeIsNotChecked) {
+  const Device device = OpenDevice("cpu", 1).value();
+  KernelProblem problem = ProblemOf(TinyBlueprint(), 1);
+  problem.encoding.name = "no_such_encoding";
+  const KernelDecision attention = MeasureKernels(problem, device)[0];
+  EXPECT_TRUE(attention.fused);
+  EXPECT_EQ(attention.summary, "fused: not checked");
+  EXPECT_THAT(attention.reason, HasSubstr("no_such_encoding"));
+}
+
+TEST(KernelFlagTest, LeavesTheBitsOfACpuAlone) {
+  std::vector<std::vector<std::string>> histories;
+  for (const char* mode : {"auto", "fused", "plain"}) {
+    const auto runner = CreatePackRunner({.device = "cpu", .threads = 1, .kernels = mode}).value();
+    RecordingSession session;
+    ASSERT_TRUE(runner->Run(LeaseOf({TinyTrial()}), session).ok());
+    EXPECT_EQ(session.OutcomeOf(0).kind(), v1::Outcome::COMPLETED);
+    EXPECT_EQ(session.OutcomeOf(0).provenance().kernels(), "");
+    histories.push_back(session.History(0));
+  }
+  EXPECT_EQ(histories[0], histories[1]);
+  EXPECT_EQ(histories[0], histories[2]);
+}
+
+}  // namespace
+}  // namespace lengthwise::worker::training
