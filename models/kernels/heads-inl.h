@@ -1,5 +1,5 @@
 // Converts between the caller's tokens, vectors of dh numbers, and the padded rows and panels of
-// panels-inl.h. Padding is zeroed on allocation and never written.
+// panels-inl.h. Padding is zeroed on allocation and stays zero.
 #if defined(LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_
 #undef LENGTHWISE_MODELS_KERNELS_HEADS_INL_H_

@@ -2,9 +2,8 @@
 // thread, which switch where threads wait for each other. Blocks run one after another.
 //
 // Besides wrong results, it detects:
-//   - a missing barrier: Options::order varies the order of threads and blocks, and results must
-//   not
-//     depend on it;
+//   - a missing barrier: results must not depend on the order of threads and blocks, which
+//     Options::order varies;
 //   - threads that wait at different places, or for a thread that has ended: problem();
 //   - shared memory read before it is written: it is filled with NaN;
 //   - accesses outside an array, under AddressSanitizer: each shared array is its own allocation;
