@@ -148,7 +148,7 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
                                                            }),
                               ", "));
   const std::string rotary =
-      "networks[0].rotary: turns queries and keys of an input that has positions already: set "
+      "networks[0].rotary: rotates queries and keys of an input that already has positions: set "
       "attention_by: input and input_positions: true, or \"none\" and the encoding \"rope\"";
   EXPECT_EQ(message("networks: {name: positional_attention, rotary: heads}"), rotary);
   EXPECT_EQ(message("networks: {name: positional_attention, attention_by: input, rotary: tokens}\n"
@@ -156,7 +156,7 @@ TEST(MistakesTest, RegressionsHaveScalesAndAsManyNumbersAsTrainingSays) {
             rotary);
   EXPECT_EQ(message("networks: {name: positional_attention, attention_by: input, "
                     "input_positions: true, rotary: tokens, d_model: 7, heads: 1}"),
-            "networks[0].rotary: turns pairs of features; d_model = 7 is odd");
+            "networks[0].rotary: rotates pairs of features; d_model = 7 is odd");
   EXPECT_EQ(message("networks: encoder"),
             "networks[0]: \"encoder\" cannot learn \"sorting\" (tasks[0])\n"
             "encodings[0]: \"one_hot\" gives positions only as vectors, which the network cannot "
@@ -356,8 +356,8 @@ const Mistake kMistakes[] = {
     {"FewerExamplesThanLengths", "training: {steps: 1, examples: 19, lengths: 1..20}",
      "training.examples: got 19, expected at least one for each of 20 lengths (training.lengths)"},
     {"PlateauWithoutEpochs", "training: {steps: 1, schedule: plateau}",
-     "training.schedule.every_steps: there are no epochs to look at the loss after; set it, or "
-     "training.examples"},
+     "training.schedule.every_steps: training has no epochs, after which the loss is checked; "
+     "set it, or training.examples"},
     {"WarmupLongerThanTraining", "training: {steps: 100, schedule: warmup_cosine}",
      "training.schedule.warmup_steps: got 500, expected less than training.steps, 100"},
     {"UnknownProtocol", "protocol: randomised_positional_encodings",
