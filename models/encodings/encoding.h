@@ -75,7 +75,7 @@ class Encoding {
   }
 
   // Positions as vectors [P, n, vector_size()] in the parameters' type, for networks that attend by
-  // them or read them beside their input (EncodingContext::as_vectors). Encodings whose entry has
+  // them or append them to their input (EncodingContext::as_vectors). Encodings whose entry has
   // `gives_vectors` must override both.
   virtual at::Tensor Vectors(const ParameterSet& parameters, const at::Tensor& positions) const {
     return {};

@@ -181,7 +181,7 @@ class Parser {
     Expect("]");
     if (mistake_) return 0;
     if (nodes_[operand].learned) {
-      return Fail(start, absl::StrCat("what stands in ", parameter.name,
+      return Fail(start, absl::StrCat("the index in ", parameter.name,
                                       "[...] must not depend on a learned parameter"));
     }
     return Add({.op = FormulaOp::kTable,

@@ -93,7 +93,7 @@ TEST(FormulaExpressionTest, MistakesHaveAColumnAndASuggestion) {
   EXPECT_EQ(MistakeOf("1 + b"), "column 5: unknown name \"b\"; accepted: H, a, h, k, n, pi, q, t");
   EXPECT_EQ(MistakeOf("t + 1"), "column 1: \"t\" is a table; write t[x] for one of its numbers");
   EXPECT_EQ(MistakeOf("t[a]"),
-            "column 1: what stands in t[...] must not depend on a learned parameter");
+            "column 1: the index in t[...] must not depend on a learned parameter");
   EXPECT_EQ(MistakeOf("1 + é"),
             "column 5: unexpected \"é\"; expected a number, a name, \"(\" or \"-\"");
   EXPECT_EQ(MistakeOf("1e999"), "column 1: expected a number such as 10, 0.5 or 1e-3");

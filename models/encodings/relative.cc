@@ -149,8 +149,8 @@ class Relative : public Encoding {
     return at::cat({before.add(clamped_to_), at::full_like(positions, clamped_to_ - 1)}, 1);
   }
 
-  // Position term for distances p_j - p_i, which differ for every pair. For each query place i and
-  // head, multiplies all sequences' queries by the projected distances from i.
+  // The logits' position part for distances p_j - p_i, all of which differ: for each query place i
+  // and head, one product of all sequences' queries with the projected distances from there.
   at::Tensor DifferenceTerm(const at::Tensor& biased, const at::Tensor& positions,
                             const at::Tensor& projection) const {
     const int64_t members = biased.size(0), sequences = biased.size(1), n = biased.size(3);

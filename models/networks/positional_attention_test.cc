@@ -136,7 +136,8 @@ TEST_P(ArchitectureTest, EveryParameterLearns) {
   Model model(GetParam());
   model(Example()).square().sum().backward();
   for (const auto& slot : model.arena().layout().slots()) {
-    // A bias on all keys, or one shared by all queries, cancels in the softmax.
+    // Softmax cancels terms that are equal for all keys of a query, so that the gradients of these
+    // parameters may vanish.
     if (slot.name.find("key_bias") != std::string::npos) continue;
     if (slot.name.find("content_bias") != std::string::npos) continue;
     if (slot.name.find(".source") != std::string::npos) continue;
@@ -232,7 +233,7 @@ TEST(PositionalAttentionTest, RotaryOverTokensMatchesRope) {
   EXPECT_GT(Difference(plain(Example()), rope(Example())), 1e-6);
 }
 
-// As in the released code of Figure 9: queries only meet keys of their own head.
+// In the released code of Figure 9, too, queries only meet keys of their own head.
 TEST(PositionalAttentionTest, RotaryOverHeadsChangesNothing) {
   Model plain(Named("standard")), heads(Named("standard_rotary_heads")),
       tokens(Named("standard_rotary_tokens"));
