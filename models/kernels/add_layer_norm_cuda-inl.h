@@ -47,8 +47,8 @@ LENGTHWISE_KERNEL void AddLayerNormKernel(AddLayerNormCall<T> call) {
   const auto width = static_cast<int>(call.shape.width);
   const int lane = simt::Thread() % simt::kWarp;
   const int64_t row = simt::Block() * kNormWarps + simt::Thread() / simt::kWarp;
-  if (row >= call.shape.members * call.shape.rows)
-    return;  // uniform over the warp, which AddOverWarp needs
+  // Uniform over the warp, as AddOverWarp requires.
+  if (row >= call.shape.members * call.shape.rows) return;
   const int64_t parameters = row / call.shape.rows * width;
   const auto columns = static_cast<float>(width);
 

@@ -206,8 +206,8 @@ TEST_P(PackTest, Bfloat16RoundsLossesAndGradients) {
 std::vector<PackCase> PackCases() {
   std::vector<PackCase> cases;
   for (const EncodingEntry* entry : EncodingEntries()) {
-    if (!entry->is_added)
-      continue;  // positional_attention_test covers those that only give vectors
+    // positional_attention_test covers those that only give vectors.
+    if (!entry->is_added) continue;
     cases.push_back({entry->name, false});
     if (entry->uses_positions) cases.push_back({entry->name, true});
     for (const auto& parameter : entry->parameters) {
