@@ -22,8 +22,8 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Numbers that depend on the step (from 1) and on the members' learning rates; their count
-  // depends only on the number of members. A recorded step replays the same operations on new
+  // All numbers that a step derives from its index (from 1) and the members' learning rates. Their
+  // count depends only on the number of members. A recorded step replays the same operations on new
   // numbers.
   virtual std::vector<double> StepNumbers(int64_t step,
                                           absl::Span<const double> learning_rates) const = 0;
@@ -51,8 +51,8 @@ struct Clipping {
   at::Tensor factors;  // undefined without a limit
 };
 
-// Measures members [first, first + count). Factors turn a gradient g with ||g|| >= clip_norm into g
-// / ||g|| * clip_norm (optax.clip_by_global_norm) and leave others alone. clip_norm 0 disables
+// Measures members [first, first + count). Factors turn a gradient g with ||g|| >= clip_norm into
+// g / ||g|| * clip_norm (optax.clip_by_global_norm) and leave others alone. clip_norm 0 disables
 // clipping.
 Clipping MeasureGradients(ParameterArena& arena, int64_t first, int64_t count, double clip_norm);
 
